@@ -105,27 +105,30 @@ pub struct AgentFile {
     node: Node,
 }
 
+/// The text of an agent file.
+fn text_of(path: &Path) -> Result<String, AgentFileError> {
+    let bytes = crate::files::read(path, yaml::MAX_BYTES as u64)
+        .map_err(|source| AgentFileError::Read { path: path.to_owned(), source })?;
+    String::from_utf8(bytes).map_err(|error| AgentFileError::NotText {
+        path: path.to_owned(),
+        valid_up_to: error.utf8_error().valid_up_to(),
+    })
+}
+
 impl AgentFile {
     /// Reads an agent file. `env` answers `${NAME}`.
     ///
     /// # Errors
     /// The file cannot be read, or something in it does not fit.
     pub fn read(path: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
-        let bytes = crate::files::read(path, yaml::MAX_BYTES as u64)
-            .map_err(|source| AgentFileError::Read { path: path.to_owned(), source })?;
-        let text = String::from_utf8(bytes).map_err(|error| AgentFileError::NotText {
-            path: path.to_owned(),
-            valid_up_to: error.utf8_error().valid_up_to(),
-        })?;
-        Self::parse(&text, path, env)
+        Self::parse(&text_of(path)?, path, env)
     }
 
     /// All errors of an agent file that are known from its text, by line; none if the file cannot be read or is no YAML.
     pub fn faults(path: &Path, env: Env<'_>) -> Vec<YamlError> {
-        let text = crate::files::read(path, yaml::MAX_BYTES as u64)
-            .ok()
-            .and_then(|bytes| String::from_utf8(bytes).ok());
-        let Some(node) = text.and_then(|text| yaml::parse(&text).ok()) else { return Vec::new() };
+        let Some(node) = text_of(path).ok().and_then(|text| yaml::parse(&text).ok()) else {
+            return Vec::new();
+        };
         yaml::all_faults(&node, |node| match Self::from_node(node, path, env, ModelNames::Full) {
             Err(AgentFileError::Invalid(error)) => Some(error),
             Ok(_) | Err(_) => None,
@@ -186,9 +189,6 @@ impl AgentFile {
         let later = |entry: &&DelegateEntry| matches!(entry, DelegateEntry::A2a { .. });
         if let Some(delegate) = self.agents.iter().find(later) {
             return Err(self.later_at("agents", format!("{} ({})", delegate.name(), delegate.origin())));
-        }
-        if self.code.enabled {
-            return Err(self.later_at("code.enabled", "true".to_owned()));
         }
         self.policy().map(drop)
     }

@@ -1,10 +1,12 @@
-//! Patterns of `approve` and `deny` that match no tool. A mistyped pattern turns a safeguard off, so it is reported wherever
+//! Patterns of `approve`, `deny` and `require` that match no tool. A mistyped pattern turns a safeguard off, so it is reported wherever
 //! an agent is checked or started.
 
 use std::fmt;
 
 use windlass_core::text::{covers, nearest};
-use windlass_core::tool::{BRANCH_TOOL, FINISH_TOOL, PARENT_TOOL, READ_RESULT, SEARCH_TOOLS};
+use windlass_core::tool::{
+    BRANCH_TOOL, FINISH_TOOL, PARENT_TOOL, READ_RESULT, RUN_CODE, SEARCH_TOOLS, UPDATE_BLACKBOARD,
+};
 
 use super::{AgentFile, DelegateEntry, McpEntry, ToolEntry};
 use crate::yaml::{Node, Place};
@@ -21,6 +23,8 @@ pub enum PatternList {
     Approve,
     /// `loop.deny`.
     Deny,
+    /// `loop.require`.
+    Require,
 }
 
 impl PatternList {
@@ -29,11 +33,12 @@ impl PatternList {
         match self {
             Self::Approve => "loop.approve",
             Self::Deny => "loop.deny",
+            Self::Require => "loop.require",
         }
     }
 }
 
-/// A pattern of `approve` or `deny` that matches no tool of its agent.
+/// A pattern of `approve`, `deny` or `require` that matches no tool of its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnmatchedPattern {
     /// The agent's name.
@@ -61,6 +66,7 @@ impl fmt::Display for UnmatchedPattern {
         let effect = match list {
             PatternList::Approve => "requires no approval",
             PatternList::Deny => "denies nothing",
+            PatternList::Require => "can never be met",
         };
         write!(f, "`{pattern}` in `{}` matches no tool of agent `{agent}` and {effect}; ", list.path())?;
         match (nearest.as_slice(), tools.as_slice()) {
@@ -91,7 +97,7 @@ impl McpEntry {
 }
 
 impl AgentFile {
-    /// Patterns of `approve` and `deny` that match no tool of this agent, those of its branches included. A pattern that may
+    /// Patterns of `approve`, `deny` and `require` that match no tool of this agent, those of its branches included. A pattern that may
     /// match a tool of a server that is not connected is not reported.
     pub fn unmatched_patterns(&self, served: &ServedTools) -> Vec<UnmatchedPattern> {
         let mut names = served.names.clone();
@@ -139,7 +145,12 @@ impl AgentFile {
 
     fn unmatched(&self, names: &[String], unknown: &[String], found: &mut Vec<UnmatchedPattern>) {
         let keys = &self.loop_section.keys;
-        for (list, patterns) in [(PatternList::Approve, &keys.approve), (PatternList::Deny, &keys.deny)] {
+        let lists = [
+            (PatternList::Approve, &keys.approve),
+            (PatternList::Deny, &keys.deny),
+            (PatternList::Require, &keys.require),
+        ];
+        for (list, patterns) in lists {
             for (at, pattern) in patterns.iter().flatten().enumerate() {
                 let matches =
                     names.iter().map(String::as_str).chain(OFFERED).any(|name| covers(pattern, name));
@@ -165,7 +176,8 @@ impl AgentFile {
 }
 
 /// Tools that the engine itself offers, depending on the run.
-const OFFERED: [&str; 5] = [FINISH_TOOL, BRANCH_TOOL, PARENT_TOOL, READ_RESULT, SEARCH_TOOLS];
+const OFFERED: [&str; 7] =
+    [FINISH_TOOL, BRANCH_TOOL, PARENT_TOOL, READ_RESULT, RUN_CODE, SEARCH_TOOLS, UPDATE_BLACKBOARD];
 
 /// Whether a pattern may match a name that begins like this.
 fn may_begin(pattern: &str, prefix: &str) -> bool {

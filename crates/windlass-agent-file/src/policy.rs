@@ -1,10 +1,11 @@
 //! From the file to the policy of its runs.
 
 use windlass_core::Policy;
-use windlass_core::policy::{Preset, Usual};
+use windlass_core::policy::{CodeLimits, CodeMode, Preset, Usual};
 use windlass_models::Timeouts;
 
 use super::AgentFile;
+use super::code::CodeSettings;
 use super::error::AgentFileError;
 
 impl AgentFile {
@@ -27,6 +28,15 @@ impl AgentFile {
             policy.calls.tool_ms = tool_ms;
         }
         policy.transport = self.retry;
+        let CodeSettings { seconds, memory_mb, calls, enabled } = self.code;
+        let limits = CodeLimits { seconds, memory_mb, calls };
+        policy.calls.code = match policy.calls.code {
+            CodeMode::Off if !enabled => CodeMode::Off,
+            CodeMode::Off | CodeMode::Tool(_) => CodeMode::Tool(limits),
+            // The preset's own limits hold unless the file names some.
+            CodeMode::Steps(own) if self.code == CodeSettings::default() => CodeMode::Steps(own),
+            CodeMode::Steps(_) => CodeMode::Steps(limits),
+        };
         Ok(policy)
     }
 

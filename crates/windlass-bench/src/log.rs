@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass::models::{Delta, Deltas, ModelRequest};
+use windlass::policy::LimitKind;
 use windlass::runtime::DriveOptions;
-use windlass::{Agent, LimitKind, Model, Store};
+use windlass::{Agent, Model, Store};
 use windlass_core::{Message, RunId};
 
 use crate::{cpu_s, status_kb};

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use windlass::models::{HttpModel, HttpModelConfig};
+use windlass::policy::LimitKind;
 use windlass::runtime::DriveOptions;
-use windlass::{Agent, LimitKind, MemoryLog, SqliteLog, tool};
+use windlass::{Agent, MemoryLog, SqliteLog, tool};
 
 /// The same allocator as in the binary `windlass`.
 #[global_allocator]

@@ -29,13 +29,28 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
         (QuestionKind::Outcome, "result") => Ok(Answer::Result(filled("the call's result")?)),
         (QuestionKind::Outcome, "run_again") => alone(Answer::RunAgain),
         (QuestionKind::Outcome, "unknown") => alone(Answer::Unknown),
-        (QuestionKind::Limit(_), "conclude") => Ok(Answer::Conclude(filled("a text")?)),
+        (QuestionKind::Result, "") => Err("the result is empty".to_owned()),
+        (QuestionKind::Result, _) => Ok(Answer::Result(words.join(" ").into())),
+        (QuestionKind::Plan, "accept") => alone(Answer::Accept),
+        (QuestionKind::Plan, "plan") => plan(&filled("the plan as a JSON object")?),
+        (QuestionKind::Plan | QuestionKind::Limit(_), "conclude") => Ok(Answer::Conclude(filled("a text")?)),
         (QuestionKind::Limit(_), "raise") => {
             let number = filled("a number")?;
             number.trim().parse().map(Answer::Raise).map_err(|_| format!("`{number}` is not a number"))
         }
         _ => Err(format!("found {:?}, expected {}", words.join(" "), forms(kind).join(" or "))),
     }
+}
+
+/// `{"plan": [...], "step": {...}}`.
+fn plan(text: &str) -> Result<Answer, String> {
+    let read: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("the plan is not valid JSON: {error}"))?;
+    let lines = read.get("plan").and_then(serde_json::Value::as_array);
+    let Some(lines) = lines else { return Err(format!("the plan has no list `plan`: {text}")) };
+    let line =
+        |line: &serde_json::Value| line.as_str().map_or_else(|| line.to_string(), str::to_owned).into();
+    Ok(Answer::Plan { plan: lines.iter().map(line).collect(), step: read.get("step").cloned() })
 }
 
 pub(crate) fn arguments(text: &str) -> Result<Answer, String> {
@@ -50,8 +65,9 @@ pub(crate) fn arguments(text: &str) -> Result<Answer, String> {
 pub(crate) fn forms(kind: QuestionKind) -> &'static [&'static str] {
     match kind {
         QuestionKind::Approval => &["approve", "always", "deny [REASON]", "args JSON"],
-        QuestionKind::Clarify => &["TEXT..."],
+        QuestionKind::Clarify | QuestionKind::Result => &["TEXT..."],
         QuestionKind::Outcome => &["result TEXT", "run_again", "unknown"],
+        QuestionKind::Plan => &["accept", "plan JSON", "conclude TEXT"],
         QuestionKind::Limit(_) => &["conclude TEXT", "raise N"],
     }
 }
@@ -66,6 +82,8 @@ pub(crate) fn commands(run: windlass_core::RunId, log: &str, question: &OpenQues
         QuestionKind::Outcome => {
             vec!["result 'ITS RESULT'".to_owned(), "run_again".to_owned(), "unknown".to_owned()]
         }
+        QuestionKind::Result => vec![quoted("the result")],
+        QuestionKind::Plan => vec!["accept".to_owned(), "conclude 'your text'".to_owned()],
         QuestionKind::Limit(_) => vec!["conclude 'your text'".to_owned(), "raise N".to_owned()],
     };
     ways.into_iter().map(|way| format!("windlass runs answer{log} {run} {} {way}", question.id)).collect()

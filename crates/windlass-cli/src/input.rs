@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::stdin;
 
 /// Input of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Input {
     text: String,
     attached: Vec<Part>,

@@ -41,6 +41,8 @@ use clap::Parser;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // The same program runs code that a model wrote, in a process of its own.
+    windlass_runtime::code_child();
     out::hook_panics();
     let done = match cli::Cli::try_parse() {
         Ok(cli) => commands::run(cli),

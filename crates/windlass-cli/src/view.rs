@@ -4,6 +4,7 @@ pub(crate) mod differences;
 pub(crate) mod json;
 pub(crate) mod phrases;
 mod plain;
+pub(crate) mod receipts;
 pub(crate) mod table;
 mod waits;
 pub(crate) mod warnings;
@@ -16,6 +17,7 @@ use clap::Args;
 use windlass_core::{Event, State, Status};
 use windlass_runtime::agent_file::UnmatchedPattern;
 use windlass_runtime::{Environment as _, Run, SystemEnvironment, Update, numbered};
+use windlass_store::Store;
 use windlass_tools::ToolWarning;
 
 use crate::failure::{Exit, Failure};
@@ -162,10 +164,20 @@ impl View {
     }
 
     /// The run is no longer driven here.
-    pub(crate) fn left(&mut self, run: &Run, failure: Option<&Failure>) {
-        if let Self::Json(writer) = self {
-            writer.value(&json::run(run, failure));
+    pub(crate) async fn left(
+        &mut self,
+        log: &dyn Store,
+        run: &Run,
+        failure: Option<&Failure>,
+    ) -> Result<(), Failure> {
+        // Without a call there is no receipt, and the log need not be read.
+        let called = run.state().counters().tool_calls > 0;
+        let receipts = if called { run.receipts(log).await? } else { Vec::new() };
+        match self {
+            Self::Plain(plain) => receipts::line(&receipts).into_iter().for_each(|line| plain.remark(&line)),
+            Self::Json(writer) => writer.value(&json::run(run, failure, &receipts)),
         }
+        Ok(())
     }
 
     /// The output error, unless it only is a reader that went away.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::event::{Adjusted, AgentRef, Purpose, ResumedBy, RunStarted, Splice, TaskOrder};
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::ledger::Amount;
+use crate::message::Message;
 use crate::outcome::CallOutcome;
 use crate::question::{Answer, QuestionKind};
 use crate::reply::{ModelFailure, Reply, Usage};
@@ -37,6 +38,12 @@ pub enum ActionKind {
         call: CallId,
         /// Number of this attempt, from 1.
         attempt: u32,
+    },
+    /// Run code that a model wrote, from its beginning or on from its last calls, whose results the state holds
+    /// ([`State::code_calls`](crate::State::code_calls)); ends with [`InputKind::CodeCalls`] or [`InputKind::CodeEnded`].
+    RunCode {
+        /// The call that runs the code.
+        call: CallId,
     },
     /// Let another agent do a task; ends with [`InputKind::Delegated`], or with a question of it ([`InputKind::DelegateAsks`]).
     Delegate {
@@ -74,6 +81,15 @@ pub struct Input {
     pub at: Millis,
     /// The input.
     pub what: InputKind,
+}
+
+/// A call that code makes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostCall {
+    /// The tool's name.
+    pub name: Text,
+    /// The arguments, as JSON text.
+    pub args: Text,
 }
 
 /// The finding of a tool's check about a call that had started when the process died.
@@ -195,6 +211,23 @@ pub enum InputKind {
         /// The outcome.
         outcome: CallOutcome,
     },
+    /// Code asks for calls, all at once. It goes on once each of them has its result.
+    CodeCalls {
+        /// The action.
+        action: ActionId,
+        /// The calls, in order.
+        calls: Vec<HostCall>,
+    },
+    /// Code came to its end, or was stopped.
+    CodeEnded {
+        /// The action.
+        action: ActionId,
+        /// The outcome, with the value that the code returned as JSON text.
+        outcome: CallOutcome,
+        /// Text that it printed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        printed: Option<Text>,
+    },
     /// Another agent has done its task, or could not.
     Delegated {
         /// The action.
@@ -247,6 +280,13 @@ pub enum InputKind {
     Steer {
         /// The message.
         text: Text,
+    },
+    /// A message to the session that a run of its own answers after this one.
+    Queue {
+        /// The id of that run.
+        run: RunId,
+        /// The message.
+        messages: Vec<Arc<Message>>,
     },
     /// A request to cancel the run.
     Cancel {

@@ -6,14 +6,20 @@
 //! in [`Purpose::rules`], and its line in the table of [`Purpose`].
 
 mod act;
+pub(crate) mod contract;
+mod decide;
+pub(crate) mod judge;
 mod merge;
+mod perceive;
+mod summarise;
+mod verify;
 
 use crate::budget::Reservation;
 use crate::decide::Decision;
-use crate::event::{Purpose, ToolChoice, TurnStarted};
+use crate::event::{Purpose, ToolChoice, TurnCompleted, TurnStarted};
 use crate::ids::{ActionId, CallId, Millis};
 use crate::reply::{ModelFailure, Reply};
-use crate::state::State;
+use crate::state::{Covers, Sent, State};
 use crate::view::Maker;
 
 /// The functions that differ between purposes.
@@ -22,6 +28,12 @@ pub(crate) struct Rules {
     pub(crate) place: Place,
     /// The view that makes the request.
     pub(crate) view: fn(&State) -> &'static Maker,
+    /// Whether it is a part of the conversation.
+    pub(crate) speech: Speech,
+    /// Whether its replies count against the limit on model calls. Tokens, cost and seconds count for every purpose.
+    pub(crate) counts: Counts,
+    /// Folds a reply, once its ask is closed and its usage is counted.
+    pub(crate) said: fn(&mut State, &TurnCompleted),
     /// Decides on a reply.
     pub(crate) replied: fn(&mut Decision, &Ask, Reply),
     /// Decides on a failure that is not retried.
@@ -37,11 +49,47 @@ pub(crate) enum Place {
     Aside,
 }
 
+/// Whether a call is a part of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speech {
+    /// It hears what people said, and its reply is a message.
+    Conversation,
+    /// It hears what people said, and its reply is none.
+    Listens,
+    /// It leaves the conversation as it is.
+    Apart,
+}
+
+/// Whether the replies of a purpose count against the limit on model calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// They are steps of the loop.
+    AsModelCall,
+    /// They serve a step of the loop.
+    Not,
+}
+
 impl Purpose {
+    /// Whether the reply is the run's own voice: it enters the conversation, and people see it as it comes. All others are
+    /// only read by the loop.
+    pub fn speaks(self) -> bool {
+        self.rules().speech == Speech::Conversation
+    }
+
+    /// Whether messages of people enter the conversation as such a call begins.
+    pub(crate) fn hears(self) -> bool {
+        self.rules().speech != Speech::Apart
+    }
+
     pub(crate) fn rules(self) -> &'static Rules {
         match self {
             Self::Act => &act::RULES,
+            Self::Perceive => &perceive::RULES,
+            Self::Decide => &decide::RULES,
             Self::Merge => &merge::RULES,
+            Self::Summarise => &summarise::RULES,
+            Self::Verify => &verify::RULES,
+            Self::Judge => &judge::RULES,
         }
     }
 }
@@ -62,6 +110,10 @@ pub(crate) struct Ask {
     pub(crate) retry_at: Option<Millis>,
     /// Reservation of the current attempt.
     pub(crate) reserved: Reservation,
+    /// Size of the request of a call that writes the conversation.
+    pub(crate) sent: Option<Sent>,
+    /// The part of the conversation that it sums up.
+    pub(crate) covers: Option<Covers>,
 }
 
 impl Ask {
@@ -80,6 +132,24 @@ impl Ask {
     }
 }
 
+impl TurnCompleted {
+    /// A reply that is only read: its calls, if it has any, are nobody's.
+    pub(crate) fn read_only(ask: &Ask, reply: Reply) -> Self {
+        Self {
+            turn: ask.turn,
+            purpose: ask.purpose,
+            about: ask.about.clone(),
+            text: reply.text,
+            reasoning: reply.reasoning,
+            calls: Vec::new(),
+            stop: reply.stop,
+            usage: reply.usage,
+            model: reply.model,
+            objection: None,
+        }
+    }
+}
+
 impl From<(&TurnStarted, u64)> for Ask {
     fn from((started, seq): (&TurnStarted, u64)) -> Self {
         Self {
@@ -92,6 +162,8 @@ impl From<(&TurnStarted, u64)> for Ask {
             choice: started.choice.clone(),
             retry_at: None,
             reserved: Reservation::default(),
+            sent: None,
+            covers: None,
         }
     }
 }
@@ -122,9 +194,18 @@ impl Asks {
     /// Opens a call, or begins its next try.
     pub(crate) fn open(&mut self, ask: Ask) {
         match self.iter_mut().find(|open| open.purpose == ask.purpose && open.about == ask.about) {
-            Some(open) => *open = ask,
+            Some(open) => *open = Ask { covers: ask.covers.or(open.covers), ..ask },
             None => self.0.push(ask),
         }
+    }
+
+    /// The open call of that purpose about that tool call.
+    pub(crate) fn get(&self, purpose: Purpose, about: Option<&CallId>) -> Option<&Ask> {
+        self.iter().find(|ask| ask.purpose == purpose && ask.about.as_ref() == about)
+    }
+
+    pub(crate) fn get_mut(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<&mut Ask> {
+        self.iter_mut().find(|ask| ask.purpose == purpose && ask.about.as_ref() == about)
     }
 
     /// A call that is going on has reserved that.
@@ -142,6 +223,11 @@ impl Asks {
     /// Drops the pending retries.
     pub(crate) fn give_up_waiting(&mut self) {
         self.0.retain(|ask| ask.retry_at.is_none());
+    }
+
+    /// Drops the calls beside the loop.
+    pub(crate) fn drop_asides(&mut self) {
+        self.0.retain(|ask| ask.purpose.rules().place == Place::Turn);
     }
 
     pub(crate) fn clear(&mut self) {

@@ -41,8 +41,10 @@ impl Budget {
             LimitKind::OutputTokens => self.output_tokens,
             LimitKind::CostUsd => self.cost,
             LimitKind::ModelCalls
+            | LimitKind::Iterations
             | LimitKind::ToolRounds
             | LimitKind::ToolCalls
+            | LimitKind::PlanSteps
             | LimitKind::Retries
             | LimitKind::Seconds
             | LimitKind::Repetition => None,

@@ -12,6 +12,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::forms::keys_and_values;
+use crate::forms::readings::Readings;
 use crate::ids::Text;
 
 /// A part of a text: from that byte to that one, which does not belong to it.
@@ -49,11 +50,11 @@ pub(crate) enum Notation {
 
 impl Notation {
     /// The arguments as JSON. `None`: they stand there as JSON, or are not written so.
-    pub(crate) fn json(self, part: &str) -> Option<Text> {
+    pub(crate) fn json(self, part: &str, readings: &Readings) -> Option<Text> {
         match self {
             Self::Json => None,
             Self::Task => Some(format!("{{\"task\":{part}}}").into()),
-            Self::Python | Self::Tags => keys_and_values(part, self).map(Text::from),
+            Self::Python | Self::Tags => keys_and_values(part, self, readings).map(Text::from),
         }
     }
 }
@@ -73,11 +74,15 @@ enum Kind {
 }
 
 /// Position and notation of arguments in a text.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Place {
-    place: Span,
+    #[serde(rename = "place")]
+    span: Span,
     #[serde(default, rename = "as", skip_serializing_if = "Place::is_plain")]
     notation: Notation,
+    /// The arguments that are not read as they are written.
+    #[serde(default, rename = "read", skip_serializing_if = "Readings::is_empty")]
+    readings: Readings,
 }
 
 impl Place {
@@ -91,13 +96,24 @@ impl CallArgs {
     /// The part of a text, which stands in that text; `json`, where its notation is no JSON.
     pub(crate) fn part(text: &Text, part: &str, notation: Notation, json: Option<Text>) -> Self {
         match Span::of(part, text) {
-            Some(place) => Self(Kind::Part { text: text.clone(), place: Place { place, notation }, json }),
+            Some(place) => {
+                let place = Place { span: place, notation, readings: Readings::new() };
+                Self(Kind::Part { text: text.clone(), place, json })
+            }
             None => json.map_or_else(|| part.into(), Self::from),
         }
     }
 
+    /// The same, whose JSON was made with these readings.
+    pub(crate) fn read_so(mut self, made: Readings) -> Self {
+        if let Kind::Part { place, .. } = &mut self.0 {
+            place.readings = made;
+        }
+        self
+    }
+
     fn at(text: Text, place: Place) -> Self {
-        let json = place.place.in_text(&text).and_then(|part| place.notation.json(part));
+        let json = place.span.in_text(&text).and_then(|part| place.notation.json(part, &place.readings));
         Self(Kind::Part { text, place, json })
     }
 
@@ -119,14 +135,14 @@ impl CallArgs {
         if let (Kind::Part { text, place, .. }, Some(stored)) = (&self.0, stored)
             && Text::ptr_eq(text, stored)
         {
-            self.0 = Kind::Stored(*place);
+            self.0 = Kind::Stored(place.clone());
         }
     }
 
     /// As they were stored beside that text.
     pub(crate) fn found_in(&mut self, text: Option<&Text>) {
-        if let Kind::Stored(place) = self.0 {
-            *self = text.map_or_else(Self::default, |text| Self::at(text.clone(), place));
+        if let Kind::Stored(place) = &self.0 {
+            *self = text.map_or_else(Self::default, |text| Self::at(text.clone(), place.clone()));
         }
     }
 }
@@ -137,7 +153,7 @@ impl Deref for CallArgs {
     fn deref(&self) -> &str {
         match &self.0 {
             Kind::Given(text) | Kind::Part { json: Some(text), .. } => text,
-            Kind::Part { text, place, json: None } => place.place.in_text(text).unwrap_or_default(),
+            Kind::Part { text, place, json: None } => place.span.in_text(text).unwrap_or_default(),
             Kind::Stored(_) => "",
         }
     }

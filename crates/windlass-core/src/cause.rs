@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::action::{Found, HookEnd, InputKind, StepEdits};
+use crate::action::{Found, HookEnd, HostCall, InputKind, StepEdits};
 use crate::event::{Event, Fact, InputRequested, RunEnded};
 
 /// The input that caused the events of an append.
@@ -45,6 +45,19 @@ pub enum Cause {
         /// The call.
         action: u64,
     },
+    /// [`InputKind::CodeCalls`].
+    CodeCalls {
+        /// The code.
+        action: u64,
+        /// The calls, where none of them was opened.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unmade: Option<Vec<HostCall>>,
+    },
+    /// [`InputKind::CodeEnded`].
+    CodeEnded {
+        /// The code.
+        action: u64,
+    },
     /// [`InputKind::Delegated`].
     Delegated {
         /// The delegation.
@@ -80,6 +93,8 @@ pub enum Cause {
     Answered,
     /// [`InputKind::Steer`].
     Steer,
+    /// [`InputKind::Queue`].
+    Queue,
     /// [`InputKind::Cancel`].
     Cancel,
     /// [`InputKind::ToolsChanged`].
@@ -141,6 +156,10 @@ impl Cause {
                 Self::ModelFailed { action: action.seq, jitter: *jitter }
             }
             InputKind::CallEnded { action, .. } => Self::CallEnded { action: action.seq },
+            InputKind::CodeCalls { action, calls } => {
+                Self::CodeCalls { action: action.seq, unmade: Some(calls.clone()) }
+            }
+            InputKind::CodeEnded { action, .. } => Self::CodeEnded { action: action.seq },
             InputKind::Delegated { action, .. } => Self::Delegated { action: action.seq },
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
                 let (question, text, suggestions) = (question.clone(), text.clone(), suggestions.clone());
@@ -161,6 +180,7 @@ impl Cause {
             }
             InputKind::Answered { .. } => Self::Answered,
             InputKind::Steer { .. } => Self::Steer,
+            InputKind::Queue { .. } => Self::Queue,
             InputKind::Cancel { .. } => Self::Cancel,
             InputKind::ToolsChanged { .. } => Self::ToolsChanged,
             InputKind::TimerFired { action } => Self::TimerFired { action: action.seq },
@@ -173,6 +193,11 @@ impl Cause {
             && let Some(Fact::InputRequested(_)) = events.first().map(|event| &event.fact)
         {
             *unasked = None;
+        }
+        if let Self::CodeCalls { unmade, .. } = &mut self
+            && let Some(Fact::CodeCalled(_)) = events.first().map(|event| &event.fact)
+        {
+            *unmade = None;
         }
         if let Self::Stepped { end, unmade, .. } = &mut self
             && let Some(edits) = unmade.take()
@@ -193,12 +218,15 @@ impl Cause {
             Self::Objected { .. } => "objected",
             Self::ModelFailed { .. } => "model_failed",
             Self::CallEnded { .. } => "call_ended",
+            Self::CodeCalls { .. } => "code_calls",
+            Self::CodeEnded { .. } => "code_ended",
             Self::Delegated { .. } => "delegated",
             Self::DelegateAsks { .. } => "delegate_asks",
             Self::Checked { .. } => "checked",
             Self::Stepped { .. } => "stepped",
             Self::Answered => "answered",
             Self::Steer => "steer",
+            Self::Queue => "queue",
             Self::Cancel => "cancel",
             Self::ToolsChanged => "tools_changed",
             Self::TimerFired { .. } => "timer_fired",

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
-use crate::policy::{Discovery, LimitKind};
-use crate::state::State;
+use crate::policy::{CodeMode, Discovery, LimitKind, View};
+use crate::state::{State, UPDATE_BLACKBOARD, update_blackboard};
 use crate::stored::{READ_RESULT, read_result};
 use crate::tool::{ToolKind, ToolSpec};
 
@@ -62,7 +62,12 @@ pub fn found_tools(tools: &[ToolSpec], args: &Value) -> String {
     };
     let query = words(query, MOST_QUERY);
     let mut left = MOST_STEPS;
-    let own = |tool: &&ToolSpec| matches!(tool.kind, ToolKind::Search | ToolKind::Read | ToolKind::Finish(_));
+    let own = |tool: &&ToolSpec| {
+        matches!(
+            tool.kind,
+            ToolKind::Search | ToolKind::Read | ToolKind::Code | ToolKind::Board | ToolKind::Finish(_)
+        )
+    };
     let sought = tools.iter().filter(|tool| tool.is_offered() && !own(tool) && !tool.name.starts_with("__"));
     let mut found: Vec<(u64, &ToolSpec)> =
         sought.map(|tool| (score(&query, tool, &mut left), tool)).filter(|(score, _)| *score > 0).collect();
@@ -123,22 +128,31 @@ impl State {
     /// Takes the agent's tools over, and offers those of Windlass that this conversation needs.
     pub(crate) fn offer_tools(&mut self, mut own: Arc<Vec<ToolSpec>>) {
         // A hook that was shown ours may hand them back with the others.
-        let ours = |tool: &ToolSpec| [READ_RESULT, SEARCH_TOOLS].contains(&&*tool.name);
+        let named = [READ_RESULT, SEARCH_TOOLS, UPDATE_BLACKBOARD];
+        let ours = |tool: &ToolSpec| named.contains(&&*tool.name) || tool.runs_code();
         if own.iter().any(ours) {
             Arc::make_mut(&mut own).retain(|tool| !ours(tool));
         }
-        let search = self.setup.policy.request.discovery == Discovery::Search;
-        let reads = (!self.conversation.stored.is_empty()).then(read_result);
+        let code = self.setup.policy.calls.code;
+        let functions = matches!(code, CodeMode::Tool(_));
+        let search = self.setup.policy.request.discovery == Discovery::Search && !functions;
+        let reads = self.conversation.has_more_to_read().then(read_result);
         let searches = search.then(search_tools);
-        self.toolbox.all = if reads.is_none() && searches.is_none() {
+        let codes = code.limits().map(|_| ToolSpec::run_code(&own, code));
+        let board = (self.setup.policy.request.view == View::Blackboard).then(update_blackboard);
+        self.toolbox.all = if reads.is_none() && searches.is_none() && codes.is_none() && board.is_none() {
             own.clone()
         } else {
-            Arc::new(own.iter().chain(reads).chain(searches).cloned().collect())
+            Arc::new(own.iter().chain(reads).chain(searches).chain(board).chain(&codes).cloned().collect())
         };
         self.toolbox.shown = match (self.none_may_run(), search) {
             (true, _) => {
                 let finish = |tool: &&ToolSpec| matches!(tool.kind, ToolKind::Finish(_));
                 Arc::new(self.toolbox.all.iter().filter(finish).cloned().collect())
+            }
+            (false, _) if functions => {
+                let plain = |tool: &&ToolSpec| !tool.is_function();
+                Arc::new(self.toolbox.all.iter().filter(plain).cloned().collect())
             }
             (false, true) => Arc::new(shown(&self.toolbox.all)),
             (false, false) => self.toolbox.all.clone(),
@@ -154,7 +168,12 @@ fn shown(tools: &[ToolSpec]) -> Vec<ToolSpec> {
         ToolKind::Search => Some(0),
         ToolKind::Finish(_) => Some(1),
         ToolKind::Run | ToolKind::Ask => None,
-        ToolKind::Read | ToolKind::Delegate | ToolKind::Branch | ToolKind::Parent => Some(2),
+        ToolKind::Code
+        | ToolKind::Read
+        | ToolKind::Board
+        | ToolKind::Delegate
+        | ToolKind::Branch
+        | ToolKind::Parent => Some(2),
     };
     let mut shown: Vec<(u8, &ToolSpec)> = tools.iter().filter_map(|tool| Some((rank(tool)?, tool))).collect();
     shown.sort_by_key(|(rank, _)| *rank);

@@ -4,7 +4,7 @@
 //! The stored form is described in `docs/log-format.md`; each kind carries a schema version ([`Fact::SCHEMA`]).
 
 pub use crate::cause::{Cause, CheckResult, StepEnd};
-pub use crate::forking::{Fork, StartedCall};
+pub use crate::forking::{Fork, MadeCall, StartedCall};
 pub use crate::ids::{CLOCK_JUMP_MS, Millis};
 pub use crate::outcome::{DeniedBy, FailKind};
 pub use crate::question::QuestionKind;
@@ -12,25 +12,38 @@ pub use crate::seals::{Sealed, Seals};
 use std::sync::Arc;
 
 mod calls;
+mod code;
+mod context;
+mod iterations;
+mod limits;
+mod plan;
+mod verdict;
 
 pub use calls::{
     CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision, DelegationFinished,
     DelegationStarted, StepBranched, TaskOrder, ToolAllowed,
 };
+pub use code::{CodeCalled, CodeFinished, CodeStarted};
+pub use plan::{Perceived, Perception, PlanMade, PlanProposed, PlanStep, StepFinished, StepStatus, StepWork};
+
+pub use context::{Compacted, CompactionSkipped, ContextMeasured, ContextWarned, NotCompacted};
+pub use iterations::{BoardRestored, BoardSaved, IterationStarted, Judged};
+pub use limits::{LimitRaised, LimitReached};
+pub use verdict::{CallVerified, Verdict};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choice::ModelChoice;
-use crate::ids::{CallId, QuestionId, Text};
+use crate::ids::{CallId, QuestionId, RunId, Text};
 use crate::message::{Message, Reasoning, ToolCall};
 use crate::outcome::Status;
-use crate::policy::{AtLimit, LimitKind, Policy};
+use crate::policy::Policy;
 use crate::question::Answer;
 use crate::reply::{ModelFailure, StopReason, Usage};
 use crate::tool::ToolSpec;
 
-pub use crate::start::{AgentRef, Base, ResumedBy, RunInput, RunResumed, RunStarted};
+pub use crate::start::{AgentRef, Base, Recalled, ResumedBy, RunInput, RunResumed, RunStarted};
 
 /// One fact with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,6 +140,8 @@ facts! {
     CallDecided(CallDecided),
     /// A person allowed all calls of a tool for the rest of the session.
     ToolAllowed(ToolAllowed),
+    /// A model judged a call before it runs.
+    CallVerified(Box<CallVerified>),
     /// A call may run from here on: durable before done.
     CallStarted(CallStarted),
     /// A try of a call failed and another one follows.
@@ -135,24 +150,56 @@ facts! {
     CallDoubted(CallDoubted),
     /// A call has its one result.
     CallFinished(CallFinished),
+    /// Code that a model wrote may run from here on: durable before done.
+    CodeStarted(CodeStarted),
+    /// Code makes calls, and waits for their results.
+    CodeCalled(CodeCalled),
+    /// Code has its one result.
+    CodeFinished(CodeFinished),
     /// A task was handed to another agent: durable before done.
     DelegationStarted(Box<DelegationStarted>),
     /// A handed-over task has its one result.
     DelegationFinished(DelegationFinished),
+    /// Perception judged the query, or the result of a step.
+    Perceived(Box<Perceived>),
+    /// A plan waits for a person's word.
+    PlanProposed(PlanProposed),
+    /// A version of the plan was made or continued, with its next step.
+    PlanMade(PlanMade),
+    /// A step of the plan has its one result.
+    StepFinished(StepFinished),
     /// A question was put to a person.
     InputRequested(InputRequested),
     /// A question was answered.
     InputReceived(InputReceived),
     /// A message to the running agent was accepted; it enters the conversation at the next turn.
     Steered(Steered),
+    /// A message came to the session while the run was going on; a run of its own answers it afterwards.
+    MessageQueued(MessageQueued),
     /// The run's tools, models or instructions changed while it was running.
     Adjusted(Adjusted),
     /// A hook changed the conversation.
     HistoryEdited(HistoryEdited),
+    /// The provider's count of a request differs from the estimate by more than a tenth.
+    ContextMeasured(ContextMeasured),
+    /// A request has reached the share of the context budget that gives a warning.
+    ContextWarned(ContextWarned),
+    /// The conversation was made smaller.
+    Compacted(Compacted),
+    /// The conversation should have been made smaller and is as before.
+    CompactionSkipped(CompactionSkipped),
     /// A hook asked for branches; it is asked again once they have ended.
     StepBranched(StepBranched),
     /// A reply was not accepted, and the model is told why.
     OutputRejected(OutputRejected),
+    /// An inner loop up to an answer began.
+    IterationStarted(IterationStarted),
+    /// An answer was judged.
+    Judged(Judged),
+    /// A snapshot was made of the blackboard.
+    BoardSaved(BoardSaved),
+    /// A run was stuck: the blackboard went back to its last snapshot, and the model is told. No result is removed.
+    BoardRestored(BoardRestored),
     /// A limit cut the loop.
     LimitReached(LimitReached),
     /// A limit was raised by a person.
@@ -185,7 +232,12 @@ macro_rules! purposes {
 purposes! {
     #[default]
     Act = "act", "Answer or call tools.";
+    Perceive = "perceive", "Judge the query, or the result of a step of a plan.";
+    Decide = "decide", "Make a plan, and decide on its next step.";
     Merge = "merge", "Merge a branch's end into its parent.";
+    Summarise = "summarise", "Sum up messages, or a long tool result, that the conversation holds no longer.";
+    Verify = "verify", "Judge a tool call before it runs.";
+    Judge = "judge", "Judge whether an answer does what was asked.";
 }
 
 impl Purpose {
@@ -242,6 +294,10 @@ pub struct TurnStarted {
 pub struct TurnCompleted {
     /// The turn's number.
     pub turn: u32,
+    /// Purpose of the call.
+    pub purpose: Purpose,
+    /// The tool call that it was about, if it was about one.
+    pub about: Option<CallId>,
     /// The whole text as the model wrote it: the answer, what stands beside the calls, and the calls that were read from it.
     pub text: Option<Text>,
     /// The reasoning.
@@ -256,6 +312,13 @@ pub struct TurnCompleted {
     pub model: Text,
     /// Objection of the agent's own check to the output of this reply, which fits the schema.
     pub objection: Option<Text>,
+}
+
+impl TurnCompleted {
+    /// Whether it is the model speaking ([`Purpose::speaks`]).
+    pub fn speaks(&self) -> bool {
+        self.purpose.speaks()
+    }
 }
 
 /// See [`Fact::TurnFailed`].
@@ -315,6 +378,15 @@ pub struct Steered {
     pub text: Text,
 }
 
+/// See [`Fact::MessageQueued`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageQueued {
+    /// The id of the run that answers it.
+    pub run: RunId,
+    /// The message.
+    pub messages: Vec<Arc<Message>>,
+}
+
 /// See [`Fact::Adjusted`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Adjusted {
@@ -372,6 +444,8 @@ pub enum Rejection {
     NoCall,
     /// It does not fit the output schema.
     Invalid,
+    /// It was given before required tools had succeeded.
+    Unproven,
 }
 
 /// See [`Fact::OutputRejected`].
@@ -384,42 +458,6 @@ pub struct OutputRejected {
     /// The call of the finish tool that was not accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
-}
-
-/// See [`Fact::LimitReached`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LimitReached {
-    /// The limit.
-    pub limit: LimitKind,
-    /// Its value, in the limit's unit ([`LimitKind::unit`]).
-    pub max: u64,
-    /// The value reached, in the same unit: of tokens and cost what was used, and what is reserved.
-    pub reached: u64,
-    /// Part of it that is reserved for model calls lost with their process; it is no usage.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub reserved: u64,
-    /// Amount that the next model call would have reserved, if too little was left for it.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub needed: u64,
-    /// Outcome under the policy.
-    pub then: AtLimit,
-    /// Note to the model before its closing call, if it gets one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<Text>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
-fn is_none(number: &u64) -> bool {
-    *number == 0
-}
-
-/// See [`Fact::LimitRaised`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LimitRaised {
-    /// The limit.
-    pub limit: LimitKind,
-    /// Its new value, in the limit's unit.
-    pub max: u64,
 }
 
 /// See [`Fact::CancelRequested`].

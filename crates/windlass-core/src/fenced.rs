@@ -13,8 +13,10 @@ use serde_json::value::RawValue;
 use crate::args::parse_args;
 use crate::call_args::{CallArgs, Notation, Span};
 use crate::forms::ReadCall;
+use crate::forms::readings::Readings;
 use crate::ids::Text;
 use crate::message::{AssistantMessage, CallTarget, Content, Message};
+use crate::phases;
 use crate::policy::Results;
 use crate::steps::{Scan, Steps};
 use crate::tool::{ToolKind, ToolSpec};
@@ -48,11 +50,27 @@ pub(crate) fn readable(fault: &str) -> bool {
 
 /// The messages before the conversation, with the offered tools and agents described in the system prompt.
 pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: &Results) -> Vec<Arc<Message>> {
+    prompt_with(&sections(tools, [TOOL_INSTRUCTIONS, DELEGATE_INSTRUCTIONS]), prompt, results)
+}
+
+/// The same where calls are JSON objects ([`phases`]).
+pub(crate) fn actions_prompt(
+    prompt: &[Arc<Message>],
+    tools: &[ToolSpec],
+    results: &Results,
+) -> Vec<Arc<Message>> {
+    let mut sections = sections(tools, [phases::TOOL_INSTRUCTIONS, phases::DELEGATE_INSTRUCTIONS]);
+    if !sections.is_empty() {
+        sections.push(phases::NO_ACTION.to_owned());
+    }
+    prompt_with(&sections, prompt, results)
+}
+
+fn prompt_with(sections: &[String], prompt: &[Arc<Message>], results: &Results) -> Vec<Arc<Message>> {
     let mut system = prompt
         .iter()
         .filter_map(|message| if let Message::System { text } = &**message { Some(&**text) } else { None });
     let own = system.next();
-    let sections = sections(tools);
     let callers: Vec<&str> = system.collect();
     let callers =
         (!callers.is_empty()).then(|| format!("\n{CALLERS_SECTION}\n{}\n{AGENT_WINS}", callers.join("\n\n")));
@@ -70,7 +88,7 @@ pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: &Resu
     messages
 }
 
-fn sections(tools: &[ToolSpec]) -> Vec<String> {
+fn sections(tools: &[ToolSpec], [to_call, to_delegate]: [&str; 2]) -> Vec<String> {
     let offered = || tools.iter().filter(|tool| tool.is_offered());
     let described: Vec<String> = offered()
         .filter(|tool| tool.kind != ToolKind::Delegate)
@@ -84,7 +102,7 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
     let mut sections = Vec::new();
     if !described.is_empty() {
         sections.push(format!("\n## Available Tools\n{}", described.join("\n")));
-        sections.push(TOOL_INSTRUCTIONS.to_owned());
+        sections.push(to_call.to_owned());
     }
     if !delegates.is_empty() {
         let line = |tool: &&ToolSpec| format!("- **{}**: {}", tool.name, tool.description);
@@ -95,7 +113,7 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
             lines.extend(gone.iter().map(|tool| format!("- **{}**: (unavailable)", tool.name)));
         }
         sections.push(format!("\n## Available Agents for Delegation\n{}", lines.join("\n")));
-        sections.push(DELEGATE_INSTRUCTIONS.to_owned());
+        sections.push(to_delegate.to_owned());
     }
     sections
 }
@@ -235,7 +253,7 @@ fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
     (!text.is_empty()).then_some(text)
 }
 
-fn tool_call(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
+pub(crate) fn tool_call(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
     let block: ToolBlock<'_> = match object(body, steps) {
         Ok(block) => block,
         Err(fault) => return faulty("tool_call", format!("Invalid tool call: {fault}"), CallTarget::Tool),
@@ -247,7 +265,7 @@ fn tool_call(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall
     ReadCall { name: (&*name).into(), args: args.unwrap_or_else(|| "{}".into()), ..ReadCall::default() }
 }
 
-fn delegation(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
+pub(crate) fn delegation(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
     let block: DelegateBlock<'_> = match object(body, steps) {
         Ok(block) => block,
         Err(fault) => return faulty("delegate", format!("Invalid delegation: {fault}"), CallTarget::Agent),
@@ -256,7 +274,7 @@ fn delegation(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCal
     let Some((agent, task)) = named else {
         return faulty("delegate", NO_TARGET.to_owned(), CallTarget::Agent);
     };
-    let json = Notation::Task.json(task.get());
+    let json = Notation::Task.json(task.get(), &Readings::new());
     let args = CallArgs::part(text, task.get(), Notation::Task, json);
     ReadCall { name: (&*agent).into(), args, target: CallTarget::Agent, ..ReadCall::default() }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Budget;
 use crate::event::{Decision, Event, Fact};
 use crate::ids::{CallId, RunId, Text};
+use crate::message::{Content, ToolCall};
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::state::{Phase, State};
@@ -35,6 +36,29 @@ pub struct StartedCall {
     /// Outcome, if the call ended by itself; `None`: unknown whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcome>,
+    /// The calls that its code made later and that the base has started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<MadeCall>,
+}
+
+/// A call that the code of a fork's base has made and started. The fork's code makes the same call at the same place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MadeCall {
+    /// Its place among the calls of the code, from 0.
+    pub place: u32,
+    /// The tool.
+    pub name: Text,
+    /// The arguments, as JSON text.
+    pub args: Text,
+    /// How far it came.
+    pub started: StartedCall,
+}
+
+impl MadeCall {
+    /// The payloads that its result refers to.
+    pub(crate) fn content(&self) -> Option<&Content> {
+        self.started.outcome.as_ref()?.content()
+    }
 }
 
 impl Fork {
@@ -42,20 +66,62 @@ impl Fork {
     /// started, by then or later, and how they ended.
     pub fn of(state: &State, later: &[Event], say: Option<Text>) -> Self {
         let Phase::Acting(open) = &state.phase else { return Self { calls: Vec::new(), say } };
-        Self { calls: open.iter().filter_map(|open| started(open, later)).collect(), say }
+        let started = open.iter().filter_map(|open| {
+            let made = made(state, open, later);
+            Some(StartedCall { made, ..started(open, later)? })
+        });
+        Self { calls: started.collect(), say }
     }
+}
+
+/// The calls that code has made later, in the try that was going on.
+fn made(state: &State, code: &OpenCall, later: &[Event]) -> Vec<MadeCall> {
+    let id = &code.call.id;
+    let before = state.code_calls(id).count();
+    let mut calls: Vec<&ToolCall> = Vec::new();
+    for event in later {
+        if let Fact::CodeCalled(called) = &event.fact
+            && called.call == *id
+        {
+            calls.extend(&called.calls);
+        } else if matches!(&event.fact, Fact::CallRetried(retried) if retried.call == *id) {
+            // The next try makes its calls anew.
+            break;
+        }
+    }
+    let made = calls.into_iter().enumerate().filter_map(|(place, call)| {
+        let started = later_end(&call.id, Before::default(), later)?;
+        let place = u32::try_from(before + place).ok()?;
+        Some(MadeCall { place, name: call.name.clone(), args: call.args.to_text(), started })
+    });
+    made.collect()
 }
 
 fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
     if matches!(open.stage, Stage::Done(_)) {
         return None;
     }
-    let call = &open.call.id;
+    let before = Before { started: open.attempt > 0, failed: matches!(open.stage, Stage::Retrying { .. }) };
+    later_end(&open.call.id, before, later)
+}
+
+/// How far a call had come when the fork began.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    started: bool,
+    /// Its last try is known to have failed.
+    failed: bool,
+}
+
+/// How a call went on in the base, if it was started there.
+fn later_end(call: &CallId, open: Before, later: &[Event]) -> Option<StartedCall> {
     let (mut again, mut edited, mut outcome, mut child) = (false, false, None, None);
     let mut lent = Budget::default();
     for event in later {
         let fact = &event.fact;
         if let Fact::CallStarted(started) = fact {
+            again |= started.call == *call;
+        } else if let Fact::CodeStarted(started) = fact {
             again |= started.call == *call;
         } else if let Fact::DelegationStarted(started) = fact {
             if started.call == *call {
@@ -70,12 +136,11 @@ fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
             outcome = Some(found.clone());
         }
     }
-    let before = open.attempt > 0;
+    let Before { started: before, failed } = open;
     // A try that is known to have failed leaves no doubt, and other arguments make it another call.
-    let failed = matches!(open.stage, Stage::Retrying { .. });
     let lost = if failed { again || outcome.is_some() } else { before || again };
     let same = before || !edited;
-    (lost && same).then(|| StartedCall { call: call.clone(), child, lent, outcome })
+    (lost && same).then(|| StartedCall { call: call.clone(), child, lent, outcome, made: Vec::new() })
 }
 
 /// Whether a call came to an end of its own.

@@ -5,7 +5,8 @@
 //! `<|python_tag|>…<|eom_id|>`, `<|python_start|>…<|python_end|>`) and acorn's
 //! `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, whose body may also be JSON (Hermes).
 
-use crate::message::CallTarget;
+pub(crate) mod readings;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -14,9 +15,12 @@ use serde_json::value::RawValue;
 
 use crate::call_args::{CallArgs, Notation, Span};
 use crate::ids::Text;
+use crate::message::CallTarget;
 use crate::reply::ReplyCall;
 use crate::steps::{Scan, Steps};
 use crate::tool::ToolSpec;
+
+use self::readings::{ReadAs, Reading, Readings, value_of};
 
 /// The most calls that one reply's text may hold.
 const MOST_CALLS: usize = 64;
@@ -45,7 +49,8 @@ impl From<ReplyCall> for ReadCall {
 
 /// The calls that a whole text is made of: the reply's, or that of its reasoning.
 ///
-/// Arguments stay where they stand: no value is made of them, so that reading a reply costs its length once.
+/// Arguments stay where they stand: no value is made of them, so that reading a reply costs its length once. Where one is
+/// not of its parameter's type, but its text is, it is read so ([`readings`]).
 pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec], steps: &Steps) -> Option<Vec<ReadCall>> {
     let source = text.trim();
     // Most replies are prose: one look at the first byte spares them the parsers.
@@ -53,7 +58,7 @@ pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec], steps: &Steps) -> Option
     if !(first == b'{' || first == b'<' || first == b'_' || first.is_ascii_alphabetic()) {
         return None;
     }
-    let offered = |name: &str| tools.iter().any(|tool| tool.is_offered() && *tool.name == *name);
+    let offered = |name: &str| tools.iter().find(|tool| tool.is_offered() && *tool.name == *name);
     let mut scan = Scan::new(source, steps);
     let mut calls = Vec::new();
     while !scan.is_empty() {
@@ -64,7 +69,7 @@ pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec], steps: &Steps) -> Option
         let found = one(&mut scan, &offered)?;
         calls.push(ReadCall {
             name: found.name,
-            args: CallArgs::part(text, found.args, found.notation, found.json),
+            args: CallArgs::part(text, found.args, found.notation, found.json).read_so(found.readings),
             place: Span::of(scan.since(before), text),
             ..ReadCall::default()
         });
@@ -74,12 +79,13 @@ pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec], steps: &Steps) -> Option
 }
 
 /// Arguments that a text holds in another notation than JSON, as JSON. `None`: they are not written so.
-pub(crate) fn keys_and_values(part: &str, notation: Notation) -> Option<String> {
+pub(crate) fn keys_and_values(part: &str, notation: Notation, readings: &Readings) -> Option<String> {
     let steps = Steps::default();
     let mut scan = Scan::new(part, &steps);
+    let mut reading = Reading::Stored(readings);
     match notation {
-        Notation::Python => python_args(&mut scan),
-        Notation::Tags => tagged_args(&mut scan),
+        Notation::Python => python_args(&mut scan, &mut reading),
+        Notation::Tags => tagged_args(&mut scan, &mut reading),
         Notation::Json | Notation::Task => None,
     }
 }
@@ -91,10 +97,11 @@ struct Found<'t> {
     notation: Notation,
     /// The arguments as JSON, where they are written in another notation.
     json: Option<Text>,
+    readings: Readings,
 }
 
-/// Whether a tool of that name is offered.
-type Offered<'o> = dyn Fn(&str) -> bool + 'o;
+/// The offered tool of that name.
+type Offered<'o> = dyn Fn(&str) -> Option<&'o ToolSpec> + 'o;
 
 fn one<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
     if scan.take("<tool_call>") {
@@ -145,11 +152,12 @@ fn json<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>>
     let end = values.byte_offset();
     scan.pass(end)?;
     let read = read?.ok()?;
-    if read.kind.is_some_and(|kind| kind != "function") || !offered(&read.name) {
+    if read.kind.is_some_and(|kind| kind != "function") || offered(&read.name).is_none() {
         return None;
     }
     let args = read.parameters.or(read.arguments)?.get();
-    let found = Found { name: (&*read.name).into(), args, notation: Notation::Json, json: None };
+    let (name, readings) = ((&*read.name).into(), Readings::new());
+    let found = Found { name, args, notation: Notation::Json, json: None, readings };
     args.starts_with('{').then_some(found)
 }
 
@@ -159,27 +167,29 @@ fn tagged<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t
         return whole(scan, offered);
     }
     let name = scan.pass_while(|c| c != '<').trim();
-    if !offered(name) {
-        return None;
-    }
-    let before = scan.rest();
-    let json = tagged_args(scan)?.into();
-    Some(Found { name: name.into(), args: before, notation: Notation::Tags, json: Some(json) })
+    let tool = offered(name)?;
+    let args = scan.rest();
+    let mut reading = Reading::Schema(&tool.parameters, Readings::new());
+    let json = Some(tagged_args(scan, &mut reading)?.into());
+    let readings = reading.made();
+    Some(Found { name: name.into(), args, notation: Notation::Tags, json, readings })
 }
 
 /// All of `<arg_key>k</arg_key><arg_value>v</arg_value>…` as JSON.
-fn tagged_args(scan: &mut Scan<'_, '_>) -> Option<String> {
+fn tagged_args(scan: &mut Scan<'_, '_>, reading: &mut Reading<'_>) -> Option<String> {
     let mut args = Args::default();
     while !scan.is_empty() {
         let key = if scan.take("<arg_key>") { scan.until("</arg_key>")? } else { return None };
         scan.skip_space();
         let value = if scan.take("<arg_value>") { scan.until("</arg_value>")? } else { return None };
-        let out = args.key(key.trim())?;
+        let key = key.trim();
+        let (out, from) = args.key(key)?;
         scan.steps().add(value.len());
         match serde_json::from_str::<&RawValue>(value.trim()) {
             Ok(value) => out.push_str(value.get()),
             Err(_) => quoted(out, value)?,
         }
+        read_so(out, from, reading.of(key, out.get(from..)?), value)?;
         scan.skip_space();
     }
     Some(args.finish())
@@ -188,17 +198,19 @@ fn tagged_args(scan: &mut Scan<'_, '_>) -> Option<String> {
 /// `name(arg="v", other=2)`.
 fn python<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
     let name = scan.pass_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    if !scan.take("(") || !offered(name) {
+    if !scan.take("(") {
         return None;
     }
+    let tool = offered(name)?;
     let before = scan.rest();
-    let json = python_args(scan)?.into();
-    let args = scan.since(before);
-    Some(Found { name: name.into(), args, notation: Notation::Python, json: Some(json) })
+    let mut reading = Reading::Schema(&tool.parameters, Readings::new());
+    let json = Some(python_args(scan, &mut reading)?.into());
+    let (args, readings) = (scan.since(before), reading.made());
+    Some(Found { name: name.into(), args, notation: Notation::Python, json, readings })
 }
 
 /// `arg="v", other=2)` as JSON.
-fn python_args(scan: &mut Scan<'_, '_>) -> Option<String> {
+fn python_args(scan: &mut Scan<'_, '_>, reading: &mut Reading<'_>) -> Option<String> {
     let mut args = Args::default();
     loop {
         scan.skip_space();
@@ -210,9 +222,29 @@ fn python_args(scan: &mut Scan<'_, '_>) -> Option<String> {
         if key.is_empty() || !scan.take("=") {
             return None;
         }
-        value(scan, args.key(key)?, 0)?;
+        scan.skip_space();
+        let (before, (out, from)) = (scan.rest(), args.key(key)?);
+        value(scan, out, 0)?;
+        read_so(out, from, reading.of(key, out.get(from..)?), scan.since(before))?;
         between(scan, ")")?;
     }
+}
+
+/// Replaces the value that was written last, from that byte on, if it is read otherwise; `raw` is its text.
+fn read_so(out: &mut String, from: usize, read: Option<ReadAs>, raw: &str) -> Option<()> {
+    match read {
+        None => {}
+        Some(ReadAs::Text) => {
+            out.truncate(from);
+            quoted(out, raw)?;
+        }
+        Some(ReadAs::Value) => {
+            let text: String = serde_json::from_str(out.get(from..)?).ok()?;
+            out.truncate(from);
+            out.push_str(&value_of(&text)?);
+        }
+    }
+    Some(())
 }
 
 /// A comma, unless the end comes next.
@@ -229,15 +261,16 @@ struct Args<'t> {
 }
 
 impl<'t> Args<'t> {
-    /// Begins a member. `None`: the name is a duplicate.
-    fn key(&mut self, name: &'t str) -> Option<&mut String> {
+    /// Begins a member: gives the text and the byte where the value begins. `None`: the name is a duplicate.
+    fn key(&mut self, name: &'t str) -> Option<(&mut String, usize)> {
         if !self.keys.insert(name) {
             return None;
         }
         self.json.push(if self.json.is_empty() { '{' } else { ',' });
         quoted(&mut self.json, name)?;
         self.json.push(':');
-        Some(&mut self.json)
+        let from = self.json.len();
+        Some((&mut self.json, from))
     }
 
     fn finish(mut self) -> String {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::action::{Found, InputKind};
-use crate::event::{CallDecided, Decision, Fact, RunInput, RunStarted, Splice};
+use crate::event::{CallDecided, Decision, Fact, PlanStep, RunInput, RunStarted, Splice, StepWork};
 use crate::ids::Text;
 use crate::message::{Content, Message, Reasoning, ToolCall};
 use crate::outcome::CallOutcome;
@@ -29,10 +29,17 @@ impl InputKind {
             Self::CallEnded { outcome, .. }
             | Self::Delegated { outcome, .. }
             | Self::Checked { found: Found::Happened(outcome), .. } => of_outcome(outcome),
+            Self::CodeCalls { calls, .. } => {
+                calls.iter().map(|call| (call.name.len() + call.args.len()) as u64 + CALL).sum()
+            }
+            Self::CodeEnded { outcome, printed, .. } => {
+                of_outcome(outcome) + printed.as_ref().map_or(0, |printed| printed.len() as u64)
+            }
             Self::DelegateAsks { text, suggestions, .. } => of_texts(suggestions.iter().chain([text])),
             Self::Stepped { edits, .. } => of_splices(&edits.splices),
             Self::Answered { answer, .. } => of_answer(answer),
             Self::Steer { text } => text.len() as u64,
+            Self::Queue { messages, .. } => messages.iter().map(|message| of_message(message)).sum(),
             Self::Resumed { .. }
             | Self::ResumedWithTools { .. }
             | Self::Adopted { .. }
@@ -82,18 +89,35 @@ impl Fact {
             Self::CallDecided(CallDecided { decision: Decision::Edited { args }, .. }) => args.len() as u64,
             Self::CallRetried(retried) => of_outcome(&retried.outcome),
             Self::CallFinished(finished) => of_outcome(&finished.outcome) + optional(&finished.note),
+            Self::CodeCalled(called) => of_calls(&called.calls),
+            Self::CodeFinished(finished) => {
+                of_outcome(&finished.outcome) + optional(&finished.printed) + optional(&finished.note)
+            }
             Self::DelegationFinished(finished) => of_outcome(&finished.outcome),
+            Self::Perceived(perceived) => {
+                let found = &perceived.perception;
+                let texts = [&found.reasoning, &found.local_reasoning, &found.solution_summary];
+                of_texts(texts.into_iter())
+            }
+            Self::PlanProposed(proposed) => of_plan(&proposed.text, Some(&proposed.step)),
+            Self::PlanMade(made) => of_plan(&made.text, made.step.as_ref()),
+            Self::StepFinished(finished) => optional(&finished.result),
             Self::InputRequested(asked) => of_texts(asked.suggestions.iter().chain([&asked.text])),
             Self::InputReceived(received) => of_answer(&received.answer),
             Self::Steered(steered) => steered.text.len() as u64,
+            Self::MessageQueued(queued) => queued.messages.iter().map(|message| of_message(message)).sum(),
             Self::Adjusted(adjusted) => {
                 let prompt = adjusted.prompt.iter().flat_map(|prompt| prompt.iter());
                 let prompt: u64 = prompt.map(|message| of_message(message)).sum();
                 prompt + adjusted.tools.as_ref().map_or(0, |all| tools(all))
             }
             Self::HistoryEdited(edited) => of_splices(&edited.splices),
+            Self::Compacted(compacted) => of_splices(&compacted.splices),
             Self::StepBranched(branched) => of_calls(&branched.calls),
             Self::OutputRejected(rejected) => rejected.note.len() as u64,
+            Self::IterationStarted(started) => optional(&started.note),
+            Self::BoardRestored(restored) => restored.note.len() as u64,
+            Self::Judged(judged) => judged.missing.len() as u64,
             Self::RunEnded(end) => {
                 let output = end.output.as_ref().map_or(0, of_value);
                 optional(&end.text) + optional(&end.error) + output
@@ -103,9 +127,15 @@ impl Fact {
             | Self::CallHeld(_)
             | Self::CallDecided(_)
             | Self::ToolAllowed(_)
+            | Self::CallVerified(_)
             | Self::CallStarted(_)
+            | Self::CodeStarted(_)
             | Self::CallDoubted(_)
             | Self::DelegationStarted(_)
+            | Self::ContextMeasured(_)
+            | Self::ContextWarned(_)
+            | Self::CompactionSkipped(_)
+            | Self::BoardSaved(_)
             | Self::LimitReached(_)
             | Self::LimitRaised(_)
             | Self::CancelRequested(_) => 0,
@@ -142,8 +172,22 @@ fn of_answer(answer: &Answer) -> u64 {
         Answer::Text(text) | Answer::Result(text) | Answer::Conclude(text) => text.len() as u64,
         Answer::ApproveWith { args } => of_value(args),
         Answer::Deny { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
-        Answer::Approve | Answer::Always | Answer::RunAgain | Answer::Unknown | Answer::Raise(_) => 0,
+        Answer::Plan { plan, step } => of_texts(plan.iter()) + step.as_ref().map_or(0, of_value),
+        Answer::Accept
+        | Answer::Approve
+        | Answer::Always
+        | Answer::RunAgain
+        | Answer::Unknown
+        | Answer::Raise(_) => 0,
     }
+}
+
+fn of_plan(lines: &[Text], step: Option<&PlanStep>) -> u64 {
+    let work = step.map_or(0, |step| match &step.work {
+        StepWork::Code(text) | StepWork::Conclude(text) => text.len() as u64,
+        StepWork::Nop => 0,
+    });
+    of_texts(lines.iter()) + work
 }
 
 fn of_value(value: &Value) -> u64 {

@@ -17,6 +17,11 @@ pub struct History {
 }
 
 impl History {
+    /// None, for one that is made anew each time another one has been edited: so many times by now.
+    pub(crate) fn after_edits(edits: u64) -> Self {
+        Self { edits, ..Self::default() }
+    }
+
     /// The number of messages.
     pub fn len(&self) -> usize {
         self.messages.len()
@@ -50,22 +55,26 @@ impl History {
     }
 
     /// Replaces messages in a row by others, one change after another. Costs as much as there are messages behind the
-    /// first change; the earlier ones stay shared.
+    /// earliest change; the earlier ones stay shared.
     pub fn edit(&mut self, splices: &[Splice]) {
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        let first = splices.iter().map(|splice| place(splice.at)).min().unwrap_or(usize::MAX).min(self.len());
+        let mut rest: Vec<Arc<Message>> = self.since(first).cloned().collect();
         for splice in splices {
-            let at = usize::try_from(splice.at).unwrap_or(usize::MAX).min(self.len());
-            let after =
-                at.saturating_add(usize::try_from(splice.remove).unwrap_or(usize::MAX)).min(self.len());
-            let rest: Vec<_> = self.since(after).cloned().collect();
-            self.edits += u64::from(after > at || !rest.is_empty());
-            while self.len() > at {
-                if let Some(last) = self.messages.last() {
-                    self.bytes = self.bytes.saturating_sub(last.bytes());
-                    self.again = self.again.saturating_sub(last.bytes_again());
-                }
-                self.messages.drop_last_mut();
+            let at = place(splice.at).saturating_sub(first).min(rest.len());
+            let after = at.saturating_add(place(splice.remove)).min(rest.len());
+            self.edits += u64::from(at < rest.len());
+            rest.splice(at..after, splice.insert.iter().cloned());
+        }
+        while self.len() > first {
+            if let Some(last) = self.messages.last() {
+                self.bytes = self.bytes.saturating_sub(last.bytes());
+                self.again = self.again.saturating_sub(last.bytes_again());
             }
-            splice.insert.iter().cloned().chain(rest).for_each(|message| self.push(message));
+            self.messages.drop_last_mut();
+        }
+        for message in rest {
+            self.push(message);
         }
     }
 

@@ -112,17 +112,7 @@ pub enum InvalidInput {
 }
 
 fn in_whole(limit: LimitKind) -> &'static str {
-    match limit {
-        LimitKind::Seconds | LimitKind::CostUsd => "",
-        LimitKind::ModelCalls
-        | LimitKind::ToolRounds
-        | LimitKind::ToolCalls
-        | LimitKind::Retries
-        | LimitKind::Tokens
-        | LimitKind::InputTokens
-        | LimitKind::OutputTokens
-        | LimitKind::Repetition => " (a whole number)",
-    }
+    if limit.is_count() { " (a whole number)" } else { "" }
 }
 
 fn open_actions(open: &[ActionId]) -> String {

@@ -82,12 +82,23 @@ impl State {
             Phase::Asking if self.ending.closing().is_some() => StateKind::Closing,
             Phase::Asking => StateKind::Calling,
             Phase::Stepping { .. } => StateKind::Hook,
+            // A call beside the loop, which the next turn waits for.
+            Phase::Between if self.asks.asked().next().is_some() => StateKind::Calling,
+            Phase::Between if self.asks.iter().next().is_some() => StateKind::Waiting,
             Phase::Between => StateKind::LimitAsked,
             Phase::Acting(calls) => {
                 let any = |fits: fn(&Stage) -> bool| calls.iter().any(|call| fits(&call.stage));
                 if any(|stage| matches!(stage, Stage::Doubted { asked: Asked::Tool, .. })) {
                     StateKind::Checking
-                } else if any(|stage| matches!(stage, Stage::Running { .. } | Stage::Delegated { .. })) {
+                } else if any(|stage| {
+                    matches!(
+                        stage,
+                        Stage::Running { .. }
+                            | Stage::Coding { .. }
+                            | Stage::Verifying
+                            | Stage::Delegated { .. }
+                    )
+                }) {
                     if self.questions.open.is_empty() { StateKind::Running } else { StateKind::RunningAsked }
                 } else if any(|stage| matches!(stage, Stage::Retrying { .. })) {
                     StateKind::Retrying
@@ -124,12 +135,15 @@ inputs! {
     Self::Objected { .. } => Objected,
     Self::ModelFailed { .. } => ModelFailed,
     Self::CallEnded { .. } => CallEnded,
+    Self::CodeCalls { .. } => CodeCalls,
+    Self::CodeEnded { .. } => CodeEnded,
     Self::Delegated { .. } => Delegated,
     Self::DelegateAsks { .. } => DelegateAsks,
     Self::Checked { .. } => Checked,
     Self::Stepped { .. } => Stepped,
     Self::Answered { .. } => Answered,
     Self::Steer { .. } => Steer,
+    Self::Queue { .. } => Queue,
     Self::Cancel { .. } => Cancel,
     Self::ToolsChanged { .. } => ToolsChanged,
     Self::TimerFired { .. } => TimerFired,
@@ -143,6 +157,7 @@ impl StateKind {
             Retrying, Running, RunningAsked,
         };
         let calling = [Calling, Closing, Cancelling, Cutting].contains(&self);
+        let acting = [Running, RunningAsked, Checking, Retrying, Asked].contains(&self);
         let working = [Running, RunningAsked, Checking, Cancelling, Cutting].contains(&self);
         if self == NotStarted {
             return (input != "Start").then_some("a run begins with its start");
@@ -154,8 +169,13 @@ impl StateKind {
         let reasons = [
             (self == Ended, "the run has ended"),
             (is(&["Start"]), "a run starts once"),
-            (is(&["Replied", "Objected", "ModelFailed"]) && !calling, "no model call is going on"),
-            (is(&["CallEnded", "Delegated", "DelegateAsks"]) && !working, "no call runs"),
+            (is(&["Objected"]) && !calling, "no model call of the loop is going on"),
+            // Beside calls a summary may be in the making.
+            (is(&["Replied", "ModelFailed"]) && !calling && !acting, "no model call is going on"),
+            (
+                is(&["CallEnded", "CodeCalls", "CodeEnded", "Delegated", "DelegateAsks"]) && !working,
+                "no call runs",
+            ),
             (is(&["Checked"]) && self != Checking && !stopping, "nothing is checked"),
             (is(&["Stepped"]) && self != Hook, "no hook is asked"),
             (is(&["Answered"]) && !asked, "no question is open"),

@@ -14,7 +14,7 @@ use crate::event::{DelegationFinished, Purpose, ResumedBy, TurnStarted};
 use crate::ids::ActionId;
 use crate::policy::{LimitKind, Wire};
 use crate::reply::Usage;
-use crate::state::State;
+use crate::state::{Proof, State};
 
 /// Estimated bytes of a token: a rule of thumb that needs no tokenizer.
 pub(crate) const BYTES_A_TOKEN: u64 = 4;
@@ -71,8 +71,10 @@ impl Amount {
             LimitKind::OutputTokens => self.output,
             LimitKind::CostUsd => self.cost,
             LimitKind::ModelCalls
+            | LimitKind::Iterations
             | LimitKind::ToolRounds
             | LimitKind::ToolCalls
+            | LimitKind::PlanSteps
             | LimitKind::Retries
             | LimitKind::Seconds
             | LimitKind::Repetition => 0,
@@ -90,10 +92,16 @@ impl Amount {
 pub struct Counters {
     /// Accepted model calls that act.
     pub model_calls: u64,
+    /// Inner loops up to an answer that began.
+    #[serde(default)]
+    pub iterations: u64,
     /// Turns whose calls were run.
     pub tool_rounds: u64,
     /// Calls that were let run.
     pub tool_calls: u64,
+    /// Steps of all plan versions that were run.
+    #[serde(default)]
+    pub plan_steps: u64,
     /// Further tries of failed calls.
     pub retries: u64,
 }
@@ -118,6 +126,8 @@ pub(crate) struct Ledger {
     pub(crate) budget: Budget,
     /// Consecutive lost attempts at the current model call since a person last resumed the run.
     pub(crate) lost: u32,
+    /// Required tools that have succeeded.
+    pub(crate) proof: Proof,
 }
 
 /// Allowance of a closing call beyond the limit that it closes.

@@ -32,6 +32,8 @@
 //! #     policy: Arc::new(Policy::default()),
 //! #     output: None,
 //! #     seals: None,
+//! #     only_tools: None,
+//! #     recalled: Vec::new(),
 //! #     trace: None,
 //! # };
 //! // Carries out an action. This model answers at once.
@@ -107,6 +109,7 @@ pub mod budget;
 mod call_args;
 mod cause;
 mod choice;
+mod code;
 mod decide;
 mod discovery;
 pub mod event;
@@ -129,6 +132,7 @@ mod nearest;
 mod open_call;
 mod outcome;
 mod pending;
+mod phases;
 pub mod policy;
 mod question;
 mod reach;
@@ -174,14 +178,16 @@ pub use tool::ToolSpec;
 
 /// Parts of a run's state, and what people are told of it.
 pub mod run {
-    pub use crate::action::{Found, HookEnd, StepEdits};
+    pub use crate::action::{Found, HookEnd, HostCall, StepEdits};
     pub use crate::decide::MAX_CALLS;
     pub use crate::kind::StateKind;
     pub use crate::narrate::{LogLevel, LogLine, narrate, overshot};
     pub use crate::open_call::{OpenCall, Origin};
     pub use crate::reach::MAX_STEP_BRANCHES;
     pub use crate::rebuild::Difference;
-    pub use crate::state::{Branched, OpenQuestion, Request, RunStatus};
+    pub use crate::state::{
+        Branched, ContextUse, DoneStep, FailedStep, OpenQuestion, Plan, PlanVersion, Request, RunStatus,
+    };
 }
 
 /// Requests to models and their replies.

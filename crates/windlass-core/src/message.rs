@@ -230,6 +230,16 @@ impl Message {
         matches!(self, Self::System { .. })
     }
 
+    /// Whether a person or another agent said it.
+    pub(crate) fn is_said(&self) -> bool {
+        matches!(self, Self::User { .. } | Self::TaskDelegation { .. })
+    }
+
+    /// Whether no compaction may remove it.
+    pub fn is_pinned(&self) -> bool {
+        false
+    }
+
     /// A user message of plain text.
     pub fn user(text: impl Into<Text>) -> Self {
         Self::User { content: Content::Text(text.into()) }

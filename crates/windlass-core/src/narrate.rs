@@ -1,8 +1,9 @@
 //! The log lines of a preset, as a pure function of its events.
 
-use crate::event::{Event, Fact, Purpose};
+use crate::event::{CallStarted, ContextWarned, Event, Fact, Purpose};
+use crate::ids::CallId;
 use crate::outcome::Status;
-use crate::policy::LimitKind;
+use crate::policy::{LimitKind, Phases, filled};
 use crate::state::State;
 
 /// A line for the log.
@@ -39,31 +40,76 @@ pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
     Some(LogLine { level: LogLevel::Overshot, text })
 }
 
-/// The preset's log line about an event; `state` is the state after it.
-pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
-    let log = &state.policy().wording.log;
-    let closing = state.ending.closing().is_some();
-    let mut level = LogLevel::Info;
-    let template = if let Fact::TurnStarted(turn) = &event.fact {
-        let first = turn.attempt == 1 && turn.model == 0 && !turn.again;
-        log.turn.as_ref().filter(|_| turn.purpose == Purpose::Act && first && !closing)?
-    } else if let Fact::TurnCompleted(turn) = &event.fact {
-        let template = log.calls.as_ref().filter(|_| !turn.calls.is_empty() && !closing)?;
-        return Some(LogLine { level, text: template.replace("{k}", &turn.calls.len().to_string()) });
-    } else if let Fact::RunEnded(end) = &event.fact {
-        log.answer.as_ref().filter(|_| end.status == Status::Answered)?
-    } else if let Fact::LimitReached(reached) = &event.fact {
-        level = LogLevel::Warning;
-        log.limit.as_ref().filter(|_| reached.limit == LimitKind::ModelCalls)?
+/// The line about a call that begins in a turn of two phases.
+fn progress(state: &State, event: &Event) -> Option<LogLine> {
+    let template = state.policy().wording.log.progress.as_ref()?;
+    if state.policy().replies.phases != Phases::Two {
+        return None;
+    }
+    let (action, target) = if let Fact::CallStarted(started) = &event.fact {
+        ("tool_call", state.open_call(&started.call).filter(|_| started.attempt == 1)?.call.name.clone())
+    } else if let Fact::DelegationStarted(started) = &event.fact {
+        ("delegate", Some(started.agent.clone()).filter(|_| started.attempt == 1)?)
     } else {
         return None;
     };
-    let mut text = template.replace("{i}", &(state.counters().model_calls + 1).to_string());
-    if text.contains("{max}") {
-        text = match state.policy().limit(LimitKind::ModelCalls) {
-            Some(max) => text.replace("{max}", &max.to_string()),
-            None => text.replace("/{max}", "").replace("{max}", ""),
-        };
+    let (step, max) = (state.counters().model_calls, state.policy().limit(LimitKind::ModelCalls));
+    let max = max.map_or("null".to_owned(), |max| max.to_string());
+    let places = [("i", &*step.to_string()), ("max", &max), ("action", action), ("target", &target)];
+    Some(LogLine { level: LogLevel::Info, text: filled(template, &places) })
+}
+
+/// The preset's log line about an event; `state` is the state after it.
+pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
+    if let Some(line) = progress(state, event) {
+        return Some(line);
     }
-    Some(LogLine { level, text })
+    let log = &state.policy().wording.log;
+    let closing = state.ending.closing().is_some();
+    let counters = state.counters();
+    let info = |text| Some(LogLine { level: LogLevel::Info, text });
+    if let Fact::TurnStarted(turn) = &event.fact {
+        let first = turn.attempt == 1 && turn.model == 0 && !turn.again;
+        let template = log.turn.as_ref().filter(|_| turn.purpose == Purpose::Act && first && !closing)?;
+        info(counted(template, counters.model_calls + 1, state.policy().limit(LimitKind::ModelCalls)))
+    } else if let Fact::IterationStarted(started) = &event.fact {
+        let max = state.policy().limit(LimitKind::Iterations);
+        info(counted(log.iteration.as_ref()?, started.iteration, max))
+    } else if let Fact::TurnCompleted(turn) = &event.fact {
+        let template = log.calls.as_ref().filter(|_| turn.speaks() && !turn.calls.is_empty() && !closing)?;
+        info(filled(template, &[("k", &turn.calls.len().to_string())]))
+    } else if let Fact::CallStarted(CallStarted { call, attempt: 1 }) = &event.fact {
+        called(state, log.call.as_ref()?, call).and_then(info)
+    } else if let Fact::DelegationStarted(started) = &event.fact {
+        let template = log.call.as_ref().filter(|_| started.attempt == 1)?;
+        called(state, template, &started.call).and_then(info)
+    } else if let Fact::RunEnded(end) = &event.fact {
+        let template = log.answer.as_ref().filter(|_| end.status == Status::Answered)?;
+        info(counted(template, counters.model_calls + 1, state.policy().limit(LimitKind::ModelCalls)))
+    } else if let Fact::ContextWarned(ContextWarned { tokens, max_tokens }) = &event.fact {
+        // Whoever set a budget wants to hear of it, whatever the preset logs.
+        let text = format!("The context has {tokens} of {max_tokens} tokens");
+        Some(LogLine { level: LogLevel::Warning, text })
+    } else if let Fact::LimitReached(reached) = &event.fact {
+        let counts = matches!(reached.limit, LimitKind::ModelCalls | LimitKind::Iterations);
+        let text = counted(log.limit.as_ref().filter(|_| counts)?, reached.reached, Some(reached.max));
+        Some(LogLine { level: LogLevel::Warning, text })
+    } else {
+        None
+    }
+}
+
+/// A template with a count and its limit; without a limit the place for it goes, with the stroke before it.
+fn counted(template: &str, i: u64, max: Option<u64>) -> String {
+    let (i, max) = (i.to_string(), max.map(|max| max.to_string()));
+    match max {
+        Some(max) => filled(template, &[("i", &i), ("max", &max)]),
+        None => filled(&template.replace("/{max}", ""), &[("i", &i), ("max", "")]),
+    }
+}
+
+/// A template with a call.
+fn called(state: &State, template: &str, call: &CallId) -> Option<String> {
+    let open = state.open_call(call)?;
+    Some(filled(template, &[("tool", &open.call.name), ("id", call.as_str())]))
 }

@@ -19,7 +19,7 @@ use crate::state::{Phase, State};
 pub struct OpenCall {
     /// The call as the model made it.
     pub call: ToolCall,
-    /// The arguments that a person put in place of the model's.
+    /// The arguments that a person or a verifier put in place of the model's.
     pub edited: Option<Text>,
     pub(crate) stage: Stage,
     pub(crate) attempt: u32,
@@ -27,6 +27,8 @@ pub struct OpenCall {
     pub(crate) failed: u32,
     pub(crate) repeat: u32,
     pub(crate) note: Option<Text>,
+    /// Text that its code printed.
+    pub(crate) printed: Option<Text>,
     /// The gate that a person approved: the call runs only while it matches.
     pub(crate) allowed: Option<Arc<Gate>>,
     /// The run that first started the call; its id is part of the idempotency key.
@@ -42,22 +44,43 @@ pub struct OpenCall {
     pub(crate) origin: Origin,
     /// Whether it is an output that was found not to fit.
     pub(crate) rejected: bool,
+    /// Whether a model has judged it.
+    pub(crate) verified: bool,
 }
 
 /// The origin of a call. Gate, budget, ledger and events are the same for all origins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The model, in a turn.
     Model,
     /// The hook after a step, as branches.
     Hook,
+    /// The plan, as a step of code.
+    Plan,
+    /// Code that another call runs.
+    Code {
+        /// That call.
+        by: CallId,
+        /// Its place among the calls of the code, from 0.
+        place: u32,
+    },
 }
 
 impl Origin {
-    /// Whether its calls are the model's: they count as tool calls and as repeats, their faults are its faults, and their
-    /// results are put to it as such. Only what is offered can be reached by them.
-    pub(crate) fn is_model(self) -> bool {
-        self == Self::Model
+    /// Whether its calls are the model's own: they count as repeats, their faults are its faults, and their results are put to
+    /// it as such.
+    pub(crate) fn is_model(&self) -> bool {
+        *self == Self::Model
+    }
+
+    /// Whether its calls count as tool calls, and reach only what is offered: all but those of hooks.
+    pub(crate) fn counts(&self) -> bool {
+        *self != Self::Hook
+    }
+
+    /// The call whose code makes it.
+    pub(crate) fn code(&self) -> Option<&CallId> {
+        if let Self::Code { by, .. } = self { Some(by) } else { None }
     }
 }
 
@@ -74,6 +97,22 @@ pub(crate) struct InBase {
     pub(crate) lent: Budget,
     /// Outcome; `None`: unknown.
     pub(crate) outcome: Option<CallOutcome>,
+    /// The calls that its code makes there, as far as they were started and are not open here.
+    pub(crate) made: Vec<MadeBelow>,
+}
+
+/// A call of code that was made before, by the base of a fork or in an earlier try: the same call takes it over.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MadeBelow {
+    /// Its place among the calls of the code, from 0.
+    pub(crate) place: u32,
+    pub(crate) name: Text,
+    pub(crate) args: Text,
+    /// Its attempts so far in this run.
+    pub(crate) attempt: u32,
+    /// Those that failed.
+    pub(crate) failed: u32,
+    pub(crate) known: InBase,
 }
 
 impl OpenCall {
@@ -108,6 +147,16 @@ impl OpenCall {
         Some((*run, question))
     }
 
+    /// Its outcome, once it has one.
+    pub fn outcome(&self) -> Option<&CallOutcome> {
+        if let Stage::Done(outcome) = &self.stage { Some(outcome) } else { None }
+    }
+
+    /// Whether its code has begun and has not ended.
+    pub(crate) fn is_coding(&self) -> bool {
+        matches!(self.stage, Stage::Coding { .. } | Stage::CodeWaits)
+    }
+
     /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.
     pub fn args(&self) -> &str {
         let own = self.reached.as_ref().map_or(&*self.call.args, |reached| &reached.args);
@@ -135,12 +184,18 @@ pub(crate) enum Asked {
 pub(crate) enum Stage {
     /// Nothing stands against it: it runs as soon as there is room.
     Queued,
+    /// A model judges it.
+    Verifying,
     /// It waits for a person's decision.
     Held { gate: Arc<Gate> },
     /// The tool itself is a question to a person.
     Asking,
     /// It runs.
     Running { seq: u64 },
+    /// Its code runs.
+    Coding { seq: u64 },
+    /// Its code waits for the results of its last calls.
+    CodeWaits,
     /// Another agent does it.
     Delegated { seq: u64, run: RunId, order: TaskOrder },
     /// The other agent has asked something that people must answer here.
@@ -170,9 +225,12 @@ impl State {
         self.open_calls().filter_map(|open| match &open.stage {
             Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. } => Some(*run),
             Stage::Queued
+            | Stage::Verifying
             | Stage::Held { .. }
             | Stage::Asking
             | Stage::Running { .. }
+            | Stage::Coding { .. }
+            | Stage::CodeWaits
             | Stage::Retrying { .. }
             | Stage::Doubted { .. }
             | Stage::Done(_) => None,
@@ -193,6 +251,18 @@ impl State {
     pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
         let calls = if let Phase::Acting(calls) = &self.phase { calls.as_slice() } else { &[] };
         calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
+    }
+
+    /// The calls that the code of this call has made in its current try, in their order, with and without a result.
+    pub fn code_calls<'s>(&'s self, code: &'s CallId) -> impl Iterator<Item = &'s OpenCall> {
+        let calls = if let Phase::Acting(calls) = &self.phase { calls.as_slice() } else { &[] };
+        calls.iter().filter(move |open| open.origin.code() == Some(code))
+    }
+
+    /// The call whose code this action runs.
+    pub fn running_code(&self, action: ActionId) -> Option<&OpenCall> {
+        let mut calls = self.open_calls();
+        calls.find(|call| matches!(call.stage, Stage::Coding { seq } if self.action(seq) == action))
     }
 
     /// Whether a call of the current turn has been started.

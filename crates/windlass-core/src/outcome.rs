@@ -44,6 +44,8 @@ pub enum FailKind {
     Malformed,
     /// The output never fitted its schema.
     Parse,
+    /// The model answered before required tools had succeeded.
+    Unproven,
     /// No model could be reached or would answer.
     Model,
     /// A tool failed in a way that ends the run.
@@ -83,6 +85,7 @@ names!(FailKind {
     NoCall => "no_call",
     Malformed => "malformed",
     Parse => "parse",
+    Unproven => "unproven",
     Model => "model",
     Tool => "tool",
     Hook => "hook",
@@ -180,6 +183,8 @@ pub enum CallOutcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeniedBy {
+    /// A model that verified it.
+    Verifier,
     /// A person who was asked.
     #[default]
     Person,

@@ -26,14 +26,17 @@ pub fn pending(state: &State) -> Vec<Action> {
                 let call = open.call.id.clone();
                 match &open.stage {
                     Stage::Running { seq } => add(*seq, ActionKind::RunTool { call, attempt: open.attempt }),
+                    Stage::Coding { seq } => add(*seq, ActionKind::RunCode { call }),
                     Stage::Delegated { seq, run, order } => {
                         add(*seq, ActionKind::Delegate { call, run: *run, order: order.clone() });
                     }
                     Stage::Retrying { seq, at } => add(*seq, ActionKind::SetTimer { at: *at }),
                     Stage::Doubted { seq, asked: Asked::Tool } => add(*seq, ActionKind::CheckCall { call }),
                     Stage::Queued
+                    | Stage::Verifying
                     | Stage::Held { .. }
                     | Stage::Asking
+                    | Stage::CodeWaits
                     | Stage::DelegateAsks { .. }
                     | Stage::Doubted { asked: Asked::Person, .. }
                     | Stage::Done(_) => {}

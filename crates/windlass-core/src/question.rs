@@ -18,6 +18,10 @@ pub enum QuestionKind {
     Clarify,
     /// Did this call happen before the crash? Answers: [`Answer::Result`], [`Answer::RunAgain`], [`Answer::Unknown`].
     Outcome,
+    /// Is this plan right? Answers: [`Answer::Accept`], [`Answer::Plan`], [`Answer::Conclude`].
+    Plan,
+    /// The result of a step that failed. Answer: [`Answer::Result`].
+    Result,
     /// A limit is reached. Answers: [`Answer::Conclude`], [`Answer::Raise`].
     Limit(LimitKind),
 }
@@ -29,6 +33,8 @@ impl QuestionKind {
             Self::Approval => "approval",
             Self::Clarify => "clarify",
             Self::Outcome => "outcome",
+            Self::Plan => "plan",
+            Self::Result => "result",
             Self::Limit(_) => "limit",
         }
     }
@@ -41,6 +47,8 @@ impl QuestionKind {
             }
             Self::Clarify => "a text",
             Self::Outcome => "the call's result, run_again or unknown",
+            Self::Plan => "accept, another plan with its next step, or conclude with a text",
+            Self::Result => "the step's result",
             Self::Limit(_) => "conclude with a text, or raise the limit to a number",
         }
     }
@@ -80,6 +88,16 @@ pub enum Answer {
     RunAgain,
     /// Unknown; the model is told so.
     Unknown,
+    /// The plan is right.
+    Accept,
+    /// Another plan instead.
+    Plan {
+        /// One line a step.
+        plan: Vec<Text>,
+        /// Its next step, as a decision names it: `description`, `type`, `code`, `conclusion`. `None`: the model decides on it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<Value>,
+    },
     /// End the run with this text.
     Conclude(Text),
     /// Set the limit to this number (in the unit that people write: seconds, dollars, counts).
@@ -95,6 +113,8 @@ impl Answer {
             }
             QuestionKind::Clarify => matches!(self, Self::Text(_)),
             QuestionKind::Outcome => matches!(self, Self::Result(_) | Self::RunAgain | Self::Unknown),
+            QuestionKind::Plan => matches!(self, Self::Accept | Self::Plan { .. } | Self::Conclude(_)),
+            QuestionKind::Result => matches!(self, Self::Result(_)),
             QuestionKind::Limit(_) => matches!(self, Self::Conclude(_) | Self::Raise(_)),
         }
     }
@@ -110,6 +130,8 @@ impl Answer {
             Self::Result(_) => "a result",
             Self::RunAgain => "run_again",
             Self::Unknown => "unknown",
+            Self::Accept => "accept",
+            Self::Plan { .. } => "another plan",
             Self::Conclude(_) => "conclude",
             Self::Raise(_) => "raise",
         }

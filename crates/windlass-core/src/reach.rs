@@ -129,8 +129,8 @@ impl OpenCall {
     }
 
     /// The origin of the call.
-    pub fn origin(&self) -> Origin {
-        self.origin
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 }
 
@@ -145,12 +145,12 @@ impl State {
     }
 
     /// Target of a call whose tool reaches others by name. A hook also reaches branches that are not offered to the model.
-    pub(crate) fn reach(&self, call: &ToolCall, origin: Origin) -> Option<Reached> {
+    pub(crate) fn reach(&self, call: &ToolCall, origin: &Origin) -> Option<Reached> {
         let tool = self.tool(&call.name).filter(|tool| tool.kind.reaches())?;
         let Value::Object(mut args) = read(&call.args).ok()? else { return None };
         let name = args.shift_remove(NAME)?;
         let known = tool.reaches.iter().find(|other| name.as_str() == Some(&*other.name));
-        let target = known.filter(|other| other.is_offered() || !origin.is_model())?;
+        let target = known.filter(|other| other.is_offered() || !origin.counts())?;
         let merge = if tool.kind == ToolKind::Branch { args.shift_remove(MERGE) } else { None };
         Some(Reached {
             name: target.name.clone(),

@@ -1,12 +1,12 @@
 //! Replay: the input of an append is made again from its cause and its events, accepted again, and must give the same
 //! cause and the same events.
 
-use crate::action::{Found, Input, InputKind, StepEdits};
+use crate::action::{Found, HostCall, Input, InputKind, StepEdits};
 use crate::cause::{Cause, CheckResult, StepEnd};
 use crate::decide::{Accepted, decide};
 use crate::event::{
-    Adjusted, CallFinished, CallRetried, DelegationFinished, Event, Fact, InputRequested, RunResumed,
-    RunStarted,
+    Adjusted, CallFinished, CallRetried, CodeFinished, DelegationFinished, Event, Fact, InputRequested,
+    RunResumed, RunStarted,
 };
 use crate::ids::Text;
 use crate::outcome::CallOutcome;
@@ -43,20 +43,7 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
     let freed = |seq: &u64| state.action(*seq);
     Some(match cause {
         Cause::Start => InputKind::Start(Box::new(started(first)?)),
-        Cause::Resumed => {
-            let RunResumed { holder, epoch, by, .. } = resumed(first)?;
-            InputKind::Resumed { holder, epoch, by }
-        }
-        Cause::ResumedWithTools => {
-            let RunResumed { holder, epoch, by, .. } = resumed(first)?;
-            let Adjusted { tools, seals, .. } = adjusted(events.get(1)?)?;
-            InputKind::ResumedWithTools { holder, epoch, tools: tools?, seals, by }
-        }
-        Cause::Adopted => {
-            let RunResumed { holder, epoch, by, .. } = resumed(first)?;
-            let mut adjusted = Box::new(adjusted(events.get(1)?)?);
-            InputKind::Adopted { holder, epoch, agent: adjusted.agent.take()?, adjusted, by }
-        }
+        Cause::Resumed | Cause::ResumedWithTools | Cause::Adopted => taken_over(cause, first, events)?,
         Cause::Replied { action } => {
             let (reply, _) = reply(first)?;
             InputKind::Replied { action: freed(action), reply }
@@ -71,6 +58,15 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
         }
         Cause::CallEnded { action } => {
             InputKind::CallEnded { action: freed(action), outcome: outcome(first)? }
+        }
+        Cause::CodeCalls { action, unmade } => {
+            let calls = unmade.clone().or_else(|| host_calls(first))?;
+            InputKind::CodeCalls { action: freed(action), calls }
+        }
+        Cause::CodeEnded { action } => {
+            let printed =
+                if let Fact::CodeFinished(finished) = &first.fact { &finished.printed } else { &None };
+            InputKind::CodeEnded { action: freed(action), outcome: outcome(first)?, printed: printed.clone() }
         }
         Cause::Delegated { action } => {
             let Fact::DelegationFinished(finished) = &first.fact else { return None };
@@ -97,6 +93,10 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             let Fact::Steered(steered) = &first.fact else { return None };
             InputKind::Steer { text: steered.text.clone() }
         }
+        Cause::Queue => {
+            let Fact::MessageQueued(queued) = &first.fact else { return None };
+            InputKind::Queue { run: queued.run, messages: queued.messages.clone() }
+        }
         Cause::Cancel => {
             let Fact::CancelRequested(request) = &first.fact else { return None };
             InputKind::Cancel { reason: request.reason.clone() }
@@ -107,6 +107,21 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
         }
         Cause::TimerFired { action } => InputKind::TimerFired { action: freed(action) },
     })
+}
+
+/// The input with which a run was taken over.
+fn taken_over(cause: &Cause, first: &Event, events: &[Event]) -> Option<InputKind> {
+    let RunResumed { holder, epoch, by, .. } = resumed(first)?;
+    if *cause == Cause::Resumed {
+        return Some(InputKind::Resumed { holder, epoch, by });
+    }
+    let mut adjusted = adjusted(events.get(1)?)?;
+    if *cause == Cause::Adopted {
+        let (agent, adjusted) = (adjusted.agent.take()?, Box::new(adjusted));
+        return Some(InputKind::Adopted { holder, epoch, agent, adjusted, by });
+    }
+    let Adjusted { tools, seals, .. } = adjusted;
+    Some(InputKind::ResumedWithTools { holder, epoch, tools: tools?, seals, by })
 }
 
 /// Accepts the input of an append again: gives the state after its events, if they follow from it.
@@ -170,6 +185,13 @@ fn reply(first: &Event) -> Option<(Box<Reply>, Option<Text>)> {
     Some((Box::new(reply), turn.objection.clone()))
 }
 
+/// The calls that code made at once.
+fn host_calls(first: &Event) -> Option<Vec<HostCall>> {
+    let Fact::CodeCalled(called) = &first.fact else { return None };
+    let calls = called.calls.iter();
+    Some(calls.map(|call| HostCall { name: call.name.clone(), args: call.args.to_text() }).collect())
+}
+
 /// The question of a delegate, by its id in the delegate's own run.
 fn asked(first: &Event) -> Option<InputRequested> {
     let Fact::InputRequested(asked) = &first.fact else { return None };
@@ -190,6 +212,7 @@ fn found_of(result: CheckResult, first: &Event) -> Option<Found> {
 fn outcome(first: &Event) -> Option<CallOutcome> {
     if let Fact::CallFinished(CallFinished { outcome, .. })
     | Fact::CallRetried(CallRetried { outcome, .. })
+    | Fact::CodeFinished(CodeFinished { outcome, .. })
     | Fact::DelegationFinished(DelegationFinished { outcome, .. }) = &first.fact
     {
         return Some(outcome.clone());

@@ -107,6 +107,9 @@ pub struct ModelFailure {
     /// Delay that the provider asks for, in milliseconds (`Retry-After`, RFC 9110, 10.2.3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// Time limit that the call reached, in milliseconds, if it failed at one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_ms: Option<u64>,
     /// The part of the request that the server refuses, if its words name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuses: Option<Refusal>,
@@ -135,6 +138,7 @@ impl ModelFailure {
             status: None,
             message: message.into(),
             retry_after_ms: None,
+            after_ms: None,
             refuses: None,
             usage: Usage::default(),
             model: model.into(),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::message::{CallTarget, Content, Message, Part, ToolMessage};
 use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, DeniedBy};
+use crate::policy::words::{DENIED, DENIED_BY_PERSON, NOT_VERIFIED, TIMED_OUT, UNKNOWN, UNNAMED};
 use crate::policy::{Policy, Results, filled};
 
 /// Maximum number of bytes of an unknown tool's name that are shown to the model that called it.
@@ -69,48 +70,152 @@ fn with_media(line: String, content: &Content) -> Content {
     }
 }
 
+impl OpenCall {
+    /// Its failure in words, if it has failed.
+    pub fn failure(&self) -> Option<String> {
+        let outcome = self.outcome().filter(|outcome| !outcome.is_ok())?;
+        let results = Results::default();
+        let (_, words) = for_tool(&results, self, outcome);
+        Some(Details::of(outcome).fill(words, self.target_name()))
+    }
+}
+
+/// The usual words for an outcome that is no result.
+pub(crate) fn plain_failure(outcome: &CallOutcome) -> String {
+    let words = match outcome {
+        CallOutcome::TimedOut { .. } => TIMED_OUT,
+        CallOutcome::Denied { by: DeniedBy::Policy, .. } => DENIED,
+        CallOutcome::Denied { by: DeniedBy::Person, .. } => DENIED_BY_PERSON,
+        CallOutcome::Denied { by: DeniedBy::Verifier, .. } => NOT_VERIFIED,
+        CallOutcome::UnknownTool { .. } => UNKNOWN,
+        CallOutcome::Ok { .. }
+        | CallOutcome::Error { .. }
+        | CallOutcome::Malformed { .. }
+        | CallOutcome::Rejected { .. }
+        | CallOutcome::Skipped { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
+        | CallOutcome::Unknown => "{error}",
+    };
+    Details::of(outcome).fill(words, "code")
+}
+
+/// The text of a call that failed.
 fn failure_message(results: &Results, open: &OpenCall, outcome: &CallOutcome) -> String {
-    let call = &open.call;
-    let error = failure_text(open.target_name(), outcome);
-    let mut kind = String::new();
-    let mut who = String::new();
-    let mut agents = String::new();
-    let usual = if call.target == CallTarget::Agent { &results.agent_failed } else { &results.failed };
-    let template = match outcome {
-        CallOutcome::Rejected { .. } => &results.rejected,
-        CallOutcome::Malformed { .. } if call.fault.is_some() => &results.unreadable,
-        CallOutcome::UnknownTool { nearest } if call.target == CallTarget::Agent => {
-            agents = nearest.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
-            &results.agent_unknown
-        }
+    let (call, reached) = (&open.call, open.target_name());
+    let mut details = Details::of(outcome);
+    // A name that no tool has may be of any length.
+    let shown = reached.get(..reached.floor_char_boundary(SHOWN_NAME)).unwrap_or_default();
+    let tool = if shown.len() < reached.len() { format!("{shown}…") } else { shown.to_owned() };
+    let (mut template, words) = for_tool(results, open, outcome);
+    if call.target == CallTarget::Agent {
+        details.error = details.fill(words, &tool);
+        template = for_agent(results, outcome).unwrap_or(template);
+    }
+    if matches!(outcome, CallOutcome::Error { .. }) {
+        let agent = format!("Agent {}", call.name);
+        details.who = if details.error.starts_with(&agent) { String::new() } else { format!("{agent}: ") };
+    }
+    details.fill(template, &tool)
+}
+
+/// The template for the failed call of a tool, and its usual words without a frame.
+fn for_tool<'r>(results: &'r Results, open: &OpenCall, outcome: &CallOutcome) -> (&'r str, &'static str) {
+    const ERROR: &str = "{error}";
+    match outcome {
+        CallOutcome::Rejected { .. } => (&results.rejected, ERROR),
+        CallOutcome::Malformed { .. } if open.call.fault.is_some() => (&results.unreadable, ERROR),
+        CallOutcome::Malformed { .. } => (&results.misfit, ERROR),
+        CallOutcome::UnknownTool { .. } if open.target_name().is_empty() => (&results.unnamed, UNNAMED),
+        CallOutcome::UnknownTool { .. } => (&results.unknown, UNKNOWN),
+        CallOutcome::TimedOut { .. } => (&results.timed_out, TIMED_OUT),
+        CallOutcome::Denied { by: DeniedBy::Policy, .. } => (&results.denied, DENIED),
+        CallOutcome::Denied { by: DeniedBy::Person, .. } => (&results.denied_by_person, DENIED_BY_PERSON),
+        CallOutcome::Denied { by: DeniedBy::Verifier, .. } => (&results.not_verified, NOT_VERIFIED),
         CallOutcome::Skipped { .. }
         | CallOutcome::Interrupted
         | CallOutcome::Abandoned
-        | CallOutcome::Unknown => {
-            if call.target == CallTarget::Agent {
-                &results.agent_undone
-            } else {
-                &results.undone
-            }
-        }
-        CallOutcome::Error { kind: known, .. } => {
-            kind = known.as_ref().map_or(String::new(), |kind| format!("{kind}: "));
-            let agent = format!("Agent {}", call.name);
-            if !error.starts_with(&agent) {
-                who = format!("{agent}: ");
-            }
-            usual
-        }
+        | CallOutcome::Unknown => (&results.undone, ERROR),
+        CallOutcome::Ok { .. } | CallOutcome::Error { .. } => (&results.failed, ERROR),
+    }
+}
+
+/// The template for the failed task of an agent, where it has one of its own.
+fn for_agent<'r>(results: &'r Results, outcome: &CallOutcome) -> Option<&'r str> {
+    match outcome {
+        CallOutcome::UnknownTool { .. } => Some(&results.agent_unknown),
+        CallOutcome::Skipped { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
+        | CallOutcome::Unknown => Some(&results.agent_undone),
         CallOutcome::Ok { .. }
-        | CallOutcome::Malformed { .. }
-        | CallOutcome::UnknownTool { .. }
+        | CallOutcome::Error { .. }
         | CallOutcome::TimedOut { .. }
-        | CallOutcome::Denied { .. } => usual,
-    };
-    filled(
-        template,
-        &[("tool", &call.name), ("error", &error), ("kind", &kind), ("who", &who), ("agents", &agents)],
-    )
+        | CallOutcome::Denied { .. } => Some(&results.agent_failed),
+        CallOutcome::Malformed { .. } | CallOutcome::Rejected { .. } => None,
+    }
+}
+
+/// What fills the places of a failure's template.
+#[derive(Default)]
+struct Details {
+    error: String,
+    kind: String,
+    who: String,
+    nearest: String,
+    agents: String,
+    seconds: String,
+    rule: String,
+    reason: String,
+}
+
+impl Details {
+    fn of(outcome: &CallOutcome) -> Self {
+        let error = |error: &str| Self { error: error.to_owned(), ..Self::default() };
+        match outcome {
+            CallOutcome::Ok { content } => error(&content.text()),
+            CallOutcome::Error { kind, message } => {
+                let kind = kind.as_ref().map_or(String::new(), |kind| format!("{kind}: "));
+                Self { kind, ..error(message) }
+            }
+            CallOutcome::Malformed { message } | CallOutcome::Rejected { message } => error(message),
+            CallOutcome::TimedOut { after_ms } => {
+                Self { seconds: (*after_ms as f64 / 1e3).to_string(), ..Self::default() }
+            }
+            CallOutcome::UnknownTool { nearest } => {
+                let quoted: Vec<String> = nearest.iter().map(|name| format!("'{name}'")).collect();
+                let hint = format!(". The nearest tools: {}", nearest.join(", "));
+                let nearest = if quoted.is_empty() { String::new() } else { hint };
+                Self { nearest, agents: quoted.join(", "), ..Self::default() }
+            }
+            CallOutcome::Denied { reason, by: DeniedBy::Policy } => {
+                let rule = reason.as_ref().map_or(String::new(), |pattern| format!(" (rule {pattern})"));
+                Self { rule, ..Self::default() }
+            }
+            CallOutcome::Denied { reason, by: DeniedBy::Person | DeniedBy::Verifier } => {
+                let reason = reason.as_ref().map_or(".".to_owned(), |reason| format!(": {reason}"));
+                Self { reason, ..Self::default() }
+            }
+            CallOutcome::Skipped { reason } => error(&format!("skipped: {reason}")),
+            CallOutcome::Interrupted | CallOutcome::Abandoned => error("interrupted"),
+            CallOutcome::Unknown => error("outcome unknown"),
+        }
+    }
+
+    fn fill(&self, template: &str, tool: &str) -> String {
+        let places = [
+            ("tool", tool),
+            ("error", &self.error),
+            ("kind", &self.kind),
+            ("who", &self.who),
+            ("nearest", &self.nearest),
+            ("agents", &self.agents),
+            ("seconds", &self.seconds),
+            ("rule", &self.rule),
+            ("reason", &self.reason),
+        ];
+        filled(template, &places)
+    }
 }
 
 /// The message added for a branch that a hook asked for (acorn).
@@ -156,40 +261,5 @@ fn spaced_json(value: &Value) -> String {
     match value.serialize(&mut serializer) {
         Ok(()) => String::from_utf8(out).unwrap_or_default(),
         Err(_) => value.to_string(),
-    }
-}
-
-/// The error text before its template is applied.
-fn failure_text(name: &str, outcome: &CallOutcome) -> String {
-    match outcome {
-        CallOutcome::Ok { content } => content.text().into_owned(),
-        CallOutcome::Error { message, .. }
-        | CallOutcome::Malformed { message }
-        | CallOutcome::Rejected { message } => message.to_string(),
-        CallOutcome::TimedOut { after_ms } => {
-            let seconds = *after_ms as f64 / 1e3;
-            format!("Tool call timed out after {seconds} second(s) (tool: {name}).")
-        }
-        CallOutcome::UnknownTool { nearest } => {
-            let hint = match nearest.as_slice() {
-                [] => String::new(),
-                names => format!(". The nearest tools: {}", names.join(", ")),
-            };
-            // A name that no tool has may be of any length.
-            let shown = name.get(..name.floor_char_boundary(SHOWN_NAME)).unwrap_or_default();
-            let more = if shown.len() < name.len() { "…" } else { "" };
-            format!("Tool '{shown}{more}' not found{hint}")
-        }
-        CallOutcome::Denied { reason, by: DeniedBy::Policy } => match reason {
-            Some(pattern) => format!("Tool denied by policy: {name} (rule {pattern})"),
-            None => format!("Tool denied by policy: {name}"),
-        },
-        CallOutcome::Denied { reason, by: DeniedBy::Person } => match reason {
-            Some(reason) => format!("The call of {name} was denied: {reason}"),
-            None => format!("The call of {name} was denied."),
-        },
-        CallOutcome::Skipped { reason } => format!("skipped: {reason}"),
-        CallOutcome::Interrupted | CallOutcome::Abandoned => "interrupted".to_owned(),
-        CallOutcome::Unknown => "outcome unknown".to_owned(),
     }
 }

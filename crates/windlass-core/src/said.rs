@@ -3,8 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::call_args::Span;
-use crate::event::TurnCompleted;
-use crate::ids::Text;
+use crate::event::{Purpose, TurnCompleted};
+use crate::ids::{CallId, Text};
 use crate::message::{AssistantMessage, Reasoning, ToolCall};
 use crate::reply::{StopReason, Usage};
 
@@ -71,6 +71,10 @@ struct StoredMessage {
 #[serde(remote = "TurnCompleted")]
 struct StoredTurn {
     turn: u32,
+    #[serde(default, skip_serializing_if = "Purpose::is_act")]
+    purpose: Purpose,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    about: Option<CallId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

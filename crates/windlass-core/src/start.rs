@@ -107,6 +107,12 @@ pub struct RunStarted {
     /// The base that the conversation continues from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,
+    /// Patterns of the tools that the run was given; `None`: all of its agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_tools: Option<Arc<Vec<Text>>>,
+    /// Earlier runs of the agent that resemble this one and reached their goal, the most similar first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recalled: Vec<Recalled>,
     /// Input of the run.
     pub input: RunInput,
     /// The messages that stand before the conversation: the rendered instructions and worked examples.
@@ -127,6 +133,19 @@ pub struct RunStarted {
     /// process continues the same trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Text>,
+}
+
+/// An earlier run that a run was reminded of when it began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recalled {
+    /// The run.
+    pub run: RunId,
+    /// Its input.
+    pub query: Text,
+    /// Its answer.
+    pub result: Text,
+    /// Similarity, from 0 to 1.
+    pub score: f64,
 }
 
 /// See [`Fact::RunResumed`](crate::Fact::RunResumed).

@@ -1,22 +1,37 @@
 //! State: the fold of a run's events, and what the edge may ask of it.
 
+mod board;
 mod clock;
+mod context;
 mod conversation;
 mod ending;
+mod plan;
+mod progress;
+mod proof;
 mod questions;
 mod setup;
 mod status;
 mod turn;
 
+pub use board::UPDATE_BLACKBOARD;
+pub(crate) use board::{Board, update_blackboard};
 pub(crate) use clock::Clock;
+pub use context::ContextUse;
+#[cfg(test)]
+pub(crate) use context::Gauge;
+pub(crate) use context::{Covers, LeftOut, Sent, Skip, Summary, Warning, result_handle};
 pub(crate) use conversation::Conversation;
 pub(crate) use ending::{Closing, ClosingStage, Ending};
+pub use plan::{DoneStep, FailedStep, Plan, PlanVersion};
+pub(crate) use plan::{PlanStage, REMEMBERED};
+pub(crate) use progress::Progress;
+pub(crate) use proof::Proof;
 pub use questions::OpenQuestion;
 pub(crate) use questions::Questions;
 pub(crate) use setup::{Setup, Toolbox};
 pub use status::RunStatus;
 pub use turn::Branched;
-pub(crate) use turn::{Cut, Repeated, Streaks, Turn};
+pub(crate) use turn::{Cut, Repeated, Turn};
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +41,7 @@ use sha2::{Digest, Sha256};
 
 use crate::asks::Asks;
 use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, Purpose, RunEnded};
+use crate::event::{AgentRef, MessageQueued, Purpose, Recalled, RunEnded};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, RunId, SessionId, Text};
 use crate::ledger::{Counters, Ledger};
@@ -52,10 +67,11 @@ pub struct State {
     /// The open model calls.
     pub(crate) asks: Asks,
     pub(crate) turn: Turn,
-    pub(crate) streaks: Streaks,
     pub(crate) ledger: Ledger,
     pub(crate) questions: Questions,
     pub(crate) ending: Ending,
+    /// How far a loop beyond the tool loop has come.
+    pub(crate) progress: Box<Progress>,
     /// The base, until the start selects the parts that continue.
     pub(crate) below: Option<Arc<State>>,
 }
@@ -121,10 +137,10 @@ impl State {
             phase: Phase::New,
             asks: Asks::default(),
             turn: Turn::default(),
-            streaks: Streaks::default(),
             ledger: Ledger::default(),
             questions: Questions::default(),
             ending: Ending::default(),
+            progress: Box::default(),
             below: None,
         }
     }
@@ -167,6 +183,21 @@ impl State {
     /// The session.
     pub fn session(&self) -> Option<&SessionId> {
         self.setup.session.as_ref()
+    }
+
+    /// Patterns of the tools that the run was given; `None`: all of its agent's.
+    pub fn only_tools(&self) -> Option<&Arc<Vec<Text>>> {
+        self.setup.only_tools.as_ref()
+    }
+
+    /// Earlier runs of the agent that the run was reminded of when it began, the most similar first.
+    pub fn recalled(&self) -> &[Recalled] {
+        &self.setup.recalled
+    }
+
+    /// Messages to the session that runs of their own answer after this one, in order.
+    pub fn queued(&self) -> impl Iterator<Item = &Arc<MessageQueued>> {
+        self.questions.queued.iter()
     }
 
     /// The span that tells of the run (`traceparent`), where one does.
@@ -259,15 +290,21 @@ impl State {
             Phase::New | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
             Phase::Between => true,
             Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
-                Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } => false,
+                Stage::Running { .. }
+                | Stage::Coding { .. }
+                | Stage::Verifying
+                | Stage::Delegated { .. }
+                | Stage::Retrying { .. } => false,
                 Stage::Doubted { asked, .. } => *asked == Asked::Person,
                 Stage::Queued
                 | Stage::Held { .. }
                 | Stage::Asking
+                | Stage::CodeWaits
                 | Stage::DelegateAsks { .. }
                 | Stage::Done(_) => true,
             }),
         };
+        let waits = waits && self.asks.asked().next().is_none();
         if waits && !self.questions.open.is_empty() { RunState::Suspended } else { RunState::Running }
     }
 
@@ -356,6 +393,7 @@ impl State {
                 matches!(
                     call.stage,
                     Stage::Running { .. }
+                        | Stage::Coding { .. }
                         | Stage::Delegated { .. }
                         | Stage::Doubted { asked: Asked::Tool, .. }
                 )

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::event::{Fact, RunInput};
+use crate::event::{Compacted, Fact, HistoryEdited, MadeCall, RunInput};
 use crate::ids::{CallId, Text};
 use crate::message::{Content, Media, MediaSource, Message, Part};
 use crate::outcome::CallOutcome;
@@ -154,6 +154,8 @@ impl Fact {
             Some((&finished.call, &finished.outcome))
         } else if let Self::DelegationFinished(finished) = self {
             Some((&finished.call, &finished.outcome))
+        } else if let Self::CodeFinished(finished) = self {
+            Some((&finished.call, &finished.outcome))
         } else {
             None
         }
@@ -167,12 +169,16 @@ impl Fact {
                     messages.iter().filter_map(|message| message.content()).collect()
                 }
                 RunInput::Fork(fork) => {
-                    fork.calls.iter().filter_map(|call| call.outcome.as_ref()?.content()).collect()
+                    let own = fork.calls.iter().filter_map(|call| call.outcome.as_ref()?.content());
+                    let made = fork.calls.iter().flat_map(|call| &call.made).filter_map(MadeCall::content);
+                    own.chain(made).collect()
                 }
                 RunInput::Continue(_) => Vec::new(),
             }
-        } else if let Self::HistoryEdited(edited) = self {
-            let inserted = edited.splices.iter().flat_map(|splice| &splice.insert);
+        } else if let Self::HistoryEdited(HistoryEdited { splices })
+        | Self::Compacted(Compacted { splices, .. }) = self
+        {
+            let inserted = splices.iter().flat_map(|splice| &splice.insert);
             inserted.filter_map(|message| message.content()).collect()
         } else {
             self.call_end().and_then(|(_, outcome)| outcome.content()).into_iter().collect()
@@ -187,15 +193,15 @@ impl State {
         self.conversation.stored.get(handle)
     }
 
-    /// The handles of the conversation's stored payloads.
+    /// The handles of what the conversation holds in part only: stored payloads, and what compactions left out.
     pub fn handles(&self) -> impl Iterator<Item = &Text> {
-        self.conversation.stored.keys()
+        self.conversation.stored.keys().chain(self.conversation.left_out.keys())
     }
 
     /// Remembers stored payloads, and offers the tool that reads them from the first one on.
     pub(crate) fn keep_stored(&mut self, content: &Content) {
         for stored in content.readable() {
-            let first = self.conversation.stored.is_empty();
+            let first = !self.conversation.has_more_to_read();
             self.conversation.stored.insert_mut(stored.handle().into(), stored.clone());
             if first {
                 self.offer_tools(self.toolbox.own.clone());

@@ -1,7 +1,9 @@
 //! Descriptions of tools, as data. The runtime runs them.
 
+pub use crate::code::{CODE_FIELD, CODE_LIMIT, DIVERGED, RUN_CODE, functions};
 pub use crate::discovery::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
 pub use crate::reach::{BRANCH_ERROR, BRANCH_TOOL, PARENT_TOOL};
+pub use crate::state::UPDATE_BLACKBOARD;
 pub use crate::stored::{READ_MOST, READ_RESULT, READ_USUAL, read_result};
 use std::sync::{Arc, OnceLock};
 
@@ -41,6 +43,8 @@ pub enum ToolKind {
     Read,
     /// A search among the tools, which the edge carries out ([`SEARCH_TOOLS`]).
     Search,
+    /// Writes the blackboard: the call is done as it begins ([`UPDATE_BLACKBOARD`]).
+    Board,
     /// A call of it ends the run with its arguments as the output, once they fit.
     Finish(OutputForm),
     /// Another agent, with one argument `task`; its answer is the result. Within [`ToolSpec::branches`]: a branch.
@@ -50,6 +54,8 @@ pub enum ToolKind {
     /// Calls a tool of the agent that a branch came from, by its name; without one it lists them
     /// ([`PARENT_TOOL`]).
     Parent,
+    /// Runs code that a model wrote, whose calls are calls of the run ([`RUN_CODE`]).
+    Code,
 }
 
 impl ToolKind {
@@ -161,6 +167,11 @@ impl Offer {
 }
 
 impl ToolSpec {
+    /// Whether a call of it runs code.
+    pub fn runs_code(&self) -> bool {
+        self.kind == ToolKind::Code
+    }
+
     /// Whether models are offered it.
     pub fn is_offered(&self) -> bool {
         self.offer == Offer::Offered

@@ -4,8 +4,11 @@
 //! conversation is appended to from turn to turn; one that is built is made anew each time. To add a view that policies
 //! can name: its file in `view/`, and its line in the table below.
 
+pub(crate) mod judge;
+pub(crate) mod summary;
 mod table;
 pub(crate) mod transcript;
+pub(crate) mod verification;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,10 +27,16 @@ use crate::tool::ToolSpec;
 
 use self::table::views;
 
+pub(crate) use self::transcript::conversation_text;
 pub use self::transcript::{SUMMARY_PROMPT, transcript};
 
 views! {
     Full => full, "Everything.";
+    Plan => plan, "The plan with its last step, and what failed.";
+    Progressive => progressive, "Everything but reasoning and attempts that failed: replies that were cut off or said nothing.";
+    Minimal => minimal, "Input, messages of people, and the last round of calls with all that follows it.";
+    KitchenSink => kitchen_sink, "Everything, reasoning and attempts that failed included.";
+    Blackboard => blackboard, "Input, the blackboard, messages of people, and the last round of calls with all that follows it.";
 }
 
 /// The functions of a view.
@@ -55,6 +64,8 @@ pub struct View {
     pub output_form: Option<Arc<Value>>,
     /// Messages that carry a marker for the provider's cache, if its wire supports markers.
     pub cache_points: Vec<CachePoint>,
+    /// The most tokens that the reply may have, where the purpose bounds it below the model's own setting.
+    pub max_tokens: Option<u64>,
     /// Bytes of text in prompt and messages: the base of token estimates.
     pub bytes: u64,
 }
@@ -85,6 +96,12 @@ impl Messages {
     #[must_use]
     pub fn worded(self, results: Arc<Results>) -> Self {
         Self { wording: Some(results), ..self }
+    }
+
+    /// The same messages, worded as others are.
+    #[must_use]
+    fn worded_like(self, other: &Self) -> Self {
+        Self { wording: other.wording.clone(), ..self }
     }
 
     /// Whether others are worded in the same way: then what was made of them can be gone on with.

@@ -9,6 +9,7 @@ use windlass_core::message::{Reasoning, SealedReasoning};
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, ModelFailure, Reply, ReplyCall, StopReason, Usage};
 use windlass_core::text::Steps;
 
+use crate::thoughts::{GAP, Thoughts};
 use crate::{Delta, Deltas};
 
 /// The most tool calls that one reply may have.
@@ -128,6 +129,7 @@ impl Assembler {
                 self.whole = Some(reply.clone());
                 self.grow(bytes_of(reply))?;
             }
+            Delta::Thought => self.text_was_reasoning(),
         }
         Ok(())
     }
@@ -135,6 +137,22 @@ impl Assembler {
     /// Usage as counted by the provider so far: the charge if the stream breaks now.
     pub fn usage(&self) -> Usage {
         self.whole.as_ref().map_or(self.usage, |whole| whole.usage)
+    }
+
+    fn text_was_reasoning(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        if !self.reasoning.is_empty() && !text.trim().is_empty() {
+            self.reasoning.push_str(GAP);
+        }
+        self.reasoning.push_str(text.trim());
+    }
+
+    /// The reasoning so far.
+    pub fn reasoning(&self) -> &str {
+        match &self.whole {
+            Some(whole) => whole.reasoning.as_ref().map_or("", |reasoning| &reasoning.text),
+            None => &self.reasoning,
+        }
     }
 
     /// The text so far.
@@ -338,15 +356,19 @@ fn bytes_of(reply: &Reply) -> usize {
         + calls.sum::<usize>()
 }
 
-/// Reads a stream to its end: the blocking form of a call.
+/// Reads a stream to its end: the blocking form of a call. Reasoning in its text becomes reasoning ([`Thoughts`]).
 ///
 /// # Errors
 /// The stream's own failure, or the reply is too large ([`Assembler::push`]).
 pub async fn assemble(mut deltas: Deltas, model: impl Into<Text>) -> Result<Reply, ModelFailure> {
     let mut assembler = Assembler::new(model);
+    let mut thoughts = Thoughts::default();
     while let Some(delta) = deltas.next().await {
-        assembler.push(&delta?)?;
+        thoughts.take(delta?);
+        thoughts.ready().try_for_each(|delta| assembler.push(&delta))?;
     }
+    thoughts.end();
+    thoughts.ready().try_for_each(|delta| assembler.push(&delta))?;
     Ok(assembler.finish())
 }
 

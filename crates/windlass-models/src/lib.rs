@@ -38,6 +38,7 @@
 //!   it, and providers find their cache.
 //! - **Streams cut anywhere** give the same reply (every byte boundary is tested), and calls whose pieces interleave,
 //!   come whole, without index or before their name are put together ([`Assembler`]).
+//! - **Reasoning that a model writes into its text** (`<think>…</think>` at its beginning) is reasoning ([`Thoughts`]).
 //! - **Time limits** of a call, each with its own words: connecting, first token, between tokens, total
 //!   ([`Timeouts`]).
 //! - **Failures sorted** by what can be done about them, with the provider's own words and the wait that it asks for.
@@ -53,6 +54,7 @@ pub mod mock;
 mod model;
 pub mod providers;
 pub mod resolve;
+mod thoughts;
 mod tour;
 mod trace;
 pub mod wires;
@@ -62,6 +64,7 @@ pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;
 pub use model::*;
 pub use resolve::{Auto, ModelSettings, choose_auto, resolve};
+pub use thoughts::Thoughts;
 pub use tour::Tour;
 /// Requests to models and their replies.
 pub use windlass_core::model::{

@@ -138,6 +138,8 @@ pub enum Delta {
     Stop(StopReason),
     /// A whole reply at once; nothing else comes before or after it.
     Whole(Box<Reply>),
+    /// The text so far was reasoning: its end tag came without a beginning ([`Thoughts`](crate::Thoughts)).
+    Thought,
 }
 
 impl Delta {
@@ -149,7 +151,7 @@ impl Delta {
             Self::Call { id, name, args, .. } => {
                 args.len() + id.as_ref().map_or(0, String::len) + name.as_ref().map_or(0, String::len)
             }
-            Self::Usage(_) | Self::Stop(_) => 0,
+            Self::Usage(_) | Self::Stop(_) | Self::Thought => 0,
             Self::Whole(reply) => return reply.heft(),
         };
         bytes as u64

@@ -126,6 +126,7 @@ fn without_answer(kind: QuestionKind, run: RunId) -> Answer {
         QuestionKind::Approval => Answer::Deny { reason: Some(why) },
         QuestionKind::Clarify => Answer::Text(why),
         QuestionKind::Outcome => Answer::Unknown,
-        QuestionKind::Limit(_) => Answer::Conclude(why),
+        QuestionKind::Result => Answer::Result(why),
+        QuestionKind::Plan | QuestionKind::Limit(_) => Answer::Conclude(why),
     }
 }

@@ -25,6 +25,8 @@ use crate::error::Error;
 use crate::hooks::{OutputChecks, StepHook};
 use crate::input::RunMessages;
 use crate::people::People;
+use crate::recall::Remembered;
+use crate::scope::scoped;
 use crate::source::{ToolSource, together};
 use windlass_agent_file::Written;
 
@@ -68,7 +70,11 @@ pub(crate) struct Inner {
     pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
     /// The prices of all models that a run of it may ask, those included that only a hook chooses.
     pub(crate) prices: Arc<BTreeMap<Text, Prices>>,
+    /// Earlier runs that new ones may be reminded of.
+    pub(crate) remembered: Arc<Remembered>,
     pub(crate) log: Arc<dyn Store>,
+    /// The program that runs code, where the model writes some.
+    pub(crate) code: Option<windlass_code::Code>,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) holder: Holder,
 }
@@ -131,9 +137,11 @@ impl Inner {
             tools: RwLock::default(),
             wires: self.wires.clone(),
             prices: self.prices.clone(),
+            remembered: self.remembered.clone(),
             models: self.models.clone(),
             choices: self.choices.clone(),
             log: self.log.clone(),
+            code: self.code.clone(),
             environment: self.environment.clone(),
             holder: self.holder.clone(),
         }
@@ -294,6 +302,11 @@ impl Agent {
         &self.inner.log
     }
 
+    /// The program that runs code, where the model writes some.
+    pub(crate) fn code(&self) -> Option<&windlass_code::Code> {
+        self.inner.code.as_ref()
+    }
+
     pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
         &self.inner.environment
     }
@@ -315,6 +328,10 @@ impl Agent {
 
     pub(crate) fn prices(&self) -> &Arc<BTreeMap<Text, Prices>> {
         &self.inner.prices
+    }
+
+    pub(crate) fn remembered(&self) -> &Remembered {
+        &self.inner.remembered
     }
 
     pub(crate) fn hook(&self) -> Option<&Arc<dyn StepHook>> {
@@ -370,6 +387,8 @@ impl Agent {
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),
             seals: self.seals(base.and_then(salt_of_rules)),
+            only_tools: None,
+            recalled: Vec::new(),
             trace: None,
         })
     }
@@ -382,7 +401,7 @@ impl Agent {
         Ok(RunStarted {
             // A fork is given no messages of its own that could bring them.
             prompt: if forks { self.instructed(prompt, input) } else { prompt },
-            tools: self.tools(),
+            tools: scoped(self.tools(), start.only_tools.as_ref()),
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),
             seals: self.seals(start.seals.as_ref().map(|seals| &seals.salt)),

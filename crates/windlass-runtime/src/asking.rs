@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Need;
 use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Usage};
 use windlass_core::{ActionId, InputKind, State, Text};
-use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
+use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Thoughts};
 use windlass_threads::LARGE_BYTES;
 
 use crate::environment::Environment;
@@ -51,6 +51,8 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
     let (request, view) = (state.request(action)?, state.view(action)?);
     let mut model = request.model.clone();
     model.temperature = model.temperature.or(state.policy().request.temperature);
+    let bounds = [model.max_tokens, view.max_tokens];
+    model.max_tokens = bounds.into_iter().flatten().min();
     let prefix = match state.growth(action)? {
         Growth::Appended => prefix.clone(),
         Growth::Built => PrefixCell::default(),
@@ -143,25 +145,35 @@ impl ModelWork {
     async fn begin(self) -> (Taking, Pieces) {
         let Self { action, model, state, prefix, publisher, environment, cancel } = self;
         let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
-        let heard = publisher.heard();
+        // People see the run's own voice as it comes; all other replies are only read by the loop.
+        let voice = state.request(action).is_some_and(|asked| asked.purpose.speaks());
+        let heard = publisher.heard() && voice;
         let mut taking = Taking {
             action,
             publisher,
             masks: None,
+            for_actions: state.asks_for_actions(action),
+            thoughts: Thoughts::default(),
             assembler: Assembler::new(choice.name.clone()).bounded(choice.max_reply_bytes()),
-            partial: if heard { Partial::of(&state) } else { None },
+            partial: if heard {
+                Partial::of(&state).filter(|_| !state.asks_for_actions(action))
+            } else {
+                None
+            },
             spent: Spent { sent: 0, received: 0, counted: false },
             shown: false,
             taken: 0,
             untold: None,
+            voice,
         };
         let stopped = Pieces::failed(failure(&choice.name, FailureKind::Cancelled, STOPPED));
         if cancel.is_cancelled() {
             return (taking, stopped);
         }
         let heft = heft(&state, action);
+        let streamed = heard && !taking.for_actions;
         let begin = move || {
-            let asked = request(&state, action, &prefix, heard);
+            let asked = request(&state, action, &prefix, streamed);
             asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &choice.name)))
         };
         let begun =
@@ -180,10 +192,16 @@ struct Taking {
     publisher: Publisher,
     /// `None`: there are no secrets.
     masks: Option<Masks>,
+    /// The reply is actions: its text is not shown.
+    for_actions: bool,
+    /// Before the masks: a piece that is moved from text to reasoning is masked as what it is.
+    thoughts: Thoughts,
     assembler: Assembler,
     /// `None`: there is no listener, or the run has no typed output.
     partial: Option<Partial>,
     spent: Spent,
+    /// Whether it is the run's own voice, which is shown as it comes.
+    voice: bool,
     /// Whether anybody was shown something.
     shown: bool,
     /// Number of pieces handled.
@@ -194,10 +212,20 @@ struct Taking {
 
 impl Taking {
     fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
-        let Some(mut masks) = self.masks.take() else { return self.keep(&delta) };
-        masks.take(delta);
-        let kept = masks.ready().try_for_each(|delta| self.keep(&delta));
-        self.masks = Some(masks);
+        self.thoughts.take(delta);
+        self.pass()
+    }
+
+    /// Passes on the pieces that are sorted, masked.
+    fn pass(&mut self) -> Result<(), ModelFailure> {
+        let mut thoughts = std::mem::take(&mut self.thoughts);
+        let mut masks = self.masks.take();
+        let kept = thoughts.ready().try_for_each(|delta| {
+            let Some(masks) = &mut masks else { return self.keep(&delta) };
+            masks.take(delta);
+            masks.ready().try_for_each(|delta| self.keep(&delta))
+        });
+        (self.thoughts, self.masks) = (thoughts, masks);
         kept
     }
 
@@ -221,6 +249,8 @@ impl Taking {
 
     /// Nothing follows any more: takes what was held back.
     fn end(&mut self) -> Result<(), ModelFailure> {
+        self.thoughts.end();
+        self.pass()?;
         let Some(mut masks) = self.masks.take() else { return Ok(()) };
         masks.end();
         masks.ready().try_for_each(|delta| self.keep(&delta))
@@ -228,19 +258,35 @@ impl Taking {
 
     fn keep(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
         self.taken += 1;
-        if self.publisher.heard()
+        if self.voice
+            && self.publisher.heard()
             && let Some(update) = shown(self.action, delta)
+            && !(self.for_actions && matches!(update, Update::Text { .. }))
         {
             self.shown = true;
             self.tell(update);
         }
         self.spent.note(delta);
         self.assembler.push(delta)?;
+        if *delta == Delta::Thought {
+            self.show_again();
+        }
         let output = self.partial.as_mut().and_then(|partial| partial.next(&self.assembler));
         if let Some(output) = output {
             self.tell(Update::Partial { action: self.action, output: Arc::new(output) });
         }
         Ok(())
+    }
+
+    /// The text that was shown is reasoning: it is void, and shown once more as such.
+    fn show_again(&mut self) {
+        let reasoning = self.assembler.reasoning();
+        if !self.shown || reasoning.is_empty() {
+            return;
+        }
+        let again = Update::Reasoning { action: self.action, text: reasoning.into() };
+        self.tell(Update::Void { action: self.action });
+        self.tell(again);
     }
 
     fn tell(&mut self, update: Update) {
@@ -349,7 +395,7 @@ impl Spent {
                 self.counted = true;
                 0
             }
-            Delta::Stop(_) | Delta::Whole(_) => 0,
+            Delta::Stop(_) | Delta::Whole(_) | Delta::Thought => 0,
         };
         self.received = self.received.saturating_add(bytes as u64);
     }
@@ -384,7 +430,12 @@ fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
             let text = reply.text.clone().filter(|text| !text.is_empty())?;
             Some(Update::Text { action, text })
         }
-        Delta::Text(_) | Delta::Reasoning(_) | Delta::Sealed(_) | Delta::Usage(_) | Delta::Stop(_) => None,
+        Delta::Text(_)
+        | Delta::Reasoning(_)
+        | Delta::Sealed(_)
+        | Delta::Usage(_)
+        | Delta::Stop(_)
+        | Delta::Thought => None,
     }
 }
 

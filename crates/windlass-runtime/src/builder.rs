@@ -1,6 +1,8 @@
 //! Building an agent, and refusing what cannot work before anything runs.
 
 mod digests;
+mod finishing;
+mod iterations;
 mod models;
 mod people;
 
@@ -11,19 +13,17 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windlass_agent_file::Written;
-use windlass_agent_file::template::Template;
+use windlass_code::Code;
 use windlass_core::event::AgentRef;
 use windlass_core::model::ModelChoice;
-use windlass_core::policy::{Discovery, Hooks, LimitKind, LimitValue, Stop, Turns, Usual};
-use windlass_core::tool::PARENT_TOOL;
+use windlass_core::policy::{LimitKind, LimitValue, Stop};
 use windlass_core::{Message, Policy, Text, ToolSpec};
-use windlass_store::{Holder, MemoryLog, Store};
+use windlass_store::{MemoryLog, Store};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
 use crate::agent::{Agent, Inner, Toolbox, beside, with_beside};
-use crate::agent_file::LoopSection;
 use crate::binding::{parts_of, sealed};
-use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
+use crate::branches::Branch;
 use crate::changes::reachable;
 use crate::delegates::Delegate;
 use crate::environment::{Environment, SystemEnvironment};
@@ -32,10 +32,10 @@ use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
 use crate::people::People;
 use crate::prices::{check_prices, prices_of};
 use crate::schemas::take_in;
-use crate::settings::SettingsError;
 use crate::source::ToolSource;
-use crate::yaml::{Field, Node};
 use digests::with_branches;
+use finishing::{check_names, check_output, check_required, holder, schema_of, template};
+use iterations::iterates;
 use models::Chosen;
 pub use models::ModelRef;
 
@@ -70,6 +70,8 @@ pub struct AgentBuilder {
     /// The names of models that were chosen here and now: `auto` in the file.
     chosen: Vec<Text>,
     log: Option<Arc<dyn Store>>,
+    /// The program that runs code.
+    code: Option<Code>,
     environment: Arc<dyn Environment>,
 }
 
@@ -100,6 +102,7 @@ impl AgentBuilder {
             written: Written::default(),
             chosen: Vec::new(),
             log: None,
+            code: None,
             environment: Arc::new(SystemEnvironment),
         }
     }
@@ -296,6 +299,13 @@ impl AgentBuilder {
         self
     }
 
+    /// The program that runs code which the model writes: one whose main calls [`code_child`](crate::code_child) first, such as
+    /// `windlass`. Default: this program, if its main does.
+    pub fn code_program(mut self, path: impl Into<std::path::PathBuf>) -> Self {
+        self.code = Some(Code::program(path));
+        self
+    }
+
     /// Time, ids and chance. Default: [`SystemEnvironment`].
     pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
         self.environment = environment;
@@ -311,11 +321,11 @@ impl AgentBuilder {
         let log = self.log.take().unwrap_or_else(|| Arc::new(MemoryLog::new()));
         let policy = self.made_policy().map_err(|source| Error::Policy { agent: agent.clone(), source })?;
         let models = self.chosen_models(&policy)?;
+        let code = self.program_of_code(&policy)?;
         let branches = self.built_branches(&log, &models)?;
         let calls_finish = policy.replies.stop == Stop::FinishTool;
-        if calls_finish && policy.bounds.turns == Turns::One && self.output.is_none() {
-            return Err(Error::NoOutput { agent });
-        }
+        check_output(&agent, &policy, self.output.is_some())?;
+        iterates(&agent, &policy, &self.instructions)?;
         if let Some(source) = self.tools_error {
             return Err(Error::Tools { agent, source });
         }
@@ -328,19 +338,19 @@ impl AgentBuilder {
         let delegates = self.delegates.iter().map(|agent| reachable(&agent.spec()));
         let beside = beside(delegates, &branches, None, finish.as_ref());
         let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
-        self.reserve_names(&all).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
+        self.reserve_names(&all, &policy).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
         let examples: Vec<_> = std::mem::take(&mut self.examples).into_iter().map(Arc::new).collect();
         let system = system.map(|text| Arc::new(Message::system(text)));
         let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
         let specs = with_beside(all.specs(), &beside);
         check_names(&agent, &specs)?;
+        check_required(&agent, &policy.tools.require, &specs, &self.sources)?;
         let choices: Vec<ModelChoice> = models.iter().map(|(choice, _)| choice.clone()).collect();
         let identity = self.digests(&with_beside(self.tools.specs(), &beside), &examples, &choices, &policy);
         let [digest, identity] = identity.map(|digest| with_branches(digest, &branches));
         let salt = self.environment.salt();
         let seals = sealed(&salt, &parts_of(&all, &self.delegates, &branches, None, &self.written));
-        let models = models.into_iter().map(|(choice, model)| (choice.name, model));
-        let known = self.known.into_iter().map(|(choice, model)| (choice.name, model));
+        let models = models.into_iter().chain(self.known).map(|(choice, model)| (choice.name, model));
         Ok(Agent::from_inner(Inner {
             agent_ref: AgentRef { name: self.name.clone(), digest },
             identity,
@@ -365,130 +375,15 @@ impl AgentBuilder {
             sources: self.sources,
             services: self.services,
             tools: RwLock::new(Arc::new(Toolbox { tools: all, specs, seals })),
-            models: models.chain(known).collect::<BTreeMap<_, _>>(),
+            models: models.collect::<BTreeMap<_, _>>(),
             prices,
+            remembered: Arc::default(),
             choices: Arc::new(choices),
             wires: Arc::default(),
             log,
+            code,
             environment: self.environment,
             holder: holder(),
         }))
     }
-}
-
-impl AgentBuilder {
-    /// The branches, with what they have from this agent.
-    fn built_branches(&mut self, log: &Arc<dyn Store>, models: &[Chosen]) -> Result<Vec<OwnBranch>, Error> {
-        let mut built: Vec<OwnBranch> = Vec::new();
-        for (Branch { mut agent, merge }, offered) in std::mem::take(&mut self.branches) {
-            if agent.models.is_empty() {
-                let given = |(choice, model): Chosen| ModelRef::given(choice, model);
-                agent.models = models.iter().cloned().map(given).collect();
-            }
-            agent.known.extend(self.known.iter().cloned());
-            agent.environment = self.environment.clone();
-            agent.log = Some(log.clone());
-            let agent = agent.build()?;
-            let same = |first: Text, second: Text, name: &Text| Error::SameName {
-                agent: self.name.to_string(),
-                name: name.clone(),
-                first,
-                second,
-            };
-            if built.iter().any(|other| other.agent.name() == agent.name()) {
-                return Err(same("branches".into(), "branches".into(), agent.name()));
-            }
-            if agent.branch_depth() + 1 > MAX_BRANCH_DEPTH {
-                return Err(Error::BranchDepth { agent: self.name.to_string() });
-            }
-            if let Some(origin) = reserved(&agent) {
-                return Err(same(origin, "the agent above".into(), &PARENT_TOOL.into()));
-            }
-            built.push(OwnBranch { agent, merge, offered });
-        }
-        Ok(built)
-    }
-
-    /// The agent's own tools plus those that its sources offer now.
-    fn all_tools(&self) -> Result<ToolSet, ToolSetError> {
-        let mut all = self.tools.clone();
-        let found = self.sources.iter().flat_map(|source| source.tools());
-        found.into_iter().try_for_each(|tool| all.add(tool)).map(|()| all)
-    }
-
-    /// Delegates are offered by their names: those must be as good as names of tools.
-    fn reserve_names(&self, tools: &ToolSet) -> Result<(), ToolSetError> {
-        let mut names = tools.clone();
-        let mut specs = self.delegates.iter().map(|delegate| delegate.spec());
-        specs.try_for_each(|spec| names.reserve(&spec.name, &spec.origin))
-    }
-
-    fn made_policy(&self) -> Result<Policy, SettingsError> {
-        let has_tools = !self.tools.specs().is_empty()
-            || !self.sources.is_empty()
-            || !self.delegates.is_empty()
-            || !self.branches.is_empty();
-        let usual = Usual::of(self.output.is_some(), has_tools);
-        let mut policy = match (&self.policy, &self.settings) {
-            (Some(policy), _) => policy.clone(),
-            (None, Some(settings)) => LoopSection::from_json(settings, usual)?.policy(usual)?,
-            (None, None) => usual.policy(),
-        };
-        for (kind, max) in &self.limits {
-            let path = format!("loop.limits.{kind}");
-            let written = Node::from_json(&(*max).into());
-            let whole = if kind.keep(0.5).is_none() { "a whole number from 0" } else { "a number from 0" };
-            let expected = if *kind == LimitKind::Seconds { "seconds from 0, or a duration" } else { whole };
-            let kept = max.kept(*kind).ok_or_else(|| Field::new(&written, path).wrong(expected))?;
-            policy.set_limit_value(*kind, kept);
-        }
-        if self.hook.is_some() {
-            policy.calls.hooks = Hooks::AfterSteps;
-        }
-        if self.search {
-            policy.request.discovery = Discovery::Search;
-        }
-        Ok(policy)
-    }
-}
-
-/// Rejects duplicate names, whatever their source.
-fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> {
-    for (place, spec) in specs.iter().enumerate() {
-        if let Some(other) = specs.iter().take(place).find(|other| other.name == spec.name) {
-            return Err(Error::SameName {
-                agent: agent.to_owned(),
-                name: spec.name.clone(),
-                first: other.origin.clone(),
-                second: spec.origin.clone(),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// The compiled template where the instructions have variables, else the text itself.
-type Instructions = (Option<Arc<Template>>, Option<String>);
-
-fn template(agent: &str, instructions: &str) -> Result<Instructions, Error> {
-    let failed = |source| Error::Template { agent: agent.to_owned(), source };
-    if instructions.is_empty() {
-        return Ok((None, None));
-    }
-    if !instructions.contains("{{") && !instructions.contains("{%") && !instructions.contains("{#") {
-        return Ok((None, Some(instructions.to_owned())));
-    }
-    Ok((Some(Arc::new(Template::new(instructions).map_err(failed)?)), None))
-}
-
-fn schema_of<T: JsonSchema>() -> Value {
-    schemars::schema_for!(T).to_value()
-}
-
-/// One holder for the whole process: its runs live and die with it.
-fn holder() -> Holder {
-    static HOLDER: std::sync::OnceLock<Holder> = std::sync::OnceLock::new();
-    HOLDER
-        .get_or_init(|| Holder(format!("pid {} {}", std::process::id(), uuid::Uuid::now_v7()).into()))
-        .clone()
 }

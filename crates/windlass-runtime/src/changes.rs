@@ -10,6 +10,7 @@ use windlass_core::{State, Text, ToolSpec};
 use crate::agent::Agent;
 use crate::binding::{LITERALS, WHOLE_AGENT};
 use crate::error::Error;
+use crate::scope::scoped;
 
 /// The tools of a run as they are now, of which something has changed.
 pub(crate) struct ChangedTools {
@@ -85,7 +86,7 @@ impl Agent {
                 if *name == *WHOLE_AGENT { parts } else { format!("{parts} of tool `{name}`") }
             }));
         }
-        let (known, fresh) = (state.own_tools(), self.tools());
+        let (known, fresh) = (state.own_tools(), scoped(self.tools(), state.only_tools()));
         let name = |tool: &ToolSpec| tool.name.clone();
         let gone = known.iter().filter(|tool| !fresh.iter().any(|other| other.name == tool.name));
         found.extend(gone.map(|tool| format!("tool `{}`, which was removed", name(tool))));

@@ -32,6 +32,7 @@ use crate::above::settled;
 use crate::account::SharedAccount;
 use crate::agent::Agent;
 use crate::clock::RunClock;
+use crate::coding::CodeSessions;
 use crate::error::Error;
 use crate::lease::{Broken, RunLease};
 use crate::masking::masked;
@@ -39,6 +40,7 @@ use crate::off_thread::decided;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
+use crate::scope::scoped;
 use crate::serving;
 use crate::slots::Slots;
 use crate::source::changed;
@@ -75,6 +77,8 @@ pub(crate) struct Driver {
     publisher: Publisher,
     prefix: PrefixCell,
     slots: Slots,
+    /// The children of code that wait.
+    code: CodeSessions,
     // Boxed, because a queue sets aside room for 32 of them with each run.
     sender: mpsc::Sender<Box<Sent>>,
     inbox: mpsc::Receiver<Box<Sent>>,
@@ -136,6 +140,7 @@ impl Driver {
             publisher: Publisher::default(),
             prefix: PrefixCell::default(),
             slots: Slots::default(),
+            code: CodeSessions::default(),
             sender,
             inbox,
             posts: Posts::new(log, run),
@@ -272,7 +277,7 @@ impl Driver {
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
         let hooks = self.state.policy().calls.hooks == Hooks::AfterSteps;
-        let fresh = self.agent.refresh();
+        let fresh = scoped(self.agent.refresh(), self.state.only_tools());
         let kept = hooks || fresh.iter().any(|tool| tool.kind == ToolKind::Delegate);
         let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
         let seals = self.agent.changed_seals(self.state.seals());
@@ -341,6 +346,7 @@ impl Driver {
         }
         self.show(batch, &next);
         self.state = next;
+        self.code.keep_open(&self.state);
         if let Some(account) = &self.account {
             account.limited_by(&self.state);
         }

@@ -1,11 +1,11 @@
 //! Errors of agents and runs.
 
+mod help;
+
 use thiserror::Error;
 
-use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{InvalidInput, RunId, SessionId, Status, Text};
 use windlass_models::ModelError;
-use windlass_models::providers::provider_names;
 use windlass_store::StoreError;
 use windlass_tools::ToolSetError;
 
@@ -57,6 +57,48 @@ pub enum Error {
         /// Source of the second one.
         second: Text,
     },
+    /// The agent cannot be built: it requires a tool that it does not have.
+    #[error(
+        "`{pattern}` in `loop.require` matches no tool of agent `{agent}`, so no answer could ever be accepted"
+    )]
+    UnknownRequired {
+        /// The agent.
+        agent: String,
+        /// The pattern.
+        pattern: Text,
+        /// Tools with close names, nearest first.
+        nearest: Vec<String>,
+    },
+    /// A run was to be given only some of the agent's tools, and a pattern names none of them.
+    #[error("`{pattern}` names no tool of agent `{agent}`")]
+    UnknownTool {
+        /// The agent.
+        agent: String,
+        /// The pattern.
+        pattern: Text,
+        /// Tools with close names, nearest first.
+        nearest: Vec<String>,
+    },
+    /// The session is busy, and the message entered the conversation of its run.
+    #[error("session {session} is busy: the message steers its run {run}")]
+    MessageSteered {
+        /// The session.
+        session: SessionId,
+        /// The run.
+        run: RunId,
+    },
+    /// The session is busy, and the message waits for the end of its run.
+    #[error(
+        "session {session} is busy: the message waits for the end of run {behind}, and run {run} will answer it"
+    )]
+    MessageQueued {
+        /// The session.
+        session: SessionId,
+        /// The run that it waits for.
+        behind: RunId,
+        /// The id of the run that will answer it.
+        run: RunId,
+    },
     /// The agent cannot be built: too many branches stand one under another.
     #[error("the branches of agent `{agent}` are nested more than {MAX_BRANCH_DEPTH} levels deep")]
     BranchDepth {
@@ -68,6 +110,29 @@ pub enum Error {
     NoOutput {
         /// The agent.
         agent: String,
+    },
+    /// The agent's model writes code, and nothing can run it.
+    #[error("agent `{agent}` cannot be built: its model writes code")]
+    Code {
+        /// The agent.
+        agent: String,
+        /// Why no program runs code.
+        #[source]
+        source: windlass_code::CodeError,
+    },
+    /// The agent cannot be built: its loop works towards an objective, and it has no instructions.
+    #[error("agent `{agent}` has no objective: its instructions are empty, and its loop works towards them")]
+    NoObjective {
+        /// The agent.
+        agent: String,
+    },
+    /// The agent cannot be built: nothing may follow an answer that ends the run, or nothing bounds what follows.
+    #[error("agent `{agent}`: {reason}")]
+    Another {
+        /// The agent.
+        agent: String,
+        /// Why `another` cannot be followed.
+        reason: &'static str,
     },
     /// A service that the agent uses cannot be set up. The run stands as its last durable event left it.
     #[error("service `{service}` of agent `{agent}` cannot be set up")]
@@ -299,8 +364,15 @@ impl Error {
             Self::Tools { .. } => "agent.tools",
             Self::Schema { .. } => "agent.schema",
             Self::SameName { .. } => "agent.same_name",
+            Self::UnknownRequired { .. } => "agent.unknown_required",
+            Self::UnknownTool { .. } => "run.unknown_tool",
+            Self::MessageSteered { .. } => "session.steered",
+            Self::MessageQueued { .. } => "session.queued",
             Self::BranchDepth { .. } => "agent.branch_depth",
             Self::NoOutput { .. } => "agent.no_output",
+            Self::Code { source, .. } => source.code(),
+            Self::NoObjective { .. } => "agent.no_objective",
+            Self::Another { .. } => "agent.another",
             Self::Service { .. } => "agent.service",
             Self::BadInput { .. } | Self::NoObject { .. } => "run.bad_input",
             Self::OutputType { .. } => "run.output_type",
@@ -328,118 +400,12 @@ impl Error {
             Self::NotEnded { .. } => "run.not_ended",
         }
     }
-
-    /// A remedy, in words.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Policy { source, .. } => source.help(),
-            Self::Tools { source: ToolSetError::Clash { .. }, .. } => {
-                Some("rename one of them, or give a tool server another `name`".to_owned())
-            }
-            Self::Tools { source, .. } => source.help(),
-            Self::Schema { source, .. } => source.help().map(str::to_owned),
-            Self::SameName { .. } => {
-                Some("rename one of them; names that begin with `__` are Windlass's own".to_owned())
-            }
-            Self::BranchDepth { .. } => Some("remove a nested branch".to_owned()),
-            Self::NoOutput { .. } => {
-                Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
-            }
-            Self::Service { .. } => {
-                Some("`windlass tools list FILE` shows the state of the agent's services".to_owned())
-            }
-            Self::BadInput { .. } => {
-                Some("give an object that matches the agent's `input.schema`".to_owned())
-            }
-            Self::NoObject { .. } => Some("give a struct or a map with text keys".to_owned()),
-            Self::OutputType { .. } => {
-                Some("ask for the type that the agent was built with (`.output::<T>()`)".to_owned())
-            }
-            Self::UnknownPrice { .. } | Self::UnknownPriceBelow { .. } => {
-                Some("give the model `prices: { input, output }` in USD per million tokens".to_owned())
-            }
-            Self::Model { source, .. } => model_help(source),
-            Self::NoModel { .. } => Some("name one with `.model(\"provider/NAME\")`".to_owned()),
-            Self::Log(source) => source.help(),
-            Self::Refused(source) => source.help(),
-            Self::AgentChanged { run, .. } => Some(format!(
-                "`windlass runs resume {run} --with FILE` (from Rust: `.with_changed_agent()`) goes on with the agent as it \
-                 is now; calls that wait for approval, and have changed, are asked about anew"
-            )),
-            Self::UnknownAgent { agent, .. } => {
-                Some(format!("give an agent with the name `{agent}`, or resume the run where its agent is"))
-            }
-            Self::ModelGone { model, .. } => {
-                Some(format!("keep `{model}` among the agent's models until the run has ended"))
-            }
-            Self::SessionBusy { run, .. } => Some(format!(
-                "`windlass runs show {run}` shows what it waits for; resume, answer or cancel it"
-            )),
-            Self::NotCut { .. } => Some("start a new run of its session instead".to_owned()),
-            Self::BadImport { .. } => Some("export it again, with the runs that it is based on".to_owned()),
-            Self::NewerExport { .. } => Some("import it with a newer Windlass".to_owned()),
-            Self::ImportDiffers { .. } => {
-                Some("import it into another log (`--log FILE`), or fork the existing run".to_owned())
-            }
-            Self::NoSuchEvent { run, .. } => {
-                Some(format!("`windlass runs show -e {run}` lists its events with their numbers"))
-            }
-            Self::LostAttempts { .. } => Some(format!(
-                "look at what the model replies and why the process dies; `windlass runs resume RUN` by hand allows \
-                 {LOST_ATTEMPTS} more attempts"
-            )),
-            Self::NotHandedOver { .. } => Some("run the task in a new run".to_owned()),
-            Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
-            Self::Template { .. }
-            | Self::MissingBase { .. }
-            | Self::NoThread { .. }
-            | Self::BadExport { .. }
-            | Self::EmptyExport => None,
-        }
-    }
 }
 
 impl From<StoreError> for Error {
     fn from(source: StoreError) -> Self {
         Self::Log(source)
     }
-}
-
-/// A remedy for a model that a program names.
-fn model_help(error: &ModelError) -> Option<String> {
-    let object = "give the model as an object: `.model((NAME, HttpModel::new(config)?))`";
-    if let ModelError::UnknownProvider { name, nearest } = error {
-        return Some(unknown_provider_help(name, nearest, object));
-    }
-    if let ModelError::MissingKey { variable, .. } = error {
-        return Some(format!("set {variable}, or {object}"));
-    }
-    if let ModelError::LaterProvider { provider, .. } = error {
-        return Some(provider.compatible_url().map_or_else(
-            || format!("meanwhile, use an OpenAI-compatible gateway: {object}"),
-            |url| {
-                format!(
-                    "meanwhile, use its OpenAI-compatible API at {url}, with its key in `config`: {object}"
-                )
-            },
-        ));
-    }
-    if matches!(error, ModelError::MissingBaseUrl { .. }) {
-        return Some(object.to_owned());
-    }
-    error.help()
-}
-
-fn unknown_provider_help(name: &str, nearest: &[String], object: &str) -> String {
-    if name == "auto" {
-        return "`windlass::models::choose_auto` finds one: `.model((found.name, found.model))`".to_owned();
-    }
-    let all: Vec<&str> = provider_names().collect();
-    let supported = all.join(", ");
-    if nearest.len() == all.len() {
-        return format!("supported are {supported}; for any other server {object}");
-    }
-    format!("did you mean {}? Supported are {supported}", nearest.join(" or "))
 }
 
 /// Error for a run whose agent has changed.

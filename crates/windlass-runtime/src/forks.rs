@@ -130,6 +130,8 @@ impl Agent {
             policy: base.policy().clone(),
             output: base.output_schema().cloned(),
             seals: self.seals(None),
+            only_tools: base.only_tools().cloned(),
+            recalled: base.recalled().to_vec(),
             trace: None,
         };
         if fork.changed {

@@ -72,6 +72,11 @@ impl RunMessages {
         Err(Error::NoObject { fault })
     }
 
+    /// Messages that the log has kept.
+    pub(crate) fn from_stored(messages: &[Arc<Message>]) -> Self {
+        Self { messages: messages.iter().map(|message| Message::clone(message)).collect(), object: None }
+    }
+
     /// The whole input as one text.
     pub fn text(&self) -> String {
         let texts = self.messages.iter().map(|message| match message {

@@ -42,6 +42,14 @@ fn mask_input(what: &mut InputKind) {
     match what {
         InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } => mask_reply(reply),
         InputKind::ModelFailed { failure, .. } => hide(&mut failure.message),
+        InputKind::CodeCalls { calls, .. } => calls.iter_mut().for_each(|call| {
+            hide(&mut call.name);
+            hide(&mut call.args);
+        }),
+        InputKind::CodeEnded { outcome, printed, .. } => {
+            mask_outcome(outcome);
+            printed.iter_mut().for_each(hide);
+        }
         InputKind::CallEnded { outcome, .. }
         | InputKind::Delegated { outcome, .. }
         | InputKind::Checked { found: Found::Happened(outcome), .. } => mask_outcome(outcome),
@@ -57,6 +65,7 @@ fn mask_input(what: &mut InputKind) {
         | InputKind::Stepped { .. }
         | InputKind::Answered { .. }
         | InputKind::Steer { .. }
+        | InputKind::Queue { .. }
         | InputKind::Cancel { .. }
         // Tool servers mask their tools when they list them.
         | InputKind::ToolsChanged { .. }
@@ -192,6 +201,10 @@ impl Masks {
                 Delta::Whole(reply)
             }
             Delta::Usage(usage) => Delta::Usage(usage),
+            Delta::Thought => {
+                self.end_text();
+                Delta::Thought
+            }
         };
         self.give(shown);
     }
@@ -201,9 +214,12 @@ impl Masks {
         let empty = match &delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.is_empty(),
             Delta::Call { id: None, name: None, args, .. } => args.is_empty(),
-            Delta::Sealed(_) | Delta::Call { .. } | Delta::Usage(_) | Delta::Stop(_) | Delta::Whole(_) => {
-                false
-            }
+            Delta::Sealed(_)
+            | Delta::Call { .. }
+            | Delta::Usage(_)
+            | Delta::Stop(_)
+            | Delta::Whole(_)
+            | Delta::Thought => false,
         };
         if !empty {
             self.ready.push_back(delta);

@@ -67,6 +67,16 @@ impl Partial {
             Source::Finish(name, _) => reply.args_of(name)?,
             Source::Text => reply.text(),
         };
+        if all.len() < self.read {
+            // The text so far was reasoning.
+            *self = Self {
+                source: std::mem::replace(&mut self.source, Source::Text),
+                reader: Reader::default(),
+                read: 0,
+                shown: 0,
+            };
+            return None;
+        }
         self.reader.push(all.get(self.read..)?);
         self.read = all.len();
         if !self.is_due() {

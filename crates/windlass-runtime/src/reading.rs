@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
-use windlass_core::message::Ref;
+use windlass_core::message::{Content, Ref};
 use windlass_core::tool::{READ_MOST, READ_USUAL, read_result};
 use windlass_core::{State, ToolSpec};
 use windlass_store::Payloads;
@@ -29,6 +29,9 @@ impl ReadResult {
 
     async fn read(&self, args: &Value) -> ToolResult {
         let handle = args.get("handle").and_then(Value::as_str).unwrap_or_default().trim();
+        if let Some(text) = self.state.left_out(handle) {
+            return in_memory(&text, args);
+        }
         let stored = self.state.stored(handle).ok_or_else(|| {
             let known: Vec<_> =
                 self.state.handles().take(NAMED).map(|handle| format!("`{handle}`")).collect();
@@ -39,13 +42,7 @@ impl ReadResult {
     }
 
     async fn range(&self, stored: &Ref, args: &Value) -> ToolResult {
-        let number = |key: &str| args.get(key).and_then(Value::as_u64);
-        let from = number("offset").unwrap_or(0);
-        let length = number("length").unwrap_or(READ_USUAL).clamp(1, READ_MOST);
-        if from >= stored.bytes {
-            let last = stored.bytes.saturating_sub(1);
-            return Err(ToolError::new(format!("`offset` is {from}, expected 0 to {last}")));
-        }
+        let (from, length) = wanted(args, stored.bytes)?;
         // A little more at both ends, so that the range begins and ends with a whole character.
         let before = from.saturating_sub(CHARACTER);
         let wanted = (from - before + length + CHARACTER) as usize;
@@ -56,11 +53,35 @@ impl ReadResult {
         // A range within one character gives that character.
         let end = if end > start { end } else { boundary(&bytes, start + CHARACTER as usize) };
         let text = String::from_utf8_lossy(bytes.get(start..end).unwrap_or_default());
-        let (first, next) = (before + start as u64, before + end as u64);
-        let more =
-            if next < stored.bytes { format!("go on with offset {next}") } else { "the end".to_owned() };
-        Ok(format!("[bytes {first} to {next} of {}; {more}]\n{text}", stored.bytes).into())
+        Ok(part(&text, (before + start as u64, before + end as u64), stored.bytes))
     }
+}
+
+/// The first byte and the number of bytes that a call asks for.
+fn wanted(args: &Value, bytes: u64) -> Result<(u64, u64), ToolError> {
+    let number = |key: &str| args.get(key).and_then(Value::as_u64);
+    let from = number("offset").unwrap_or(0);
+    let length = number("length").unwrap_or(READ_USUAL).clamp(1, READ_MOST);
+    if from >= bytes {
+        let last = bytes.saturating_sub(1);
+        return Err(ToolError::new(format!("`offset` is {from}, expected 0 to {last}")));
+    }
+    Ok((from, length))
+}
+
+/// A part of a text that the run's state holds.
+fn in_memory(text: &str, args: &Value) -> ToolResult {
+    let (from, length) = wanted(args, text.len() as u64)?;
+    let start = text.floor_char_boundary(from as usize);
+    let end = text.floor_char_boundary((from + length) as usize);
+    let end = if end > start { end } else { text.ceil_char_boundary(start + 1) };
+    Ok(part(text.get(start..end).unwrap_or_default(), (start as u64, end as u64), text.len() as u64))
+}
+
+/// A part of a text as the tool gives it.
+fn part(text: &str, (first, next): (u64, u64), bytes: u64) -> Content {
+    let more = if next < bytes { format!("go on with offset {next}") } else { "the end".to_owned() };
+    format!("[bytes {first} to {next} of {bytes}; {more}]\n{text}").into()
 }
 
 /// The last place up to `at` where a UTF-8 character begins (RFC 3629, 3), or the end.

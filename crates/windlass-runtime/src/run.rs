@@ -1,30 +1,35 @@
 //! Runs as callers see them: started, streamed, resumed, answered, cancelled, steered.
 
+mod handle;
+mod stream;
+
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Budget;
-use windlass_core::event::{AgentRef, ResumedBy, RunInput};
+use windlass_core::event::{AgentRef, Recalled, ResumedBy, RunInput};
 use windlass_core::model::Usage;
 use windlass_core::policy::{LimitKind, Memory};
 use windlass_core::run::OpenQuestion;
-use windlass_core::{
-    Answer, InputKind, InvalidInput, Message, QuestionId, RunId, RunState, SessionId, State, Status, Text,
-};
-use windlass_store::{Fence, StoreError};
+use windlass_core::{InputKind, InvalidInput, Message, RunId, RunState, SessionId, State, Status, Text};
+use windlass_store::Fence;
 
 use crate::agent::{Agent, Inner};
 use crate::delegates::Task;
-use crate::driver::{Driver, Sent};
+use crate::driver::Driver;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::load;
 use crate::off_thread::off_thread;
 use crate::people::People;
 use crate::prices::check_prices;
+use crate::recall::reminder;
+use crate::scope::scoped;
+use crate::second::Admitted;
 use crate::updates::Updates;
+pub use handle::RunHandle;
+pub use stream::RunStream;
 
 /// A run that has ended or is suspended.
 #[derive(Clone, Debug)]
@@ -113,6 +118,8 @@ pub struct DriveOptions {
     pub wait_for_timers: bool,
     /// The session that the run belongs to and continues.
     pub session: Option<SessionId>,
+    /// Patterns (`*`, `?`) of the tools that the run is given; `None`: all of the agent's, empty: none. A resumed run keeps them.
+    pub only_tools: Option<Vec<Text>>,
     /// Whether a person lets the run go on, however often its model call was lost ([`given_up`](crate::given_up)).
     pub resumed_by: ResumedBy,
 }
@@ -162,75 +169,6 @@ impl Prepared {
     }
 }
 
-/// Reaches a run that is driven in this process.
-#[derive(Clone, Debug)]
-pub struct RunHandle {
-    pub(crate) run: RunId,
-    pub(crate) agent: Agent,
-    pub(crate) sender: tokio::sync::mpsc::Sender<Box<Sent>>,
-    pub(crate) leave: CancellationToken,
-}
-
-impl RunHandle {
-    /// The run's id.
-    pub fn id(&self) -> RunId {
-        self.run
-    }
-
-    /// Asks the run to stop. Returns once the request is durable; the driver ends when all work has ended.
-    ///
-    /// # Errors
-    /// The run has ended, or is being stopped already.
-    pub async fn cancel(&self, reason: impl Into<Text>) -> Result<(), Error> {
-        self.send(InputKind::Cancel { reason: Some(reason.into()) }).await
-    }
-
-    /// Asks the driver to lay the run down because this process is about to exit: the driver stops its work and its child runs
-    /// within their grace period and cancels nothing. [`Prepared::drive`] then returns the run in its current state.
-    /// [Resuming](Agent::resume) it is like resuming after a crash. Has no effect on a run that is not driven here.
-    pub fn leave(&self) {
-        self.leave.cancel();
-    }
-
-    /// Says something to the running agent: it enters at the next turn, once, in order.
-    ///
-    /// # Errors
-    /// The run has ended, or is being stopped.
-    pub async fn steer(&self, text: impl Into<Text>) -> Result<(), Error> {
-        self.send(InputKind::Steer { text: text.into() }).await
-    }
-
-    /// Answers a question.
-    ///
-    /// # Errors
-    /// The question is not open, or the answer does not fit it.
-    pub async fn answer(&self, question: impl Into<QuestionId>, answer: Answer) -> Result<(), Error> {
-        self.send(InputKind::Answered { question: question.into(), answer }).await
-    }
-
-    /// Sends any input. Where the run is no longer driven here, it goes to the durable inbox.
-    ///
-    /// # Errors
-    /// The input does not fit the run.
-    pub async fn send(&self, what: InputKind) -> Result<(), Error> {
-        let (reply, answer) = oneshot::channel();
-        if self.sender.send(Box::new(Sent { what: what.clone(), reply: Some(reply) })).await.is_err() {
-            return self.agent.post(self.run, what).await.map(drop);
-        }
-        match answer.await {
-            Ok(taken) => taken.map_err(Error::Refused),
-            // The driver parked before it took the input.
-            Err(_) => self.agent.post(self.run, what).await.map(drop),
-        }
-    }
-
-    /// Sends an input without waiting for its acceptance: for callers that are polled by the driver itself.
-    pub fn send_now(&self, what: InputKind) {
-        // A full or closed inbox means that the run has ended or is overloaded; this input may be dropped.
-        let _unsent = self.sender.try_send(Box::new(Sent { what, reply: None }));
-    }
-}
-
 impl Agent {
     /// Runs the agent until the run has ended or is suspended.
     ///
@@ -238,6 +176,14 @@ impl Agent {
     /// The log failed. How the run ended is in its status.
     pub async fn run(&self, input: impl Into<RunMessages>) -> Result<Run, Error> {
         self.prepare(input, DriveOptions::default()).await?.drive().await
+    }
+
+    /// Runs the agent with options, such as a session or a choice of its tools.
+    ///
+    /// # Errors
+    /// As for [`prepare`](Self::prepare).
+    pub async fn run_with(&self, input: impl Into<RunMessages>, options: DriveOptions) -> Result<Run, Error> {
+        self.prepare(input, options).await?.drive().await
     }
 
     /// Starts a run in the background and gives its updates.
@@ -258,14 +204,27 @@ impl Agent {
         input: impl Into<RunMessages>,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        let base = match &options.session {
-            Some(session) if self.policy().past.memory != Memory::Off => {
-                Box::pin(self.session_end(session)).await?
-            }
-            _ => None,
+        let session = options.session.clone().unwrap_or_default();
+        match Box::pin(self.admit(input, options)).await? {
+            Admitted::Started(prepared) => Ok(prepared),
+            Admitted::Steered { run } => Err(Error::MessageSteered { session, run }),
+            Admitted::Queued { behind, run } => Err(Error::MessageQueued { session, behind, run }),
+        }
+    }
+
+    pub(crate) async fn prepare_after(
+        &self,
+        input: RunMessages,
+        base: Option<State>,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
+        // A conversation that goes on is its own memory.
+        let recalled = match (self.policy().past.recall.bounds(), &base) {
+            (Some(bounds), None) => self.recalled(&input.text(), bounds).await?,
+            _ => Vec::new(),
         };
         // Boxed: a future that prepares and drives a run holds the room of the larger one until its end.
-        Box::pin(self.begin(input.into(), base, options, Self::prepare_at_once)).await
+        Box::pin(self.begin(input, base, (options, recalled), Self::prepare_recalling)).await
     }
 
     /// Makes a run of an input, which takes its time where that or the base is long.
@@ -302,13 +261,56 @@ impl Agent {
         base: Option<&State>,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
+        self.prepare_as(self.environment().new_run(), input, base, options)
+    }
+
+    fn prepare_recalling(
+        &self,
+        input: RunMessages,
+        base: Option<&State>,
+        (options, recalled): (DriveOptions, Vec<Recalled>),
+    ) -> Result<Prepared, Error> {
+        let run = self.environment().new_run();
+        self.prepare_with(run, input, base, (options, recalled))
+    }
+
+    /// Prepares a new run under this id.
+    pub(crate) fn prepare_as(
+        &self,
+        run: RunId,
+        input: RunMessages,
+        base: Option<&State>,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
+        self.prepare_with(run, input, base, (options, Vec::new()))
+    }
+
+    fn prepare_with(
+        &self,
+        run: RunId,
+        input: RunMessages,
+        base: Option<&State>,
+        (options, recalled): (DriveOptions, Vec<Recalled>),
+    ) -> Result<Prepared, Error> {
         if input.is_empty() {
             return Err(self.bad_input("it contains no message".to_owned()));
         }
-        let run = self.environment().new_run();
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| self.policy().past.memory != Memory::Off);
-        let start = self.start(run, input, session, base)?;
+        let mut start = self.start(run, input, session, base)?;
+        if let Some(only) = &options.only_tools {
+            self.check_scope(only)?;
+            start.only_tools = Some(Arc::new(only.clone()));
+            start.tools = scoped(start.tools, start.only_tools.as_ref());
+        }
+        if let Some(reminder) = reminder(&self.policy().wording.texts.recalled, &recalled) {
+            let mut prompt = start.prompt.to_vec();
+            let own =
+                usize::from(prompt.first().is_some_and(|first| matches!(**first, Message::System { .. })));
+            prompt.insert(own, Arc::new(reminder));
+            start.prompt = Arc::new(prompt);
+        }
+        start.recalled = recalled;
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }
@@ -370,6 +372,8 @@ impl Agent {
         let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
         start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
+        start.only_tools = base.only_tools().cloned();
+        start.tools = scoped(start.tools, start.only_tools.as_ref());
         start.policy = Self::raised(base.policy(), &raised);
         let Inner { delegates, branches, .. } = self.inner();
         check_prices(self.name(), &start.policy, start.models.iter(), (delegates, branches))?;
@@ -378,7 +382,7 @@ impl Agent {
     }
 
     /// The end of a session's last run, if it has one.
-    async fn session_end(&self, session: &SessionId) -> Result<Option<State>, Error> {
+    pub(crate) async fn session_end(&self, session: &SessionId) -> Result<Option<State>, Error> {
         let mut before = None;
         loop {
             let filter = windlass_store::RunFilter {
@@ -413,43 +417,5 @@ impl Agent {
         options: DriveOptions,
     ) -> Prepared {
         Prepared { driver: Box::new(Driver::new(self.clone(), state, fence, first, options)) }
-    }
-}
-
-/// A run in the background with its updates.
-#[derive(Debug)]
-pub struct RunStream {
-    updates: Updates,
-    handle: RunHandle,
-    task: tokio::task::JoinHandle<Result<Run, Error>>,
-}
-
-impl RunStream {
-    fn spawn(prepared: Prepared) -> Self {
-        let (updates, handle) = (prepared.updates(), prepared.handle());
-        Self { updates, handle, task: tokio::spawn(prepared.drive()) }
-    }
-
-    /// The next update; `None` once the run has ended or is suspended.
-    pub async fn next(&mut self) -> Option<crate::updates::Update> {
-        self.updates.next().await
-    }
-
-    /// A handle to reach the run.
-    pub fn handle(&self) -> RunHandle {
-        self.handle.clone()
-    }
-
-    /// Waits for the driver and returns the run in its final or suspended state.
-    ///
-    /// # Errors
-    /// The log failed, or another process took the run over.
-    pub async fn finish(self) -> Result<Run, Error> {
-        drop(self.updates);
-        drop(self.handle);
-        match self.task.await {
-            Ok(run) => run,
-            Err(stopped) => Err(Error::Log(StoreError::Failed(Box::new(stopped)))),
-        }
     }
 }

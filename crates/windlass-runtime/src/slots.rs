@@ -57,6 +57,7 @@ impl Slots {
                 ActionKind::SetTimer { .. } | ActionKind::Ask { .. } => false,
                 ActionKind::CallModel { .. }
                 | ActionKind::RunTool { .. }
+                | ActionKind::RunCode { .. }
                 | ActionKind::Delegate { .. }
                 | ActionKind::RunHook
                 | ActionKind::CheckCall { .. } => {
@@ -75,7 +76,10 @@ impl Slots {
             match slot.action.work {
                 ActionKind::SetTimer { .. } | ActionKind::Ask { .. } | ActionKind::RunHook => return false,
                 ActionKind::Delegate { .. } => {}
-                ActionKind::CallModel { .. } | ActionKind::RunTool { .. } | ActionKind::CheckCall { .. } => {
+                ActionKind::CallModel { .. }
+                | ActionKind::RunTool { .. }
+                | ActionKind::RunCode { .. }
+                | ActionKind::CheckCall { .. } => {
                     slot.cancel.cancel();
                 }
             }

@@ -23,6 +23,7 @@ pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -
             }
         }
         InputKind::CallEnded { outcome, .. }
+        | InputKind::CodeEnded { outcome, .. }
         | InputKind::Delegated { outcome, .. }
         | InputKind::Checked { found: Found::Happened(outcome), .. } => {
             spill_outcome(log, most, outcome).await?;
@@ -33,11 +34,13 @@ pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -
         | InputKind::Replied { .. }
         | InputKind::Objected { .. }
         | InputKind::ModelFailed { .. }
+        | InputKind::CodeCalls { .. }
         | InputKind::DelegateAsks { .. }
         | InputKind::Checked { .. }
         | InputKind::Stepped { .. }
         | InputKind::Answered { .. }
         | InputKind::Steer { .. }
+        | InputKind::Queue { .. }
         | InputKind::Cancel { .. }
         | InputKind::ToolsChanged { .. }
         | InputKind::TimerFired { .. } => {}

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::load::{load, start_of};
 use crate::lost::refuse_given_up;
 use crate::run::{DriveOptions, Prepared};
+use crate::scope::scoped;
 
 /// The run to take over, and the authority for it.
 #[derive(Clone, Copy)]
@@ -67,7 +68,7 @@ impl Agent {
         let adjusted = Adjusted {
             agent: None,
             policy: Some(own.policy),
-            tools: Some(self.refresh()),
+            tools: Some(scoped(self.refresh(), start.only_tools.as_ref())),
             // Under a salt of our own: that of the run is known elsewhere.
             seals: self.seals(None).or_else(|| state.seals().map(|_| Arc::default())),
             models: Some(self.known_models(None)),

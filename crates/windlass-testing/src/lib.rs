@@ -9,6 +9,7 @@
 //! - [`run_and_kill`]: a real process that is killed at a chosen [`Moment`];
 //! - [`hostile`]: a model server and a tool server that attack their client.
 
+mod code;
 mod crash;
 mod doubles;
 mod fault;
@@ -23,6 +24,7 @@ mod script;
 mod sim;
 mod volatile;
 
+pub use code::code_program;
 pub use crash::{CrashLog, Interruption};
 pub use fault::{Fault, FaultLog};
 pub use fn_model::{FnModel, any_object, called, model_failure, said};

@@ -12,7 +12,8 @@ use crate::error::ToolSetError;
 use crate::tool::Tool;
 
 /// Names that Windlass offers itself; no other tool may have them.
-pub const RESERVED: [&str; 5] = ["__finish__", "read_result", "branch", "call_parent_tool", "search_tools"];
+pub const RESERVED: [&str; 6] =
+    ["__finish__", "read_result", "branch", "call_parent_tool", "search_tools", "update_blackboard"];
 
 /// Maximum length of a tool's name, in bytes: the limit of OpenAI's API for function names.
 pub const MAX_NAME: usize = 64;

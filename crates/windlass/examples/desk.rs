@@ -4,7 +4,8 @@
 
 use std::{env, error::Error, process, sync::Arc};
 
-use windlass::{Agent, Answer, LimitKind, SqliteLog, Update, tool};
+use windlass::policy::LimitKind;
+use windlass::{Agent, Answer, SqliteLog, Update, tool};
 
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 struct Report {

@@ -56,10 +56,9 @@ pub use windlass_runtime as runtime;
 pub use windlass_store as store;
 pub use windlass_tools as tools;
 
-pub use windlass_core::policy::LimitKind;
 pub use windlass_core::{Answer, Status};
 pub use windlass_models::{Model, Tour};
-pub use windlass_runtime::{Agent, Error, Partial, Run, Update};
+pub use windlass_runtime::{Agent, Error, Partial, Run, Update, code_child};
 #[cfg(feature = "sqlite")]
 pub use windlass_store::SqliteLog;
 pub use windlass_store::{MemoryLog, Store};
@@ -69,9 +68,12 @@ pub use windlass_tools::{Tool, tool};
 pub mod event {
     pub use windlass_core::event::{
         Adjusted, AgentRef, Base, CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted,
-        CancelRequested, Decision, DelegationFinished, DelegationStarted, HistoryEdited, InputReceived,
-        InputRequested, LimitRaised, LimitReached, Millis, OutputRejected, RunEnded, RunInput, RunResumed,
-        RunStarted, Steered, StepBranched, ToolAllowed, TurnCompleted, TurnFailed, TurnStarted,
+        CallVerified, CancelRequested, CodeCalled, CodeFinished, CodeStarted, Compacted, CompactionSkipped,
+        ContextMeasured, ContextWarned, Decision, DelegationFinished, DelegationStarted, HistoryEdited,
+        InputReceived, InputRequested, LimitRaised, LimitReached, MessageQueued, Millis, OutputRejected,
+        Perceived, Perception, PlanMade, PlanProposed, PlanStep, Recalled, RunEnded, RunInput, RunResumed,
+        RunStarted, Steered, StepBranched, StepFinished, StepStatus, StepWork, ToolAllowed, TurnCompleted,
+        TurnFailed, TurnStarted,
     };
     pub use windlass_core::{ActionId, CallId, CallOutcome, Event, Fact, QuestionId, RunId, SessionId, Text};
 }

@@ -155,21 +155,25 @@ impl Node {
         let mut place = self.place();
         let mut node = self;
         for step in steps {
-            let next = match &node.value {
-                NodeValue::Map(_) => node.entry(&step).map(|(key, value)| (key.place(), value)),
-                NodeValue::List(items) => {
-                    step.parse::<usize>().ok().and_then(|at| items.get(at)).map(|item| (item.place(), item))
-                }
-                NodeValue::Null
-                | NodeValue::Bool(_)
-                | NodeValue::Int(_)
-                | NodeValue::Float(_)
-                | NodeValue::String(_) => None,
-            };
-            let Some((found, value)) = next else { break };
+            let Some((found, value)) = node.step(&step) else { break };
             (place, node) = (found, value);
         }
         place
+    }
+
+    /// The value under a key or a position, with the place of the key or the item; `None` if there is none.
+    pub fn step(&self, step: &str) -> Option<(Place, &Self)> {
+        match &self.value {
+            NodeValue::Map(_) => self.entry(step).map(|(key, value)| (key.place(), value)),
+            NodeValue::List(items) => {
+                step.parse::<usize>().ok().and_then(|at| items.get(at)).map(|item| (item.place(), item))
+            }
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Int(_)
+            | NodeValue::Float(_)
+            | NodeValue::String(_) => None,
+        }
     }
 
     /// The value as JSON; maps keep their order.

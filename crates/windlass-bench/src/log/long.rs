@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde_json::{Value, json};
 use windlass::message::Message;
 use windlass::models::{Delta, Deltas, ModelRequest};
+use windlass::policy::LimitKind;
 use windlass::runtime::{DriveOptions, load};
 use windlass::store::{Durability, SqliteOptions};
-use windlass::{Agent, LimitKind, Model, SqliteLog};
+use windlass::{Agent, Model, SqliteLog};
 
 use super::{Options, Outcome};
 use crate::status_kb;

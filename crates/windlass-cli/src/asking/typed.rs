@@ -37,6 +37,8 @@ pub(super) fn choices(kind: QuestionKind, cut: bool, chat: bool) -> String {
             format!("type the answer, or the number of a suggestion; Ctrl-D: later{quit}")
         }
         QuestionKind::Outcome => format!("[r]esult TEXT, [a]gain, [u]nknown{later}{quit}"),
+        QuestionKind::Result => format!("type the result; [l]ater{quit}"),
+        QuestionKind::Plan => format!("[a]ccept, [p]lan JSON, [c]onclude TEXT{later}{quit}"),
         QuestionKind::Limit(_) => format!("[c]onclude TEXT, [r]aise N{later}{quit}"),
     }
 }
@@ -61,7 +63,10 @@ pub(super) fn typed(put: &Put<'_>, line: &str) -> Typed {
         (QuestionKind::Outcome, "r" | "result") => format!("result {rest}"),
         (QuestionKind::Outcome, "a" | "again" | "run_again") => format!("run_again {rest}"),
         (QuestionKind::Outcome, "u" | "unknown") => format!("unknown {rest}"),
-        (QuestionKind::Limit(_), "c" | "conclude") => format!("conclude {rest}"),
+        (QuestionKind::Result, _) => line.to_owned(),
+        (QuestionKind::Plan, "a" | "accept") => format!("accept {rest}"),
+        (QuestionKind::Plan, "p" | "plan") => format!("plan {rest}"),
+        (QuestionKind::Plan | QuestionKind::Limit(_), "c" | "conclude") => format!("conclude {rest}"),
         (QuestionKind::Limit(_), "r" | "raise") => format!("raise {rest}"),
         _ => return Typed::Unclear(put.choices.clone()),
     };

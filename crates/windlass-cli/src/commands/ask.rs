@@ -9,7 +9,7 @@ use crate::agents;
 use crate::assistant;
 use crate::attachments::AttachArgs;
 use crate::cli::Cli;
-use crate::commands::run::{Begin, begin};
+use crate::commands::run::{Begin, HowArgs, begin};
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
 use crate::input::Input;
@@ -66,7 +66,8 @@ pub(crate) async fn run(args: AskArgs) -> Result<Exit, Failure> {
     // Until it is read a signal has its usual effect.
     let input = Input::read_with_stdin(question, &args.attach, NO_QUESTION)?;
     let AskArgs { session, overrides, log, view, .. } = args;
-    begin(Begin { path, file, input, session, overrides, log, view }).await
+    let begun = Begin { path, file, input, session, overrides, log, view, how: HowArgs::default() };
+    Box::pin(begin(begun)).await
 }
 
 /// The question, if the words are one. A word that is no command would otherwise cost a model call.

@@ -240,7 +240,7 @@ impl Chat {
         self.total.usage.add(run.usage());
         self.total.cost_usd += run.cost_usd().unwrap_or_default();
         let verdict = verdict(&run, &self.words);
-        view.left(&run, verdict.as_ref().err());
+        view.left(&**self.agent.log(), &run, verdict.as_ref().err()).await?;
         view.close()?;
         match verdict {
             Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() => {

@@ -99,7 +99,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<Exit, Failure> {
         findings
     };
     out::calm(args.json);
-    let findings = interrupts.or(awaited("the providers and the log", look)).await?;
+    let findings = interrupts.or(awaited("the providers and the log", Box::pin(look))).await?;
     for finding in &findings {
         finding.show(args.json)?;
     }

@@ -1,13 +1,22 @@
-//! `windlass run`: one run of an agent.
+//! `windlass run`: one run of an agent, a repetition, or a batch.
+
+mod batch;
+mod queries;
+mod repeat;
+mod second;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::SessionId;
+use windlass_core::{SessionId, Text};
 use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{DriveOptions, People};
 use windlass_store::SqliteLog;
+
+use batch::{Batch, BatchArgs};
+use repeat::{Again, RepeatArgs};
+use second::admitted;
 
 use crate::agents;
 use crate::asking::{Place, Terminal};
@@ -29,6 +38,8 @@ Examples:
   windlass run agent.yaml --session trip \"And what about Tuesday?\"
   windlass run agent.yaml --limit model_calls=20 --limit cost_usd=0.50 \"...\"
   windlass run lead.yaml --agent researcher=researcher.yaml \"...\"
+  windlass run agent.yaml --batch queries.txt --wait-min 1 --wait-max 5
+  windlass run agent.yaml --repeat 10 --until '*DONE*' \"Work on the list.\"
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
 Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it. At a question \
@@ -53,6 +64,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     from_env: bool,
     #[command(flatten)]
+    how: HowArgs,
+    #[command(flatten)]
     session: SessionArgs,
     #[command(flatten)]
     attach: AttachArgs,
@@ -62,6 +75,25 @@ pub(crate) struct RunArgs {
     log: LogArgs,
     #[command(flatten)]
     view: ViewArgs,
+}
+
+/// How an agent is run: with which tools, how often, with which inputs.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct HowArgs {
+    /// Give the run only these tools: names or patterns (`*`, `?`) with commas between them; an empty list gives none
+    #[arg(long, value_name = "TOOLS")]
+    only_tools: Option<String>,
+    #[command(flatten)]
+    repeat: RepeatArgs,
+    #[command(flatten)]
+    batch: BatchArgs,
+}
+
+impl HowArgs {
+    fn only_tools(&self) -> Option<Vec<Text>> {
+        let list = self.only_tools.as_ref()?;
+        Some(list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Text::from).collect())
+    }
 }
 
 /// Runs the agent to its end.
@@ -76,9 +108,13 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let file = agents::read(&path, &args.overrides)?;
     // Until it is read a signal has its usual effect.
-    let input = Input::read(told, &args.attach, NO_INPUT)?;
-    let RunArgs { session, overrides, log, view, .. } = args;
-    begin(Begin { path, file, input, session, overrides, log, view }).await
+    let input = if args.how.batch.batch.is_some() {
+        Input::default()
+    } else {
+        Input::read(told, &args.attach, NO_INPUT)?
+    };
+    let RunArgs { session, overrides, log, view, how, .. } = args;
+    Box::pin(begin(Begin { path, file, input, session, overrides, log, view, how })).await
 }
 
 /// A question in the place of the file is refused with the command that asks it.
@@ -102,11 +138,12 @@ pub(crate) struct Begin {
     pub(crate) overrides: Overrides,
     pub(crate) log: LogArgs,
     pub(crate) view: ViewArgs,
+    pub(crate) how: HowArgs,
 }
 
 /// Runs an agent whose file and input have been read.
 pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
-    let Begin { path, file, input, session, overrides, log: log_args, view: view_args } = begin;
+    let Begin { path, file, input, session, overrides, log: log_args, view: view_args, how } = begin;
     input.check(&file)?;
     let mut interrupts = Interrupts::listen()?;
     let mut view = View::new(view_args).logged(&log_args.words());
@@ -114,22 +151,38 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let words = Words { log: log_args.words(), file: Some(path.display().to_string()), ..Words::default() };
     session.check(&file, &log, &mut view, &words).await?;
     let people = if view_args.json { None } else { people(log.clone(), &path) };
-    let assembly = agents::start(&path, &file, &overrides, log, &mut interrupts).await?;
+    let assembly = agents::start(&path, &file, &overrides, log.clone(), &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
     let named = session.name.is_some();
-    let session = Some(session.name.map_or_else(new_session, SessionId::from));
-    let options = DriveOptions { people, session, ..DriveOptions::default() };
+    let session = session.name.map_or_else(new_session, SessionId::from);
+    let only_tools = how.only_tools();
+    let options =
+        DriveOptions { people, session: Some(session.clone()), only_tools, ..DriveOptions::default() };
+    if let Some(path) = &how.batch.batch {
+        let (agent, options) = (&assembly.agent, DriveOptions { session: None, ..options });
+        let batch = Batch { agent, log: &log, options, view: view_args, words: &words };
+        return Box::pin(batch.run(&how.batch, path, &mut interrupts)).await;
+    }
+    if let Some(guard) = how.repeat.guard() {
+        let again = Again { agent: &assembly.agent, log: &log, options, view: view_args, words: &words };
+        return again.run(guard, input.messages(), &mut interrupts).await;
+    }
     let prepared = if named {
-        assembly.agent.prepare(input.messages(), options).await?
+        let given = (options, &session);
+        match Box::pin(admitted(&assembly.agent, input.messages(), given, &mut view, &mut interrupts)).await?
+        {
+            Some(prepared) => prepared,
+            None => return view.close().map(|()| Exit::Good),
+        }
     } else {
         // A session of its own, so that it can be continued.
         assembly.agent.prepare_on(input.messages(), None, options)?
     };
     let run = drive(prepared, &mut view, &mut interrupts, &words).await?;
     let verdict = verdict(&run, &words);
-    view.left(&run, verdict.as_ref().err());
+    view.left(&*log, &run, verdict.as_ref().err()).await?;
     view.close()?;
     verdict
 }

@@ -19,6 +19,7 @@ mod replay;
 mod resume;
 pub(crate) mod short;
 pub(crate) mod show;
+mod stats;
 mod steer;
 mod watch;
 
@@ -66,13 +67,15 @@ enum RunsCommand {
     Steer(steer::SteerArgs),
     /// List what the calls of a run did: intents, tries, receipts, doubts
     Effects(effects::EffectsArgs),
+    /// Count what runs and their tools did: successes, retries, times, reliability
+    Stats(stats::StatsArgs),
     /// Start a new run that continues from any event of another run
     Fork(fork::ForkArgs),
     /// Replay a run's decisions from its recorded inputs and report the first event that differs, if any
     Replay(replay::ReplayArgs),
     /// Show where two runs part, and what each did from there on
     Diff(diff::DiffArgs),
-    /// Write a run, and what it is based on, as JSON lines
+    /// Write a run, and what it is based on, as JSON lines; or its events, or Session 10's log
     Export(export::ExportArgs),
     /// Read runs that were exported elsewhere
     Import(import::ImportArgs),
@@ -89,12 +92,13 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::List(args) => list::run(args, log).await,
         RunsCommand::Show(args) => show::run(args, log).await,
         RunsCommand::Watch(args) => watch::run(args, log).await,
-        RunsCommand::Answer(args) => answer::run(args, log).await,
-        RunsCommand::Resume(args) => resume::run(args, log).await,
+        RunsCommand::Answer(args) => Box::pin(answer::run(args, log)).await,
+        RunsCommand::Resume(args) => Box::pin(resume::run(args, log)).await,
         RunsCommand::Cancel(args) => cancel::run(args, log).await,
         RunsCommand::Steer(args) => steer::run(args, log).await,
         RunsCommand::Effects(args) => effects::run(args, log).await,
-        RunsCommand::Fork(args) => fork::run(args, log).await,
+        RunsCommand::Stats(args) => stats::run(args, log).await,
+        RunsCommand::Fork(args) => Box::pin(fork::run(args, log)).await,
         RunsCommand::Replay(args) => replay::run(args, log).await,
         RunsCommand::Diff(args) => diff::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,

@@ -1,5 +1,6 @@
 //! `windlass tools`: the tools of an agent, and a call of one by hand.
 
+mod batch;
 mod gate;
 
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const HELP: &str = "\
 Examples:
   windlass tools list agent.yaml
-  windlass tools call agent.yaml calculate '{\"expression\": \"17 / 100 * 2350\"}'";
+  windlass tools call agent.yaml calculate '{\"expression\": \"17 / 100 * 2350\"}'
+  echo '{\"tool\": \"now\", \"arguments\": {}}' | windlass tools batch agent.yaml";
 
 /// The arguments of `windlass tools`.
 #[derive(Debug, Args)]
@@ -78,6 +80,12 @@ enum ToolsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Call tools by hand, one for each line on stdin: {"tool": NAME, "arguments": {..}}; one line of JSON a result
+    Batch {
+        /// The agent file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
 }
 
 /// Carries out one of the commands.
@@ -102,6 +110,7 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
             }
             show(&content?, json)
         }
+        ToolsCommand::Batch { file } => batch::run(&file, &mut interrupts).await,
     }
 }
 

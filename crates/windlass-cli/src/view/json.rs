@@ -4,7 +4,7 @@ use std::io;
 
 use serde_json::Value;
 use windlass_core::Event;
-use windlass_runtime::projections::json as forms;
+use windlass_runtime::projections::{Receipt, json as forms};
 use windlass_runtime::{Run, Update};
 
 use crate::failure::Failure;
@@ -35,9 +35,10 @@ impl Writer {
 }
 
 /// A run's current state, with the failure reported on stderr.
-pub(crate) fn run(run: &Run, failure: Option<&Failure>) -> Value {
+pub(crate) fn run(run: &Run, failure: Option<&Failure>, receipts: &[Receipt]) -> Value {
     let mut value = forms::run(run);
     if let Some(fields) = value.as_object_mut() {
+        fields.insert("receipts".to_owned(), forms::receipts(receipts));
         fields.insert("failure".to_owned(), failure.map_or(Value::Null, Failure::json));
     }
     value

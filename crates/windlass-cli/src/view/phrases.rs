@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use windlass_core::event::{
-    Adjusted, CallDecided, Decision, DelegationStarted, RunEnded, RunInput, RunStarted, TaskOrder,
-    ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, NotCompacted, RunEnded,
+    RunInput, RunStarted, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::model::Purpose;
+use windlass_core::policy::Compact;
 use windlass_core::text::shown_args;
 use windlass_core::{Answer, CallId, CallOutcome, Fact, Message, State, Text};
 
@@ -70,6 +71,12 @@ impl Calls {
             self.add(&turn.calls);
         } else if let Fact::StepBranched(branched) = fact {
             self.add(&branched.calls);
+        } else if let Fact::CodeCalled(code) = fact {
+            self.add(&code.calls);
+        } else if let Fact::CallVerified(verified) = fact
+            && let (Some(args), Some((_, old))) = (&verified.args, self.0.get_mut(&verified.call))
+        {
+            *old = args.clone().into();
         } else if let Fact::CallDecided(CallDecided { call, decision: Decision::Edited { args } }) = fact
             && let Some((_, old)) = self.0.get_mut(call)
         {
@@ -104,10 +111,17 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::TurnFailed(failed) => unanswered(failed, cuts),
         Fact::CallHeld(held) => format!("held {} until a person allows it", called(&held.call)),
         Fact::CallDecided(decided) => verdict(decided, calls, cuts),
+        Fact::CallVerified(verified) => verification(verified, calls, cuts),
         Fact::ToolAllowed(allowed) => {
             format!("was allowed to run `{}` always in this session", name(&allowed.tool))
         }
         Fact::CallStarted(started) => format!("ran {}{}", called(&started.call), again(started.attempt)),
+        Fact::CodeStarted(started) => format!("ran {}{}", called(&started.call), again(started.attempt)),
+        Fact::CodeCalled(code) => {
+            let made: Vec<String> = code.calls.iter().map(|call| name(&call.name)).collect();
+            format!("called {} from its code", made.join(", "))
+        }
+        Fact::CodeFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::CallRetried(retried) => {
             format!("{}, and will run it again", result(&retried.call, &retried.outcome, calls, cuts))
         }
@@ -120,8 +134,19 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::InputRequested(asked) => format!("asked a person: {}", cuts.line(&asked.text)),
         Fact::InputReceived(received) => format!("was answered: {}", answer(&received.answer, cuts)),
         Fact::Steered(steered) => format!("was told by a person: {}", cuts.line(&steered.text)),
+        Fact::MessageQueued(queued) => format!("was followed by a message that run {} answers", queued.run),
         Fact::Adjusted(adjusted) => format!("went on with other {}", changed(adjusted)),
         Fact::HistoryEdited(_) => "had its conversation changed by a hook".to_owned(),
+        Fact::ContextMeasured(measured) => {
+            format!("sent {}, not {} as estimated", count(measured.counted, "token"), measured.estimated)
+        }
+        Fact::ContextWarned(warned) => {
+            format!("reached {} of {} tokens of context", warned.tokens, warned.max_tokens)
+        }
+        Fact::Compacted(compacted) => compaction(compacted),
+        Fact::CompactionSkipped(skipped) => {
+            format!("left its conversation as it was: {}", not_compacted(&skipped.reason, cuts))
+        }
         Fact::StepBranched(branched) => {
             format!("began {} for a hook", count(branched.calls.len() as u64, "branch call"))
         }
@@ -135,6 +160,75 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
             format!("was told to stop{}", why.unwrap_or_default())
         }
         Fact::RunEnded(end) => ended(end, cuts),
+        Fact::Perceived(_)
+        | Fact::PlanProposed(_)
+        | Fact::PlanMade(_)
+        | Fact::StepFinished(_)
+        | Fact::IterationStarted(_)
+        | Fact::Judged(_)
+        | Fact::BoardSaved(_)
+        | Fact::BoardRestored(_) => progress(fact, cuts),
+    }
+}
+
+/// Progress of a loop with plans or iterations.
+fn progress(fact: &Fact, cuts: &Cuts) -> String {
+    if let Fact::Perceived(perceived) = fact {
+        format!("perceived: {}", cuts.line(&perceived.perception.solution_summary))
+    } else if let Fact::PlanProposed(proposed) = fact {
+        format!("proposed a plan: {}", cuts.line(&proposed.text.join("; ")))
+    } else if let Fact::PlanMade(made) = fact {
+        format!("made plan {}: {}", made.version, cuts.line(&made.text.join("; ")))
+    } else if let Fact::StepFinished(finished) = fact {
+        format!("finished step {}", finished.index)
+    } else if let Fact::IterationStarted(started) = fact {
+        format!("began iteration {}", started.iteration)
+    } else if let Fact::Judged(judged) = fact {
+        if judged.satisfied {
+            return "found its answer complete".to_owned();
+        }
+        format!("found its answer lacking: {}", cuts.line(&judged.missing))
+    } else if let Fact::BoardRestored(restored) = fact {
+        format!("was stuck after {} calls of `{}`", restored.times, name(&restored.tool))
+    } else {
+        "kept a snapshot of its blackboard".to_owned()
+    }
+}
+
+/// The verdict on a call.
+fn verification(verified: &CallVerified, calls: &Calls, cuts: &Cuts) -> String {
+    let (name, confidence) = (calls.name(&verified.call), verified.verdict.confidence);
+    match (&verified.refused, &verified.args) {
+        (Some(reason), _) => format!("did not run `{name}`: {}", cuts.line(reason)),
+        (None, Some(args)) => {
+            format!(
+                "verified `{name}` with other arguments, confidence {confidence}: {}",
+                cuts.line(&shown_args(args))
+            )
+        }
+        (None, None) => format!("verified `{name}`, confidence {confidence}"),
+    }
+}
+
+/// The change that a compaction made.
+pub(super) fn compaction(compacted: &Compacted) -> String {
+    let (before, after) = (compacted.before, compacted.after);
+    let from = compacted.first_changed() + 1;
+    let what = match compacted.how {
+        Compact::Summarise => "put a summary in place of old messages",
+        Compact::DropResults | Compact::Off => "left out old results",
+    };
+    format!("{what}, from message {from} on: {before} bytes became {after}")
+}
+
+/// Why a conversation was not made smaller.
+pub(super) fn not_compacted(reason: &NotCompacted, cuts: &Cuts) -> String {
+    match reason {
+        NotCompacted::NothingToRemove => "all that is left must stay".to_owned(),
+        NotCompacted::NotSmaller => "the summary is no shorter than its messages".to_owned(),
+        NotCompacted::NoSummary => "the model gave no summary".to_owned(),
+        NotCompacted::Failed(error) => format!("no summary was made: {}", cuts.line(error)),
+        NotCompacted::Edited => "it was edited while the summary was made".to_owned(),
     }
 }
 
@@ -161,7 +255,12 @@ fn asked(turn: &TurnStarted) -> String {
     let who = if turn.model > 0 { format!("fallback model {}", turn.model) } else { "the model".to_owned() };
     let what = match turn.purpose {
         Purpose::Act => "",
+        Purpose::Perceive => " to perceive",
+        Purpose::Decide => " to decide",
         Purpose::Merge => " to sum up a branch",
+        Purpose::Summarise => " for a summary",
+        Purpose::Verify => " to judge a call",
+        Purpose::Judge => " to judge the answer",
     };
     let how = match &turn.choice {
         ToolChoice::Auto => String::new(),
@@ -174,6 +273,13 @@ fn asked(turn: &TurnStarted) -> String {
 
 fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
     let text = turn.beside_calls().unwrap_or_default();
+    match turn.purpose {
+        Purpose::Act | Purpose::Merge => {}
+        Purpose::Summarise => return format!("got a summary: {}", cuts.line(&text)),
+        Purpose::Perceive => return format!("got a perception: {}", cuts.line(&text)),
+        Purpose::Judge | Purpose::Verify => return format!("got a verdict: {}", cuts.line(&text)),
+        Purpose::Decide => return format!("got a decision: {}", cuts.line(&text)),
+    }
     let said = |text: &str| format!("got the reply: {}", cuts.line(text));
     if turn.calls.is_empty() {
         return said(&text);
@@ -253,7 +359,9 @@ fn answer(answer: &Answer, cuts: &Cuts) -> String {
         Answer::Deny { reason: Some(reason) } => format!("deny: {}", cuts.line(reason)),
         Answer::ApproveWith { args } => format!("{}: {}", answer.name(), cuts.line(&args.to_string())),
         Answer::Raise(number) => format!("raise to {number}"),
-        Answer::Approve
+        Answer::Plan { plan, .. } => format!("{}: {}", answer.name(), cuts.line(&plan.join("; "))),
+        Answer::Accept
+        | Answer::Approve
         | Answer::Always
         | Answer::Deny { reason: None }
         | Answer::RunAgain

@@ -6,14 +6,16 @@
 //! What the model says may turn out to be a call in text form, which is no answer: text that begins like one is held
 //! back until the reply is whole.
 
+mod beyond;
+
 use std::collections::HashSet;
 use std::io;
 
 use serde_json::Value;
 use windlass_core::budget::Counters;
 use windlass_core::event::{
-    Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, RunEnded, RunInput, RunResumed,
-    TurnCompleted, TurnFailed,
+    Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, Millis, RunEnded, RunInput, RunResumed,
+    RunStarted, StepBranched, TurnCompleted, TurnFailed,
 };
 use windlass_core::policy::Wire;
 use windlass_core::run::LogLevel;
@@ -23,7 +25,7 @@ use windlass_runtime::Update;
 use super::Paper;
 use super::phrases::{Calls, Cuts, changed};
 use super::waits::Waits;
-use super::words::{LINE_CHARS, count, cut, limit, name, outcome, rejection, span, usage};
+use super::words::{LINE_CHARS, count, cut, limit, name, rejection, span, usage};
 use crate::out::{self, Style};
 
 /// Level of detail for a run.
@@ -198,16 +200,7 @@ impl Plain {
         self.waits.event(event);
         self.calls.learn(&event.fact);
         match &event.fact {
-            Fact::RunStarted(start) => {
-                self.started_at = event.at;
-                if let RunInput::Continue(carried) = &start.input {
-                    self.count_from(&carried.counters);
-                }
-                self.run = Some(start.run);
-                if !self.brief {
-                    self.remark(&format!("run: {}", start.run));
-                }
-            }
+            Fact::RunStarted(start) => self.run_started(start, event.at),
             Fact::RunResumed(resumed) => {
                 self.started_at = event.at;
                 self.remark(&format!("resumed{}", behind(resumed)));
@@ -217,23 +210,18 @@ impl Plain {
             Fact::Adjusted(adjusted) => self.adjusted(adjusted),
             Fact::CallDecided(decided) => self.decided(decided),
             Fact::ToolAllowed(allowed) => self.tool_allowed(&allowed.tool),
-            Fact::CallStarted(started) => self.call_started(&started.call, started.attempt),
-            Fact::DelegationStarted(started) => self.delegated(started),
-            Fact::DelegationFinished(finished) => self.result(&finished.call, &outcome(&finished.outcome)),
-            Fact::CallRetried(retried) => {
-                let wait = span(retried.retry_at.saturating_sub(event.at));
-                let text = format!("{}; again in {wait}", outcome(&retried.outcome));
-                self.result(&retried.call, &text);
-            }
-            Fact::CallDoubted(doubted) => {
-                let name = self.name(&doubted.call);
-                self.warn(&format!("in doubt: {name} had started when the process died"));
-            }
-            Fact::CallFinished(finished) => self.result(&finished.call, &outcome(&finished.outcome)),
+            Fact::CodeStarted(_)
+            | Fact::CodeFinished(_)
+            | Fact::CallStarted(_)
+            | Fact::DelegationStarted(_)
+            | Fact::DelegationFinished(_)
+            | Fact::CallRetried(_)
+            | Fact::CallDoubted(_)
+            | Fact::CallFinished(_) => self.call_event(&event.fact, event.at),
             Fact::InputRequested(asked) if self.questions => {
                 self.warn(&format!("asked: {} ({}): {}", asked.question, asked.kind, asked.text));
             }
-            Fact::TurnStarted(_) | Fact::CallHeld(_) | Fact::InputRequested(_) => {}
+            Fact::TurnStarted(_) | Fact::CodeCalled(_) | Fact::CallHeld(_) | Fact::InputRequested(_) => {}
             Fact::InputReceived(received) => {
                 self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
             }
@@ -241,12 +229,14 @@ impl Plain {
                 let text = self.cuts.line(&steered.text);
                 self.remark(&format!("steered: {text}"));
             }
-            Fact::HistoryEdited(_) => self.remark("a hook changed the conversation"),
-            Fact::StepBranched(branched) => {
-                let asked = &branched.calls;
-                self.by_hook.extend(asked.iter().map(|call| call.id.clone()));
-                self.remark(&format!("a hook asked for {}", count(asked.len() as u64, "branch call")));
+            Fact::MessageQueued(queued) => {
+                self.remark(&format!(
+                    "a message waits for the end of this run; run {} will answer it",
+                    queued.run
+                ));
             }
+            Fact::HistoryEdited(_) => self.remark("a hook changed the conversation"),
+            Fact::StepBranched(branched) => self.branched(branched),
             Fact::OutputRejected(rejected) => {
                 self.warn(&format!("not accepted: {}", rejection(rejected.reason)));
             }
@@ -256,11 +246,48 @@ impl Plain {
             }
             Fact::CancelRequested(_) => self.warn("stopping…"),
             Fact::RunEnded(end) => self.ended(end, event.at),
+            Fact::CallVerified(_)
+            | Fact::ContextMeasured(_)
+            | Fact::ContextWarned(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionSkipped(_)
+            | Fact::Perceived(_)
+            | Fact::PlanProposed(_)
+            | Fact::PlanMade(_)
+            | Fact::StepFinished(_)
+            | Fact::IterationStarted(_)
+            | Fact::Judged(_)
+            | Fact::BoardSaved(_)
+            | Fact::BoardRestored(_) => {
+                if let Some((loud, text)) = self.beyond(&event.fact) {
+                    if loud { self.warn(&text) } else { self.remark(&text) }
+                }
+            }
         }
+    }
+
+    fn run_started(&mut self, start: &RunStarted, at: Millis) {
+        self.started_at = at;
+        if let RunInput::Continue(carried) = &start.input {
+            self.count_from(&carried.counters);
+        }
+        self.run = Some(start.run);
+        if !self.brief {
+            self.remark(&format!("run: {}", start.run));
+        }
+    }
+
+    fn branched(&mut self, branched: &StepBranched) {
+        let asked = &branched.calls;
+        self.by_hook.extend(asked.iter().map(|call| call.id.clone()));
+        self.remark(&format!("a hook asked for {}", count(asked.len() as u64, "branch call")));
     }
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {
         self.model_calls += 1;
+        if !turn.speaks() {
+            return;
+        }
         if self.detail == Detail::Verbose
             && let Some(reasoning) = turn.reasoning.as_ref().filter(|reasoning| !reasoning.text.is_empty())
         {

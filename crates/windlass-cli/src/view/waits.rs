@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use windlass_core::event::{Millis, TurnFailed, TurnStarted};
-use windlass_core::model::FailureKind;
+use windlass_core::event::{CallFinished, CodeFinished, DelegationFinished, Millis, TurnFailed, TurnStarted};
+use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::{CallId, Event, Fact, Message, QuestionId, RunState, State, Text};
 use windlass_runtime::Update;
 
@@ -32,11 +32,13 @@ struct Open {
 #[derive(Debug)]
 enum Who {
     Model {
+        ask: Ask,
         name: Text,
         doing: Doing,
     },
     /// A model is called again at that time.
     Retry {
+        ask: Ask,
         name: Text,
         kind: FailureKind,
         at: Millis,
@@ -57,6 +59,13 @@ enum Who {
         question: QuestionId,
         call: Option<CallId>,
     },
+}
+
+/// A model call: its purpose, and the tool call that it is about.
+#[derive(Clone, Debug, PartialEq)]
+struct Ask {
+    purpose: Purpose,
+    about: Option<CallId>,
 }
 
 /// What a model does, as far as its reply shows.
@@ -81,8 +90,8 @@ impl Who {
         }
     }
 
-    fn is_model(&self) -> bool {
-        matches!(self, Self::Model { .. } | Self::Retry { .. })
+    fn is_model(&self, asked: &Ask) -> bool {
+        matches!(self, Self::Model { ask, .. } | Self::Retry { ask, .. } if ask == asked)
     }
 }
 
@@ -130,16 +139,24 @@ impl Waits {
         let next = |at: Millis| format!("next try in {}", span(at.saturating_sub(now) / 1_000 * 1_000));
         Some(match &open.who {
             Who::Tool(_) => return None,
-            Who::Model { name: model, doing } => {
+            Who::Model { ask, name: model, doing } => {
                 let doing = match doing {
                     Doing::Asked => String::new(),
                     Doing::Reasoning => " (reasoning)".to_owned(),
                     Doing::Writing => " (writing)".to_owned(),
                     Doing::Calling(tool) => format!(" (writing a call of `{}`)", name(tool)),
                 };
-                format!("model {}{doing}", name(model))
+                let why = match ask.purpose {
+                    Purpose::Act | Purpose::Merge => "",
+                    Purpose::Summarise => " for a summary",
+                    Purpose::Verify => " to judge a call",
+                    Purpose::Judge => " to judge the answer",
+                    Purpose::Perceive => " to perceive",
+                    Purpose::Decide => " to decide",
+                };
+                format!("model {}{why}{doing}", name(model))
             }
-            Who::Retry { name: model, kind: FailureKind::RateLimited, at } => {
+            Who::Retry { name: model, kind: FailureKind::RateLimited, at, .. } => {
                 format!("the quota of model {} ({})", name(model), next(*at))
             }
             Who::Retry { name: model, at, .. } => format!("model {} ({})", name(model), next(*at)),
@@ -167,9 +184,9 @@ impl Waits {
             | Update::Log(_)
             | Update::Refused { .. } => return,
         };
-        if let Some(Who::Model { doing, .. }) =
-            self.open.iter_mut().map(|open| &mut open.who).find(|who| matches!(who, Who::Model { .. }))
-        {
+        // Only replies in the run's own voice come in pieces.
+        let speaks = |who: &&mut Who| matches!(who, Who::Model { ask, .. } if ask.purpose.speaks());
+        if let Some(Who::Model { doing, .. }) = self.open.iter_mut().map(|open| &mut open.who).find(speaks) {
             *doing = now;
         }
     }
@@ -180,6 +197,12 @@ impl Waits {
 
     fn end(&mut self, over: impl Fn(&Who) -> bool) {
         self.open.retain(|open| !over(&open.who));
+    }
+
+    fn end_ask(&mut self, purpose: Purpose, about: Option<&CallId>) -> Ask {
+        let ask = Ask { purpose, about: about.cloned() };
+        self.end(|who| who.is_model(&ask));
+        ask
     }
 
     fn end_call(&mut self, call: &CallId) {
@@ -201,7 +224,7 @@ impl Waits {
             Fact::RunResumed(_) => self.end(|who| !matches!(who, Who::Person { .. })),
             Fact::TurnStarted(turn) => self.turn_started(turn, at),
             Fact::TurnCompleted(turn) => {
-                self.end(Who::is_model);
+                self.end_ask(turn.purpose, turn.about.as_ref());
                 self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
             }
             Fact::TurnFailed(failed) => self.turn_failed(failed, at),
@@ -209,24 +232,16 @@ impl Waits {
                 let asked = branched.calls.iter().map(|call| (call.id.clone(), call.name.clone()));
                 self.calls.extend(asked);
             }
-            Fact::CallStarted(started) => {
-                self.end_call(&started.call);
-                self.begin(Who::Tool(started.call.clone()), at);
-            }
-            Fact::CallRetried(retried) => {
-                self.end_call(&retried.call);
-                self.begin(Who::ToolRetry { call: retried.call.clone(), at: retried.retry_at }, at);
-            }
-            Fact::CallDoubted(doubted) => {
-                self.end_call(&doubted.call);
-                self.begin(Who::Check(doubted.call.clone()), at);
-            }
-            Fact::DelegationStarted(started) => {
-                self.end_call(&started.call);
-                self.begin(Who::Agent { call: started.call.clone(), name: started.agent.clone() }, at);
-            }
-            Fact::CallFinished(finished) => self.end_call(&finished.call),
-            Fact::DelegationFinished(finished) => self.end_call(&finished.call),
+            Fact::CodeCalled(_)
+            | Fact::PlanMade(_)
+            | Fact::CodeStarted(_)
+            | Fact::CodeFinished(_)
+            | Fact::CallStarted(_)
+            | Fact::CallRetried(_)
+            | Fact::CallDoubted(_)
+            | Fact::DelegationStarted(_)
+            | Fact::CallFinished(_)
+            | Fact::DelegationFinished(_) => self.call_event(&event.fact, at),
             Fact::InputRequested(asked) => {
                 if let Some(call) = &asked.call {
                     self.end_call(call);
@@ -245,10 +260,54 @@ impl Waits {
             Fact::RunEnded(_) => self.open.clear(),
             Fact::CallHeld(_)
             | Fact::ToolAllowed(_)
+            | Fact::Perceived(_)
+            | Fact::PlanProposed(_)
+            | Fact::StepFinished(_)
             | Fact::Steered(_)
+            | Fact::MessageQueued(_)
             | Fact::HistoryEdited(_)
+            | Fact::CallVerified(_)
+            | Fact::ContextMeasured(_)
+            | Fact::ContextWarned(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionSkipped(_)
             | Fact::OutputRejected(_)
+            | Fact::IterationStarted(_)
+            | Fact::Judged(_)
+            | Fact::BoardSaved(_)
+            | Fact::BoardRestored(_)
             | Fact::LimitRaised(_) => {}
+        }
+    }
+
+    /// A call begins, ends or waits.
+    fn call_event(&mut self, fact: &Fact, at: Millis) {
+        if let Fact::CodeCalled(code) = fact {
+            self.end_call(&code.call);
+            self.calls.extend(code.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
+        } else if let Fact::PlanMade(made) = fact {
+            let code = |call: &CallId| (call.clone(), windlass_core::tool::RUN_CODE.into());
+            self.calls.extend(made.call.iter().map(code));
+        } else if let Fact::CodeStarted(started) = fact {
+            self.end_call(&started.call);
+            self.begin(Who::Tool(started.call.clone()), at);
+        } else if let Fact::CallStarted(started) = fact {
+            self.end_call(&started.call);
+            self.begin(Who::Tool(started.call.clone()), at);
+        } else if let Fact::CallRetried(retried) = fact {
+            self.end_call(&retried.call);
+            self.begin(Who::ToolRetry { call: retried.call.clone(), at: retried.retry_at }, at);
+        } else if let Fact::CallDoubted(doubted) = fact {
+            self.end_call(&doubted.call);
+            self.begin(Who::Check(doubted.call.clone()), at);
+        } else if let Fact::DelegationStarted(started) = fact {
+            self.end_call(&started.call);
+            self.begin(Who::Agent { call: started.call.clone(), name: started.agent.clone() }, at);
+        } else if let Fact::CodeFinished(CodeFinished { call, .. })
+        | Fact::CallFinished(CallFinished { call, .. })
+        | Fact::DelegationFinished(DelegationFinished { call, .. }) = fact
+        {
+            self.end_call(call);
         }
     }
 
@@ -258,16 +317,16 @@ impl Waits {
     }
 
     fn turn_started(&mut self, turn: &TurnStarted, at: Millis) {
-        self.end(Who::is_model);
-        self.begin(Who::Model { name: self.model(turn.model), doing: Doing::Asked }, at);
+        let ask = self.end_ask(turn.purpose, turn.about.as_ref());
+        self.begin(Who::Model { ask, name: self.model(turn.model), doing: Doing::Asked }, at);
     }
 
     fn turn_failed(&mut self, failed: &TurnFailed, at: Millis) {
-        self.end(Who::is_model);
+        let ask = self.end_ask(failed.purpose, failed.about.as_ref());
         if let Some(retry_at) = failed.retry_at {
             let name =
                 failed.next_model.map_or_else(|| failed.failure.model.clone(), |place| self.model(place));
-            self.begin(Who::Retry { name, kind: failed.failure.kind, at: retry_at }, at);
+            self.begin(Who::Retry { ask, name, kind: failed.failure.kind, at: retry_at }, at);
         }
     }
 }

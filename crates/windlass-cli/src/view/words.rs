@@ -48,7 +48,11 @@ pub(crate) fn outcome(outcome: &CallOutcome) -> String {
             format!("unknown tool; did you mean {}?", nearest.join(", "))
         }
         CallOutcome::Denied { reason, by } => {
-            let by = if *by == DeniedBy::Policy { "forbidden" } else { "denied" };
+            let by = match by {
+                DeniedBy::Policy => "forbidden",
+                DeniedBy::Person => "denied",
+                DeniedBy::Verifier => "not verified",
+            };
             reason.as_ref().map_or_else(|| by.to_owned(), |reason| format!("{by}: {reason}"))
         }
         CallOutcome::Skipped { reason } => format!("skipped: {reason}"),
@@ -139,5 +143,6 @@ pub(crate) fn rejection(reason: Rejection) -> &'static str {
         Rejection::Filtered => "the provider's filter cut the reply off",
         Rejection::NoCall => "the reply calls no tool or is empty",
         Rejection::Invalid => "the reply does not match the output schema",
+        Rejection::Unproven => "required tools had not succeeded before the answer",
     }
 }

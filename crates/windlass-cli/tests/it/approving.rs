@@ -50,7 +50,7 @@ fn a_write_to_a_file_shows_its_change_and_runs_once_it_is_allowed() {
     seat.keys("y please\n");
     seat.expect("expected nothing");
     seat.keys("y\n");
-    seat.expect("answered: ");
+    seat.expect("1 effect: write_file notes.txt");
     assert_seen!(home, seat);
     assert_eq!(seat.code(), 0);
     let got: serde_json::Value = serde_json::from_str(&home.read("got.json")).unwrap();

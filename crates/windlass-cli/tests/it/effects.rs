@@ -105,3 +105,64 @@ fn e36_a_fork_has_the_effect_of_its_base_and_its_key() {
     let shown = home.windlass(["runs", "effects", "last"]).stdout;
     assert!(shown.contains("ended in the base run: 7"), "{shown}");
 }
+
+/// The object of type `run` among JSON lines.
+fn run_of(stdout: &str) -> serde_json::Value {
+    let mut values = stdout.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    values.rfind(|value| value["type"] == "run").unwrap()
+}
+
+#[test]
+fn e54_what_a_run_did_is_part_of_its_result() {
+    let home = Home::new();
+    home.write("agent.yaml", PAYING);
+    home.write("go", "");
+    let end = home.windlass(["run", "agent.yaml", "What is 2 + 5?"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+    assert!(end.stderr.contains("1 effect: calculate 2 + 5\n"), "{end:?}");
+    let end = home.windlass(["run", "agent.yaml", "--json", "What is 2 + 5?"]);
+    let run = run_of(&end.stdout);
+    let receipt = &run["receipts"][0];
+    let effects = ledger(&home);
+    assert_eq!((&receipt["tool"], &receipt["outcome"]), (&"calculate".into(), &"ok".into()), "{run}");
+    assert_eq!((&receipt["call"], &receipt["key"]), (&effects["call"], &effects["key"]), "{run}");
+    assert_eq!(receipt["args_sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(receipt["result_sha256"].as_str().unwrap().len(), 64);
+    let shown = home.windlass(["runs", "show", "last", "--json"]);
+    assert_eq!(run_of(&shown.stdout)["receipts"], run["receipts"]);
+    let shown = home.windlass(["runs", "show", "last"]);
+    assert!(shown.stdout.contains("did      1 effect: calculate 2 + 5\n"), "{shown:?}");
+}
+
+#[test]
+fn e54_an_effect_that_the_death_of_its_process_left_open_is_marked() {
+    let home = Home::new();
+    killed(&home, false);
+    let shown = home.windlass(["runs", "show", "last"]);
+    assert!(shown.stdout.contains("1 effect: calculate 2 + 5 (not finished)"), "{shown:?}");
+}
+
+#[test]
+fn e54_a_run_that_only_reads_has_no_receipts() {
+    let home = Home::new();
+    home.write("agent.yaml", "name: sums\nmodel: tour\ntools: [ { builtin: [calculate] } ]\n");
+    let end = home.windlass(["run", "agent.yaml", "--json", "What is 2 + 5?"]);
+    assert_eq!(run_of(&end.stdout)["receipts"], serde_json::json!([]), "{end:?}");
+    assert!(!home.windlass(["run", "agent.yaml", "What is 2 + 5?"]).stderr.contains("effect"));
+}
+
+#[test]
+fn e54_a_delegates_receipts_are_those_of_its_run() {
+    let home = Home::new();
+    home.write("paying.yaml", PAYING);
+    home.write("go", "");
+    home.write("lead.yaml", "name: lead\nloop: { preset: text }\nagents: [ ./paying.yaml ]\n");
+    let asks = r#"["```delegate\n{\"agent\": \"paying\", \"task\": \"What is 2 + 5?\"}\n```", "It is 7."]"#;
+    let end =
+        home.command(["run", "lead.yaml", "--json", "2 + 5?"]).env("DEBUG_MOCK_RESPONSES", asks).output();
+    let run = run_of(&String::from_utf8(end.unwrap().stdout).unwrap());
+    let receipts = run["receipts"].as_array().unwrap();
+    assert_eq!(receipts.len(), 1, "{run}");
+    assert_eq!(receipts[0]["tool"], "calculate", "{run}");
+    assert_ne!(receipts[0]["run"], run["run"], "the call is the child run's");
+}

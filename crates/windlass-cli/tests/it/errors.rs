@@ -207,3 +207,21 @@ fn e53_secrets_are_never_shown() {
         assert!(!String::from_utf8_lossy(&bytes).contains(secret), "{file}");
     }
 }
+
+#[test]
+fn an_empty_input_is_refused_before_a_model_is_asked() {
+    let home = Home::new();
+    home.write("agent.yaml", crate::kit::PLAIN);
+    let end = home.windlass(["run", "agent.yaml", ""]);
+    assert_eq!((end.code, end.stdout.as_str()), (2, ""), "{end:?}");
+    assert!(end.stderr.starts_with("error: the input is empty\nhint: give it after the file"), "{end:?}");
+    assert!(!home.path("home/log.db").exists(), "a run was begun");
+}
+
+#[test]
+fn a_provider_without_a_model_is_told_the_form_of_a_name() {
+    let home = Home::new();
+    let end = home.windlass(["-m", "ollama/", "Is it late?"]);
+    assert_ne!(end.code, 0, "{end:?}");
+    assert!(end.stderr.contains("write ollama/MODEL;"), "{end:?}");
+}

@@ -50,6 +50,22 @@ fn k30_k27_k28_an_agent_from_the_environment_asks_its_model_and_its_tool_server(
 }
 
 #[test]
+fn a_failed_model_gives_kaos_text_and_its_event_beside_the_status() {
+    let home = Home::new();
+    let model = Server::start(vec![Reply::Refuses(400, "no such field")]);
+    let done = run(&home, &model, &[]);
+    assert_eq!(done.code, 69, "{done:?}");
+    let last = home.last();
+    assert_eq!(last["status"], "failed(model)", "{last}");
+    let text = last["text"].as_str().unwrap();
+    assert!(text.starts_with("Sorry, I encountered an error: ") && text.contains("no such field"), "{text}");
+    let events = home.windlass(["sessions", "events", "s", "--json"]).stdout;
+    let told = serde_json::from_str::<serde_json::Value>(events.lines().last().unwrap()).unwrap();
+    assert_eq!(told["event_type"], "error", "{told}");
+    assert!(told["content"].as_str().unwrap().contains("no such field"), "{told}");
+}
+
+#[test]
 fn k30_the_environment_says_how_many_steps_there_are() {
     let home = Home::new();
     let tools = ToolServer::start();

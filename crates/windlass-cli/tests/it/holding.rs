@@ -16,7 +16,7 @@ fn status(home: &Home, run: &str) -> String {
 }
 
 #[test]
-fn e25_resume_all_goes_on_with_what_can_and_names_the_others() {
+fn l30_e25_resume_all_goes_on_with_what_can_and_names_the_others() {
     let home = Home::new();
     home.write("slow.yaml", SLOW);
     home.write("asking.yaml", ASKING);

@@ -9,6 +9,7 @@
 mod agents;
 mod approving;
 mod ask;
+mod batches;
 mod changed;
 mod chat;
 mod conversations;

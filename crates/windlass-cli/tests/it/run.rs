@@ -117,6 +117,40 @@ fn a_full_disk_behind_stdout_is_said() {
 }
 
 #[test]
+fn l32_options_of_one_run_go_before_the_file() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let cut = home.windlass(["run", "agent.yaml", "--limit", "model_calls=1", "What is 2 + 3?"]);
+    assert_eq!(cut.code, 124, "{cut:?}");
+    let asked = home.windlass(["run", "agent.yaml", "--approve", "calc*", "What is 2 + 3?"]);
+    assert_eq!(asked.code, 75, "{asked:?}");
+    let other = home.windlass(["run", "agent.yaml", "--model", "nobody/x", "What is 2 + 3?"]);
+    assert!(other.code != 0 && other.stderr.contains("nobody"), "{other:?}");
+    let plain = home.windlass(["run", "agent.yaml", "What is 2 + 3?"]);
+    assert_eq!((plain.code, plain.stdout.as_str()), (0, "2 + 3 is 5.\n"), "{plain:?}");
+}
+
+#[test]
+fn l39_log_lines_are_chosen_by_part_and_level() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let told = |filter: &str| {
+        let mut command = home.command(["run", "agent.yaml", "What is 2 + 3?"]);
+        let output = command.env("WINDLASS_LOG", filter).output().unwrap();
+        String::from_utf8(output.stderr).unwrap().contains("Agentic iteration 1/10")
+    };
+    for (filter, shown) in [
+        ("info", true),
+        ("windlass_runtime=info", true),
+        ("windlass_runtime=warn", false),
+        ("windlass_models=info", false),
+        ("error", false),
+    ] {
+        assert_eq!(told(filter), shown, "{filter}");
+    }
+}
+
+#[test]
 fn a_limit_has_its_own_exit_code_and_can_be_raised() {
     let home = Home::new();
     home.write("agent.yaml", PLAIN);

@@ -6,7 +6,7 @@ use crate::kit::{Home, PLAIN, SLOW, assert_end};
 use crate::tool_server::{ToolServer, echo};
 
 #[test]
-fn tools_are_listed_with_their_effects() {
+fn l33_tools_are_listed_with_their_effects() {
     let home = Home::new();
     home.write("agent.yaml", PLAIN);
     let list = home.windlass(["tools", "list", "agent.yaml"]);
@@ -37,7 +37,7 @@ fn the_hints_of_a_tool_server_count_only_where_it_is_trusted() {
 }
 
 #[test]
-fn a_tool_is_called_by_hand() {
+fn l26_a_tool_is_called_by_hand() {
     let home = Home::new();
     home.write("agent.yaml", PLAIN);
     let sum = home.windlass(["tools", "call", "agent.yaml", "calculate", "{\"expression\": \"6 * 7\"}"]);
@@ -46,6 +46,31 @@ fn a_tool_is_called_by_hand() {
         home.windlass_with(["tools", "call", "agent.yaml", "calculate", "-"], "{\"expression\": \"6 * 7\"}");
     assert_eq!(stdin.stdout, "42\n");
     assert!(!home.path("home").exists(), "no log is made");
+}
+
+#[test]
+fn l26_tools_are_called_by_hand_one_a_line() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let calls = "{\"tool\": \"calculate\", \"arguments\": {\"expression\": \"6 * 7\"}}\n\n\
+                 {\"tool\": \"calculat\"}\n\
+                 {\"tool\": \"calculate\"}\n\
+                 {\"tool\": \"calculate\", \"arguments\": {\"expression\": \"1 / 0\"}}\n\
+                 {\"tool\": \"calculate\", \"arguments\": {\"expression\": \"1 + 1\"}}\n";
+    let end = home.windlass_with(["tools", "batch", "agent.yaml"], calls);
+    let lines = json_lines(&end.stdout);
+    let results: Vec<&Value> = lines.iter().map(|line| &line["result"]).collect();
+    assert_eq!(results, [&"42".into(), &Value::Null, &Value::Null, &Value::Null, &"2".into()], "{end:?}");
+    assert!(lines[1]["error"].to_string().contains("no tool `calculat`"), "{end:?}");
+    assert!(lines[2]["error"].to_string().contains("required"), "{end:?}");
+    assert!(lines[3]["error"].to_string().contains("failed"), "{end:?}");
+    assert_eq!(end.code, 1);
+    let good = "{\"tool\": \"calculate\", \"arguments\": {\"expression\": \"6 * 7\"}}";
+    assert_eq!(home.windlass_with(["tools", "batch", "agent.yaml"], good).code, 0);
+    let bad =
+        home.windlass_with(["tools", "batch", "agent.yaml"], &format!("{good}\n{{\"tol\": \"now\"}}\n"));
+    assert_eq!((bad.code, bad.stdout.as_str()), (2, ""), "nothing is called: {bad:?}");
+    assert!(bad.stderr.contains("line 2 on stdin is no call"), "{bad:?}");
 }
 
 #[test]
@@ -139,7 +164,7 @@ fn json_lines(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_tool_that_is_left_out_or_unchecked_is_said_where_tools_are_listed() {
+fn l33_a_tool_that_is_left_out_or_unchecked_is_said_where_tools_are_listed() {
     let (home, _server) = with_costly_tools();
     assert_end!(home, home.windlass(["tools", "list", "agent.yaml"]));
     let list = home.windlass(["tools", "list", "agent.yaml", "--json"]);

@@ -4,14 +4,14 @@
 //! hook and calls after a take-over all begin in [`Decision::begin`], at the price of the model that would be asked.
 
 use super::Decision;
-use crate::asks::Ask;
+use crate::asks::{Ask, Counts, Place};
 use crate::budget::Need;
 use crate::event::{TurnFailed, TurnStarted};
 use crate::ids::Text;
 use crate::ledger::{Ledger, METERED};
 use crate::outcome::FailKind;
 use crate::policy::{LimitKind, Turns};
-use crate::reply::{ModelFailure, Usage};
+use crate::reply::{FailureKind, ModelFailure, Usage};
 use crate::state::Closing;
 
 /// Why a model call does not begin.
@@ -50,8 +50,23 @@ impl Decision {
     pub(super) fn begin(&mut self, next: TurnStarted) {
         match self.admits(&self.state.ledger, &next) {
             Ok(()) => self.record(next),
+            Err(_) if next.purpose.rules().place == Place::Aside => self.refuse_aside(&next),
             Err(refusal) => self.refuse(refusal),
         }
+    }
+
+    /// Whether a model call may begin now.
+    pub(super) fn is_admitted(&self, next: &TurnStarted) -> bool {
+        self.admits(&self.state.ledger, next).is_ok()
+    }
+
+    /// A call beside the loop that is open may not go on: the loop goes on without it.
+    fn refuse_aside(&mut self, next: &TurnStarted) {
+        let Some(ask) = self.state.asks.get(next.purpose, next.about.as_ref()).cloned() else { return };
+        let model = self.state.setup.models.get(next.model as usize).map(|model| model.name.clone());
+        let why = "the limits of the run leave too little for it";
+        let failure = ModelFailure::new(FailureKind::Cancelled, why, model.unwrap_or_default());
+        (ask.purpose.rules().failed)(self, &ask, failure);
     }
 
     /// Another attempt follows one that failed, after a wait, if it is admitted with what that one used.
@@ -60,6 +75,10 @@ impl Decision {
         let mut ledger = self.state.ledger.clone();
         ledger.count(&failure.usage, asked.and_then(|model| model.prices));
         let admitted = self.admits(&ledger, &next);
+        let rules = failed.purpose.rules();
+        if admitted.is_err() && rules.place == Place::Aside {
+            return (rules.failed)(self, failed, failure);
+        }
         let retry_at = admitted.is_ok().then(|| self.at.saturating_add(wait));
         let next_model = Some(next.model).filter(|model| admitted.is_ok() && *model != failed.model);
         self.record(TurnFailed { retry_at, next_model, ..TurnFailed::last(failed, failure) });
@@ -82,6 +101,13 @@ impl Decision {
         if let Some(closing) = state.ending.closing() {
             return self.admit_closing(closing, &call);
         }
+        let mut limits = state.setup.policy.bounds.limits.iter();
+        if next.purpose.rules().place == Place::Aside {
+            // It begins no turn: limits on the loop's steps do not stop it.
+            return limits
+                .filter(|(kind, _)| METERED.contains(kind) || **kind == LimitKind::Seconds)
+                .try_for_each(|(kind, limit)| self.within(*kind, limit.max, &call));
+        }
         if let Some(cut) = state.turn.cut {
             let repeat = cut.limit == LimitKind::Repetition;
             let reached = if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) };
@@ -90,7 +116,6 @@ impl Decision {
         if state.setup.policy.bounds.turns == Turns::One && state.turn.accepted > 0 {
             return Err(Refusal::used_up(LimitKind::ModelCalls, 1));
         }
-        let mut limits = state.setup.policy.bounds.limits.iter();
         limits.try_for_each(|(kind, limit)| self.within(*kind, limit.max, &call))
     }
 
@@ -130,15 +155,22 @@ impl Decision {
 
     /// Whether a limit lets one more model call begin.
     fn within(&self, kind: LimitKind, max: u64, call: &Wanted<'_>) -> Result<(), Refusal> {
+        // What serves a step of the loop is not counted as one.
+        let step = call.next.purpose.rules().counts == Counts::AsModelCall;
         let used_up = match kind {
             LimitKind::Tokens | LimitKind::InputTokens | LimitKind::OutputTokens | LimitKind::CostUsd => {
                 return self.metered(kind, max, call);
             }
             // With 0 rounds or calls the model is still asked, without tools.
-            LimitKind::ToolRounds => max > 0 && self.reached(kind) >= max,
+            LimitKind::ToolRounds => step && max > 0 && self.reached(kind) >= max,
+            LimitKind::ModelCalls => step && self.reached(kind) >= max,
             // These are checked where the thing that they count is about to happen.
-            LimitKind::ToolCalls | LimitKind::Retries | LimitKind::Repetition => false,
-            LimitKind::ModelCalls | LimitKind::Seconds => self.reached(kind) >= max,
+            LimitKind::Iterations
+            | LimitKind::ToolCalls
+            | LimitKind::PlanSteps
+            | LimitKind::Retries
+            | LimitKind::Repetition => false,
+            LimitKind::Seconds => self.reached(kind) >= max,
         };
         if used_up { Err(Refusal::used_up(kind, self.reached(kind))) } else { Ok(()) }
     }
@@ -153,7 +185,8 @@ impl Decision {
             .into_iter()
             .filter_map(|closing| Some(closing.reached.note.as_ref()?.len()));
         let steering = self.state.conversation.steering.iter().map(|text| text.len());
-        let fresh = next.turn != self.state.turn.number;
+        let hears = next.purpose.hears();
+        let fresh = hears && next.turn != self.state.turn.number;
         (note.sum::<usize>() + if fresh { closing.chain(steering).sum() } else { 0 }) as u64
     }
 

@@ -2,19 +2,16 @@
 
 use super::delegation::Done;
 use super::finish::Finish;
+use super::gating::{near, shown_call};
 use super::limits::fill;
 use super::{Decided, Decision};
 use crate::action::Found;
-use crate::args::check_args_beside;
-use crate::event::{
-    CallDecided, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict, InputRequested,
-};
-use crate::gate::Gate;
+use crate::event::{CallFinished, CallRetried, CallStarted, CodeFinished, InputRequested};
 use crate::ids::{ActionId, CallId, Text};
-use crate::message::{CallTarget, ToolCall};
+use crate::message::ToolCall;
 use crate::nearest::Comparing;
-use crate::open_call::{Asked, OpenCall, Stage};
-use crate::outcome::{CallOutcome, DeniedBy, Status};
+use crate::open_call::{Asked, OpenCall, Origin, Stage};
+use crate::outcome::{CallOutcome, Status};
 use crate::policy::{Batch, LimitKind, Watched};
 use crate::question::QuestionKind;
 use crate::shown::{shown_name, shown_value};
@@ -29,7 +26,10 @@ const CALLS_USED_UP: &str = "the limit on tool calls is reached";
 impl Decision {
     /// A reply with calls was recorded: decides on each of them, in order, and starts what may run.
     pub(super) fn begin_calls(&mut self) {
-        let finish = self.finish_in_turn();
+        let mut finish = self.finish_in_turn();
+        if self.state.conversation.steering.is_empty() {
+            finish = self.held_to_proof(finish);
+        }
         if let Finish::Valid(call, output) = &finish
             && self.state.conversation.steering.is_empty()
         {
@@ -47,7 +47,9 @@ impl Decision {
 
     /// Decides on each call of the turn that nothing has been decided on yet, in order, and starts what may run.
     fn admit_calls(&mut self, finish: &Finish) {
-        let queued = |(_, open): &(usize, &OpenCall)| matches!(open.stage, Stage::Queued);
+        let queued = |(_, open): &(usize, &OpenCall)| {
+            matches!(open.stage, Stage::Queued) && open.origin.code().is_none()
+        };
         let calls = self.open_calls().iter().enumerate().filter(queued);
         let calls: Vec<(usize, OpenCall)> = calls.map(|(place, open)| (place, open.clone())).collect();
         let mut comparing = Comparing::default();
@@ -81,138 +83,26 @@ impl Decision {
             } else if self.state.setup.policy.limit(LimitKind::ToolRounds) == Some(0) {
                 self.skip(id, "no tool can be called any more", Some(LimitKind::ToolRounds));
             } else if open.attempt == 0 && self.used_up(sure) {
-                self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
+                self.skip_beyond(id);
             } else {
                 // One that was begun elsewhere is counted already.
-                sure += u64::from(self.admit(&open) && open.attempt == 0);
+                let counts = self.admit(&open) && open.attempt == 0 && !self.is_code(&open);
+                sure += u64::from(counts);
             }
+        }
+        // Those of code that a fork has found open.
+        let waits = |open: &&OpenCall| matches!(open.stage, Stage::CodeWaits);
+        let codes: Vec<CallId> =
+            self.state.open_calls().filter(waits).map(|open| open.call.id.clone()).collect();
+        for code in &codes {
+            self.admit_code_calls(code);
         }
         self.go_on();
     }
 
-    /// Error of a call that is invalid under any policy.
-    fn fault(&self, open: &OpenCall, comparing: &mut Comparing) -> Option<CallOutcome> {
-        let state = &self.state;
-        if let Some(fault) = &open.call.fault {
-            return Some(CallOutcome::Malformed { message: fault.clone() });
-        }
-        let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
-        let known = |tool: &&ToolSpec| tool.is_known();
-        if open.call.target == CallTarget::Agent {
-            // KAOS names all agents, not the nearest ones.
-            return match state.tool(&open.call.name).filter(delegates).filter(known) {
-                Some(_) => None,
-                None => Some(CallOutcome::UnknownTool {
-                    nearest: state
-                        .toolbox
-                        .all
-                        .iter()
-                        .filter(delegates)
-                        .filter(known)
-                        .map(|tool| tool.name.clone())
-                        .collect(),
-                }),
-            };
-        }
-        // An agent that could not be reached is tried again at its next use (K20).
-        let Some(tool) = state.tool(&open.call.name).filter(known) else {
-            return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name, comparing) });
-        };
-        if matches!(tool.kind, ToolKind::Finish(_)) {
-            return None;
-        }
-        let check = |tool, args| check_args_beside(tool, args, &self.checks);
-        let checked = if open.reaches() {
-            let own = check(tool, &open.call.args);
-            own.and_then(|own| state.target(open).map_or(Ok(own), |target| check(target, open.args())))
-        } else {
-            // Those of a run from elsewhere may have been edited there.
-            check(tool, open.args())
-        };
-        checked.err().map(|message| CallOutcome::Malformed { message: message.into() })
-    }
-
     /// Whether the limit on tool calls is reached by so many.
-    fn used_up(&self, calls: u64) -> bool {
+    pub(super) fn used_up(&self, calls: u64) -> bool {
         self.state.setup.policy.limit(LimitKind::ToolCalls).is_some_and(|max| calls >= max)
-    }
-
-    /// Lets a sound call through the gate. Says whether it is sure to run.
-    fn admit(&mut self, open: &OpenCall) -> bool {
-        if self.stops_repeating(open) {
-            return false;
-        }
-        let id = open.call.id.clone();
-        let (name, own) = (open.target_name(), &open.call.name);
-        let policy = self.state.setup.policy.clone();
-        if let Some(pattern) = policy.denied(name).or_else(|| policy.denied(own)) {
-            self.record(CallDecided {
-                call: id.clone(),
-                decision: Verdict::Forbidden { pattern: pattern.clone() },
-            });
-            let reason = (**pattern != **name).then(|| pattern.clone());
-            self.finish_call(id, CallOutcome::Denied { reason, by: DeniedBy::Policy });
-            return false;
-        }
-        let Some(tool) = self.state.target(open) else { return false };
-        let (kind, approve) = (tool.kind, tool.approve || policy.wants_approval(own));
-        if kind == ToolKind::Ask {
-            self.ask_person(open);
-            return true;
-        }
-        // Else it stays queued, and starts as soon as there is room.
-        if matches!(kind, ToolKind::Finish(_)) || !(approve || policy.wants_approval(name)) {
-            return true;
-        }
-        let allowed = self.state.allows(open);
-        if allowed {
-            self.record(CallDecided { call: id, decision: Verdict::Allowed });
-        } else {
-            self.hold(open);
-        }
-        allowed
-    }
-
-    /// Skips a call that was repeated too often, whatever its fate would be. Returns whether it did.
-    fn stops_repeating(&mut self, open: &OpenCall) -> bool {
-        let stops = self
-            .state
-            .setup
-            .policy
-            .calls
-            .repetition
-            .watched()
-            .is_some_and(|repetition| open.repeat >= repetition.stop_at);
-        if stops {
-            let reason = format!("the same call came {} times in a row", open.repeat);
-            self.skip(open.call.id.clone(), &reason, Some(LimitKind::Repetition));
-        }
-        stops
-    }
-
-    fn ask_person(&mut self, open: &OpenCall) {
-        let args = open.value();
-        let text = args.get("question").and_then(|question| question.as_str()).unwrap_or("");
-        let suggestions = args.get("suggestions").and_then(|list| list.as_array()).into_iter().flatten();
-        let question = self.next_question();
-        self.record(InputRequested {
-            question,
-            kind: QuestionKind::Clarify,
-            call: Some(open.call.id.clone()),
-            text: text.into(),
-            suggestions: suggestions.filter_map(|item| item.as_str().map(Text::from)).collect(),
-            child: None,
-        });
-    }
-
-    pub(super) fn hold(&mut self, open: &OpenCall) {
-        let call = open.call.id.clone();
-        let gate = self.state.gate(open);
-        let text = approval_text(open, &gate).into();
-        self.record(CallHeld { call: call.clone(), digest: gate.digest });
-        let question = self.next_question();
-        let (kind, call, suggestions) = (QuestionKind::Approval, Some(call), Vec::new());
-        self.record(InputRequested { question, kind, call, text, suggestions, child: None });
     }
 
     pub(super) fn open_calls(&self) -> &[OpenCall] {
@@ -226,15 +116,16 @@ impl Decision {
             return;
         }
         while let Some(id) = next_to_start(&self.state) {
-            let counts = |open: &OpenCall| open.origin.is_model() && open.attempt == 0;
+            let counts = |open: &OpenCall| open.origin.counts() && open.attempt == 0;
             let counts = self.state.open_call(&id).is_some_and(counts);
             if counts && self.used_up(self.state.ledger.counters.tool_calls) {
-                self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
+                self.skip_beyond(id);
             } else {
                 self.start_call(id);
             }
         }
         if matches!(self.state.phase, Phase::Between) {
+            self.notice_stuck();
             self.next_turn();
         }
     }
@@ -265,8 +156,16 @@ impl Decision {
             self.finish_call(call, CallOutcome::Malformed { message: message.into() });
         } else if delegate {
             self.delegate(&open);
+        } else if self.is_code(&open) {
+            self.start_code(&open);
         } else {
-            self.record(CallStarted { call, attempt: open.attempt + 1 });
+            self.save_board(&open);
+            let noted = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Board);
+            self.record(CallStarted { call: call.clone(), attempt: open.attempt + 1 });
+            if noted {
+                // The fold writes it: no edge has anything to do.
+                self.finish_call(call, CallOutcome::Ok { content: "Noted.".into() });
+            }
         }
     }
 
@@ -305,10 +204,14 @@ impl Decision {
     }
 
     /// Whether a failed call is tried again: then that is recorded.
-    fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
+    pub(super) fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
         let policy = &self.state.setup.policy;
         let tool = self.state.target(open);
-        let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.calls.retries);
+        // The step of a plan is tried again, not each of its calls.
+        let step = open.origin.code().and_then(|code| self.state.open_call(code));
+        let usual =
+            if step.is_some_and(|step| step.origin == Origin::Plan) { 0 } else { policy.calls.retries };
+        let most = tool.and_then(|tool| tool.retries).unwrap_or(usual);
         // A call with an effect that ran out of time may have happened: it is not run again blindly.
         let doubtful = matches!(outcome, CallOutcome::TimedOut { .. })
             && tool.is_none_or(|tool| tool.effect == Effect::Once);
@@ -316,9 +219,7 @@ impl Decision {
             return false;
         }
         if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.ledger.counters.retries >= max) {
-            let call = open.call.id.clone();
-            let limit = Some(LimitKind::Retries);
-            self.record(CallFinished { call, outcome: outcome.clone(), note: None, limit });
+            self.end_call(open.call.id.clone(), outcome.clone(), None, Some(LimitKind::Retries));
             self.go_on();
             return true;
         }
@@ -364,25 +265,45 @@ impl Decision {
     }
 
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
-        let policy = &self.state.setup.policy;
-        let note = self.state.open_call(&call).and_then(|open| {
-            let refused = matches!(outcome, CallOutcome::UnknownTool { .. } | CallOutcome::Denied { .. });
-            let answered = refused || open.attempt > 0 || open.ran_below(&outcome);
-            let noted = |watched: &Watched| open.repeat == watched.note_at && answered;
-            let repetition = policy.calls.repetition.watched().filter(noted)?;
-            let text = fill(&policy.wording.texts.repeated, "{n}", &repetition.note_at.to_string());
-            Some(text.replace("{tool}", open.target_name()).into())
-        });
-        self.record(CallFinished { call, outcome, note, limit: None });
+        let note = self.note_of(&call, &outcome);
+        self.end_call(call, outcome, note, None);
     }
 
-    fn skip(&mut self, call: CallId, reason: &str, limit: Option<LimitKind>) {
-        self.record(CallFinished {
-            call,
-            outcome: CallOutcome::Skipped { reason: reason.into() },
-            note: None,
-            limit,
-        });
+    /// The note that follows the result of a call which came several times in a row.
+    fn note_of(&self, call: &CallId, outcome: &CallOutcome) -> Option<Text> {
+        let policy = &self.state.setup.policy;
+        let open = self.state.open_call(call)?;
+        let refused = matches!(outcome, CallOutcome::UnknownTool { .. } | CallOutcome::Denied { .. });
+        let answered = refused || open.attempt > 0 || open.ran_below(outcome);
+        let noted = |watched: &Watched| open.repeat == watched.note_at && answered;
+        let repetition = policy.calls.repetition.watched().filter(noted)?;
+        let text = fill(&policy.wording.texts.repeated, "{n}", &repetition.note_at.to_string());
+        Some(text.replace("{tool}", open.target_name()).into())
+    }
+
+    /// Records the one result of a call. Code that has begun has a fact of its own.
+    fn end_call(&mut self, call: CallId, outcome: CallOutcome, note: Option<Text>, limit: Option<LimitKind>) {
+        let begun = |open: &OpenCall| open.attempt > 0 && (open.is_coding() || self.is_code(open));
+        if self.state.open_call(&call).is_some_and(begun) {
+            self.record(CodeFinished { call, outcome, printed: None, note, limit });
+        } else {
+            self.record(CallFinished { call, outcome, note, limit });
+        }
+    }
+
+    /// The end of code that has printed something.
+    pub(super) fn finish_code(&mut self, call: CallId, outcome: CallOutcome, printed: Option<Text>) {
+        let note = self.note_of(&call, &outcome);
+        self.record(CodeFinished { call, outcome, printed, note, limit: None });
+    }
+
+    /// A call beyond the limit on tool calls is not run.
+    pub(super) fn skip_beyond(&mut self, call: CallId) {
+        self.skip(call, CALLS_USED_UP, Some(LimitKind::ToolCalls));
+    }
+
+    pub(super) fn skip(&mut self, call: CallId, reason: &str, limit: Option<LimitKind>) {
+        self.end_call(call, CallOutcome::Skipped { reason: reason.into() }, None, limit);
     }
 
     /// Gives every call that has no result yet one: it was not run.
@@ -409,9 +330,15 @@ impl Decision {
             .open_calls()
             .iter()
             .filter(|open| match open.stage {
-                Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Retrying { .. } => true,
+                Stage::Queued
+                | Stage::Verifying
+                | Stage::Held { .. }
+                | Stage::Asking
+                | Stage::Retrying { .. } => true,
                 Stage::Doubted { asked, .. } => asked == Asked::Person,
                 Stage::Running { .. }
+                | Stage::Coding { .. }
+                | Stage::CodeWaits
                 | Stage::Delegated { .. }
                 | Stage::DelegateAsks { .. }
                 | Stage::Done(_) => false,
@@ -424,22 +351,8 @@ impl Decision {
             let outcome = if doubted { CallOutcome::Unknown } else { CallOutcome::Interrupted };
             self.finish_call(call, outcome);
         }
+        self.close_waiting_code();
     }
-}
-
-/// A call as people see it: its id tells it from an equal one.
-fn shown_call(open: &OpenCall) -> String {
-    format!("call {}", shown_name(open.call.id.as_str()))
-}
-
-/// The question whether a call may run. Asked again, it says why.
-fn approval_text(open: &OpenCall, gate: &Gate) -> String {
-    let (tool, args, call) = (shown_name(open.target_name()), shown_value(&open.value()), shown_call(open));
-    let text = format!("May `{tool}` run with {args}? ({call})");
-    let Some(before) = open.asked_with() else { return text };
-    let changes = before.changes(gate);
-    let what = if changes.is_empty() { "what it would do".to_owned() } else { changes.join(", ") };
-    format!("{text} You are asked again, because this has changed since: {what}.")
 }
 
 /// The question whether a call that was lost has happened.
@@ -451,34 +364,44 @@ fn outcome_text(open: &OpenCall) -> String {
     )
 }
 
-/// The offered tools whose names come nearest.
-fn near(state: &State, name: &str, comparing: &mut Comparing) -> Vec<Text> {
-    let offered = state.toolbox.all.iter().filter(|tool| tool.is_offered()).map(|tool| &*tool.name);
-    comparing.nearest_or_any(name, offered).into_iter().map(Into::into).collect()
-}
-
-/// The next call of the turn that is allowed and has room.
+/// The next call of the turn that is allowed and has room. Calls of code wait for one another, and not for those of the turn.
 fn next_to_start(state: &State) -> Option<CallId> {
     let Phase::Acting(calls) = &state.phase else { return None };
+    let mut seen: Vec<Option<&CallId>> = Vec::new();
+    calls.iter().enumerate().find_map(|(place, open)| {
+        let group = open.origin.code();
+        if !matches!(open.stage, Stage::Queued) || seen.contains(&group) {
+            return None;
+        }
+        seen.push(group);
+        has_room(state, calls, place, open).then(|| open.call.id.clone())
+    })
+}
+
+fn has_room(state: &State, calls: &[OpenCall], place: usize, open: &OpenCall) -> bool {
     let busy = |open: &OpenCall| {
         matches!(
             open.stage,
-            Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } | Stage::Doubted { .. }
+            Stage::Running { .. }
+                | Stage::Coding { .. }
+                | Stage::CodeWaits
+                | Stage::Delegated { .. }
+                | Stage::Retrying { .. }
+                | Stage::Doubted { .. }
         )
     };
-    let unfinished = |open: &OpenCall| !matches!(open.stage, Stage::Done(_));
-    let running = calls.iter().filter(|open| busy(open)).count();
-    let place = calls.iter().position(|open| matches!(open.stage, Stage::Queued))?;
-    let open = calls.get(place)?;
-    let before = calls.get(..place).unwrap_or_default();
-    let once = |open: &OpenCall| state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
-    let free = match state.setup.policy.calls.batch {
-        Batch::Concurrent(most) => running < most as usize,
-        Batch::First | Batch::Serial => !before.iter().any(unfinished),
-        Batch::Staged if once(open) => !before.iter().any(unfinished) && running == 0,
-        Batch::Staged => {
-            running < STAGED_AT_ONCE && !before.iter().any(|other| unfinished(other) && once(other))
-        }
+    let beside = |other: &OpenCall| other.origin.code().is_some() == open.origin.code().is_some();
+    let running = calls.iter().filter(|other| busy(other) && beside(other)).count();
+    let unfinished = |other: &OpenCall| !matches!(other.stage, Stage::Done(_));
+    let before = || {
+        let before = calls.get(..place).unwrap_or_default().iter();
+        before.filter(|other| other.origin.code() == open.origin.code())
     };
-    free.then(|| open.call.id.clone())
+    let once = |open: &OpenCall| state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
+    match state.setup.policy.calls.batch {
+        Batch::Concurrent(most) => running < most as usize,
+        Batch::First | Batch::Serial => !before().any(unfinished),
+        Batch::Staged if once(open) => !before().any(unfinished) && running == 0,
+        Batch::Staged => running < STAGED_AT_ONCE && !before().any(|other| unfinished(other) && once(other)),
+    }
 }

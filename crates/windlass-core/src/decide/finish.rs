@@ -11,7 +11,7 @@ use crate::ids::{CallId, Text};
 use crate::message::ToolCall;
 use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
-use crate::policy::{AtLimit, Stop, Wire};
+use crate::policy::{Another, AtLimit, Stop, Wire};
 use crate::reply::{FailureKind, ModelFailure};
 use crate::state::ClosingStage;
 use crate::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
@@ -28,6 +28,8 @@ pub(super) enum Finish {
     None,
     /// The first one whose output fits, and the output.
     Valid(CallId, Option<Value>),
+    /// The same, before required tools have succeeded: the note that says so.
+    Unproven(CallId, Text),
     /// None fits: each with what is wrong.
     Rejected(Vec<(CallId, Text)>),
 }
@@ -36,6 +38,7 @@ impl Finish {
     /// Outcome of this finish call in a turn that does not finish the run.
     pub(super) fn outcome(&self, call: &CallId) -> CallOutcome {
         let rejected = match self {
+            Self::Unproven(_, note) => return CallOutcome::Skipped { reason: note.clone() },
             Self::Rejected(all) => all.iter().find(|(id, _)| id == call).map(|(_, message)| message.clone()),
             Self::None | Self::Valid(..) => None,
         };
@@ -51,7 +54,8 @@ impl Decision {
     /// The finish calls of the current turn.
     pub(super) fn finish_in_turn(&self) -> Finish {
         let mut rejected = Vec::new();
-        for open in self.open_calls().iter().filter(|open| self.is_finish(&open.call)) {
+        let own = |open: &&OpenCall| open.origin.is_model() && self.is_finish(&open.call);
+        for open in self.open_calls().iter().filter(own) {
             match self.output_of(&open.call) {
                 Ok(output) => return Finish::Valid(open.call.id.clone(), output),
                 Err(message) => rejected.push((open.call.id.clone(), message.into())),
@@ -101,13 +105,16 @@ impl Decision {
 
     /// After outputs that do not fit: whether the model may try again. If not, the run has failed.
     pub(super) fn finish_goes_on(&mut self, finish: &Finish) -> bool {
+        if let Finish::Unproven(call, note) = finish {
+            return self.send_back(Some(call.clone()), note.clone());
+        }
         let Finish::Rejected(rejected) = finish else { return true };
         let Some((call, message)) = rejected.first().cloned() else { return true };
         self.reject(Some(call), &message)
     }
 
     /// Records an output that does not fit. `false`: that was one too many, and the run has failed.
-    fn reject(&mut self, call: Option<CallId>, message: &str) -> bool {
+    pub(super) fn reject(&mut self, call: Option<CallId>, message: &str) -> bool {
         // Of a fork that begins within the append: it is counted already.
         if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected) {
             return true;
@@ -200,8 +207,8 @@ impl Decision {
                     }
                 }
             }
-            Finish::None if self.asked_for_text() => self.xml_reply(status),
-            Finish::None => {
+            Finish::None | Finish::Unproven(..) if self.asked_for_text() => self.xml_reply(status),
+            Finish::None | Finish::Unproven(..) => {
                 self.skip_all("no tool can be called any more");
                 self.ask_for_xml();
             }
@@ -274,11 +281,11 @@ impl Decision {
     }
 
     fn no_try_is_left(&self) -> bool {
-        self.state.streaks.rejected >= self.state.setup.policy.replies.parse_retries
+        self.state.turn.streaks.rejected >= self.state.setup.policy.replies.parse_retries
     }
 
     /// The output that a reply in text is.
-    fn read_output(&self, said: Option<&str>) -> Result<Value, String> {
+    pub(super) fn read_output(&self, said: Option<&str>) -> Result<Value, String> {
         let Some(schema) = &self.state.setup.output else { return Err("no output is wanted".to_owned()) };
         let output = crate::args::check_output(schema, said.unwrap_or_default())?;
         self.objected().map(|()| output)
@@ -288,9 +295,15 @@ impl Decision {
     pub(super) fn text_output(&mut self, text: Option<Text>) {
         match self.read_output(text.as_deref()) {
             Ok(output) if self.state.conversation.steering.is_empty() => {
+                if let Some(note) = self.unproven() {
+                    return self.again_with(note);
+                }
+                if self.state.setup.policy.replies.another != Another::Never {
+                    return self.drafted();
+                }
                 self.end_with(Status::Answered, text, Some(output), None);
             }
-            Ok(_) => self.next_turn(),
+            Ok(_) => self.drafted(),
             Err(message) => {
                 if self.reject(None, &message) {
                     self.next_turn();

@@ -80,16 +80,20 @@ impl Decision {
             let ended = open.known().and_then(|known| known.outcome.clone());
             let stopping = self.state.stopping();
             match &open.stage {
-                Stage::Running { .. } | Stage::Delegated { .. } => match ended {
-                    Some(outcome) => self.finish_call(open.call.id, outcome),
-                    None => self.take_up(&open),
-                },
+                Stage::CodeWaits if !self.state.has_results(&open.call.id) => {}
+                Stage::Running { .. } | Stage::Coding { .. } | Stage::CodeWaits | Stage::Delegated { .. } => {
+                    match ended {
+                        Some(outcome) => self.finish_call(open.call.id, outcome),
+                        None => self.take_up(&open),
+                    }
+                }
                 // The try had failed, and the next one begins at once.
                 Stage::Retrying { .. } if !stopping => self.start_call(open.call.id),
                 Stage::Doubted { asked: Asked::Tool, .. } if stopping => self.take_up(&open),
                 Stage::Retrying { .. }
                 | Stage::Doubted { .. }
                 | Stage::Queued
+                | Stage::Verifying
                 | Stage::Held { .. }
                 | Stage::Asking
                 | Stage::DelegateAsks { .. }
@@ -110,6 +114,9 @@ impl Decision {
                 self.after_limit(&closing.reached);
             }
             return;
+        }
+        if self.state.plans() {
+            return self.plan_on();
         }
         let last = self.state.conversation.history.last().cloned().filter(|_| self.state.turn.number > 0);
         let replied = matches!(last.as_deref(), Some(Message::Assistant(_)));

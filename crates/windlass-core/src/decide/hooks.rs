@@ -39,7 +39,10 @@ impl Decision {
             self.record(HistoryEdited { splices: edits.splices });
         }
         match edits.end {
-            None => self.next_turn(),
+            None => {
+                self.notice_stuck();
+                self.next_turn();
+            }
             Some(HookEnd::Abort(error)) => self.fail(FailKind::Hook, error),
             Some(HookEnd::Finish(output)) => self.finished_by_hook(output),
         }

@@ -14,6 +14,8 @@ impl Decision {
         let state = &self.state;
         match kind {
             LimitKind::ModelCalls => state.ledger.counters.model_calls,
+            LimitKind::Iterations => state.ledger.counters.iterations,
+            LimitKind::PlanSteps => state.ledger.counters.plan_steps,
             LimitKind::ToolRounds => state.ledger.counters.tool_rounds,
             LimitKind::ToolCalls => state.ledger.counters.tool_calls,
             LimitKind::Retries => state.ledger.counters.retries,
@@ -22,7 +24,7 @@ impl Decision {
             }
             LimitKind::Seconds => state.clock.elapsed(self.at),
             LimitKind::Repetition => {
-                state.streaks.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times))
+                state.turn.streaks.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times))
             }
         }
     }
@@ -36,11 +38,17 @@ impl Decision {
         })
     }
 
-    /// A limit is reached, and nothing is going on.
+    /// A limit is reached, and nothing but calls beside the loop is going on.
     pub(super) fn reach(&mut self, limit: LimitKind, reached: u64, needed: u64) {
         let fact = LimitReached { needed, ..self.limit_fact(limit, reached) };
         self.record(fact.clone());
-        self.after_limit(&fact);
+        if self.state.stopping() {
+            // A call beside the loop is going on.
+            self.close_idle_calls();
+            self.after_stop();
+        } else {
+            self.after_limit(&fact);
+        }
     }
 
     fn limit_fact(&self, limit: LimitKind, reached: u64) -> LimitReached {

@@ -3,21 +3,30 @@
 mod admission;
 mod attempts;
 mod calls;
+mod code;
+mod context;
 mod delegation;
 mod finish;
 mod fork;
+mod gating;
 mod hooks;
+mod iterations;
 mod limits;
 mod people;
+mod planning;
+mod proof;
 mod takeover;
 mod turns;
+mod verification;
 
 pub use turns::MAX_CALLS;
 
 use self::delegation::Done;
 use crate::action::{Input, InputKind};
 use crate::cause::Cause;
-use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
+use crate::event::{
+    Adjusted, CancelRequested, Event, Fact, InputRequested, MessageQueued, RunInput, RunResumed, Steered,
+};
 use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
 use crate::invalid_input::InvalidInput;
 use crate::open_call::Stage;
@@ -92,7 +101,7 @@ impl Decision {
                 if fork {
                     self.go_on_from_base();
                 } else {
-                    self.next_turn();
+                    self.begin_loop();
                 }
                 Ok(())
             }
@@ -120,6 +129,8 @@ impl Decision {
             }
             InputKind::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             InputKind::CallEnded { action, outcome } => self.call_ended(action, outcome),
+            InputKind::CodeCalls { action, calls } => self.code_calls(action, calls),
+            InputKind::CodeEnded { action, outcome, printed } => self.code_ended(action, outcome, printed),
             InputKind::Delegated { action, outcome, usage, cost, reserved } => {
                 self.delegation_ended(action, Done { outcome, usage, cost, reserved })
             }
@@ -135,6 +146,10 @@ impl Decision {
                     return Err(InvalidInput::Stopping { run: self.state.run, found: "a steering message" });
                 }
                 self.record(Steered { text });
+                Ok(())
+            }
+            InputKind::Queue { run, messages } => {
+                self.record(MessageQueued { run, messages });
                 Ok(())
             }
             InputKind::Cancel { reason } => self.cancel(CancelRequested { reason }),
@@ -253,12 +268,15 @@ fn name_of(what: &InputKind) -> &'static str {
         InputKind::Replied { .. } | InputKind::Objected { .. } => "a model's reply",
         InputKind::ModelFailed { .. } => "a model's failure",
         InputKind::CallEnded { .. } => "a call's end",
+        InputKind::CodeCalls { .. } => "calls of code",
+        InputKind::CodeEnded { .. } => "the end of code",
         InputKind::Delegated { .. } => "a delegate's end",
         InputKind::DelegateAsks { .. } => "a delegate's question",
         InputKind::Checked { .. } => "a check's result",
         InputKind::Stepped { .. } => "a hook's edits",
         InputKind::Answered { .. } => "an answer",
         InputKind::Steer { .. } => "a steering message",
+        InputKind::Queue { .. } => "a message for a later run",
         InputKind::Cancel { .. } => "a request to cancel",
         InputKind::ToolsChanged { .. } => "changed tools",
         InputKind::TimerFired { .. } => "a timer",

@@ -38,6 +38,10 @@ impl Decision {
         if let QuestionKind::Limit(limit) = open.kind {
             return self.limit_answered(open.id, limit, answer);
         }
+        if matches!(open.kind, QuestionKind::Plan | QuestionKind::Result) && call.is_none() {
+            self.plan_answered(open.id, answer);
+            return Ok(());
+        }
         let Some(call) = call else {
             return Err(InvalidInput::UnknownQuestion { found: open.id, expected: Vec::new() });
         };
@@ -77,7 +81,7 @@ impl Decision {
             }
             Answer::RunAgain => self.start_call(id),
             Answer::Unknown => self.finish_call(id, CallOutcome::Unknown),
-            Answer::Conclude(_) | Answer::Raise(_) => {}
+            Answer::Conclude(_) | Answer::Raise(_) | Answer::Accept | Answer::Plan { .. } => {}
         }
         Ok(())
     }
@@ -120,7 +124,7 @@ impl Decision {
             }
             self.record(InputReceived { question, answer });
             self.record(LimitRaised { limit, max });
-            self.next_turn();
+            self.go_on_raised(limit);
             return Ok(());
         }
         self.record(InputReceived { question, answer: answer.clone() });

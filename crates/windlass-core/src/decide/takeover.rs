@@ -18,6 +18,7 @@ impl Decision {
                 matches!(
                     open.stage,
                     Stage::Running { .. }
+                        | Stage::Coding { .. }
                         | Stage::Delegated { .. }
                         | Stage::Doubted { asked: Asked::Tool, .. }
                 )
@@ -47,6 +48,12 @@ impl Decision {
     /// Settles a call that was lost while it ran.
     pub(super) fn take_up(&mut self, open: &OpenCall) {
         let id = open.call.id.clone();
+        if open.is_coding() && !self.state.stopping() {
+            return self.start_code(open);
+        }
+        if open.is_coding() {
+            return self.finish_call(id, CallOutcome::Interrupted);
+        }
         if self.state.stopping() {
             let outcome = match self.effect(open).0 {
                 Effect::Once => CallOutcome::Unknown,

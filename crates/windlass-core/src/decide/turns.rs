@@ -15,7 +15,8 @@ use crate::ids::{CallId, Text};
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
-use crate::policy::{LimitKind, Malformed, Talk, Turns, Wire};
+use crate::phases::actions_in;
+use crate::policy::{Another, LimitKind, Malformed, Talk, Turns, Wire};
 use crate::reply::{Reply, StopReason, Usage};
 use crate::said;
 use crate::steps::Steps;
@@ -32,6 +33,12 @@ pub const MAX_CALLS: usize = 1_024;
 impl Decision {
     /// Begins the next model call if it is admitted.
     pub(super) fn next_turn(&mut self) {
+        if self.state.plans() {
+            return self.plan_on();
+        }
+        if !self.context_is_ready() {
+            return;
+        }
         // Where no call could be let run, only a finish is asked for.
         let choice = match (self.state.none_may_run(), self.state.finish_tool()) {
             (false, _) => ToolChoice::Auto,
@@ -50,9 +57,11 @@ impl Decision {
 
     /// A reply to the loop's own call: it is on record with its calls, then the loop goes on.
     pub(crate) fn turn_replied(&mut self, ask: &Ask, reply: Reply) {
-        let completed = self.read(ask.turn, ask.choice != ToolChoice::None, reply);
+        let (completed, for_actions) = (self.read(ask, reply), self.state.is_for_actions(ask));
         let (stop, calls) = (completed.stop, completed.calls.len());
+        let usage = completed.usage;
         self.record(completed);
+        self.measure(ask.sent, &usage);
         if self.state.stopping() {
             self.skip_all("the run was stopped");
             self.after_stop();
@@ -71,6 +80,12 @@ impl Decision {
             self.ask_again_after_cut(reason, kind, note);
         } else if calls > 0 {
             self.begin_calls();
+            self.compact_beside_calls();
+        } else if for_actions && self.state.conversation.steering.is_empty() {
+            let note = self.state.setup.policy.wording.texts.answer_now.clone();
+            self.begin_turn(ToolChoice::None, Some(note));
+        } else if for_actions {
+            self.next_turn();
         } else {
             self.talked();
         }
@@ -78,13 +93,18 @@ impl Decision {
 
     /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one. The reply
     /// stays whole: its text goes back to the model as it came.
-    fn read(&self, turn: u32, offered: bool, reply: Reply) -> TurnCompleted {
+    fn read(&self, ask: &Ask, mut reply: Reply) -> TurnCompleted {
+        let (offered, for_actions) = (ask.choice != ToolChoice::None, self.state.is_for_actions(ask));
         let steps = Steps::default();
-        let mut calls: Vec<ReadCall> = reply.calls.into_iter().map(ReadCall::from).collect();
+        let mut calls: Vec<ReadCall> =
+            std::mem::take(&mut reply.calls).into_iter().map(ReadCall::from).collect();
         let source = said::source(reply.text.as_ref(), reply.reasoning.as_ref());
         match (self.state.wire(), source) {
             (Wire::Auto, Some(text)) if offered && calls.is_empty() => {
                 calls = forms::calls_in(text, &self.state.toolbox.all, &steps).unwrap_or_default();
+            }
+            (Wire::Fenced, Some(text)) if for_actions && calls.is_empty() => {
+                calls = actions_in(text, &steps);
             }
             (Wire::Fenced, _) if offered && calls.is_empty() => {
                 calls = reply.text.as_ref().map_or_else(Vec::new, |text| fenced::blocks_in(text, &steps));
@@ -93,20 +113,12 @@ impl Decision {
         }
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
-        TurnCompleted {
-            turn,
-            text: reply.text,
-            reasoning: reply.reasoning,
-            calls: self.identify(turn, calls),
-            stop: reply.stop,
-            usage: reply.usage,
-            model: reply.model,
-            objection: self.objection.clone(),
-        }
+        let (calls, objection) = (self.identify(ask.turn, calls), self.objection.clone());
+        TurnCompleted { calls, objection, ..TurnCompleted::read_only(ask, reply) }
     }
 
     /// Gives each call an id that is new in this conversation: the provider's own where it serves.
-    pub(super) fn identify(&self, turn: u32, calls: Vec<ReadCall>) -> Vec<ToolCall> {
+    pub(crate) fn identify(&self, turn: u32, calls: Vec<ReadCall>) -> Vec<ToolCall> {
         let mut taken: BTreeSet<CallId> = BTreeSet::new();
         let mut ids: Vec<CallId> = Vec::with_capacity(calls.len());
         for (place, read) in calls.iter().enumerate() {
@@ -146,8 +158,8 @@ impl Decision {
         }
     }
 
-    pub(super) fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
-        if self.state.streaks.cut >= CUT_RETRIES {
+    pub(crate) fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
+        if self.state.turn.streaks.cut >= CUT_RETRIES {
             let error = if kind == FailKind::Truncated {
                 "the model's replies were cut off at the token limit"
             } else if kind == FailKind::Refused {
@@ -182,12 +194,13 @@ impl Decision {
         };
         match prompt {
             None => self.answered_with(text),
-            Some((most, _)) if self.state.streaks.prompts >= most => {
+            Some((most, _)) if self.state.turn.streaks.prompts >= most => {
                 let texts = &policy.wording.texts;
                 let error =
                     if policy.bounds.turns == Turns::One { &texts.no_call_at_once } else { &texts.no_call };
                 let error = fill(error, "{n}", &most.to_string());
-                self.fail(FailKind::NoCall, error.into());
+                let text = Some(texts.no_call_text.clone()).filter(|text| !text.is_empty());
+                self.end(Status::Failed(FailKind::NoCall), text, Some(error.into()));
             }
             Some((_, note)) => {
                 self.record(OutputRejected { reason: Rejection::NoCall, note, call: None });
@@ -210,18 +223,21 @@ impl Decision {
 
     fn answered_with(&mut self, text: Option<Text>) {
         if self.state.conversation.steering.is_empty() {
-            self.end(Status::Answered, Some(text.unwrap_or_else(|| "".into())), None);
-        } else {
-            // A steering message arrived while the model answered: it enters before the run ends (E21).
-            self.next_turn();
+            if let Some(note) = self.unproven() {
+                return self.again_with(note);
+            }
+            if self.state.setup.policy.replies.another == Another::Never {
+                return self.end(Status::Answered, Some(text.unwrap_or_else(|| "".into())), None);
+            }
         }
+        self.drafted();
     }
 
     /// Calls that cannot be understood end the run: by policy, or because there were too many in a row.
     pub(super) fn malformed_ends(&mut self, faults: &[(CallId, CallOutcome)]) -> bool {
         // In a fork some of the turn's faults may have been recorded already.
         let some = self.state.turn.malformed > 0;
-        let before = self.state.streaks.malformed.saturating_sub(u32::from(some));
+        let before = self.state.turn.streaks.malformed.saturating_sub(u32::from(some));
         let verdict = match self.state.setup.policy.replies.malformed {
             Malformed::FeedBack(most) => before >= most,
             Malformed::Answer => before >= READABLE_RETRIES || self.open_calls().iter().any(unreadable),
@@ -265,17 +281,22 @@ impl Decision {
         output: Option<Value>,
         error: Option<Text>,
     ) {
+        self.abandon_asides();
         let (usage, cost) = (*self.state.usage(), self.state.cost());
         self.record(RunEnded { status, text, output, error, usage, cost });
     }
 
     /// Work that was going on is being stopped; once all of it has ended, the run goes where the stop leads.
     pub(super) fn after_stop(&mut self) {
+        if self.state.stopping() {
+            self.close_waiting_code();
+        }
         if !self.state.stopping() || self.state.in_flight() || self.state.is_finished() {
             return;
         }
         if self.state.ending.is_cancel() {
-            self.end(Status::Cancelled, None, None);
+            let text = self.state.setup.policy.wording.texts.cancelled.clone();
+            self.end(Status::Cancelled, Some(text).filter(|text| !text.is_empty()), None);
         } else if let Some(closing) = self.state.ending.closing().cloned() {
             self.after_limit(&closing.reached);
         }

@@ -4,9 +4,9 @@ use crate::event::TaskOrder;
 use std::sync::Arc;
 
 use crate::budget::Reservation;
-use crate::forking::Fork;
+use crate::forking::{Fork, MadeCall, StartedCall};
 use crate::ids::{Millis, RunId};
-use crate::open_call::{InBase, OpenCall, Origin, Stage};
+use crate::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
 use crate::policy::{Hooks, LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
 
@@ -37,11 +37,12 @@ impl State {
         self.clock.deadline_seq = 0;
         let carried = base.carried();
         self.ledger.carry(&carried);
+        self.ledger.proof = base.ledger.proof.clone();
         self.clock.carried_ms = carried.elapsed_ms;
         self.questions.asked = base.questions.asked;
         self.turn = base.turn.clone();
-        self.streaks = base.streaks.clone();
         self.conversation = base.conversation.clone();
+        self.progress.clone_from(&base.progress);
         self.ending = base.ending.carried_on();
         self.conversation.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();
@@ -81,13 +82,19 @@ impl State {
         if stopping {
             self.asks.clear();
         }
+        // Whether summaries and verdicts are needed is decided anew.
+        self.asks.drop_asides();
+        self.conversation.gauge.tried = None;
         self.asks.iter_mut().for_each(|ask| {
             (ask.seq, ask.retry_at, ask.reserved) = (seq, Some(at), Reservation::default());
         });
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Asking if !stopping => {
                 // The call begins anew, so that it hears what was said.
-                self.hear();
+                if self.turns_ask().is_some_and(|ask| ask.purpose.hears()) {
+                    self.hear();
+                    self.distil();
+                }
                 Phase::Asking
             }
             // What a hook over there has asked for, the hook here is asked again.
@@ -103,7 +110,11 @@ impl State {
                     let open = taken_over(open, fork, base, seq);
                     if again { begun_elsewhere(open, self.run) } else { open }
                 });
-                Phase::Acting(taken.collect())
+                self.phase = Phase::Acting(taken.collect());
+                if again {
+                    self.reopen_code();
+                }
+                std::mem::replace(&mut self.phase, Phase::Between)
             }
             Phase::Stepping { .. } if policy.calls.hooks == Hooks::AfterSteps && !stopping => {
                 Phase::Stepping { seq }
@@ -118,7 +129,7 @@ impl State {
 /// Turns a call begun by another run back into one that waits at the gate: it has no approval in this run, and an answer to a
 /// question of its task there does not count here. The work itself is lost; the call's effect decides what follows.
 fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
-    let lost = matches!(open.stage, Stage::Running { .. } | Stage::Delegated { .. });
+    let lost = matches!(open.stage, Stage::Running { .. } | Stage::Delegated { .. }) || open.is_coding();
     let ended = lost && open.known().is_some_and(|known| known.outcome.is_some());
     if ended || matches!(open.stage, Stage::Done(_)) {
         return open;
@@ -127,7 +138,8 @@ fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
         let begun = if let Stage::Delegated { run, .. } = open.stage { Some(run) } else { None };
         let child = begun.or_else(|| open.known().and_then(|known| known.child));
         let (run, edited) = (open.keyed_by(own), open.edited.clone());
-        open.in_base = Some(Arc::new(InBase { run, edited, child, lent: open.lent, outcome: None }));
+        open.in_base =
+            Some(Arc::new(InBase { run, edited, child, lent: open.lent, outcome: None, made: Vec::new() }));
     }
     open.allowed = None;
     open.stage = Stage::Queued;
@@ -147,12 +159,14 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
     let later = fork.calls.iter().find(|started| started.call == open.call.id);
     if let Some(known) = later {
         let first = open.key_run.or_else(|| open.in_base.as_ref().map(|known| known.run));
+        let older = open.known().map(|known| known.made.clone()).unwrap_or_default();
         open.in_base = Some(Arc::new(InBase {
             run: first.unwrap_or(base),
             edited: open.edited.clone(),
             child: known.child,
             lent: known.lent,
             outcome: known.outcome.clone(),
+            made: made_below(older, &known.made, base),
         }));
     }
     open.stage = match open.stage {
@@ -161,7 +175,9 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
         Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, order: TaskOrder::Work },
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         // Its retry had not begun.
-        Stage::Queued | Stage::Held { .. } => Stage::Queued,
+        Stage::Queued | Stage::Verifying | Stage::Held { .. } => Stage::Queued,
+        Stage::Coding { .. } => Stage::Coding { seq },
+        Stage::CodeWaits => Stage::CodeWaits,
         Stage::Asking
         | Stage::Running { .. }
         | Stage::Retrying { .. }
@@ -175,6 +191,21 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
         }
     };
     open
+}
+
+/// The calls of code that are known: those of the base's own base, and those that the base made.
+fn made_below(older: Vec<MadeBelow>, made: &[MadeCall], base: RunId) -> Vec<MadeBelow> {
+    let fresh = made.iter().map(|made| {
+        let StartedCall { child, lent, outcome, .. } = made.started.clone();
+        let known = InBase { run: base, edited: None, child, lent, outcome, made: Vec::new() };
+        let (place, name, args) = (made.place, made.name.clone(), made.args.clone());
+        MadeBelow { place, name, args, attempt: 0, failed: 0, known }
+    });
+    let mut all = fresh.collect::<Vec<_>>();
+    let known = |older: &MadeBelow| all.iter().any(|made| made.place == older.place);
+    let older: Vec<MadeBelow> = older.into_iter().filter(|older| !known(older)).collect();
+    all.extend(older);
+    all
 }
 
 /// Whether a limit that was reached under the old policy is no higher under the new one.

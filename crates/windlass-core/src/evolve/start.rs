@@ -8,6 +8,15 @@ use crate::start::{RunInput, RunStarted};
 use crate::state::{Phase, State};
 
 impl State {
+    /// The messages that wait in the session wait for the end of this run, except the one that it answers.
+    fn inherit_queue(&mut self, start: &RunStarted, base: &Self) {
+        if start.session.is_some() && start.session == base.setup.session {
+            let own = start.run;
+            self.questions.queued =
+                base.questions.queued.iter().filter(|queued| queued.run != own).cloned().collect();
+        }
+    }
+
     pub(super) fn started(&mut self, start: &RunStarted, at: u64, seq: u64) {
         self.clock.started_at = at;
         self.clock.deadline_seq = seq;
@@ -21,11 +30,14 @@ impl State {
         self.toolbox.seals.clone_from(&start.seals);
         self.setup.models = start.models.clone();
         self.setup.prompt = start.prompt.clone();
+        self.setup.only_tools.clone_from(&start.only_tools);
+        self.setup.recalled = Arc::new(start.recalled.clone());
         self.setup.output.clone_from(&start.output);
         self.phase = Phase::Between;
         let below = self.below.take();
         if let Some(base) = &below {
             self.inherit_rules(start, base);
+            self.inherit_queue(start, base);
         }
         match &start.input {
             RunInput::Fork(fork) => {
@@ -37,26 +49,18 @@ impl State {
                 }
             }
             RunInput::Messages(messages) => {
-                let merges = self.setup.policy.request.callers_system == CallersSystem::WithInstructions;
-                if merges {
-                    self.setup.prompt = start.input.instruct(&self.setup.prompt);
-                }
-                for message in messages.iter().filter(|message| !merges || !message.instructs()) {
-                    if let Message::Assistant(said) = &**message {
-                        said.calls
-                            .iter()
-                            .for_each(|call| self.conversation.call_ids.insert_mut(call.id.clone()));
-                    }
-                    if let Some(content) = message.content() {
-                        self.keep_stored(content);
-                    }
-                    self.conversation.history.push(message.clone());
-                }
+                self.begin_with(start, messages);
             }
             RunInput::Continue(carried) => {
                 self.ledger.carry(carried);
+                let drafted = below.as_ref().is_some_and(|base| base.has_draft());
+                if let Some(base) = below {
+                    self.progress.clone_from(&base.progress);
+                    self.ledger.proof = base.ledger.proof.clone();
+                }
                 self.clock.carried_ms = carried.elapsed_ms;
                 if matches!(self.conversation.history.last().map(|last| &**last), Some(Message::Assistant(_)))
+                    && !drafted
                 {
                     self.conversation
                         .history
@@ -64,5 +68,26 @@ impl State {
                 }
             }
         }
+    }
+
+    /// The messages that a run begins with.
+    fn begin_with(&mut self, start: &RunStarted, messages: &[Arc<Message>]) {
+        let merges = self.setup.policy.request.callers_system == CallersSystem::WithInstructions;
+        if merges {
+            self.setup.prompt = start.input.instruct(&self.setup.prompt);
+        }
+        self.conversation.gauge.begun = self.conversation.history.len();
+        let first = self.conversation.history.len();
+        for message in messages.iter().filter(|message| !merges || !message.instructs()) {
+            if let Message::Assistant(said) = &**message {
+                said.calls.iter().for_each(|call| self.conversation.call_ids.insert_mut(call.id.clone()));
+            }
+            if let Some(content) = message.content() {
+                self.keep_stored(content);
+            }
+            self.conversation.history.push(message.clone());
+        }
+        self.begin_plan(messages);
+        self.progress.input = first..self.conversation.history.len();
     }
 }

@@ -28,33 +28,10 @@ pub enum Named {
 }
 
 /// All of them.
-pub const LATER: &[Later] = &[
-    values("preset", &["refine", "promptchain", "plan", "session10"]),
-    values("wire", &["xml"]),
-    values("view", &["progressive", "minimal", "kitchen_sink", "blackboard", "plan"]),
-    values("stop", &["judge"]),
-    key("another", &[Word::Text("never")]),
-    key("verify", &OFF),
-    key("strategy", &[]),
-    key("ask_on_replan", &[Word::Flag(false)]),
-    key("limits.iterations", &[]),
-    key("limits.plan_steps", &[]),
-    key("context.max_tokens", &[]),
-    key("context.warn_at", &[]),
-    key("context.compact", &OFF),
-    key("context.at", &[]),
-    key("context.keep_last", &[]),
-];
-
-// Readers of YAML 1.1 turn `off` into false.
-const OFF: [Word<'static>; 2] = [Word::Text("off"), Word::Flag(false)];
+pub const LATER: &[Later] = &[values("wire", &["xml"])];
 
 const fn values(path: &'static str, later: &'static [&'static str]) -> Later {
     Later { path, taken: &[], later }
-}
-
-const fn key(path: &'static str, taken: &'static [Word<'static>]) -> Later {
-    Later { path, taken, later: &[] }
 }
 
 impl Later {

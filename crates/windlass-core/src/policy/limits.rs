@@ -15,10 +15,14 @@ use crate::written;
 pub enum LimitKind {
     /// Accepted model calls that act; retries of the transport do not count.
     ModelCalls,
+    /// Inner loops up to an answer.
+    Iterations,
     /// Turns whose calls were run.
     ToolRounds,
     /// Calls that were let run; further tries of one call do not count.
     ToolCalls,
+    /// Steps of all plan versions that were run.
+    PlanSteps,
     /// Further tries of failed calls.
     Retries,
     /// Input and output tokens.
@@ -38,10 +42,12 @@ pub enum LimitKind {
 
 impl LimitKind {
     /// All that `limits` may name, in the order of the documentation.
-    pub const SETTABLE: [Self; 9] = [
+    pub const SETTABLE: [Self; 11] = [
         Self::ModelCalls,
+        Self::Iterations,
         Self::ToolRounds,
         Self::ToolCalls,
+        Self::PlanSteps,
         Self::Retries,
         Self::Tokens,
         Self::InputTokens,
@@ -54,8 +60,10 @@ impl LimitKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::ModelCalls => "model_calls",
+            Self::Iterations => "iterations",
             Self::ToolRounds => "tool_rounds",
             Self::ToolCalls => "tool_calls",
+            Self::PlanSteps => "plan_steps",
             Self::Retries => "retries",
             Self::Tokens => "tokens",
             Self::InputTokens => "input_tokens",
@@ -77,7 +85,13 @@ impl LimitKind {
             Self::Seconds => "ms",
             Self::CostUsd => "pico-dollars",
             Self::Tokens | Self::InputTokens | Self::OutputTokens => "tokens",
-            Self::ModelCalls | Self::ToolRounds | Self::ToolCalls | Self::Retries | Self::Repetition => "",
+            Self::ModelCalls
+            | Self::Iterations
+            | Self::ToolRounds
+            | Self::ToolCalls
+            | Self::PlanSteps
+            | Self::Retries
+            | Self::Repetition => "",
         }
     }
 
@@ -87,14 +101,21 @@ impl LimitKind {
             Self::Seconds => 1e3,
             Self::CostUsd => 1e12,
             Self::ModelCalls
+            | Self::Iterations
             | Self::ToolRounds
             | Self::ToolCalls
+            | Self::PlanSteps
             | Self::Retries
             | Self::Tokens
             | Self::InputTokens
             | Self::OutputTokens
             | Self::Repetition => 1.0,
         }
+    }
+
+    /// Whether values are whole numbers: counts of calls, rounds or tokens.
+    pub fn is_count(self) -> bool {
+        (self.scale() - 1.0).abs() < f64::EPSILON
     }
 
     /// A kept value in the unit that people write: `0.5` for half a dollar or half a second.
@@ -108,10 +129,14 @@ impl LimitKind {
         match self {
             Self::ModelCalls if one => "model call",
             Self::ModelCalls => "model calls",
+            Self::Iterations if one => "iteration",
+            Self::Iterations => "iterations",
             Self::ToolRounds if one => "tool round",
             Self::ToolRounds => "tool rounds",
             Self::ToolCalls if one => "tool call",
             Self::ToolCalls => "tool calls",
+            Self::PlanSteps if one => "plan step",
+            Self::PlanSteps => "plan steps",
             Self::Retries if one => "retry",
             Self::Retries => "retries",
             Self::Tokens if one => "token",
@@ -136,7 +161,7 @@ impl LimitKind {
     /// A value as people write it, in the kept unit. `None` if it is negative, no number, or a fraction of a count.
     pub fn keep(self, written: f64) -> Option<u64> {
         let kept = (written * self.scale()).round();
-        let whole = (self.scale() - 1.0).abs() > f64::EPSILON || (written - kept).abs() < f64::EPSILON;
+        let whole = !self.is_count() || (written - kept).abs() < f64::EPSILON;
         (written.is_finite() && written >= 0.0 && whole && kept <= 9.0e18).then_some(kept as u64)
     }
 }

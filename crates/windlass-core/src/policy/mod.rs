@@ -7,31 +7,45 @@
 pub use crate::reach::Merge;
 pub use crate::view::named::View;
 mod cache;
+mod code;
+mod context;
+mod iterations;
 mod later;
 mod limit_keys;
 mod limit_value;
 mod limits;
+mod past;
 mod presets;
 mod results;
 mod share;
+mod stuck;
 mod table;
 mod texts;
 mod values;
+mod verify;
 
 pub use cache::{CachePoint, CachePoints};
+pub use code::{CodeLimits, CodeMode};
+pub use context::{Compact, Context, ContextKey};
+pub use iterations::{Another, Objective};
 pub use later::{LATER, Later, Named};
 pub use limit_keys::{LimitKey, LimitKeys};
 pub use limit_value::LimitValue;
 pub use limits::{AtLimit, Limit, LimitKind};
+pub use past::{Recall, RecallBounds, RecallBy, WhileRunning};
 pub use presets::{Preset, Usual};
+pub(crate) use results::words;
 pub use results::{Results, ResultsKey};
 pub use share::Share;
+pub use stuck::Stuck;
 pub(crate) use texts::filled;
 pub use texts::{LogTexts, Texts};
 pub use values::{
-    Batch, CallersSystem, Context, Discovery, Hooks, Malformed, Memory, MemoryBounds, Repetition, Stop, Talk,
-    Transport, Turns, Watched, Wire,
+    Batch, CallersSystem, Discovery, Hooks, Malformed, Memory, MemoryBounds, OnReplan, Phases, Repetition,
+    Stop, Strategy, Talk, Transport, Turns, Watched, Wire,
 };
+
+pub use verify::{Verification, Verify};
 
 use std::collections::BTreeMap;
 
@@ -60,6 +74,8 @@ policy! {
         purpose: Purpose = Purpose::Act,
         /// The sampling temperature of models that name none of their own.
         temperature: Option<f64> = None,
+        /// Whether the agent must have instructions.
+        objective: Objective = Objective::Optional,
         /// Position of the caller's system messages.
         callers_system: CallersSystem = CallersSystem::InPlace,
     }
@@ -68,6 +84,9 @@ policy! {
     replies: Replies {
         /// Condition that ends the loop.
         stop: Stop = Stop::Text,
+        /// Phases of a turn: `two` asks for actions first, and then for the answer, which alone is streamed. With `wire: fenced`
+        /// actions are one JSON object. Agents without tools, and those that stop at a finish tool, have one phase.
+        phases: Phases = Phases::One,
         /// Handling of a turn without a call. Each number is the maximum of consecutive prompts.
         talk: Talk = Talk::Answer,
         /// Handling of a call that cannot be parsed: the error is fed back to the model for this many consecutive turns, the
@@ -75,6 +94,12 @@ policy! {
         malformed: Malformed = Malformed::FeedBack(3),
         /// Maximum number of retries after a reply that does not match the output schema.
         parse_retries: u32 = 2,
+        /// How daring plans are, in a loop with plans.
+        strategy: Strategy = Strategy::Exploratory,
+        /// Whether a person is asked about a new plan after a step that did not help.
+        ask_on_replan: OnReplan = OnReplan::GoOn,
+        /// Whether another iteration follows an answer. An iteration is an inner loop up to an answer.
+        another: Another = Another::Never,
     } beside {}
 
     /// Execution of calls.
@@ -88,11 +113,16 @@ policy! {
         retry_wait_ms: u64 = 1_000,
         /// Handling of consecutive equal calls: a note to the model, then the end of the run.
         repetition: Repetition = Repetition::ON,
+        /// Handling of calls of one tool in a row, whatever their arguments: `off`, `on` (three) or `{after: n}`.
+        stuck: Stuck = Stuck::Off,
     } beside {
         /// Timeout of one attempt of a tool, in milliseconds, unless the tool sets its own.
         tool_ms: u64 = 300_000,
         /// Whether a hook is asked between steps.
         hooks: Hooks = Hooks::None,
+        /// Whether code that a model wrote runs, and its limits.
+        #[serde(skip_serializing_if = "CodeMode::is_off")]
+        code: CodeMode = CodeMode::Off,
     }
 
     /// Tools that may run.
@@ -101,6 +131,14 @@ policy! {
         approve: Vec<Text> = Vec::new(),
         /// Tools that must not run: patterns with `*` and `?`.
         deny: Vec<Text> = Vec::new(),
+        /// Tools that must have succeeded before an answer is accepted: for each pattern (`*`, `?`) at least one tool that it
+        /// matches. An earlier answer is sent back to the model.
+        require: Vec<Text> = Vec::new(),
+        /// Maximum number of answers of a run that are sent back because a required tool has not succeeded. One more ends the
+        /// run as `failed(unproven)`.
+        require_retries: u32 = 2,
+        /// Whether a model judges calls before they run (Chain of Verification). `on`: with a threshold of 0.7.
+        verify: Verify = Verify::Off,
     } beside {}
 
     /// Limits of a run.
@@ -121,8 +159,14 @@ policy! {
 
     /// Past conversations that a run includes.
     past: Past {
-        /// The context budget.
-        context: Context = Context::default(),
+        /// The context budget: how large requests may grow, and what is removed from the conversation then.
+        context: Context as ContextKey = Context::default(),
+        /// Fate of a message to a session whose last run has not ended: it waits for a run of its own after that one, steers it,
+        /// interrupts it (the run is cancelled, then a new one begins), or is refused.
+        while_running: WhileRunning = WhileRunning::Refuse,
+        /// Earlier runs of this agent that a new conversation is reminded of: at most `top` of the newest `among` that were answered and
+        /// whose score is at least `similarity` (0 to 1).
+        recall: Recall = Recall::Off,
         /// Session memory: what is shown of past conversations, and how much is kept.
         memory: Memory = Memory::Unbounded,
     } beside {}

@@ -7,14 +7,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::texts::templates;
+use super::texts::{filled, templates};
 use super::{Preset, Put};
 use crate::ids::Text;
+use words::{DENIED, DENIED_BY_PERSON, NOT_VERIFIED, TIMED_OUT, UNKNOWN, UNNAMED};
 
 templates! {
     /// Form of results for the model.
     ///
-    /// Places: `{tool}` is the call's name. A result has `{result}`, the result as it is, `{text}`, its text, and `{json}`,
+    /// Places: `{tool}` is the call's name, of an unknown tool at most 200 bytes of it. A result has `{result}`, the result as it is, `{text}`, its text, and `{json}`,
     /// one line of JSON: structured content, or the text as the field `result`. A failure has `{error}`, what went wrong,
     /// `{kind}`, the kind of failure with a colon where it is known, and `{who}`, the agent with a colon where it failed
     /// itself and the error does not name it.
@@ -27,6 +28,20 @@ templates! {
         failed: "Error: {error}",
         /// A call that could not be read.
         unreadable: "Error: {error}",
+        /// A call whose arguments do not fit the tool's schema.
+        misfit: "Error: {error}",
+        /// A call of an unknown tool; `{nearest}` names the nearest ones, after a full stop.
+        unknown: framed("Error: {error}", UNKNOWN),
+        /// A call without a name.
+        unnamed: framed("Error: {error}", UNNAMED),
+        /// A call that took longer than `{seconds}`.
+        timed_out: framed("Error: {error}", TIMED_OUT),
+        /// A call that a rule of `deny` forbids; `{rule}` is the rule, in brackets, if it is a pattern.
+        denied: framed("Error: {error}", DENIED),
+        /// A call that a person denied; `{reason}` is the reason after a colon, else a full stop.
+        denied_by_person: framed("Error: {error}", DENIED_BY_PERSON),
+        /// A call that its verifier refused; `{reason}` is the reason after a colon, else a full stop.
+        not_verified: framed("Error: {error}", NOT_VERIFIED),
         /// A call that was skipped or stopped, or whose outcome is unknown.
         undone: "{error}",
         /// An output that does not fit its schema.
@@ -53,9 +68,16 @@ impl Results {
         Self { tool: result.into(), agent: result.into(), ..Self::failing(failed) }
     }
 
-    /// Results as they are, and one wording for all failures.
+    /// Results as they are, and one frame for all failures.
     pub fn failing(failed: Text) -> Self {
         Self {
+            unknown: framed(&failed, UNKNOWN),
+            unnamed: framed(&failed, UNNAMED),
+            timed_out: framed(&failed, TIMED_OUT),
+            denied: framed(&failed, DENIED),
+            denied_by_person: framed(&failed, DENIED_BY_PERSON),
+            not_verified: framed(&failed, NOT_VERIFIED),
+            misfit: framed(&failed, "{error}"),
             unreadable: failed.clone(),
             agent_failed: failed.clone(),
             agent_unknown: failed.clone(),
@@ -82,6 +104,21 @@ impl Results {
     pub fn name(&self) -> Option<&'static str> {
         Self::names().find(|name| Self::named(name).as_ref() == Some(self))
     }
+}
+
+/// The usual words for failures, without a frame.
+pub(crate) mod words {
+    pub(crate) const UNKNOWN: &str = "Tool '{tool}' not found{nearest}";
+    pub(crate) const UNNAMED: &str = "The call names no tool{nearest}";
+    pub(crate) const TIMED_OUT: &str = "Tool call timed out after {seconds} second(s) (tool: {tool}).";
+    pub(crate) const DENIED: &str = "Tool denied by policy: {tool}{rule}";
+    pub(crate) const DENIED_BY_PERSON: &str = "The call of {tool} was denied{reason}";
+    pub(crate) const NOT_VERIFIED: &str = "The call of {tool} was not run{reason}";
+}
+
+/// Words in the frame of a failure without a kind.
+fn framed(frame: &str, words: &str) -> Text {
+    filled(frame, &[("error", words), ("kind", "")]).into()
 }
 
 const PLAIN: &str = "plain";

@@ -40,9 +40,19 @@ pub enum ShareMap {
 
 /// A share of something.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Part(f64);
+
+impl Part {
+    pub(super) const fn of(share: f64) -> Self {
+        Self(share)
+    }
+
+    pub(super) fn get(self) -> f64 {
+        self.0
+    }
+}
 
 impl TryFrom<f64> for Part {
     type Error = String;

@@ -50,6 +50,12 @@ templates! {
         no_call: "the model neither called a tool nor answered after {n} prompts",
         /// The same of a run that ends after one accepted turn ([`Turns::One`](super::Turns::One)).
         no_call_at_once: "the model neither called a tool nor answered after {n} prompts",
+        /// Before the second phase of a turn ([`Phases::Two`](super::Phases::Two)).
+        answer_now: "No further action was asked for. Give your answer to the user now, in plain text and not as an action.",
+        /// The text of such a run. Empty: it has none.
+        no_call_text: "",
+        /// The text of a cancelled run. Empty: it has none.
+        cancelled: "",
         /// After a reply that the token limit cut off.
         truncated: "Your last reply was cut off at the token limit and was not used. \
                     Reply again, and be brief enough to finish.",
@@ -58,18 +64,45 @@ templates! {
                   Answer as far as you can, or say plainly what you cannot do.",
         /// After a reply that the provider's filter cut off.
         filtered: "Your last reply was stopped by a content filter and was not used. Reply again in other words.",
+        /// The text of a run whose model has failed; `{error}` says why. Without it the run has no text.
+        model_failed: "",
+        /// The same after a timeout; `{seconds}` is how long. Without it the other one applies.
+        model_timed_out: "",
+        /// After an answer that was given before required tools had succeeded; `{tools}` names them.
+        unproven: "Your answer was not accepted, because required tools have not succeeded yet: {tools}. \
+                   Call them first, then answer. If that is impossible, say why.",
+        /// Before the conversation of a run that is reminded of earlier ones; `{runs}` are their inputs and answers. Empty: the
+        /// model is not told.
+        recalled: "Earlier runs with similar inputs ended with these answers. They may be outdated; \
+                   use them where they help.\n{runs}",
         /// After `note_at` equal calls in a row; `{n}` is their number, `{tool}` the tool.
         repeated: "You have called `{tool}` {n} times in a row with the same arguments. \
                    The result will not change: use what you have, or do something else.",
+        /// After calls of one tool in a row (`stuck`); `{n}` is their number, `{tool}` the tool.
+        stuck: "You have called `{tool}` {n} times in a row and seem to be stuck. All results so far are kept. \
+                Use them, or try another way.",
         /// Before the closing call of `wrap_up`; `{n}` is the limit's number, `{limit}` what it counts (`tool rounds`).
         wrap_up: "The limit of {n} {limit} is reached. No more tools can be called. \
                   Sum up what was done and found, and give the best answer that this allows.",
+        /// Opens the next iteration of `another: always`, and after a judge that was not satisfied and does not say why.
+        another: "Check your last answer against the objective, and give a better and complete one. \
+                  If nothing can be better, give the same answer again.",
+        /// Instructions of the judge.
+        judge: "You judge whether a draft answer does what was asked, no more and no less. Reply with one JSON object \
+                and nothing else: {\"satisfied\": true, \"missing\": \"\"} if it does, else {\"satisfied\": false, \
+                \"missing\": \"...\"} with what is missing or wrong, addressed to its author.",
+        /// After a reply of the judge that could not be read.
+        judge_again: "Your last reply was not the JSON object that was asked for. Reply with it, and with nothing else.",
         /// Request for the output as text, where a call of the finish tool cannot be forced; `{form}` is the form to fill in.
         xml_form: "You must provide your final answer now. Respond with your answer in the following XML structure:\n\n\
                    {form}\n\nFill in the values. Do not repeat the descriptions.",
         /// After such an answer that does not fit; `{error}` says why.
         xml_again: "Error: Output validation failed: {error}\n\n\
                     Please respond again with the XML structure, filled in with valid values.",
+        /// Contract of a perception.
+        perceive: "",
+        /// Contract of a decision; `{tools}` are the functions that code can call.
+        decide: "",
         /// After an answer that is to be JSON and does not fit; `{error}` says why.
         json_again: "Error: Output validation failed: {error}\n\nReply again with JSON that fits the schema.",
     }
@@ -81,21 +114,32 @@ pub struct LogTexts {
     /// Added to each model call that acts: `{i}` is its number, `{max}` the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Text>,
+    /// At the beginning of each iteration: `{i}` is its number, `{max}` the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<Text>,
+    /// As a call begins: `{tool}` is its tool, `{id}` its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Text>,
     /// After a reply with calls: `{k}` is how many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Text>,
     /// After a reply that is the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Text>,
-    /// When the limit on model calls cut the loop: a warning.
+    /// When the limit on model calls or iterations cut the loop, `{max}`: a warning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Text>,
+    /// When a call of a turn in two phases begins: `{i}` is the number of the step, `{max}` the limit, `{action}` is
+    /// `tool_call` or `delegate`, `{target}` the tool or agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Text>,
 }
 
 impl LogTexts {
     /// No lines.
     pub fn silent() -> Self {
-        Self { turn: None, calls: None, answer: None, limit: None }
+        let (iteration, call) = (None, None);
+        Self { turn: None, iteration, call, calls: None, answer: None, limit: None, progress: None }
     }
 
     pub(super) fn is_default(&self) -> bool {
@@ -107,9 +151,15 @@ impl Default for LogTexts {
     fn default() -> Self {
         Self {
             turn: Some("Agentic iteration {i}/{max}".into()),
+            iteration: None,
+            call: None,
             calls: Some("Executing {k} tool call(s)".into()),
             answer: Some("Final response received (no tool calls)".into()),
             limit: Some("Max agentic iterations reached without final response".into()),
+            progress: Some(
+                r#"{"type": "progress", "step": {i}, "max_steps": {max}, "action": "{action}", "target": "{target}"}"#
+                    .into(),
+            ),
         }
     }
 }

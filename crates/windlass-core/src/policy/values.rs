@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Count, Whole, Word, Written};
-use crate::stored::SPILL_BYTES;
+use crate::settings::{Count, Word, Written};
 use crate::written;
 
 /// How calls are read from a reply.
@@ -53,6 +52,70 @@ pub enum Stop {
     Text,
     /// A valid call of the finish tool.
     FinishTool,
+    /// A perception that finds the goal achieved: the loop makes plans and runs their steps.
+    Judge,
+}
+
+/// Phases of a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Phases {
+    /// A reply without a call is the answer.
+    #[default]
+    One,
+    /// Replies to the first call are actions, and are not streamed. After a reply without a call another call, without
+    /// tools, gives the answer.
+    Two,
+}
+
+/// How daring plans are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Strategy {
+    /// Several ways may be tried at once.
+    #[default]
+    Exploratory,
+    /// The one surest step.
+    Conservative,
+}
+
+/// Whether a person is asked when a step did not help and a plan changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "bool", into = "bool")]
+pub enum OnReplan {
+    /// The new plan is carried out.
+    #[default]
+    GoOn,
+    /// A person accepts the new plan, gives another one, or concludes.
+    Ask,
+}
+
+impl From<bool> for OnReplan {
+    fn from(asks: bool) -> Self {
+        if asks { Self::Ask } else { Self::GoOn }
+    }
+}
+
+impl From<OnReplan> for bool {
+    fn from(on: OnReplan) -> Self {
+        on == OnReplan::Ask
+    }
+}
+
+impl JsonSchema for OnReplan {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ask_on_replan".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        bool::json_schema(generator)
+    }
 }
 
 /// Number of turns of a run.
@@ -244,50 +307,6 @@ impl Written for Repetition {
 }
 
 written!(Repetition);
-
-/// The context budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Context {
-    /// Results above this many bytes are stored once and read by ranges.
-    pub spill_bytes: u64,
-}
-
-impl Default for Context {
-    fn default() -> Self {
-        Self { spill_bytes: SPILL_BYTES }
-    }
-}
-
-#[doc(hidden)]
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ContextMap {
-    /// Results above this many bytes are stored once and read by ranges.
-    spill_bytes: Whole<0>,
-}
-
-impl Default for ContextMap {
-    fn default() -> Self {
-        Self { spill_bytes: Whole::of(SPILL_BYTES) }
-    }
-}
-
-impl From<ContextMap> for Context {
-    fn from(map: ContextMap) -> Self {
-        Self { spill_bytes: map.spill_bytes.get() }
-    }
-}
-
-impl Written for Context {
-    const EXPECTED: &'static str = "off or a map";
-    type Map = ContextMap;
-
-    fn words() -> Vec<(Word<'static>, Self)> {
-        vec![(Word::Text("off"), Self::default()), (Word::Flag(false), Self::default())]
-    }
-}
-
-written!(Context);
 
 /// Past conversations that a run is shown, and how many are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

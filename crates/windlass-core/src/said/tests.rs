@@ -59,7 +59,8 @@ fn turn(text: Option<Text>, reasoning: Option<Reasoning>) -> TurnCompleted {
     let calls: Vec<_> = read.into_iter().map(call).collect();
     assert_eq!(calls.len(), 1, "{found}");
     let (stop, usage, model) = (StopReason::Stop, Usage::default(), "m1".into());
-    TurnCompleted { turn: 1, text, reasoning, calls, stop, usage, model, objection: None }
+    let (purpose, about) = (crate::event::Purpose::Act, None);
+    TurnCompleted { turn: 1, purpose, about, text, reasoning, calls, stop, usage, model, objection: None }
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! Questions to people, and the rules that answers have made.
 
+use std::sync::Arc;
+
+use rpds::VectorSync;
+
+use crate::event::MessageQueued;
 use crate::ids::{CallId, QuestionId, Text};
 use crate::question::QuestionKind;
 use crate::rules::Rule;
@@ -13,6 +18,8 @@ pub(crate) struct Questions {
     pub(crate) asked: u32,
     /// What answers have allowed for the rest of the session.
     pub(crate) rules: Vec<Rule>,
+    /// Messages to the session that runs of their own answer after this one, in order.
+    pub(crate) queued: VectorSync<Arc<MessageQueued>>,
 }
 
 /// A question that waits for its answer.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use crate::choice::ModelChoice;
-use crate::event::AgentRef;
+use crate::event::{AgentRef, Recalled};
 use crate::ids::{SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
@@ -23,6 +23,10 @@ pub(crate) struct Setup {
     pub(crate) models: Arc<Vec<ModelChoice>>,
     /// The messages before the conversation.
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
+    /// Patterns of the tools that the run was given; `None`: all of its agent's.
+    pub(crate) only_tools: Option<Arc<Vec<Text>>>,
+    /// Earlier runs that it was reminded of.
+    pub(crate) recalled: Arc<Vec<Recalled>>,
     /// JSON Schema of the typed output.
     pub(crate) output: Option<Arc<Value>>,
 }
@@ -38,6 +42,8 @@ impl Default for Setup {
             policy: FIRST.get_or_init(Arc::default).clone(),
             models: Arc::default(),
             prompt: Arc::default(),
+            only_tools: None,
+            recalled: Arc::default(),
             output: None,
         }
     }

@@ -23,12 +23,15 @@ pub(crate) struct Turn {
     pub(crate) cut: Option<Cut>,
     /// The branches that the hook asked for after its step, with their ends.
     pub(crate) branched: Vec<Branched>,
+    /// What happened several times in a row, up to this turn.
+    pub(crate) streaks: Streaks,
 }
 
 impl Turn {
-    /// The next turn: nothing of this one is left but why its reply stopped, and what cut it.
-    pub(crate) fn next(&self, number: u32) -> Self {
-        Self { number, stop: self.stop, cut: self.cut, ..Self::default() }
+    /// The next turn: nothing of this one is left but why its reply stopped, what cut it, and the streaks.
+    pub(crate) fn next(&mut self, number: u32) {
+        let streaks = std::mem::take(&mut self.streaks);
+        *self = Self { number, stop: self.stop, cut: self.cut, streaks, ..Self::default() };
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::open_call::Stage;
-use crate::state::{Phase, State, Toolbox};
+use crate::state::{Gauge, Phase, State, Toolbox};
 use crate::{ActionId, ActionKind};
 
 /// Numbers of events in the order in which they are met: only which are equal matters, not what they are.
@@ -66,6 +66,7 @@ fn renamed(mut state: State, names: &mut Names) -> State {
             for call in calls {
                 call.asked_at.1 = 0;
                 if let Stage::Running { seq }
+                | Stage::Coding { seq }
                 | Stage::Delegated { seq, .. }
                 | Stage::Retrying { seq, .. }
                 | Stage::Doubted { seq, .. } = &mut call.stage
@@ -85,5 +86,9 @@ fn renamed(mut state: State, names: &mut Names) -> State {
         names.rename(&mut closing.seq);
     }
     names.rename(&mut state.clock.deadline_seq);
+    if state.setup.policy.past.context.compact == crate::policy::Compact::Off {
+        // Without a budget nothing follows from the size of requests.
+        state.conversation.gauge = Gauge::default();
+    }
     state
 }

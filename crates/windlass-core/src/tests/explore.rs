@@ -232,6 +232,8 @@ fn ended(what: &InputKind) -> Option<ActionId> {
         InputKind::Replied { action, .. }
         | InputKind::ModelFailed { action, .. }
         | InputKind::CallEnded { action, .. }
+        | InputKind::CodeCalls { action, .. }
+        | InputKind::CodeEnded { action, .. }
         | InputKind::Delegated { action, .. }
         | InputKind::DelegateAsks { action, .. }
         | InputKind::Stepped { action, .. }
@@ -280,9 +282,11 @@ macro_rules! families {
 
 families! {
     all_orders_of_calls, deep_orders_of_calls => Calls, 1_000;
+    all_ways_of_code, deep_ways_of_code => Code, 300;
     all_ways_of_people, deep_ways_of_people => People, 1_000;
     all_crashes_with_doubts, deep_crashes_with_doubts => Doubts, 1_000;
     all_limits, deep_limits => Limits, 1_000;
+    all_iterations, deep_iterations => Iterations, 100;
     all_outputs_and_hooks, deep_outputs_and_hooks => Outputs, 1_000;
     all_replies_and_failures, deep_replies_and_failures => Models, 1_000;
 }

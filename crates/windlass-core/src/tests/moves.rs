@@ -6,7 +6,7 @@ use crate::budget::Amount;
 use crate::event::ResumedBy;
 use crate::event::{Adjusted, AgentRef, QuestionKind};
 use crate::model::{FailureKind, ModelFailure, Usage};
-use crate::run::Found;
+use crate::run::{Found, HostCall};
 use crate::{ActionId, ActionKind, Answer, CallOutcome, Input, InputKind, Text, pending};
 
 /// Budget of further inputs.
@@ -121,6 +121,7 @@ impl Moves<'_> {
                     );
                 }
             }
+            ActionKind::RunCode { call } => self.code_goes_on(action, call, live),
             ActionKind::Delegate { .. } => self.delegate_ends(action, live),
             ActionKind::RunHook => {
                 for edits in &self.scenario.edits {
@@ -151,6 +152,22 @@ impl Moves<'_> {
                 self.found.push(Move { input, left, crash: false });
             }
         }
+    }
+
+    /// Code makes two calls at once, then one more, and ends after each step.
+    fn code_goes_on(&mut self, action: ActionId, call: &crate::CallId, live: bool) {
+        let left = self.node.left;
+        let host = |name: &str| HostCall { name: name.into(), args: "{\"n\":1}".into() };
+        let calls = match self.node.state.code_calls(call).count() {
+            0 => vec![host("pay"), host("book")],
+            2 => vec![host("read")],
+            _ => Vec::new(),
+        };
+        if live && !calls.is_empty() {
+            self.add(InputKind::CodeCalls { action, calls }, left);
+        }
+        let outcome = if live { CallOutcome::Ok { content: "7".into() } } else { CallOutcome::Interrupted };
+        self.add(InputKind::CodeEnded { action, outcome, printed: None }, left);
     }
 
     fn delegate_ends(&mut self, action: ActionId, live: bool) {
@@ -209,6 +226,8 @@ impl Moves<'_> {
             QuestionKind::Outcome => {
                 vec![Answer::Result("paid".into()), Answer::RunAgain, Answer::Unknown]
             }
+            QuestionKind::Result => vec![Answer::Result("by hand".into())],
+            QuestionKind::Plan => vec![Answer::Accept, Answer::Conclude("enough".into())],
             QuestionKind::Limit(limit) => {
                 let mut answers = vec![Answer::Conclude("enough".into())];
                 let reached = self.node.state.ending.closing().map_or(0, |closing| closing.reached.reached);
@@ -254,6 +273,7 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
             ActionKind::CheckCall { .. } => {
                 all.extend([reply(*id), ended(*id), fired(*id), checked(foreign)]);
             }
+            ActionKind::RunCode { .. } => all.extend([reply(*id), ended(*id), checked(*id), fired(*id)]),
             ActionKind::Ask { .. } | ActionKind::SetTimer { .. } | ActionKind::RunHook => {
                 all.extend([reply(*id), ended(*id), checked(*id), fired(foreign)]);
             }

@@ -10,8 +10,8 @@ use super::moves::Left;
 use crate::event::RunStarted;
 use crate::model::{Reply, StopReason, Usage};
 use crate::policy::{
-    AtLimit, Batch, Hooks, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results, Talk, Transport,
-    Watched,
+    Another, AtLimit, Batch, CodeLimits, CodeMode, Hooks, Limit, LimitKind, Malformed, Policy, Preset,
+    Repetition, Results, Talk, Transport, View, Watched,
 };
 use crate::run::{HookEnd, StepEdits};
 use crate::tool::{Effect, ToolKind};
@@ -52,6 +52,8 @@ impl Scenario {
 pub(super) enum Family {
     /// Two calls in every order of ends, under every kind of batch, with a crash and a cancel.
     Calls,
+    /// Code that makes calls, of which one is approved and one has an effect, with crashes, a cancel and a limit.
+    Code,
     /// Two approvals or questions, with steering, a crash, a cancel and tools that change.
     People,
     /// Two crashes around calls with an effect.
@@ -60,6 +62,8 @@ pub(super) enum Family {
     Limits,
     /// Typed outputs, fenced blocks, delegates and hooks: the presets `typed` and `text`.
     Outputs,
+    /// Iterations: each limit on them, with a judge or without.
+    Iterations,
     /// Failing model calls, and replies of every kind under every talk and malformed policy.
     Models,
 }
@@ -136,6 +140,9 @@ fn calls(text: Option<&str>, names: &[&str]) -> Reply {
 
 /// `name` or `name!`, a call whose arguments are no JSON.
 fn call(name: &str) -> (&str, &str, Option<&'static str>) {
+    if name == "run_code" {
+        return (name, "{\"code\":\"return 7\"}", None);
+    }
     match name.strip_suffix('!') {
         Some(name) => (name, "{\"n\":", None),
         None => (name, "{\"n\":1}", None),
@@ -171,9 +178,11 @@ fn changing_tools() -> Vec<Arc<Vec<ToolSpec>>> {
 pub(super) fn scenarios(family: Family, depth: Depth) -> Vec<Scenario> {
     match family {
         Family::Calls => orders(depth),
+        Family::Code => codes(depth),
         Family::People => people(depth),
         Family::Doubts => doubts(depth),
         Family::Limits => limits(depth),
+        Family::Iterations => iterations(depth),
         Family::Models => models(depth),
         Family::Outputs => outputs(depth),
     }
@@ -211,6 +220,35 @@ fn orders(depth: Depth) -> Vec<Scenario> {
                     cancels: 1,
                     steers: u8::from(deep),
                     tool_failures: 1 + u8::from(deep),
+                    ..Left::default()
+                },
+            });
+        }
+    }
+    found
+}
+
+fn codes(depth: Depth) -> Vec<Scenario> {
+    let deep = depth == Depth::Deep;
+    let batches: &[Batch] = if deep { &BATCHES } else { &[Batch::Concurrent(2), Batch::Serial] };
+    let mut found = Vec::new();
+    for batch in batches {
+        for (most, set) in [(1, vec!["run_code"]), (3, vec!["run_code"]), (3, vec!["run_code", "read"])] {
+            found.push(Scenario {
+                name: format!("code {batch:?} {most} {set:?}"),
+                policy: policy(|policy| {
+                    policy.calls.batch = *batch;
+                    policy.calls.code = CodeMode::Tool(CodeLimits { calls: most, ..CodeLimits::default() });
+                    policy.bounds.limits.insert(LimitKind::Seconds, Limit { max: 1_000, at_limit: None });
+                }),
+                tools: tools(),
+                replies: vec![vec![calls(None, &set)], vec![text("done")]],
+                edits: Vec::new(),
+                left: Left {
+                    crashes: 1 + u8::from(deep),
+                    cancels: 1,
+                    adoptions: u8::from(deep || set.len() == 1),
+                    tool_failures: u8::from(deep),
                     ..Left::default()
                 },
             });
@@ -305,6 +343,44 @@ fn doubts(depth: Depth) -> Vec<Scenario> {
                     ..Left::default()
                 },
             });
+        }
+    }
+    found
+}
+
+fn iterations(depth: Depth) -> Vec<Scenario> {
+    let deep = depth == Depth::Deep;
+    let outcomes = if deep { outcomes().to_vec() } else { vec![AtLimit::Ask, AtLimit::WrapUp] };
+    let mut found = Vec::new();
+    for another in [Another::Never, Another::Always, Another::Judge] {
+        for steps in if deep { 0..=2 } else { 0..=1 } {
+            for at_limit in &outcomes {
+                let limit = Limit { max: steps, at_limit: Some(at_limit.clone()) };
+                found.push(Scenario {
+                    name: format!("iterations {another:?} {steps} {at_limit:?}"),
+                    policy: policy(|policy| {
+                        policy.replies.another = another;
+                        policy.replies.parse_retries = 1;
+                        policy.request.view = View::Minimal;
+                        policy.bounds.limits.insert(LimitKind::Iterations, limit);
+                        policy.bounds.limits.insert(LimitKind::ToolCalls, Limit { max: 1, at_limit: None });
+                    }),
+                    tools: tools(),
+                    replies: vec![
+                        vec![text("done")],
+                        vec![text("{\"satisfied\":true}"), text("{\"satisfied\":false}")],
+                    ],
+                    edits: Vec::new(),
+                    left: Left {
+                        crashes: 1,
+                        cancels: 1,
+                        steers: u8::from(deep),
+                        raises: u8::from(steps > 0),
+                        model_failures: u8::from(deep),
+                        ..Left::default()
+                    },
+                });
+            }
         }
     }
     found

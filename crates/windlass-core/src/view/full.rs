@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::{Growth, Maker, Messages, View};
 use crate::asks::Ask;
 use crate::event::ToolChoice;
-use crate::fenced::fenced_prompt;
-use crate::policy::{Stop, Wire};
+use crate::fenced::{actions_prompt, fenced_prompt};
+use crate::message::Message;
+use crate::policy::{Phases, Stop, Wire};
 use crate::schema::plain_schema;
 use crate::state::State;
 use crate::tool::ToolSpec;
@@ -15,18 +16,24 @@ pub(super) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
 
 pub(super) fn view(state: &State, ask: &Ask) -> View {
     let (setup, policy) = (&state.setup, &state.setup.policy);
-    let wire =
-        setup.models.get(ask.model as usize).map_or(policy.request.wire, |model| policy.wire_of(model));
+    let wire = wire(state, ask);
     let shown = &state.toolbox.shown;
+    // In two phases the prompt stays the same, so that the provider's cache of it stays valid.
+    let hidden = ask.choice == ToolChoice::None && policy.replies.phases == Phases::One;
     let (wording, prompt, tools, choice) = if wire == Wire::Fenced {
         // The tools stand in the prompt, and no provider is told of them.
-        let offered: &[ToolSpec] = if ask.choice == ToolChoice::None { &[] } else { shown };
-        let prompt = fenced_prompt(&setup.prompt, offered, &policy.wording.results);
+        let offered: &[ToolSpec] = if hidden { &[] } else { shown };
+        let worded = match policy.replies.phases {
+            Phases::One => fenced_prompt,
+            Phases::Two => actions_prompt,
+        };
+        let prompt = worded(&setup.prompt, offered, &policy.wording.results);
         (Some(Arc::new(policy.wording.results.clone())), Arc::new(prompt), Arc::default(), ToolChoice::None)
     } else {
         (None, setup.prompt.clone(), shown.clone(), ask.choice.clone())
     };
-    let output_form = setup.output.as_ref().filter(|_| policy.replies.stop == Stop::Text);
+    let answers = policy.replies.stop == Stop::Text && !state.is_for_actions(ask);
+    let output_form = setup.output.as_ref().filter(|_| answers);
     View {
         prompt,
         messages: Messages::shared(&state.conversation.history, wording),
@@ -34,15 +41,34 @@ pub(super) fn view(state: &State, ask: &Ask) -> View {
         choice,
         output_form: output_form.map(|schema| Arc::new(plain_schema(schema))),
         cache_points: policy.request.cache.0.clone(),
+        max_tokens: None,
         bytes: bytes(state, wire),
     }
 }
 
 pub(super) fn bytes(state: &State, wire: Wire) -> u64 {
-    let prompt: u64 = state.setup.prompt.iter().map(|message| message.bytes()).sum();
     let history = match wire {
         Wire::Fenced => state.conversation.history.bytes_as_text(),
         Wire::Auto | Wire::Native => state.conversation.history.bytes(),
     };
-    prompt.saturating_add(history)
+    prompt_bytes(state).saturating_add(history)
+}
+
+/// The wire of the model that is asked.
+pub(super) fn wire(state: &State, ask: &Ask) -> Wire {
+    let (setup, policy) = (&state.setup, &state.setup.policy);
+    setup.models.get(ask.model as usize).map_or(policy.request.wire, |model| policy.wire_of(model))
+}
+
+/// Bytes of a message over that wire.
+pub(super) fn message_bytes(message: &Message, wire: Wire) -> u64 {
+    match wire {
+        Wire::Fenced => message.bytes().saturating_sub(message.bytes_again()),
+        Wire::Auto | Wire::Native => message.bytes(),
+    }
+}
+
+/// Bytes of the messages before the conversation.
+pub(super) fn prompt_bytes(state: &State) -> u64 {
+    state.setup.prompt.iter().map(|message| message.bytes()).sum()
 }

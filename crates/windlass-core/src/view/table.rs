@@ -4,7 +4,7 @@
 /// it in snake case, and the text stands in the page of keys.
 macro_rules! views {
     ($($name:ident => $module:ident, $about:literal;)+) => {
-        $(mod $module;)+
+        $(pub(crate) mod $module;)+
 
         pub(crate) mod named {
             use schemars::JsonSchema;

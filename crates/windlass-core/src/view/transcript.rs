@@ -9,6 +9,7 @@ use crate::history::History;
 use crate::message::Message;
 use crate::state::State;
 use crate::steps::Steps;
+use crate::stored::shortened;
 
 /// Instruction to the model that summarizes a branch (acorn).
 pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution concisely. Include key findings, actions \
@@ -42,6 +43,25 @@ fn written(history: &History, steps: &Steps) -> String {
     text.push_str("\n\n");
     text.push_str(&last);
     text
+}
+
+/// Messages as lines of text, each cut to so many bytes in its middle.
+pub(crate) fn conversation_text<'m>(messages: impl Iterator<Item = &'m Message>, each: usize) -> String {
+    let mut text = String::new();
+    for message in messages {
+        let start = text.len();
+        if let Message::System { text: told } = message {
+            text.push('\n');
+            text.push_str(told);
+        } else {
+            lines(&mut text, message);
+        }
+        if text.len() - start > each {
+            let whole = text.split_off(start);
+            text.push_str(&shortened(&whole, each as u64));
+        }
+    }
+    text.trim_start().to_owned()
 }
 
 fn lines(out: &mut String, message: &Message) {

@@ -75,7 +75,7 @@ fn e24_what_has_changed_can_still_be_denied() {
 }
 
 #[test]
-fn e24_the_digest_depends_on_arguments_and_tool() {
+fn l33_e24_the_digest_depends_on_arguments_and_tool() {
     let digest = |state: &State, args: &str| {
         let mut state = state.clone();
         let start = environment::start(Preset::CHAT.policy(), &Arc::new(environment::tools()));

@@ -100,6 +100,8 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         ]),
         policy: Arc::new(policy),
         seals: None,
+        only_tools: None,
+        recalled: Vec::new(),
         trace: None,
     };
     Input { at: BEGINNING, what: InputKind::Start(Box::new(started)) }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
 use windlass_core::model::Usage;
+use windlass_core::policy::Stop;
 use windlass_core::tool::Effect;
 use windlass_core::{
     ActionId, ActionKind, CallId, CallOutcome, Event, Fact, Input, InputKind, Policy, RunId, State, accept,
@@ -56,6 +57,8 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
         models: state.models().clone(),
         policy: policy.map_or_else(|| state.policy().clone(), Arc::new),
         seals: None,
+        only_tools: None,
+        recalled: Vec::new(),
         trace: None,
     };
     Input { at: BEGINNING + 1_000_000, what: InputKind::Start(Box::new(started)) }
@@ -65,6 +68,8 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
 pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machine> {
     let state = at(base, place);
     let say = other.say.then_some("Think again.");
+    let plans = |policy: &Policy| policy.replies.stop == Stop::Judge;
+    let planning = plans(state.policy()) || other.policy.as_ref().is_some_and(plans);
     let input = start(&state, &base.events[place..], other.policy, say);
     let fresh = State::on_base(next_id(&state), &state);
     if state.is_finished() {
@@ -77,7 +82,7 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
     // A closing call that the base had begun has a purse of its own.
     let line = || base.before.iter().chain(&base.events[..place]);
     let plain = !line().any(|event| matches!(event.fact, Fact::LimitReached(_)));
-    let purse = plain.then(|| Purse::carrying(&state.carried()));
+    let purse = (plain && !planning).then(|| Purse::carrying(&state.carried()));
     Some(Machine::begun_with(fresh, before, &input, tools, purse))
 }
 
@@ -98,6 +103,19 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
                 let fresh = |call| open.insert(call, true).is_none();
                 assert!(branched.calls.iter().map(|call| &call.id).all(fresh), "ids are unique");
             }
+            Fact::CodeCalled(code) => {
+                assert_eq!(open.get(&code.call), Some(&true), "{code:?}");
+                let fresh = |call| open.insert(call, true).is_none();
+                assert!(code.calls.iter().map(|call| &call.id).all(fresh), "ids are unique");
+            }
+            Fact::PlanMade(made) => {
+                let fresh = |call| open.insert(call, true).is_none();
+                assert!(made.call.iter().all(fresh), "ids are unique");
+            }
+            Fact::CodeStarted(started) => assert_eq!(open.get(&started.call), Some(&true), "{started:?}"),
+            Fact::CodeFinished(finished) => {
+                assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
+            }
             Fact::CallStarted(started) => assert_eq!(open.get(&started.call), Some(&true), "{started:?}"),
             Fact::CallHeld(held) => assert_eq!(open.get(&held.call), Some(&true), "{held:?}"),
             Fact::CallFinished(finished) => {
@@ -110,8 +128,8 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
         }
     }
     let wanted = pending(state);
-    if state.is_finished() || wanted.iter().any(|action| matches!(action.work, ActionKind::CallModel { .. }))
-    {
+    let speaks = |work: &ActionKind| matches!(work, ActionKind::CallModel { purpose } if purpose.speaks());
+    if state.is_finished() || wanted.iter().any(|action| speaks(&action.work)) {
         assert!(open.values().all(|open| !open), "every call has its result: {open:?}");
         assert_eq!(state.history().fault(), None);
     }
@@ -159,6 +177,7 @@ pub(crate) fn repeats_nothing(bases: &[&Machine], place: usize, fork: &Machine) 
         let elsewhere = |call: &CallId| age > 0 && !below.contains(call);
         match &event.fact {
             Fact::TurnCompleted(turn) => names.extend(turn.calls.iter().map(|call| (&call.id, &*call.name))),
+            Fact::CodeCalled(code) => names.extend(code.calls.iter().map(|call| (&call.id, &*call.name))),
             Fact::CallStarted(call) if !elsewhere(&call.call) => drop(started.insert(&call.call)),
             Fact::CallRetried(call) => drop(started.remove(&call.call)),
             Fact::CallFinished(call) if started.contains(&call.call) => {
@@ -219,11 +238,13 @@ fn story(bases: &[&Machine], place: usize, fork: &Machine) -> String {
 }
 
 fn calls(events: &[Event]) -> impl Iterator<Item = &CallId> {
-    let turns = events.iter().filter_map(|event| match &event.fact {
-        Fact::TurnCompleted(turn) => Some(turn),
-        _ => None,
+    let calls = events.iter().map(|event| match &event.fact {
+        Fact::TurnCompleted(turn) => turn.calls.iter().map(|call| &call.id).collect(),
+        Fact::CodeCalled(code) => code.calls.iter().map(|call| &call.id).collect(),
+        Fact::PlanMade(made) => made.call.iter().collect(),
+        _ => Vec::new(),
     });
-    turns.flat_map(|turn| turn.calls.iter().map(|call| &call.id))
+    calls.flatten()
 }
 
 /// The fork's state is the fold of its events on its base, and it replays.

@@ -12,10 +12,11 @@ use windlass_core::model::{
 };
 use windlass_core::policy::Results;
 use windlass_core::policy::{
-    AtLimit, Batch, Discovery, Hooks, Limit, LimitKind, Malformed, Preset, Repetition, Stop, Talk, Turns,
-    Watched, Wire,
+    Another, AtLimit, Batch, CodeLimits, CodeMode, Compact, Context, Discovery, Hooks, Limit, LimitKind,
+    Malformed, OnReplan, Preset, Repetition, Stop, Stuck, Talk, Turns, Verification, Verify, View, Watched,
+    Wire,
 };
-use windlass_core::run::{Found, HookEnd, StepEdits};
+use windlass_core::run::{Found, HookEnd, HostCall, StepEdits};
 use windlass_core::{Answer, CallOutcome, Policy};
 
 use crate::environment;
@@ -49,7 +50,14 @@ fn outcomes() -> impl Strategy<Value = AtLimit> {
 }
 
 fn limits() -> impl Strategy<Value = BTreeMap<LimitKind, Limit>> {
-    let counts = [LimitKind::ModelCalls, LimitKind::ToolRounds, LimitKind::ToolCalls, LimitKind::Retries];
+    let counts = [
+        LimitKind::PlanSteps,
+        LimitKind::ModelCalls,
+        LimitKind::Iterations,
+        LimitKind::ToolRounds,
+        LimitKind::ToolCalls,
+        LimitKind::Retries,
+    ];
     let kinds = [
         LimitKind::Tokens,
         LimitKind::InputTokens,
@@ -72,6 +80,31 @@ fn limits() -> impl Strategy<Value = BTreeMap<LimitKind, Limit>> {
     })
 }
 
+/// A verification of some calls, or none.
+fn verification(choice: u32) -> Verify {
+    if choice != 2 {
+        return Verify::Off;
+    }
+    let tools = vec!["p*".into(), "read".into(), "helper".into()];
+    Verify::On(Verification { threshold: 0.6, hint: None, dry_run: false, tools })
+}
+
+/// Budgets that a few replies fill, and none.
+fn contexts() -> impl Strategy<Value = Context> {
+    let compact =
+        proptest::sample::select(vec![Compact::Off, Compact::Off, Compact::DropResults, Compact::Summarise]);
+    let every = proptest::option::of(1_u32..3);
+    (compact, proptest::option::of(1_u64..1_500), every, 1_u32..3).prop_map(
+        |(compact, max_tokens, every, keep_last)| Context {
+            compact,
+            max_tokens,
+            every,
+            keep_last,
+            ..Context::default()
+        },
+    )
+}
+
 pub(crate) fn policies() -> impl Strategy<Value = Policy> {
     let talk = prop_oneof![
         3 => Just(Talk::Answer),
@@ -92,15 +125,38 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
         (2_u32..4, 2_u32..5).prop_map(|(note_at, stop_at)| Repetition::Watched(Watched { note_at, stop_at })),
     ];
     let wire = prop_oneof![2 => Just(Wire::Auto), 1 => Just(Wire::Native), 1 => Just(Wire::Fenced)];
-    let results = proptest::sample::select(vec!["plain", "announced", "typed", "text"]);
+    let results = proptest::sample::select(vec!["plain", "announced", "typed", "text", "refine"]);
+    let another =
+        prop_oneof![2 => Just(Another::Never), 1 => Just(Another::Always), 2 => Just(Another::Judge)];
+    let views = [View::Full, View::Minimal, View::Progressive, View::KitchenSink, View::Blackboard];
+    let stuck = prop_oneof![2 => Just(Stuck::Off), 1 => (2_u32..4).prop_map(Stuck::After)];
+    let view = proptest::sample::select(views.to_vec());
     // A run that ends after one turn has no limit on model calls.
-    let typed = (wire, results, any::<(bool, bool, bool, bool)>(), 0_u32..3);
+    let typed = (wire, results, any::<(bool, bool, bool, bool)>(), 0_u32..3, contexts());
+    let code = prop_oneof![2 => Just(None), 1 => (0_u32..4).prop_map(Some)];
+    let batch = (batch, code, (0_u8..6, any::<bool>()));
     let slots = (talk, malformed, batch, repetition, 0_u32..3, 0_u64..50, any::<(bool, bool)>());
+    let typed = (typed, another, (view, stuck));
     (slots, limits(), outcomes(), 0_u32..3, typed).prop_map(|(slots, limits, at_limit, transport, typed)| {
-        let (talk, malformed, batch, repetition, retries, retry_wait_ms, (approve, deny)) = slots;
+        let (typed, another, (view, stuck)) = typed;
+        let (
+            talk,
+            malformed,
+            (batch, code, (plan, asks)),
+            repetition,
+            retries,
+            retry_wait_ms,
+            (approve, deny),
+        ) = slots;
         let mut policy = Preset::CHAT.policy();
-        let (wire, results, (finish, single, hooks, search), parse_retries) = typed;
+        let (wire, results, (finish, single, hooks, search), parse_retries, context) = typed;
+        policy.past.context = context;
+        // By the value of another slot, so that every mixture comes.
+        policy.tools.verify = verification(transport);
         policy.replies.stop = if finish { Stop::FinishTool } else { Stop::Text };
+        let passes = another != Another::Always || limits.contains_key(&LimitKind::Iterations);
+        policy.replies.another = if passes { another } else { Another::Never };
+        (policy.request.view, policy.calls.stuck) = (view, stuck);
         let once = finish && single && !limits.contains_key(&LimitKind::ModelCalls);
         policy.bounds.turns = if once { Turns::One } else { Turns::Many };
         policy.calls.hooks = if hooks { Hooks::AfterSteps } else { Hooks::None };
@@ -109,6 +165,11 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
         policy.request.discovery = if search { Discovery::Search } else { Discovery::All };
         policy.tools.approve = if approve { vec!["p*".into()] } else { Vec::new() };
         policy.tools.deny = if deny { vec!["read".into()] } else { Vec::new() };
+        policy.calls.code =
+            code.map_or(CodeMode::Off, |calls| CodeMode::Tool(CodeLimits { calls, ..CodeLimits::default() }));
+        if plan == 0 {
+            planning(&mut policy, asks);
+        }
         policy.transport.retries = transport;
         (policy.replies.talk, policy.replies.malformed) = (talk, malformed);
         (policy.calls.batch, policy.calls.repetition) = (batch, repetition);
@@ -118,6 +179,15 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
     })
 }
 
+/// The loop of plans in place of the one of calls.
+fn planning(policy: &mut Policy, asks: bool) {
+    let plan = Preset::PLAN.policy();
+    (policy.replies.stop, policy.request.view) = (plan.replies.stop, plan.request.view);
+    policy.replies.ask_on_replan = if asks { OnReplan::Ask } else { OnReplan::GoOn };
+    policy.calls.code = plan.calls.code;
+    policy.bounds.turns = Turns::Many;
+}
+
 pub(crate) const QUIET: Step = Step { kind: 0, pick: 0, more: 0, waits: 0 };
 
 fn usage(step: Step) -> Usage {
@@ -125,7 +195,7 @@ fn usage(step: Step) -> Usage {
 }
 
 pub(crate) fn reply(step: Step) -> Reply {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
         "read",
         "put",
         "pay",
@@ -140,6 +210,7 @@ pub(crate) fn reply(step: Step) -> Reply {
         "call_parent_tool",
         "__finish__",
         "search_tools",
+        "update_blackboard",
     ];
     const ARGS: [&str; 6] = ["{}", "{\"n\":1}", "{\"n\": 1 }", "{\"n\":\"x\"}", "{\"n\":", ""];
     const BRANCHES: [&str; 5] = [
@@ -157,25 +228,41 @@ pub(crate) fn reply(step: Step) -> Reply {
         "{\"name\":\"nobody\"}",
         "{}",
     ];
+    const VERDICTS: [&str; 4] = [
+        "{\"satisfied\": true}",
+        "{\"satisfied\": true, \"missing\": null}",
+        "{\"satisfied\": false, \"missing\": \"A source.\"}",
+        "{\"satisfied\": false}",
+    ];
     const IDS: [Option<&str>; 5] = [None, Some("a"), Some("b"), Some(""), Some("call_1_1")];
     let count = [0, 1, 1, 2, 3][usize::from(step.pick % 5)];
     // Half of the replies ask for the same thing several times.
-    let at = |n: usize, shift: u16| usize::from(step.more / shift) + n * usize::from(step.pick / 5 % 2);
+    let at = |n: usize, shift: u16| {
+        usize::from(step.more / shift) + n * usize::from(!(step.pick / 5).is_multiple_of(2))
+    };
     let args = |name: &str, n: usize| match name {
+        "run_code" if !step.pick.is_multiple_of(9) => "{\"code\":\"return 1\"}",
         "branch" => BRANCHES[at(n, 9) % BRANCHES.len()],
         "call_parent_tool" => REACHED[at(n, 9) % REACHED.len()],
+        "update_blackboard" => "{\"facts\":{\"a\":\"1\"}}",
         _ => ARGS[at(n, 9) % ARGS.len()],
     };
     let calls = (0..count)
-        .map(|n| (NAMES[at(n, 1) % NAMES.len()], n))
+        .map(|n| (if n == 0 && step.waits % 4 == 1 { "run_code" } else { NAMES[at(n, 1) % NAMES.len()] }, n))
         .map(|(name, n)| (name, args(name, n), IDS[at(n, 54) % IDS.len()]))
         .collect();
-    let text = match step.pick % 7 {
+    let text = match step.pick % 8 {
+        _ if step.waits % 4 >= 2 => Some(PLANNED[usize::from(step.waits / 4) % PLANNED.len()]),
         0 => None,
         1 => Some("  "),
         2 => Some("put(n=1)"),
         3 if step.more.is_multiple_of(2) => Some("{\"n\": 4}"),
+        5 if step.more.is_multiple_of(3) => {
+            Some("{\"should_execute\": true, \"confidence\": 0.9, \"suggested_modifications\": {\"n\": 7}}")
+        }
+        5 => Some("{\"should_execute\": true, \"confidence\": 0.8}"),
         3 => Some("<output><n>4</n></output>"),
+        7 => Some(VERDICTS[usize::from(step.more / 13) % VERDICTS.len()]),
         4 if step.more.is_multiple_of(2) => {
             Some("So:\n```tool_call\n{\"tool\": \"put\", \"arguments\": {\"n\": 1}}\n```")
         }
@@ -192,6 +279,16 @@ pub(crate) fn reply(step: Step) -> Reply {
     };
     Reply { stop, ..environment::reply(text, calls, usage(step)) }
 }
+
+/// Replies that fit the contracts of perception and of decision.
+const PLANNED: [&str; 6] = [
+    "{\"local_goal_achieved\": true, \"plan_text\": [\"a\"], \"type\": \"CODE\", \"code\": \"return 1\"}",
+    "{\"plan_text\": [\"b\"], \"type\": \"CODE\", \"code\": \"return 2\"}",
+    "{\"plan_text\": [\"c\"], \"next_step\": {\"code\": \"return 3\"}}",
+    "{\"type\": \"CONCLUDE\", \"conclusion\": \"so\"}",
+    "{\"type\": \"NOP\", \"description\": \"which?\"}",
+    "{\"original_goal_achieved\": true, \"solution_summary\": \"4\"}",
+];
 
 pub(crate) fn failure(step: Step) -> ModelFailure {
     const KINDS: [FailureKind; 8] = [
@@ -262,8 +359,21 @@ pub(crate) fn outcome(step: Step) -> CallOutcome {
             }
         }
         3 => CallOutcome::UnknownTool { nearest: Vec::new() },
+        // Longer than the note that takes its place.
+        4 => CallOutcome::Ok { content: "done ".repeat(30).into() },
         _ => CallOutcome::Ok { content: "done".into() },
     }
+}
+
+/// The calls that code makes at once.
+pub(crate) fn host_calls(step: Step) -> Vec<HostCall> {
+    const NAMES: [&str; 10] =
+        ["read", "pay", "book", "put", "strict", "ask", "helper", "nobody", "hidden", "run_code"];
+    const ARGS: [&str; 3] = ["{}", "{\"n\":1}", "{\"n\":\"x\"}"];
+    let at = |n: usize| usize::from(step.pick) / (n + 1) + n;
+    let call =
+        |n| HostCall { name: NAMES[at(n) % NAMES.len()].into(), args: ARGS[at(n) % ARGS.len()].into() };
+    (0..=usize::from(step.more % 3)).map(call).collect()
 }
 
 pub(crate) fn found(step: Step) -> Found {
@@ -275,7 +385,12 @@ pub(crate) fn found(step: Step) -> Found {
 }
 
 pub(crate) fn answer(step: Step) -> Answer {
-    match step.more % 10 {
+    match step.more % 12 {
+        10 => Answer::Accept,
+        11 => Answer::Plan {
+            plan: vec!["mine".into()],
+            step: step.pick.is_multiple_of(2).then(|| json!({ "code": "return 4" })),
+        },
         0 => Answer::Approve,
         1 => Answer::Always,
         2 => Answer::ApproveWith { args: json!({ "n": step.pick }) },

@@ -10,6 +10,7 @@
 mod approvals;
 mod args;
 mod asks;
+mod compaction;
 mod continuing;
 mod dependencies;
 mod environment;

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::event::{CallDecided, CallStarted, Decision, QuestionKind, TaskOrder};
+use windlass_core::event::{
+    CallDecided, CallFinished, CallStarted, CodeStarted, Decision, QuestionKind, TaskOrder,
+};
 use windlass_core::model::Usage;
 use windlass_core::policy::{AtLimit, LimitKind, Stop};
 use windlass_core::run::Found;
@@ -44,6 +46,10 @@ pub(crate) struct Monitor {
     calls: BTreeMap<CallId, (String, Seen)>,
     /// Those that a hook asked for.
     by_hook: BTreeSet<CallId>,
+    /// Those that code made.
+    by_code: BTreeMap<CallId, CallId>,
+    /// The call of the plan's step.
+    steps: Option<CallId>,
     /// Those that were begun, here or by another agent.
     begun: BTreeSet<CallId>,
     /// Those that a person has allowed.
@@ -102,6 +108,8 @@ impl Monitor {
                 fact,
                 Fact::TurnStarted(_)
                     | Fact::CallStarted(_)
+                    | Fact::CodeStarted(_)
+                    | Fact::CodeCalled(_)
                     | Fact::CallRetried(_)
                     | Fact::CallHeld(_)
                     | Fact::CallDoubted(_)
@@ -112,11 +120,12 @@ impl Monitor {
         }
         self.count(fact)?;
         match fact {
-            Fact::TurnStarted(_) => {
+            Fact::TurnStarted(turn) if turn.purpose.speaks() => {
                 hold!(self.open().next().is_none(), "all calls are answered before a model is asked");
             }
             Fact::TurnCompleted(turn) => {
                 self.usage.add(&turn.usage);
+                hold!(turn.purpose.speaks() || turn.calls.is_empty(), "a judge calls nothing");
                 for call in &turn.calls {
                     let fresh = (call.name.to_string(), Seen::Wanted);
                     let new = self.calls.insert(call.id.clone(), fresh).is_none();
@@ -130,6 +139,9 @@ impl Monitor {
                     hold!(new, "call ids are unique: {}", call.id);
                     self.by_hook.insert(call.id.clone());
                 }
+            }
+            Fact::CodeStarted(_) | Fact::CodeCalled(_) | Fact::CodeFinished(_) | Fact::PlanMade(_) => {
+                self.code_fact(input, fact, state)?;
             }
             Fact::TurnFailed(turn) => self.usage.add(&turn.failure.usage),
             Fact::RunResumed(_) => self.adopted(input, state),
@@ -169,19 +181,9 @@ impl Monitor {
                 self.step(call, Seen::Asking, fact, |seen| *seen == Seen::Running)?;
             }
             Fact::InputRequested(asked) => self.asked(asked.kind, asked.call.as_ref(), fact)?,
-            Fact::CallFinished(finished) => {
-                let ran = matches!(
-                    finished.outcome,
-                    CallOutcome::Ok { .. } | CallOutcome::Error { .. } | CallOutcome::TimedOut { .. }
-                );
-                let name = self.calls.get(&finished.call).map(|(name, _)| name.clone()).unwrap_or_default();
-                let finish = state.tool(&name).is_some_and(|tool| matches!(tool.kind, ToolKind::Finish(_)));
-                let ran = ran && !finish;
-                self.step(&finished.call, Seen::Done, fact, |seen| match seen {
-                    Seen::Done | Seen::Dropped => false,
-                    Seen::Running | Seen::Doubted | Seen::Asking => true,
-                    _ => !ran,
-                })?;
+            Fact::CallFinished(finished) => self.finished(finished, fact, state)?,
+            Fact::Compacted(compacted) => {
+                hold!(compacted.after < compacted.before, "a compaction makes the conversation smaller");
             }
             Fact::CancelRequested(_) => self.cancelled = true,
             Fact::RunEnded(_) => {
@@ -192,6 +194,78 @@ impl Monitor {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Facts about code and the calls that it makes.
+    fn code_fact(&mut self, input: &InputKind, fact: &Fact, state: &State) -> Held {
+        match fact {
+            Fact::CodeStarted(started) => self.coded(input, started, fact, state)?,
+            Fact::CodeCalled(called) => {
+                self.step(&called.call, Seen::Running, fact, |seen| *seen == Seen::Running)?;
+                for call in &called.calls {
+                    let before = self.calls.insert(call.id.clone(), (call.name.to_string(), Seen::Wanted));
+                    let new = before.is_none_or(|(_, seen)| seen == Seen::Dropped);
+                    hold!(new, "call ids are unique: {}", call.id);
+                    self.by_code.insert(call.id.clone(), called.call.clone());
+                }
+            }
+            Fact::CodeFinished(finished) => {
+                hold!(self.made_by(&finished.call).next().is_none(), "code ends after its calls: {fact:?}");
+                // Another agent has taken over what was being stopped.
+                let stopped = finished.outcome == CallOutcome::Interrupted;
+                self.step(&finished.call, Seen::Done, fact, |seen| match seen {
+                    Seen::Running => true,
+                    Seen::Wanted | Seen::Failed => stopped,
+                    _ => false,
+                })?;
+            }
+            Fact::PlanMade(made) => {
+                if let Some(call) = &made.call {
+                    let fresh = ("run_code".to_owned(), Seen::Wanted);
+                    hold!(self.calls.insert(call.clone(), fresh).is_none(), "call ids are unique: {call}");
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finished(&mut self, finished: &CallFinished, fact: &Fact, state: &State) -> Held {
+        let ran = matches!(
+            finished.outcome,
+            CallOutcome::Ok { .. } | CallOutcome::Error { .. } | CallOutcome::TimedOut { .. }
+        );
+        let name = self.calls.get(&finished.call).map(|(name, _)| name.clone()).unwrap_or_default();
+        let finish = state.tool(&name).is_some_and(|tool| matches!(tool.kind, ToolKind::Finish(_)));
+        // A call of code that has happened in an earlier try has its result.
+        let by_code = self.by_code.contains_key(&finished.call);
+        let ran = ran && !finish && !by_code;
+        self.step(&finished.call, Seen::Done, fact, |seen| match seen {
+            // A run that is being stopped ends calls of code where they stand.
+            Seen::Dropped => by_code,
+            Seen::Done => false,
+            Seen::Running | Seen::Doubted | Seen::Asking => true,
+            _ => !ran,
+        })
+    }
+
+    /// Code begins, or goes on in a new process: its calls have their own facts.
+    fn coded(&mut self, input: &InputKind, started: &CodeStarted, fact: &Fact, state: &State) -> Held {
+        let call = &started.call;
+        let begun = !self.begun.insert(call.clone());
+        hold!(begun == (started.attempt > 1), "attempts are counted: {started:?}");
+        let free = !needs_approval(state, call, self.name(call));
+        self.step(call, Seen::Running, fact, |seen| match seen {
+            Seen::Wanted => free,
+            Seen::Allowed | Seen::Failed => true,
+            Seen::Running => takes_over(input),
+            Seen::Held | Seen::Forbidden | Seen::Asking | Seen::Doubted | Seen::Done | Seen::Dropped => false,
+        })
+    }
+
+    /// The open calls that the code of a call has made.
+    fn made_by(&self, code: &CallId) -> impl Iterator<Item = &CallId> {
+        self.open().filter(move |call| self.by_code.get(*call) == Some(code))
     }
 
     fn open(&self) -> impl Iterator<Item = &CallId> {
@@ -242,6 +316,10 @@ impl Monitor {
         if allowed {
             self.allowed.insert(decided.call.clone());
         }
+        if matches!(decided.decision, Decision::Edited { .. }) {
+            // With other arguments it is another call.
+            self.settled.insert(decided.call.clone());
+        }
         self.step(&decided.call, next, fact, |seen| match (by_person, by_rule) {
             (true, _) => *seen == Seen::Held,
             (false, true) => matches!(seen, Seen::Wanted | Seen::Held),
@@ -261,7 +339,8 @@ impl Monitor {
             if *seen == Seen::Dropped || *seen == Seen::Done {
                 continue;
             }
-            let dropped = self.by_hook.contains(call) && state.open_call(call).is_none();
+            let others = self.by_hook.contains(call) || self.by_code.contains_key(call);
+            let dropped = others && state.open_call(call).is_none();
             *seen = if dropped { Seen::Dropped } else { Seen::Wanted };
         }
     }
@@ -277,7 +356,7 @@ impl Monitor {
 
     fn asked(&mut self, kind: QuestionKind, call: Option<&CallId>, fact: &Fact) -> Held {
         match (kind, call) {
-            (QuestionKind::Limit(_), None) => Ok(()),
+            (QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result, None) => Ok(()),
             (QuestionKind::Clarify, Some(call)) => {
                 self.step(call, Seen::Asking, fact, |seen| *seen == Seen::Wanted)
             }
@@ -332,13 +411,27 @@ impl Monitor {
             }
             Fact::TurnStarted(started) => {
                 self.turn = started.turn;
-                if self.closing {
+                if self.closing && started.purpose.speaks() {
                     self.closing_turns.insert(started.turn);
                 }
                 return Ok(());
             }
-            Fact::TurnCompleted(done) if !self.closing_turns.contains(&done.turn) => LimitKind::ModelCalls,
+            Fact::TurnCompleted(done)
+                if done.purpose.speaks() && !self.closing_turns.contains(&done.turn) =>
+            {
+                LimitKind::ModelCalls
+            }
+            Fact::IterationStarted(_) => LimitKind::Iterations,
             Fact::CallRetried(_) => LimitKind::Retries,
+            Fact::StepFinished(_) if self.steps.take().is_some() => LimitKind::PlanSteps,
+            Fact::PlanMade(made) => {
+                self.steps.clone_from(&made.call);
+                return Ok(());
+            }
+            Fact::CodeStarted(CodeStarted { attempt: 1, .. }) => {
+                self.count_round();
+                return Ok(());
+            }
             Fact::CallStarted(CallStarted { attempt: 1, .. }) => LimitKind::ToolCalls,
             Fact::DelegationStarted(started) if self.by_hook.contains(&started.call) => return Ok(()),
             Fact::DelegationStarted(started) if started.attempt == 1 => LimitKind::ToolCalls,
@@ -351,12 +444,16 @@ impl Monitor {
         *self.counts.entry(kind).or_default() += 1;
         if kind == LimitKind::ToolCalls {
             hold!(!self.closing_turns.contains(&self.turn), "no call runs once a limit cut the loop");
-            if self.round != self.turn {
-                self.round = self.turn;
-                *self.counts.entry(LimitKind::ToolRounds).or_default() += 1;
-            }
+            self.count_round();
         }
         Ok(())
+    }
+
+    fn count_round(&mut self) {
+        if self.round != self.turn {
+            self.round = self.turn;
+            *self.counts.entry(LimitKind::ToolRounds).or_default() += 1;
+        }
     }
 
     /// What should be going on now, against what should have been before.
@@ -386,7 +483,12 @@ impl Monitor {
                 ActionKind::RunTool { call, .. } | ActionKind::Delegate { call, .. } => {
                     matches!(self.calls.get(call), Some((_, Seen::Running)))
                 }
+                ActionKind::RunCode { call } => {
+                    let running = matches!(self.calls.get(call), Some((_, Seen::Running)));
+                    running && self.made_by(call).next().is_none()
+                }
                 ActionKind::CheckCall { call } => matches!(self.calls.get(call), Some((_, Seen::Doubted))),
+                ActionKind::CallModel { purpose } if !purpose.speaks() => true,
                 ActionKind::CallModel { .. } | ActionKind::RunHook => self.open().next().is_none(),
                 ActionKind::Ask { .. } | ActionKind::SetTimer { .. } => true,
             };
@@ -465,7 +567,8 @@ fn valid_history(state: &State) -> Held {
             }
         }
     }
-    let calling = pending(state).iter().any(|action| matches!(action.work, ActionKind::CallModel { .. }));
+    let calls = |work: &ActionKind| matches!(work, ActionKind::CallModel { purpose } if purpose.speaks());
+    let calling = pending(state).iter().any(|action| calls(&action.work));
     hold!(
         waiting.is_empty() || !(calling || state.is_finished()),
         "all calls are answered before a model is asked: {waiting:?}"

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use windlass_core::budget::Budget;
 use windlass_core::event::{DelegationStarted, TurnStarted};
-use windlass_core::model::{Carried, Prices, Usage};
+use windlass_core::model::{Carried, Prices, Purpose, Usage};
 use windlass_core::policy::{AtLimit, LimitKind, Wire};
-use windlass_core::{CallId, Event, Fact, Message, State, evolve};
+use windlass_core::{ActionId, CallId, Event, Fact, Message, State, evolve};
 
 /// The limits that count what model calls use.
 const METERED: [LimitKind; 4] =
@@ -63,7 +63,8 @@ pub(crate) struct Purse {
     reserved: Sum,
     /// What is lent, by the call whose task it is for.
     lent: BTreeMap<CallId, Budget>,
-    asked: Option<Asked>,
+    /// The open calls, by purpose and the tool call that they are about.
+    asked: BTreeMap<(&'static str, Option<CallId>), Asked>,
     closing: Option<Closing>,
     /// How many calls were refused because too little was left.
     pub(crate) refused: u32,
@@ -104,8 +105,8 @@ impl Purse {
     fn fact(&mut self, fact: &Fact, state: &State) {
         match fact {
             Fact::TurnStarted(turn) => self.started(turn, state),
-            Fact::TurnCompleted(turn) => self.paid(&turn.usage),
-            Fact::TurnFailed(turn) => self.paid(&turn.failure.usage),
+            Fact::TurnCompleted(turn) => self.paid((turn.purpose, &turn.about), &turn.usage),
+            Fact::TurnFailed(turn) => self.paid((turn.purpose, &turn.about), &turn.failure.usage),
             Fact::DelegationFinished(done) => {
                 self.spent.add(done.usage.input, done.usage.output, done.cost.unwrap_or(0));
                 self.unpriced |= done.cost.is_none() && done.usage.total() > 0;
@@ -114,7 +115,7 @@ impl Purse {
             }
             Fact::DelegationStarted(started) => self.lends(started, state),
             Fact::RunResumed(_) => {
-                if let Some(asked) = self.asked {
+                for asked in self.asked.values() {
                     let Sum { input, output, cost } = asked.needed;
                     self.reserved.add(input, output, cost);
                     self.lost += 1;
@@ -150,8 +151,8 @@ impl Purse {
         self.carried.of(kind) + self.spent.of(kind) + self.reserved.of(kind) + lent
     }
 
-    fn paid(&mut self, usage: &Usage) {
-        let prices = self.asked.take().and_then(|asked| asked.prices);
+    fn paid(&mut self, (purpose, about): (Purpose, &Option<CallId>), usage: &Usage) {
+        let prices = self.asked.remove(&(purpose.name(), about.clone())).and_then(|asked| asked.prices);
         self.unpriced |= prices.is_none() && usage.total() > 0;
         self.spent.add(usage.input, usage.output, prices.map_or(0, |prices| prices.cost(usage)));
     }
@@ -159,9 +160,14 @@ impl Purse {
     /// A model call begins: it must fit into every limit.
     fn started(&mut self, turn: &TurnStarted, state: &State) {
         let model = &state.models()[turn.model as usize];
-        let all = state.prompt().iter().chain(state.history().iter());
+        // Calls that are worded in the prompt are the provider's affair: they are no part of the estimate.
+        let view = state.view(ActionId { run: state.run(), seq: state.version() }).unwrap();
+        let prompt = if turn.purpose.speaks() { state.prompt() } else { &view.prompt };
+        let all = prompt.iter().chain(view.messages.iter());
         let bytes = all.map(|message| sent(message, state.policy().wire_of(model))).sum::<u64>();
-        let (input, output) = (bytes / 4, model.max_tokens.unwrap_or(0));
+        let action = ActionId { run: state.run(), seq: state.version() };
+        let own = state.need_of(action).map(|need| need.sure.input).filter(|_| !turn.purpose.speaks());
+        let (input, output) = (own.unwrap_or(bytes / 4), model.max_tokens.unwrap_or(0));
         let cost = model.prices.map_or(0, |prices| input * prices.input + output * prices.output);
         let needed = Sum { input, output, cost };
         for kind in METERED {
@@ -170,7 +176,8 @@ impl Purse {
             if self.closing.is_some_and(|closing| closing.limit == kind) {
                 continue;
             }
-            let used = self.used(kind);
+            let going: u64 = self.asked.values().map(|asked| asked.needed.of(kind)).sum();
+            let used = self.used(kind) + if turn.again { 0 } else { going };
             assert!(used < max, "{kind} {max} is used up: {self:?}");
             // The size of an input is an estimate: a call without a bound begins as long as any tokens are left.
             let open = model.max_tokens.is_none() && kind != LimitKind::CostUsd;
@@ -194,7 +201,7 @@ impl Purse {
                 _ => closing.begun = Some((turn.turn, self.spent, needed)),
             }
         }
-        self.asked = Some(Asked { needed, prices: model.prices });
+        self.asked.insert((turn.purpose.name(), turn.about.clone()), Asked { needed, prices: model.prices });
     }
 }
 

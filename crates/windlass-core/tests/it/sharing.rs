@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::event::{RunInput, Steered, TurnCompleted};
 use windlass_core::message::AssistantMessage;
-use windlass_core::model::{StopReason, Usage};
+use windlass_core::model::{Purpose, StopReason, Usage};
 use windlass_core::policy::Preset;
 use windlass_core::{Event, Fact, Input, InputKind, Message, State, accept, evolve};
 
@@ -37,6 +37,8 @@ fn a_fact_shares_all_earlier_messages() {
     assert!(shares(&held, &messages), "a clone");
     let turn = TurnCompleted {
         turn: 1,
+        purpose: Purpose::Act,
+        about: None,
         text: Some("Hello.".into()),
         reasoning: None,
         calls: Vec::new(),
@@ -73,6 +75,8 @@ fn the_text_of_a_fact_is_the_text_of_the_message() {
     let text: Arc<str> = "A long answer.".into();
     let turn = TurnCompleted {
         turn: 1,
+        purpose: Purpose::Act,
+        about: None,
         text: Some(text.clone()),
         reasoning: None,
         calls: Vec::new(),

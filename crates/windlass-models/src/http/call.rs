@@ -268,7 +268,8 @@ impl Call {
     }
 
     fn expired(&self, expired: Expired) -> ModelFailure {
-        self.failure(FailureKind::Timeout, format!("{expired} from {}", self.server.endpoint.host))
+        let words = format!("{expired} from {}", self.server.endpoint.host);
+        ModelFailure { after_ms: expired.limit_ms(), ..self.failure(FailureKind::Timeout, words) }
     }
 
     fn undecoded(&self, error: DecodeError, usage: Usage) -> ModelFailure {

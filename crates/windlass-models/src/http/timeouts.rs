@@ -38,6 +38,16 @@ pub(super) enum Expired {
     Linger,
 }
 
+impl Expired {
+    /// The limit, in milliseconds.
+    pub(super) fn limit_ms(self) -> Option<u64> {
+        match self {
+            Self::FirstToken(ms) | Self::Idle(ms) | Self::Total(ms) => Some(ms),
+            Self::Linger => None,
+        }
+    }
+}
+
 impl fmt::Display for Expired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

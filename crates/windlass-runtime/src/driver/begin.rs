@@ -9,6 +9,7 @@ use windlass_core::budget::Budget;
 use windlass_core::event::TaskOrder;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{Action, ActionId, ActionKind, CallId, InputKind, RunId, State};
+use windlass_store::Payloads;
 use windlass_tools::Tool;
 
 use super::Driver;
@@ -16,6 +17,7 @@ use crate::account::paid;
 use crate::agent::Agent;
 use crate::asking::ModelWork;
 use crate::branches::BranchWork;
+use crate::coding::CodeWork;
 use crate::delegates::{Task, TaskEnd, context_of};
 use crate::off_thread::off_thread;
 use crate::reading::ReadResult;
@@ -44,6 +46,12 @@ impl Driver {
                 let (work, broken) = (self.tool_work(id, call, *attempt, &cancel)?, self.broken.clone());
                 // Without the lease nothing of it was done, and nothing may be said of it.
                 Box::pin(work.run().map(move |ended| (!broken.is_set()).then_some(ended)))
+            }
+            ActionKind::RunCode { .. } => {
+                let runs = (self.agent.code().cloned(), self.code.clone());
+                let edges = (self.agent.log().clone() as Arc<dyn Payloads>, self.agent.environment().clone());
+                let work = CodeWork::of(&self.state, id, runs, edges, cancel.clone())?;
+                Box::pin(work.run().map(Some))
             }
             ActionKind::Delegate { call, run, order } => {
                 if *order == TaskOrder::Stop {

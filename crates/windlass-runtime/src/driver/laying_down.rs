@@ -47,5 +47,10 @@ impl Driver {
 
 /// Whether work came to its own end, not to that of this process.
 fn is_good(what: &InputKind) -> bool {
-    matches!(what, InputKind::Replied { .. } | InputKind::CallEnded { outcome: CallOutcome::Ok { .. }, .. })
+    matches!(
+        what,
+        InputKind::Replied { .. }
+            | InputKind::CodeCalls { .. }
+            | InputKind::CallEnded { outcome: CallOutcome::Ok { .. }, .. }
+    )
 }

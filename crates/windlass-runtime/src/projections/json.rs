@@ -24,6 +24,7 @@ use windlass_store::{Pruned, RunSummary};
 
 use super::comparison::{ComparedRun, Comparison};
 use super::effects::{CallEffects, EffectStep, Settlement};
+use super::receipts::Receipt;
 use super::replays::Replayed;
 use super::sessions::{Session, SessionStats};
 use crate::exchange::Imported;
@@ -212,6 +213,11 @@ pub fn effect(effect: Option<Effect>) -> &'static str {
         Some(Effect::Once) => "once",
         None => "unknown",
     }
+}
+
+/// The receipts of a run: one object each, in their order.
+pub fn receipts(receipts: &[Receipt]) -> Value {
+    json!(receipts)
 }
 
 /// The result of a replay (`replay`).

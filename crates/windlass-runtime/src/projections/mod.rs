@@ -7,7 +7,10 @@
 //! |---|---|
 //! | What did a run do, as JSON? | [`json`]: events, updates, runs, questions, summaries |
 //! | Which conversations are there, and what was said? | [`sessions()`], [`session_events`], [`session_stats`] |
-//! | Which side effects did a run have? | [`effects()`] |
+//! | Which side effects did a run have? | [`effects()`]; as its result, with its child runs: [`receipts()`] |
+//! | What did a run take, in PromptChain's words? | [`run_metadata`] |
+//! | How reliable are tools, how did queries go? | [`statistics()`]; as Session 10 logs them: [`session10`] |
+//! | What happened, for a log collector? | [`RunLog`] |
 //! | Would this version decide the same? | [`replay_run`] |
 //! | Where do two runs part? | [`compare_runs`] |
 //! | Which runs can no longer be read? | [`damaged_runs`] |
@@ -17,14 +20,26 @@ mod damage;
 mod differences;
 mod effects;
 pub mod json;
+mod metadata;
+mod receipts;
 mod replays;
+mod run_log;
+pub mod session10;
 mod session_events;
 mod sessions;
+mod statistics;
+mod trail;
 
 pub use comparison::{ComparedRun, Comparison, PlacedEvent, comparable, compare_runs};
 pub use damage::{DamagedRun, damaged_runs};
 pub use differences::{ValueChange, value_changes};
 pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};
+pub use metadata::{RunMetadata, StepMetadata, ToolCallMetadata, run_metadata};
+pub use receipts::{Receipt, ReceiptOutcome, receipts};
 pub use replays::{Replayed, replay_run};
+pub use run_log::RunLog;
 pub use session_events::session_events;
 pub use sessions::{Session, SessionStats, session_runs, session_stats, sessions};
+pub use statistics::{
+    QueryStatistics, RELIABILITY_RUNS, Reliability, Statistics, ToolStatistics, newest_runs, statistics,
+};

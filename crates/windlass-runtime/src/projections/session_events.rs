@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
-use windlass_core::event::{Decision, RunInput};
+use windlass_core::event::{Decision, DelegationFinished, RunEnded, RunInput};
 use windlass_core::message::ToolCall;
 use windlass_core::{CallId, CallOutcome, Event, Fact, Message, RunId, SessionId, Status};
 use windlass_store::Store;
@@ -74,6 +74,12 @@ impl Teller {
             self.trace = start.trace.as_deref().and_then(ids);
         } else if let Fact::TurnCompleted(turn) = fact {
             self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.clone())));
+        } else if let Fact::CodeCalled(code) = fact {
+            self.calls.extend(code.calls.iter().map(|call| (call.id.clone(), call.clone())));
+        } else if let Fact::CallVerified(verified) = fact {
+            if let (Some(args), Some(call)) = (&verified.args, self.calls.get_mut(&verified.call)) {
+                call.args = args.clone().into();
+            }
         } else if let Fact::CallDecided(decided) = fact
             && let Decision::Edited { args } = &decided.decision
             && let Some(call) = self.calls.get_mut(&decided.call)
@@ -91,39 +97,17 @@ impl Teller {
                 RunInput::Continue(_) | RunInput::Fork(_) => Vec::new(),
             },
             Fact::Steered(steered) => vec![("user_message", json!(steered.text))],
+            Fact::CodeStarted(started) if started.attempt == 1 => self.called(&started.call),
+            Fact::CodeFinished(finished) => self.result(&finished.call, &finished.outcome),
             // A call that began again after a restart is the same one.
             Fact::CallStarted(started) if started.attempt == 1 => self.called(&started.call),
-            Fact::CallFinished(finished) => {
-                if let CallOutcome::Ok { content } = &finished.outcome {
-                    let tool = self.calls.get(&finished.call).map(|call| call.name.clone());
-                    vec![("tool_result", json!({ "tool": tool, "result": content.text() }))]
-                } else {
-                    // KAOS tells of no result that there is not.
-                    Vec::new()
-                }
-            }
+            Fact::CallFinished(finished) => self.result(&finished.call, &finished.outcome),
             Fact::DelegationStarted(started) if started.attempt == 1 => {
                 let task = args(self.calls.get(&started.call)).get("task").cloned();
                 vec![("delegation_request", json!({ "agent": started.agent, "task": task }))]
             }
-            Fact::DelegationFinished(finished) => {
-                let agent = self.calls.get(&finished.call).map(|call| call.name.clone());
-                vec![if let CallOutcome::Ok { content } = &finished.outcome {
-                    ("delegation_response", json!({ "agent": agent, "response": content.text() }))
-                } else {
-                    ("delegation_error", json!({ "agent": agent, "error": error(&finished.outcome) }))
-                }]
-            }
-            Fact::RunEnded(end) => match end.status {
-                Status::Answered | Status::Concluded | Status::Clarification => {
-                    let text = end.text.as_deref().unwrap_or_default();
-                    let output = end.output.as_ref().filter(|_| text.is_empty());
-                    vec![("agent_response", output.cloned().unwrap_or_else(|| json!(text)))]
-                }
-                Status::Failed(_) => vec![("error", json!(end.error))],
-                // The limit's text is no answer (K2).
-                Status::Limit(_) | Status::Cancelled => Vec::new(),
-            },
+            Fact::DelegationFinished(finished) => self.handed_back(finished),
+            Fact::RunEnded(end) => ended(end),
             Fact::RunResumed(_)
             | Fact::TurnStarted(_)
             | Fact::TurnCompleted(_)
@@ -132,20 +116,52 @@ impl Teller {
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)
             | Fact::CallStarted(_)
+            | Fact::CodeStarted(_)
+            | Fact::CodeCalled(_)
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)
+            | Fact::Perceived(_)
+            | Fact::PlanProposed(_)
+            | Fact::PlanMade(_)
+            | Fact::StepFinished(_)
             | Fact::DelegationStarted(_)
             | Fact::InputRequested(_)
             | Fact::InputReceived(_)
+            | Fact::MessageQueued(_)
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
+            | Fact::CallVerified(_)
+            | Fact::ContextMeasured(_)
+            | Fact::ContextWarned(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionSkipped(_)
             | Fact::StepBranched(_)
             | Fact::OutputRejected(_)
+            | Fact::IterationStarted(_)
+            | Fact::Judged(_)
+            | Fact::BoardSaved(_)
+            | Fact::BoardRestored(_)
             | Fact::LimitReached(_)
             | Fact::LimitRaised(_)
             | Fact::CancelRequested(_) => Vec::new(),
         };
         told.into_iter().enumerate().map(|(place, told)| self.event(number, place, event.at, told)).collect()
+    }
+
+    fn handed_back(&self, finished: &DelegationFinished) -> Vec<(&'static str, Value)> {
+        let agent = self.calls.get(&finished.call).map(|call| call.name.clone());
+        vec![if let CallOutcome::Ok { content } = &finished.outcome {
+            ("delegation_response", json!({ "agent": agent, "response": content.text() }))
+        } else {
+            ("delegation_error", json!({ "agent": agent, "error": error(&finished.outcome) }))
+        }]
+    }
+
+    /// KAOS tells of no result that there is not.
+    fn result(&self, call: &CallId, outcome: &CallOutcome) -> Vec<(&'static str, Value)> {
+        let CallOutcome::Ok { content } = outcome else { return Vec::new() };
+        let tool = self.calls.get(call).map(|call| call.name.clone());
+        vec![("tool_result", json!({ "tool": tool, "result": content.text() }))]
     }
 
     fn called(&self, call: &CallId) -> Vec<(&'static str, Value)> {
@@ -211,4 +227,18 @@ fn fingerprint(text: &str) -> u32 {
 fn timestamp(at: u64) -> String {
     let time = i64::try_from(at).ok().and_then(chrono::DateTime::from_timestamp_millis);
     time.map_or_else(|| at.to_string(), |time| time.format("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string())
+}
+
+/// The end of a run.
+fn ended(end: &RunEnded) -> Vec<(&'static str, Value)> {
+    match end.status {
+        Status::Answered | Status::Concluded | Status::Clarification => {
+            let text = end.text.as_deref().unwrap_or_default();
+            let output = end.output.as_ref().filter(|_| text.is_empty());
+            vec![("agent_response", output.cloned().unwrap_or_else(|| json!(text)))]
+        }
+        Status::Failed(_) => vec![("error", json!(end.error))],
+        // The limit's text is no answer (K2).
+        Status::Limit(_) | Status::Cancelled => Vec::new(),
+    }
 }

@@ -28,7 +28,9 @@ impl Told {
                     max_tokens: model.max_tokens,
                 })
             }
-            ActionKind::RunTool { call, .. } => named(call).map(|(name, call)| Self::Tool { name, call }),
+            ActionKind::RunTool { call, .. } | ActionKind::RunCode { call } => {
+                named(call).map(|(name, call)| Self::Tool { name, call })
+            }
             ActionKind::Delegate { call, .. } => {
                 named(call).map(|(name, call)| Self::Delegate { name, call })
             }
@@ -95,16 +97,20 @@ impl Told {
                 span.set_attribute(tokens("gen_ai.usage.output_tokens", usage.output));
                 Some(format!("{kind:?}").to_lowercase())
             }
-            InputKind::CallEnded { outcome, .. } | InputKind::Delegated { outcome, .. } => failed(outcome),
+            InputKind::CallEnded { outcome, .. }
+            | InputKind::CodeEnded { outcome, .. }
+            | InputKind::Delegated { outcome, .. } => failed(outcome),
             InputKind::Start(_)
             | InputKind::Resumed { .. }
             | InputKind::ResumedWithTools { .. }
             | InputKind::Adopted { .. }
+            | InputKind::CodeCalls { .. }
             | InputKind::DelegateAsks { .. }
             | InputKind::Checked { .. }
             | InputKind::Stepped { .. }
             | InputKind::Answered { .. }
             | InputKind::Steer { .. }
+            | InputKind::Queue { .. }
             | InputKind::Cancel { .. }
             | InputKind::ToolsChanged { .. }
             | InputKind::TimerFired { .. } => None,

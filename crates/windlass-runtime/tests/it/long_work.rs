@@ -154,7 +154,7 @@ async fn an_answer_about_a_large_call_gives_others_their_turns() {
         let mut given = 0;
         for _ in 0..50 {
             let answered = InputKind::Answered { question: question.clone(), answer: Answer::Approve };
-            let (posted, turns) = turns(agent.post(run.id(), answered)).await;
+            let (posted, turns) = turns(Box::pin(agent.post(run.id(), answered))).await;
             posted.unwrap();
             given += turns;
             if bytes < LARGE || given > 0 {

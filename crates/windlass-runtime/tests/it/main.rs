@@ -41,11 +41,15 @@ mod payloads;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
+mod projecting;
+#[cfg(test)]
 mod real_time;
 #[cfg(test)]
 mod replies;
 #[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod second;
 #[cfg(test)]
 mod services;
 #[cfg(test)]

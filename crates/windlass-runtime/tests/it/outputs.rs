@@ -166,6 +166,32 @@ async fn a4_a5_a_step_shows_its_number_settings_tools_reply_calls_and_results() 
     assert_eq!(seen[1]["results"], json!([["look", "seen", false]]));
 }
 
+#[tokio::test]
+async fn l18_a_hook_gives_the_instructions_of_the_next_request() {
+    let look = windlass_testing::FnTool::new("look", |_, _| async { Ok("seen".into()) });
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = heard.clone();
+    let model = FnModel::new(move |request| {
+        let system = request.prompt.iter().map(|message| {
+            message.content().map_or_else(
+                || if let Message::System { text } = &**message { text.to_string() } else { String::new() },
+                |content| content.text().into_owned(),
+            )
+        });
+        let mut heard = noted.lock().unwrap();
+        heard.push(system.collect());
+        if heard.len() < 3 { called(&[("look", "{}")]) } else { said("Done.") }
+    });
+    let hook = |mut step: Step| {
+        step.instructions = format!("Step {} is done.", step.counter);
+        Ok(step)
+    };
+    let agent = Agent::builder("a").model(("m1", Arc::new(model))).instructions("Begin.").tool(look);
+    let run = agent.on_step(hook).build().unwrap().run("Look").await.unwrap();
+    assert_eq!(run.status(), Some(Status::Answered));
+    assert_eq!(*heard.lock().unwrap(), ["Begin.", "Step 1 is done.", "Step 2 is done."]);
+}
+
 #[test]
 fn a42_what_cannot_work_is_refused_when_the_agent_is_built() {
     let built = |builder: AgentBuilder| builder.build().unwrap_err();

@@ -246,6 +246,8 @@ fn people(ground: &Ground) -> FnPeople {
             }
             (QuestionKind::Outcome, _) => Answer::RunAgain,
             (QuestionKind::Clarify, _) => Answer::Text("this one".into()),
+            (QuestionKind::Plan, _) => Answer::Accept,
+            (QuestionKind::Result, _) => Answer::Result("done".into()),
             (QuestionKind::Limit(_), _) => Answer::Conclude("enough".into()),
         };
         let thought = environment.sleep_until(environment.now() + 50);

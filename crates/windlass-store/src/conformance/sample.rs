@@ -42,6 +42,8 @@ pub(super) fn started(number: u32, said: &str) -> RunStarted {
         models: Arc::default(),
         policy: Arc::new(Preset::CHAT.policy()),
         seals: None,
+        only_tools: None,
+        recalled: Vec::new(),
         trace: None,
     }
 }

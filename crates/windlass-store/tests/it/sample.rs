@@ -32,6 +32,8 @@ pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
         models: Arc::default(),
         policy: Arc::new(Preset::CHAT.policy()),
         seals: None,
+        only_tools: None,
+        recalled: Vec::new(),
         trace: None,
     };
     Arc::new([Event { at: 1, fact: fact.into() }])

@@ -144,7 +144,8 @@ impl Call {
         self.flight.done = true;
         let words = format!("no end of the reply within {total_ms} ms");
         let failed = model_failure(&self.request, FailureKind::Timeout, &words);
-        vec![Err(ModelFailure { usage: entry.usage.unwrap_or_default(), ..failed })]
+        let usage = entry.usage.unwrap_or_default();
+        vec![Err(ModelFailure { usage, after_ms: Some(total_ms), ..failed })]
     }
 }
 

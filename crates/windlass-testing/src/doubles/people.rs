@@ -46,6 +46,8 @@ fn asked_kind(kind: QuestionKind) -> Asked {
         QuestionKind::Approval => Asked::Approval,
         QuestionKind::Clarify => Asked::Clarify,
         QuestionKind::Outcome => Asked::Outcome,
+        QuestionKind::Plan => Asked::Plan,
+        QuestionKind::Result => Asked::Result,
         QuestionKind::Limit(_) => Asked::Limit,
     }
 }
@@ -216,7 +218,13 @@ fn answer_of(reply: &HumanReply) -> Answer {
         HumanReply::Answer(answer) => answer.clone(),
         HumanReply::StandIn(text) => Answer::Result(text.as_str().into()),
         HumanReply::Other(value) => Answer::Text(value.to_string().into()),
-        HumanReply::AcceptPlan | HumanReply::ReplacePlan { .. } => Answer::Text("plan".into()),
+        HumanReply::AcceptPlan => Answer::Accept,
+        HumanReply::ReplacePlan { plan, step } => {
+            let line = |line: &serde_json::Value| {
+                line.as_str().map_or_else(|| line.to_string(), str::to_owned).into()
+            };
+            Answer::Plan { plan: plan.iter().map(line).collect(), step: step.clone() }
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use windlass_tools::Tool;
 use windlass_tools::builtin::{Now, Takes};
 
 use super::hook::ScriptedHook;
+use crate::code;
 use crate::crash::CrashLog;
 use crate::doubles::{
     AbsentTool, AgentPeer, OwnTool, RealTool, ScriptedNow, ScriptedPeer, ScriptedToolDouble, scripted_model,
@@ -165,6 +166,10 @@ impl Cast<'_> {
             .policy(policy)
             .log(self.log.clone())
             .environment(Arc::new(self.environment.clone()));
+        let builder = match code::program() {
+            Some(path) => builder.code_program(path),
+            None => builder,
+        };
         let builder = self.equip(builder, part, file)?;
         self.accompany(builder, part, file)
     }

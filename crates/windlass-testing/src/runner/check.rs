@@ -156,18 +156,33 @@ fn events(expect: &Expect, place: usize, outcome: &Outcome) -> Option<Shortfall>
 
 fn numbers(expect: &Expect, pass: Pass, run: &RunRecord) -> Vec<Mismatch> {
     let turns = run.events.iter().filter(|event| event.fact.kind() == "TurnCompleted").count() as u64;
+    // Of a loop that does not count them, the answer is the end of its one iteration.
+    let counted = run.state.counters().iterations;
+    let iterations = if run.state.iterates() { counted } else { u64::from(turns > 0) };
     // A restart takes time limits anew, and spares the grace of what died with the process: only a case that crashes by
     // itself can say how long it takes.
     let length = expect.virtual_ms.filter(|_| pass.restarts() == 0 || pass.scripted);
     let counts = [
         ("model_calls", expect.model_calls, run.requests as u64),
         ("turns", expect.turns, turns),
+        ("iterations", expect.iterations, iterations),
         ("virtual_ms", length, run.virtual_ms),
     ];
     let counted = counts
         .into_iter()
         .filter_map(|(key, wanted, found)| Some(wanted?.check_count(found).err()?.under(key)));
     let mut misses: Vec<Mismatch> = counted.collect();
+    if let Some(wanted) = &expect.plan {
+        let versions = run.state.plan().map_or(0, |plan| plan.versions.len()) as u64;
+        let counts = [
+            ("versions", wanted.versions, versions),
+            ("steps", wanted.steps, run.state.counters().plan_steps),
+        ];
+        let misfits = counts.into_iter().filter_map(|(key, wanted, found)| {
+            Some(wanted?.check_count(found).err()?.under(key).under("plan"))
+        });
+        misses.extend(misfits);
+    }
     // What a crash and a stop together cost nobody can know: then there is only an estimate, or a reservation.
     let guessed = pass.restarts() > 0 && (run.state.usage().estimated || run.lost_for_good);
     if let Some(wanted) = expect.usage.as_ref().filter(|_| !guessed) {

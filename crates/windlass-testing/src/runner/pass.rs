@@ -306,7 +306,13 @@ impl Stage<'_> {
             log: self.log.clone(),
         });
         let session = (self.case.runs.len() > 1).then(|| SessionId::from("case"));
-        DriveOptions { people: Some(people), wait_for_timers: true, session, resumed_by: ResumedBy::Runtime }
+        DriveOptions {
+            people: Some(people),
+            wait_for_timers: true,
+            session,
+            only_tools: None,
+            resumed_by: ResumedBy::Runtime,
+        }
     }
 
     fn input(&self, place: usize) -> Result<RunMessages, String> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
 use windlass_core::run::{narrate, overshot};
-use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL};
+use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL, RUN_CODE};
 use windlass_core::{CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve, replay};
 use windlass_store::Batch;
 
@@ -49,6 +49,7 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
                 own
             }
             Fact::InputReceived(received) => by_runner.contains(&received.question),
+            Fact::CodeStarted(started) => running.insert(started.call.clone(), true) == Some(true),
             Fact::CallStarted(started) => running.insert(started.call.clone(), true) == Some(true),
             // An answer that a person gave goes on with the task; one that the runner gave is its own affair.
             Fact::DelegationStarted(started) => running.insert(started.call.clone(), true) == Some(true),
@@ -60,18 +61,37 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
                 running.remove(&finished.call);
                 false
             }
+            Fact::CodeFinished(finished) => {
+                running.remove(&finished.call);
+                false
+            }
             Fact::RunStarted(_)
             | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)
+            | Fact::CodeCalled(_)
+            | Fact::Perceived(_)
+            | Fact::PlanProposed(_)
+            | Fact::PlanMade(_)
+            | Fact::StepFinished(_)
             | Fact::DelegationFinished(_)
             | Fact::Steered(_)
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
+            | Fact::MessageQueued(_)
+            | Fact::CallVerified(_)
+            | Fact::ContextMeasured(_)
+            | Fact::ContextWarned(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionSkipped(_)
             | Fact::StepBranched(_)
             | Fact::OutputRejected(_)
+            | Fact::IterationStarted(_)
+            | Fact::Judged(_)
+            | Fact::BoardSaved(_)
+            | Fact::BoardRestored(_)
             | Fact::LimitReached(_)
             | Fact::LimitRaised(_)
             | Fact::CancelRequested(_)
@@ -155,6 +175,10 @@ pub(crate) fn asked(events: &[Event], batches_of: &dyn Fn(RunId) -> Vec<Batch>) 
     for event in events {
         if let Fact::TurnCompleted(turn) = &event.fact {
             names.extend(turn.calls.iter().map(|call| (call.id.clone(), meant(call))));
+        } else if let Fact::CodeCalled(code) = &event.fact {
+            names.extend(code.calls.iter().map(|call| (call.id.clone(), meant(call))));
+        } else if let Fact::PlanMade(made) = &event.fact {
+            names.extend(made.call.iter().map(|call| (call.clone(), RUN_CODE.into())));
         } else if let Fact::DelegationStarted(started) = &event.fact {
             children.insert(started.call.clone(), started.run);
         } else if let Fact::InputRequested(question) = &event.fact {

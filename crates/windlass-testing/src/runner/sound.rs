@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::event::{CallFinished, DelegationFinished};
+use windlass_core::event::{CallFinished, CodeFinished, DelegationFinished};
 use windlass_core::model::Usage;
 use windlass_core::{CallId, Event, Fact, Message, State, Status};
 
@@ -92,7 +92,12 @@ fn one_result_each(state: &State, events: &[Event]) -> Checked {
     for event in events {
         if let Fact::TurnCompleted(turn) = &event.fact {
             results.extend(turn.calls.iter().map(|call| (&call.id, 0)));
+        } else if let Fact::CodeCalled(code) = &event.fact {
+            results.extend(code.calls.iter().map(|call| (&call.id, 0)));
+        } else if let Fact::PlanMade(made) = &event.fact {
+            results.extend(made.call.iter().map(|call| (call, 0)));
         } else if let Fact::CallFinished(CallFinished { call, .. })
+        | Fact::CodeFinished(CodeFinished { call, .. })
         | Fact::DelegationFinished(DelegationFinished { call, .. }) = &event.fact
         {
             *results.entry(call).or_default() += 1;
@@ -153,14 +158,31 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)
             | Fact::CallFinished(_)
+            | Fact::CodeStarted(_)
+            | Fact::CodeCalled(_)
+            | Fact::CodeFinished(_)
+            | Fact::Perceived(_)
+            | Fact::PlanProposed(_)
+            | Fact::PlanMade(_)
+            | Fact::StepFinished(_)
             | Fact::DelegationStarted(_)
             | Fact::InputRequested(_)
             | Fact::InputReceived(_)
             | Fact::Steered(_)
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
+            | Fact::MessageQueued(_)
+            | Fact::CallVerified(_)
+            | Fact::ContextMeasured(_)
+            | Fact::ContextWarned(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionSkipped(_)
             | Fact::StepBranched(_)
             | Fact::OutputRejected(_)
+            | Fact::IterationStarted(_)
+            | Fact::Judged(_)
+            | Fact::BoardSaved(_)
+            | Fact::BoardRestored(_)
             | Fact::LimitReached(_)
             | Fact::LimitRaised(_)
             | Fact::CancelRequested(_)

@@ -10,8 +10,16 @@ use windlass_runtime::check_delegates;
 use windlass_testing::fixture::FixtureFile;
 use windlass_testing::{RunnerOptions, run_case};
 
-const GUIDES: [&str; 7] =
-    ["agent-file", "delegation", "limits", "testing", "coming-from-kaos", "coming-from-acorn", "security"];
+const GUIDES: [&str; 8] = [
+    "agent-file",
+    "context",
+    "delegation",
+    "limits",
+    "testing",
+    "coming-from-kaos",
+    "coming-from-acorn",
+    "security",
+];
 
 /// The blocks of a page with the names of their files.
 fn blocks(text: &str) -> Vec<(&str, &str)> {
@@ -69,7 +77,7 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(count, 25);
+    assert_eq!(count, 27);
 }
 
 #[test]

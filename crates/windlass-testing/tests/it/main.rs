@@ -30,8 +30,14 @@ fn seeds() -> u64 {
     std::env::var("WINDLASS_SEEDS").map_or(20, |count| count.parse().unwrap())
 }
 
+/// The program that runs the code of cases, beside this test binary.
+fn with_code() {
+    windlass_testing::code_program(env!("CARGO_BIN_EXE_windlass-testing-code"));
+}
+
 /// Runs all cases of a file, then holds their logs against the snapshot.
 fn hold(file: &str) {
+    with_code();
     let path = root().join(file).with_extension("yaml");
     let mut failed = Vec::new();
     let mut logs = String::new();
@@ -76,10 +82,14 @@ macro_rules! files {
 }
 
 files! {
+    edges_code => "edges/code",
+    plan_loop => "plan/loop",
+    plan_scenarios => "plan/scenarios",
     chat_agents => "chat/agents",
     chat_basics => "chat/basics",
     chat_batches => "chat/batches",
     chat_endings => "chat/endings",
+    chat_reasoning => "chat/reasoning",
     chat_sessions => "chat/sessions",
     chat_text_forms => "chat/text_forms",
     edges_always => "edges/always",
@@ -87,19 +97,29 @@ files! {
     edges_delegation => "edges/delegation",
     edges_bad_calls => "edges/bad_calls",
     edges_budgets => "edges/budgets",
+    edges_context => "edges/context",
     edges_crashes => "edges/crashes",
     edges_limits => "edges/limits",
     edges_mixed => "edges/mixed",
     edges_money => "edges/money",
     edges_payloads => "edges/payloads",
     edges_people => "edges/people",
+    edges_receipts => "edges/receipts",
     edges_refused => "edges/refused",
     edges_stopping => "edges/stopping",
     edges_streams => "edges/streams",
     edges_transport => "edges/transport",
+    refine_blackboard => "refine/blackboard",
+    refine_edges => "refine/edges",
+    refine_iterations => "refine/iterations",
+    refine_loop => "refine/loop",
+    refine_views => "refine/views",
+    edges_verify => "edges/verify",
+    edges_wordings => "edges/wordings",
     text_delegation => "text/delegation",
     text_edges => "text/edges",
     text_loop => "text/loop",
+    text_two_phases => "text/two_phases",
     typed_branches => "typed/branches",
     typed_edges => "typed/edges",
     typed_caching => "typed/caching",

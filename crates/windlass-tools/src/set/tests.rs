@@ -51,7 +51,7 @@ fn tools_are_kept_in_order_and_found_by_name() {
 }
 
 #[test]
-fn e10_equal_names_are_refused_with_both_origins() {
+fn l21_e10_equal_names_are_refused_with_both_origins() {
     let mut set = ToolSet::new();
     set.add(tool("read", "mcp files")).unwrap();
     let error = set.add(tool("read", "mcp disk")).unwrap_err();

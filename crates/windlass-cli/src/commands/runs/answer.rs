@@ -81,7 +81,7 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
         return Err(changed(error, &found.path, &wanted.again).detail("the answer was not posted"));
     }
     control::answer(&*log, run, now(), answer).await?;
-    go_on.drive(&state, found, &[], &wanted.again).await
+    Box::pin(go_on.drive(&state, found, &[], &wanted.again)).await
 }
 
 fn left(question: &QuestionId, holder: &str) {

@@ -68,7 +68,7 @@ impl GoOn<'_> {
         };
         let run = drive(prepared, &mut view, &mut self.interrupts, &words).await?;
         let verdict = verdict(&run, &words);
-        view.left(&run, verdict.as_ref().err());
+        view.left(&*self.log, &run, verdict.as_ref().err()).await?;
         view.close()?;
         verdict
     }

@@ -87,5 +87,5 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
         Again::new(format!("windlass runs resume{} {run}", log_args.words())).then_limits(&args.limits);
     let wanted = Wanted { with: args.with.as_deref(), agents: &args.agents, replaces: false, again };
     let found = go_on.agent(&state, &wanted).await?;
-    go_on.drive(&state, found, &args.limits, &wanted.again).await
+    Box::pin(go_on.drive(&state, found, &args.limits, &wanted.again)).await
 }

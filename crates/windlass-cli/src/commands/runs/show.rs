@@ -7,7 +7,7 @@ use windlass_core::message::{Content, Media, Part};
 use windlass_core::text::shown_args;
 use windlass_core::{Fact, Message, RunId};
 use windlass_runtime::control::asked_at;
-use windlass_runtime::projections::json;
+use windlass_runtime::projections::{Receipt, json, run_metadata};
 use windlass_runtime::{Run, RunPages, load_until, numbered, start_of};
 use windlass_store::{Index, Log, RunSummary, Store};
 
@@ -19,6 +19,7 @@ use crate::home::LogArgs;
 use crate::out;
 use crate::view::json as view_json;
 use crate::view::phrases::{Calls, Cuts, phrase};
+use crate::view::receipts;
 use crate::view::words::{self, count, name, span, time};
 
 /// Maximum number of characters shown of a field of the run.
@@ -27,6 +28,7 @@ const FIELD_CHARS: usize = 600;
 const RESULT_CHARS: usize = 600;
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(super) struct ShowArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
@@ -37,16 +39,28 @@ pub(super) struct ShowArgs {
     /// One JSON object
     #[arg(long)]
     json: bool,
+    /// Only the metadata of the run, in PromptChain's shape, as one JSON object
+    #[arg(long, conflicts_with_all = ["json", "events"])]
+    metadata: bool,
+    /// With `--metadata`: without texts, only counts and flags
+    #[arg(long, requires = "metadata")]
+    summary: bool,
 }
 
 pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, id) = find::open(log_args, &args.run).await?;
+    if args.metadata {
+        let metadata = run_metadata(&*log, id).await?;
+        out::json(&value!(if args.summary { metadata.summary() } else { metadata }))?;
+        return Ok(Exit::Good);
+    }
     let summary = log.summary(id).await?;
     let run = Run::load(&*log, id).await?;
     let start = start(&*log, id).await?;
     let approvals = Approvals::of(&*log, id).await?;
+    let receipts = run.receipts(&*log).await?;
     if args.json {
-        let mut value = as_json(&run, &summary, start.as_deref());
+        let mut value = as_json(&run, &summary, start.as_deref(), &receipts);
         value.insert("approvals".to_owned(), approvals.json());
         if args.events {
             value.insert("events".to_owned(), events(&*log, id).await?.into());
@@ -56,6 +70,9 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     }
     let cuts = Cuts::default();
     header(&run, &summary, start.as_deref(), &cuts)?;
+    if let Some(line) = receipts::line(&receipts) {
+        out::line(format_args!("{:<9}{line}", "did"))?;
+    }
     let earlier = earlier(&*log, start.as_deref()).await?;
     if earlier > 0 {
         out::line(format_args!("\n({} earlier in this session)", count(earlier as u64, "message")))?;
@@ -95,8 +112,14 @@ async fn history(log: &dyn Log, run: RunId, began: u64, cuts: &Cuts) -> Result<(
     Ok(())
 }
 
-fn as_json(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> Map<String, Value> {
-    let mut fields = if let Value::Object(fields) = view_json::run(run, None) { fields } else { Map::new() };
+fn as_json(
+    run: &Run,
+    summary: &RunSummary,
+    start: Option<&RunStarted>,
+    receipts: &[Receipt],
+) -> Map<String, Value> {
+    let mut fields =
+        if let Value::Object(fields) = view_json::run(run, None, receipts) { fields } else { Map::new() };
     fields.insert("summary".to_owned(), json::summary(summary));
     fields.insert("models".to_owned(), value!(start.map(|start| &start.models)));
     fields.insert("base".to_owned(), value!(start.and_then(|start| start.base.as_ref())));

@@ -26,10 +26,14 @@ macro_rules! presets {
     };
 }
 
+mod refine_results;
+
 presets! {
     CHAT in chat;
+    PLAN in plan;
     TEXT in text;
     TYPED in typed;
+    REFINE in refine;
 }
 
 /// A loop by name.

@@ -1,6 +1,7 @@
 //! `text`: one fenced block a turn, every model call is a step (KAOS).
 
 use super::Preset;
+use crate::ids::Text;
 use crate::policy::{
     AtLimit, Batch, CallersSystem, Limit, LimitKind, LogTexts, Memory, MemoryBounds, Repetition, Results,
     Wire,
@@ -24,25 +25,26 @@ impl Preset {
             policy.set_limit(LimitKind::ModelCalls, Limit { max: 5, at_limit: Some(then) });
             policy.bounds.at_limit = AtLimit::last_text_or_limit();
             policy.past.memory = Memory::Bounded(MemoryBounds::default());
+            policy.wording.texts.model_failed = "Sorry, I encountered an error: {error}".into();
             policy.wording.results = results();
-            policy.wording.log = LogTexts::silent();
+            policy.wording.log = LogTexts { progress: LogTexts::default().progress, ..LogTexts::silent() };
         },
     };
 }
 
 fn results() -> Results {
+    let failed: Text = "Tool execution failed: {error}".into();
     Results {
         tool: "Tool result: {json}".into(),
         agent: "Agent response: {text}".into(),
-        failed: "Tool execution failed: {error}".into(),
         unreadable: "{error}".into(),
-        undone: "Tool execution failed: {error}".into(),
+        undone: failed.clone(),
         agent_failed: "Agent response: [Delegation failed: {who}{error}]".into(),
         agent_undone: "Agent response: [Delegation failed: {error}]".into(),
         agent_unknown: "Delegation failed: Sub-agent '{tool}' not found. Available: [{agents}]".into(),
         // They say themselves what they are.
         told: "".into(),
         told_failed: "".into(),
-        ..Results::default()
+        ..Results::failing(failed)
     }
 }

@@ -1,0 +1,270 @@
+//! `windlass run --batch FILE`: each query of a file, one after another. A batch that was killed goes on where it was.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use windlass_core::policy::Memory;
+use windlass_core::{RunId, RunState, SessionId, Status};
+use windlass_runtime::{Agent, DriveOptions, Environment as _, Prepared, Run, SystemEnvironment};
+use windlass_store::{Index, RunFilter, SqliteLog};
+
+use super::queries::{Query, read};
+use crate::drive::{Words, drive};
+use crate::failure::{Exit, Failure};
+use crate::home;
+use crate::interrupts::Interrupts;
+use crate::out;
+use crate::view::words::{count, cut, span};
+use crate::view::{View, ViewArgs, exit_of};
+
+/// Number of hexadecimal digits of a batch's id that is made of its file.
+const ID_DIGITS: usize = 12;
+/// Maximum number of characters of a query in a line of progress.
+const QUERY_CHARS: usize = 60;
+
+/// Options of a batch.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct BatchArgs {
+    /// Run each query of a file in a conversation of its own: lines of text, JSON lines (`.jsonl`: `{"id": ..., "input": ...}`),
+    /// or a table (`.csv` with a column `query`, `input` or `Query_Text`, and perhaps `id`)
+    #[arg(long, value_name = "QUERIES", conflicts_with_all = ["session", "input"])]
+    pub(super) batch: Option<PathBuf>,
+    /// Name of the batch: the same name goes on with it [default: made of the agent and the file's content]
+    #[arg(long, value_name = "NAME", requires = "batch")]
+    batch_id: Option<String>,
+    /// Least wait between two queries in seconds [env: SIMULATOR_SLEEP_MIN]
+    #[arg(long, value_name = "S", requires = "batch")]
+    wait_min: Option<f64>,
+    /// Longest wait between two queries in seconds; each wait is a random one in between [env: SIMULATOR_SLEEP_MAX]
+    #[arg(long, value_name = "S", requires = "batch")]
+    wait_max: Option<f64>,
+}
+
+/// A batch that is going on.
+pub(super) struct Batch<'a> {
+    pub(super) agent: &'a Agent,
+    pub(super) log: &'a SqliteLog,
+    pub(super) options: DriveOptions,
+    pub(super) view: ViewArgs,
+    pub(super) words: &'a Words,
+}
+
+/// The fate of a query in this batch.
+enum Fate {
+    /// It has ended in an earlier process.
+    Known(Status),
+    /// It was run, or continued, here.
+    Run(Box<Run>),
+    /// It could not be run.
+    Failed(Failure),
+}
+
+/// Counts of queries.
+#[derive(Default)]
+struct Sums {
+    answered: u64,
+    failed: u64,
+    suspended: u64,
+    known: u64,
+}
+
+impl Batch<'_> {
+    /// Runs the queries, and sums up.
+    pub(super) async fn run(
+        &self,
+        args: &BatchArgs,
+        path: &Path,
+        interrupts: &mut Interrupts,
+    ) -> Result<Exit, Failure> {
+        if self.agent.policy().past.memory == Memory::Off {
+            return Err(Failure::new(Exit::Usage, "a batch needs sessions, but the agent's `memory` is off")
+                .hint("remove `loop.memory: off`"));
+        }
+        let (bytes, queries) = read(path)?;
+        let wait = args.wait()?;
+        let id = args.batch_id.clone().unwrap_or_else(|| made_of(self.agent.name(), &bytes));
+        let (mut sums, mut waits) = (Sums::default(), false);
+        for (place, query) in queries.iter().enumerate() {
+            let session = SessionId::from(format!("batch/{id}/{}", query.key));
+            if waits && self.ended(&session).await?.is_none() {
+                pause(wait, interrupts).await?;
+            }
+            let began = SystemEnvironment.now();
+            let fate = self.query(query, &session, interrupts).await?;
+            let took = SystemEnvironment.now().saturating_sub(began);
+            waits |= !matches!(fate, Fate::Known(_));
+            let number = format!("{}/{}", place + 1, queries.len());
+            self.told((&id, &number), query, &fate, took)?;
+            sums.add(&fate);
+            if let Fate::Run(run) = &fate
+                && run.status() == Some(Status::Cancelled)
+            {
+                return Err(Failure::note(Exit::Cancelled, format!("batch {id} was stopped"))
+                    .hint("the same command goes on with the next query"));
+            }
+        }
+        self.sum_up(&id, &sums)
+    }
+
+    /// The status of a query's last run, if that has ended.
+    async fn ended(&self, session: &SessionId) -> Result<Option<Status>, Failure> {
+        let last = self.last(session).await?;
+        Ok(last.and_then(|(_, state)| if let RunState::Ended(status) = state { Some(status) } else { None }))
+    }
+
+    async fn last(&self, session: &SessionId) -> Result<Option<(RunId, RunState)>, Failure> {
+        let filter = RunFilter { session: Some(session.clone()), limit: 1, ..RunFilter::default() };
+        let last = self.log.list(filter).await?.into_iter().next();
+        Ok(last.map(|run| (run.run, run.run_state)))
+    }
+
+    /// Runs a query, continues it, or finds that it has ended. Only a signal and a broken log stop the batch.
+    async fn query(
+        &self,
+        query: &Query,
+        session: &SessionId,
+        interrupts: &mut Interrupts,
+    ) -> Result<Fate, Failure> {
+        let prepared = match self.last(session).await? {
+            Some((_, RunState::Ended(status))) => return Ok(Fate::Known(status)),
+            Some((run, RunState::Running | RunState::Suspended)) => {
+                self.agent.resume(run).options(self.options.clone()).prepare().await
+            }
+            None => {
+                let options = DriveOptions { session: Some(session.clone()), ..self.options.clone() };
+                self.agent.prepare(query.input.as_str(), options).await
+            }
+        };
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(error @ windlass_runtime::Error::Log(_)) => return Err(error.into()),
+            Err(error) => return Ok(Fate::Failed(error.into())),
+        };
+        self.drive(prepared, interrupts).await.map(|run| Fate::Run(Box::new(run)))
+    }
+
+    async fn drive(&self, prepared: Prepared, interrupts: &mut Interrupts) -> Result<Run, Failure> {
+        let mut view = View::new(self.view).logged(&self.words.log).brief();
+        let run = drive(prepared, &mut view, interrupts, self.words).await?;
+        view.left(self.log, &run, None).await?;
+        view.close()?;
+        Ok(run)
+    }
+
+    fn told(&self, (id, number): (&str, &str), query: &Query, fate: &Fate, took: u64) -> Result<(), Failure> {
+        let status = match fate {
+            Fate::Known(status) => format!("{status} (before)"),
+            Fate::Run(run) => run.run_state().to_string(),
+            Fate::Failed(failure) => failure.message().to_owned(),
+        };
+        if self.view.json {
+            let run = if let Fate::Run(run) = fate { Some(run) } else { None };
+            out::json(&json!({
+                "type": "query",
+                "batch": id,
+                "query": query.key,
+                "input": query.input,
+                "before": matches!(fate, Fate::Known(_)),
+                "status": status,
+                "run": run.map(|run| run.id()),
+                "text": run.and_then(|run| run.text()),
+                "output": run.and_then(|run| run.output()),
+                "ms": took,
+            }))?;
+        } else if !self.view.quiet {
+            let input = cut(&query.input, QUERY_CHARS);
+            out::note(format_args!("query {number} ({}): {status} in {}: {input}", query.key, span(took)));
+        }
+        Ok(())
+    }
+
+    fn sum_up(&self, id: &str, sums: &Sums) -> Result<Exit, Failure> {
+        let Sums { answered, failed, suspended, known } = sums;
+        let all = answered + failed + suspended;
+        if self.view.json {
+            out::json(&json!({
+                "type": "batch", "batch": id, "queries": all, "answered": answered, "failed": failed,
+                "suspended": suspended, "before": known,
+            }))?;
+        }
+        let words = format!(
+            "batch {id}: {}, {answered} answered, {failed} failed, {suspended} suspended; {known} had ended before",
+            count(all, "query").replace("querys", "queries")
+        );
+        if *failed > 0 {
+            Err(Failure::note(Exit::Failed, words).hint("a new `--batch-id` runs all queries again"))
+        } else if *suspended > 0 {
+            Err(Failure::note(Exit::Suspended, words)
+                .hint("`windlass runs list --status suspended` lists the runs that wait for an answer"))
+        } else {
+            if !self.view.json && !self.view.quiet {
+                out::note(words);
+            }
+            Ok(Exit::Good)
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, fate: &Fate) {
+        let state = match fate {
+            Fate::Known(status) => {
+                self.known += 1;
+                Some(RunState::Ended(*status))
+            }
+            Fate::Run(run) => Some(run.run_state()),
+            Fate::Failed(_) => None,
+        };
+        match state {
+            Some(RunState::Ended(status)) if exit_of(status) == Exit::Good => self.answered += 1,
+            Some(RunState::Suspended) => self.suspended += 1,
+            Some(RunState::Ended(_) | RunState::Running) | None => self.failed += 1,
+        }
+    }
+}
+
+impl BatchArgs {
+    /// Least and longest wait in milliseconds.
+    fn wait(&self) -> Result<(u64, u64), Failure> {
+        let ms = |given: Option<f64>, name: &str| match given {
+            Some(seconds) => milliseconds(seconds, name),
+            None => match home::env(name) {
+                Some(text) => milliseconds(text.trim().parse().unwrap_or(f64::NAN), name),
+                None => Ok(0),
+            },
+        };
+        let min = ms(self.wait_min, "SIMULATOR_SLEEP_MIN")?;
+        let max = ms(self.wait_max, "SIMULATOR_SLEEP_MAX")?;
+        Ok((min, max.max(min)))
+    }
+}
+
+fn milliseconds(seconds: f64, name: &str) -> Result<u64, Failure> {
+    if seconds.is_finite() && (0.0..=86_400.0).contains(&seconds) {
+        return Ok((seconds * 1e3) as u64);
+    }
+    Err(Failure::new(Exit::Usage, format!("the wait ({name}) is no number of seconds from 0 to 86400")))
+}
+
+/// Waits between two queries. A signal ends the batch.
+async fn pause((min, max): (u64, u64), interrupts: &mut Interrupts) -> Result<(), Failure> {
+    let wait = min + (max - min) * u64::from(SystemEnvironment.chance()) / 1_000;
+    if wait == 0 {
+        return Ok(());
+    }
+    interrupts.or(SystemEnvironment.sleep_until(SystemEnvironment.now() + wait)).await
+}
+
+/// The same agent and file are the same batch.
+fn made_of(agent: &str, bytes: &[u8]) -> String {
+    let digest = Sha256::new().chain_update(agent).chain_update([0]).chain_update(bytes).finalize();
+    let hex = digest.iter().fold(String::new(), |mut text, byte| {
+        // Writing into a String cannot fail.
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    });
+    hex.chars().take(ID_DIGITS).collect()
+}

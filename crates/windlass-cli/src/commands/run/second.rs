@@ -1,0 +1,70 @@
+//! A message to a session whose last run has not ended.
+
+use windlass_core::{RunId, SessionId};
+use windlass_runtime::control::run_end;
+use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Prepared, RunMessages};
+use windlass_store::Store;
+
+use crate::failure::{Exit, Failure};
+use crate::interrupts::Interrupts;
+use crate::view::View;
+
+/// The run that answers the message; `None`: another run does.
+pub(super) async fn admitted(
+    agent: &Agent,
+    input: RunMessages,
+    (options, session): (DriveOptions, &SessionId),
+    view: &mut View,
+    interrupts: &mut Interrupts,
+) -> Result<Option<Prepared>, Failure> {
+    match agent.admit(input, options.clone()).await? {
+        Admitted::Started(prepared) => Ok(Some(prepared)),
+        Admitted::Steered { run } => {
+            view.remark(&format!("session `{session}` is busy: the message steers run {run}"));
+            Ok(None)
+        }
+        Admitted::Queued { behind, run } => {
+            view.remark(&format!(
+                "session `{session}` is busy: the message waits for the end of run {behind}"
+            ));
+            let turn = turn(agent, session, (behind, run), &options);
+            tokio::select! {
+                turn = turn => turn,
+                told = interrupts.next() => {
+                    let words = "the message waits in the log: the next message to the session runs it first";
+                    Err(Failure::note(told.exit(), words))
+                }
+            }
+        }
+    }
+}
+
+/// Waits until it is the queued message's turn.
+async fn turn(
+    agent: &Agent,
+    session: &SessionId,
+    (mut behind, run): (RunId, RunId),
+    options: &DriveOptions,
+) -> Result<Option<Prepared>, Failure> {
+    loop {
+        run_end(&**agent.log(), behind).await?;
+        match agent.next_queued(session, options.clone()).await {
+            Ok(Some(prepared)) if prepared.id() == run => return Ok(Some(prepared)),
+            // A message that came earlier, whose process has gone.
+            Ok(Some(prepared)) => drop(prepared.drive().await?),
+            Ok(None) => return elsewhere(&**agent.log(), run).await,
+            Err(Error::SessionBusy { run: other, .. }) if other == run => {
+                return elsewhere(&**agent.log(), run).await;
+            }
+            Err(Error::SessionBusy { run: other, .. }) => behind = other,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Another process has run the message.
+async fn elsewhere(log: &dyn Store, run: RunId) -> Result<Option<Prepared>, Failure> {
+    log.summary(run).await?;
+    Err(Failure::note(Exit::Good, format!("another process runs the message as run {run}"))
+        .hint(format!("`windlass runs watch {run}` shows it")))
+}

@@ -1,0 +1,99 @@
+//! `windlass runs stats`: statistics per tool and per query, and Session 10's tables.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use windlass_core::Text;
+use windlass_runtime::projections::session10::tables;
+use windlass_runtime::projections::{RELIABILITY_RUNS, Statistics, newest_runs, statistics};
+
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::out;
+use crate::view::words::{count, cut, name, span};
+
+/// Maximum number of characters of a query in a line.
+const QUERY_CHARS: usize = 60;
+
+const HELP: &str = "\
+A tool is `reliable` if at least 80 % of its calls succeeded, `unsteady` from 50 %, `unreliable` below, and to `avoid` once its \
+last three calls failed. A run counts as succeeded if the agent itself answered: an answer that a person gave is a failure.
+
+Examples:
+  windlass runs stats --agent librarian
+  windlass runs stats --csv reports";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct StatsArgs {
+    /// Only runs of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Number of runs, the newest
+    #[arg(long, value_name = "N", default_value_t = RELIABILITY_RUNS)]
+    limit: usize,
+    /// Also write `tool_performance.csv` and `query_text.csv` (Session 10's tables) into this folder
+    #[arg(long, value_name = "FOLDER")]
+    csv: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: StatsArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let Some(log) = log_args.open_existing()? else {
+        out::note("the log does not exist yet");
+        return Ok(Exit::Good);
+    };
+    let runs = newest_runs(&*log, args.agent.map(Text::from), args.limit).await?;
+    if let Some(folder) = &args.csv {
+        let tables = tables(&*log, &runs).await?;
+        write(folder, "tool_performance.csv", &tables.performance)?;
+        write(folder, "query_text.csv", &tables.queries)?;
+    }
+    let statistics = statistics(&*log, &runs).await?;
+    if args.json {
+        let mut value = json!(statistics);
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("type".to_owned(), "statistics".into());
+        }
+        out::json(&value)?;
+    } else {
+        show(&statistics)?;
+    }
+    Ok(Exit::Good)
+}
+
+fn show(all: &Statistics) -> std::io::Result<()> {
+    out::line(format_args!("{}, {} succeeded", count(all.runs, "run"), all.succeeded))?;
+    for tool in &all.tools {
+        out::line(format_args!(
+            "tool {}: {}, {} succeeded, {} retried, {} each: {}",
+            name(&tool.tool),
+            count(tool.calls, "call"),
+            tool.succeeded,
+            tool.retries,
+            span(tool.mean_ms),
+            tool.reliability.name()
+        ))?;
+    }
+    for query in &all.queries {
+        out::line(format_args!(
+            "query {}: {}, {} succeeded, {} each",
+            cut(&query.query, QUERY_CHARS),
+            count(query.runs, "run"),
+            query.succeeded,
+            span(query.mean_ms)
+        ))?;
+    }
+    Ok(())
+}
+
+fn write(folder: &Path, file: &str, text: &str) -> Result<(), Failure> {
+    let path = folder.join(file);
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
+    written.map_err(|error| {
+        Failure::new(Exit::Failed, format!("cannot write {}", path.display())).cause(error.to_string())
+    })
+}

@@ -1,0 +1,67 @@
+//! Lines about calls, context, plans and iterations.
+
+use windlass_core::Fact;
+use windlass_core::event::{
+    CallFinished, CallStarted, CodeFinished, CodeStarted, ContextWarned, DelegationFinished, Millis,
+};
+
+use super::Plain;
+use crate::view::phrases::{compaction, not_compacted};
+use crate::view::words::{outcome, span};
+
+impl Plain {
+    /// A call begins or ends.
+    pub(super) fn call_event(&mut self, fact: &Fact, at: Millis) {
+        if let Fact::CodeStarted(CodeStarted { call, attempt, .. })
+        | Fact::CallStarted(CallStarted { call, attempt }) = fact
+        {
+            self.call_started(call, *attempt);
+        } else if let Fact::CodeFinished(CodeFinished { call, outcome: ended, .. })
+        | Fact::CallFinished(CallFinished { call, outcome: ended, .. })
+        | Fact::DelegationFinished(DelegationFinished { call, outcome: ended, .. }) = fact
+        {
+            self.result(call, &outcome(ended));
+        } else if let Fact::DelegationStarted(started) = fact {
+            self.delegated(started);
+        } else if let Fact::CallRetried(retried) = fact {
+            let wait = span(retried.retry_at.saturating_sub(at));
+            self.result(&retried.call, &format!("{}; again in {wait}", outcome(&retried.outcome)));
+        } else if let Fact::CallDoubted(doubted) = fact {
+            let name = self.name(&doubted.call);
+            self.warn(&format!("in doubt: {name} had started when the process died"));
+        }
+    }
+
+    /// The line of a fact of context, verification, plans or iterations, and whether it is a warning.
+    pub(super) fn beyond(&self, fact: &Fact) -> Option<(bool, String)> {
+        let remark = |text: String| Some((false, text));
+        if let Fact::CallVerified(verified) = fact {
+            let name = self.name(&verified.call);
+            verified.args.as_ref().and_then(|_| remark(format!("verified: {name}, with changed arguments")))
+        } else if let Fact::ContextWarned(ContextWarned { tokens, max_tokens }) = fact {
+            Some((true, format!("the context has {tokens} of {max_tokens} tokens")))
+        } else if let Fact::Compacted(compacted) = fact {
+            remark(format!("compacted: {}", compaction(compacted)))
+        } else if let Fact::CompactionSkipped(skipped) = fact {
+            remark(format!("not compacted: {}", not_compacted(&skipped.reason, &self.cuts)))
+        } else if let Fact::Perceived(perceived) = fact {
+            remark(perceived.perception.reasoning.to_string())
+        } else if let Fact::PlanProposed(proposed) = fact {
+            remark(format!("proposed plan: {}", proposed.text.join("; ")))
+        } else if let Fact::PlanMade(made) = fact {
+            remark(format!("plan {}: {}", made.version, made.text.join("; ")))
+        } else if let Fact::IterationStarted(started) = fact {
+            (started.iteration > 1).then(|| (false, format!("iteration {}", started.iteration)))
+        } else if let Fact::BoardRestored(restored) = fact {
+            Some((true, format!("stuck: {} calls of {} in a row", restored.times, restored.tool)))
+        } else if let Fact::Judged(judged) = fact {
+            let text = self.cuts.line(&judged.missing);
+            let found =
+                if judged.satisfied { "the answer is complete" } else { "the answer lacks something" };
+            let more = if judged.satisfied || text.is_empty() { String::new() } else { format!(": {text}") };
+            remark(format!("judged: {found}{more}"))
+        } else {
+            None
+        }
+    }
+}

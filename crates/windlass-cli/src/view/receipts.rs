@@ -1,0 +1,63 @@
+//! The effects of a run in one line: `2 effects: write_file a.txt, send_mail 17 (outcome unknown)`.
+
+use windlass_runtime::projections::{Receipt, ReceiptOutcome};
+
+use super::words::{count, cut, name};
+
+/// Maximum number of effects that the line names.
+const NAMED: usize = 10;
+/// Maximum number of characters of the line's arguments, each.
+const SHOWN_CHARS: usize = 40;
+
+/// The line; `None`: the run had no effects.
+pub(crate) fn line(receipts: &[Receipt]) -> Option<String> {
+    if receipts.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = receipts.iter().take(NAMED).map(effect).collect();
+    let more = receipts.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    Some(format!("{}: {}{more}", count(receipts.len() as u64, "effect"), named.join(", ")))
+}
+
+fn effect(receipt: &Receipt) -> String {
+    let shown = receipt.shown.as_deref().map(|shown| format!(" {}", cut(shown, SHOWN_CHARS)));
+    let outcome = match receipt.outcome {
+        ReceiptOutcome::Ok => "",
+        ReceiptOutcome::Failed => " (failed)",
+        ReceiptOutcome::Unknown => " (outcome unknown)",
+        ReceiptOutcome::Open => " (not finished)",
+    };
+    format!("{}{}{outcome}", name(&receipt.tool), shown.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receipt(tool: &str, shown: &str, outcome: ReceiptOutcome) -> Receipt {
+        Receipt {
+            run: "0197c0de-0000-7000-8000-000000000001".parse().unwrap(),
+            call: "c1".into(),
+            tool: tool.into(),
+            shown: Some(shown.to_owned()),
+            args_sha256: String::new(),
+            key: "k".into(),
+            outcome,
+            result_sha256: None,
+        }
+    }
+
+    #[test]
+    fn e54_one_line_names_each_effect_and_marks_what_is_unknown() {
+        let one = receipt("files__write_file", "a.txt", ReceiptOutcome::Ok);
+        let two = receipt("send_mail", "17", ReceiptOutcome::Unknown);
+        assert_eq!(line(&[]), None);
+        assert_eq!(line(std::slice::from_ref(&one)).unwrap(), "1 effect: files__write_file a.txt");
+        assert_eq!(
+            line(&[one.clone(), two]).unwrap(),
+            "2 effects: files__write_file a.txt, send_mail 17 (outcome unknown)"
+        );
+        assert!(line(&vec![one; 12]).unwrap().ends_with(", and 2 more"));
+    }
+}

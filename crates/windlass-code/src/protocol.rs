@@ -1,0 +1,125 @@
+//! Frames between a session and its child: four bytes of length, big-endian, then JSON.
+
+use std::io::{self, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{Failure, HostCall, HostResult, Limits, Output, Program};
+
+/// The version of the protocol. Both sides are the same program or the same release; another version is refused.
+pub(crate) const VERSION: u32 = 1;
+/// The private first argument of a child.
+pub(crate) const ARGUMENT: &str = "__windlass-code-child";
+/// The variable that a child must have in addition, so that no person starts one by mistake.
+pub(crate) const MARKER: &str = "WINDLASS_CODE_CHILD";
+/// Maximum size of a frame, in bytes.
+pub(crate) const MOST_BYTES: usize = 64 << 20;
+
+/// What a session says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Request {
+    /// Run this. The first request, once.
+    Start { version: u32, limits: Limits, program: Program },
+    /// Results of all calls of the last `Calls`, in its order.
+    Results(Vec<HostResult>),
+}
+
+/// What a child says.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reply {
+    /// The first reply: this is a child.
+    Hello { version: u32 },
+    /// The code waits for these calls; output since the last reply.
+    Calls { calls: Vec<HostCall>, output: Output },
+    /// The end; output since the last reply.
+    Done { value: serde_json::Value, output: Output },
+    /// The end by a failure; output since the last reply.
+    Failed { failure: Failure, output: Output },
+    /// The child did not understand a request, and ends.
+    Refused { reason: String },
+}
+
+/// The bytes of a message.
+///
+/// # Errors
+/// It is larger than a frame may be.
+pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; 4];
+    serde_json::to_writer(&mut bytes, message)?;
+    let length = bytes.len() - 4;
+    if length > MOST_BYTES {
+        return Err(too_large(length));
+    }
+    let header = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+    for (byte, header) in bytes.iter_mut().zip(header) {
+        *byte = header;
+    }
+    Ok(bytes)
+}
+
+/// The length that a frame's header gives.
+///
+/// # Errors
+/// It is larger than a frame may be.
+pub(crate) fn length(header: [u8; 4]) -> io::Result<usize> {
+    let length = u32::from_be_bytes(header) as usize;
+    if length > MOST_BYTES { Err(too_large(length)) } else { Ok(length) }
+}
+
+/// The message of a frame.
+///
+/// # Errors
+/// The bytes are no such message.
+pub(crate) fn message<M: DeserializeOwned>(bytes: &[u8]) -> io::Result<M> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| invalid(format!("a frame of {} bytes: {error}", bytes.len())))
+}
+
+/// Reads the next message; none at the end of the stream.
+///
+/// # Errors
+/// The stream ends within a frame, or the frame is no message.
+pub(crate) fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> {
+    let mut header = Vec::with_capacity(4);
+    from.take(4).read_to_end(&mut header)?;
+    if header.is_empty() {
+        return Ok(None);
+    }
+    let Ok(bytes) = <[u8; 4]>::try_from(header.as_slice()) else {
+        return Err(cut(header.len(), 4));
+    };
+    let length = length(bytes)?;
+    // Grown as bytes come: a header alone takes no memory.
+    let mut body = Vec::new();
+    from.take(length as u64).read_to_end(&mut body)?;
+    if body.len() < length {
+        return Err(cut(body.len(), length));
+    }
+    message(&body).map(Some)
+}
+
+/// Writes a message.
+///
+/// # Errors
+/// It is too large, or the stream is broken.
+pub(crate) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    to.write_all(&frame(message)?)?;
+    to.flush()
+}
+
+/// The error of a stream that ended within a frame.
+pub(crate) fn cut(found: usize, expected: usize) -> io::Error {
+    let text = format!("the stream ended within a frame, after {found} of {expected} bytes");
+    io::Error::new(io::ErrorKind::UnexpectedEof, text)
+}
+
+fn too_large(length: usize) -> io::Error {
+    invalid(format!("a frame of {length} bytes: at most {MOST_BYTES} are allowed"))
+}
+
+fn invalid(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}

@@ -1,0 +1,35 @@
+//! Judge: a model says whether an answer does what was asked, or what is missing. Its reply is no message of the conversation.
+
+use serde::Deserialize;
+
+use super::{Counts, Place, Rules, Speech};
+use crate::decide::Decision;
+use crate::event::Judged;
+use crate::state::State;
+use crate::view::judge;
+
+pub(super) const RULES: Rules = Rules {
+    place: Place::Turn,
+    view: |_| &judge::MAKER,
+    speech: Speech::Apart,
+    counts: Counts::Not,
+    said: State::judge_said,
+    replied: Decision::judge_replied,
+    failed: Decision::judge_failed,
+};
+
+/// A verdict as models write it.
+#[derive(Deserialize)]
+struct Written {
+    satisfied: bool,
+    #[serde(default)]
+    missing: Option<String>,
+}
+
+/// The verdict that a reply is: JSON, alone or with text or a fence around it. `None`: it is none.
+pub(crate) fn verdict(text: &str) -> Option<Judged> {
+    let text = text.trim();
+    let object = text.find('{').zip(text.rfind('}')).and_then(|(first, last)| text.get(first..=last))?;
+    let Written { satisfied, missing } = serde_json::from_str(object).ok()?;
+    Some(Judged { satisfied, missing: missing.unwrap_or_default().trim().into() })
+}

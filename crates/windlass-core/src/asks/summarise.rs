@@ -1,0 +1,37 @@
+//! Summarise: the model sums up messages that the conversation is to hold no longer. It runs beside the loop.
+
+use super::{Ask, Counts, Place, Rules, Speech};
+use crate::decide::Decision;
+use crate::event::{NotCompacted, TurnCompleted, TurnFailed};
+use crate::reply::{ModelFailure, Reply};
+use crate::state::State;
+use crate::view::summary;
+
+pub(super) const RULES: Rules = Rules {
+    place: Place::Aside,
+    view: |_| &summary::MAKER,
+    speech: Speech::Apart,
+    counts: Counts::Not,
+    said: |_: &mut State, _: &TurnCompleted| {},
+    replied,
+    failed,
+};
+
+fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
+    let objection = decision.objection();
+    let completed = TurnCompleted { objection, ..TurnCompleted::read_only(ask, reply) };
+    let (stop, text) = (completed.stop, completed.text.clone());
+    decision.record(completed);
+    if decision.stopped_beside() {
+        return;
+    }
+    decision.summarised(ask, stop, text);
+    decision.go_on_after_summary();
+}
+
+fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) {
+    let reason = NotCompacted::Failed(failure.to_string().into());
+    decision.record(TurnFailed::last(ask, failure));
+    decision.not_compacted(reason);
+    decision.go_on_after_summary();
+}

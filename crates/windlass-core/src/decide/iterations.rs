@@ -1,0 +1,201 @@
+//! Iterations: inner loops up to an answer, and whether another one follows.
+
+use super::Decision;
+use crate::asks::Ask;
+use crate::asks::judge::verdict;
+use crate::event::{
+    BoardRestored, BoardSaved, IterationStarted, Judged, Purpose, ToolChoice, TurnCompleted, TurnFailed,
+    TurnStarted,
+};
+use crate::ids::Text;
+use crate::message::Message;
+use crate::open_call::OpenCall;
+use crate::outcome::{FailKind, Status};
+use crate::policy::{Another, LimitKind, Stuck, View, filled};
+use crate::reply::{ModelFailure, Reply};
+use crate::state::State;
+
+impl Decision {
+    /// The start was recorded: the first iteration begins, or the one goes on that a limit cut.
+    pub(super) fn begin_loop(&mut self) {
+        if self.state.has_draft() {
+            self.drafted();
+        } else if self.state.ledger.counters.iterations > 0 {
+            self.next_turn();
+        } else {
+            self.next_iteration(None);
+        }
+    }
+
+    /// Begins an iteration if the limit allows one more.
+    fn next_iteration(&mut self, note: Option<Text>) {
+        if !self.iterations_left() {
+            return self.reach(LimitKind::Iterations, self.reached(LimitKind::Iterations), 0);
+        }
+        if self.state.iterates() {
+            let iteration = self.reached(LimitKind::Iterations) + 1;
+            self.record(IterationStarted { iteration, note });
+        }
+        self.next_turn();
+    }
+
+    fn iterations_left(&self) -> bool {
+        let max = self.state.setup.policy.limit(LimitKind::Iterations);
+        max.is_none_or(|max| self.reached(LimitKind::Iterations) < max)
+    }
+
+    /// An inner loop came to an answer: it is the run's, or another iteration follows.
+    pub(super) fn drafted(&mut self) {
+        if !self.state.conversation.steering.is_empty() {
+            // A steering message arrived while the model answered: it enters before the run ends (E21).
+            return self.next_turn();
+        }
+        match self.state.setup.policy.replies.another {
+            Another::Always if self.iterations_left() => {
+                let note = self.state.setup.policy.wording.texts.another.clone();
+                self.next_iteration(Some(note));
+            }
+            // All passes are used up, which is no limit that cut anything.
+            Another::Never | Another::Always => self.take_draft(),
+            Another::Judge if self.iterations_left() => self.judge(),
+            Another::Judge => self.reach(LimitKind::Iterations, self.reached(LimitKind::Iterations), 0),
+        }
+    }
+
+    /// The limit on iterations was raised: a draft that was not judged is judged now.
+    pub(super) fn go_on_raised(&mut self, limit: LimitKind) {
+        if limit != LimitKind::Iterations {
+            self.next_turn();
+        } else if self.state.has_draft() {
+            self.drafted();
+        } else {
+            self.next_iteration(None);
+        }
+    }
+
+    fn judge(&mut self) {
+        let turn = self.state.turn.number + 1;
+        let (purpose, choice) = (Purpose::Judge, ToolChoice::None);
+        self.begin(TurnStarted {
+            turn,
+            purpose,
+            about: None,
+            model: 0,
+            attempt: 1,
+            again: false,
+            choice,
+            note: None,
+        });
+    }
+
+    pub(crate) fn judge_replied(&mut self, ask: &Ask, reply: Reply) {
+        let judged = reply.text.as_deref().and_then(verdict);
+        let objection = self.objection.clone();
+        self.record(TurnCompleted { objection, ..TurnCompleted::read_only(ask, reply) });
+        if self.state.stopping() {
+            return self.after_stop();
+        }
+        match judged {
+            Some(judged) => {
+                self.record(judged.clone());
+                self.judged(judged);
+            }
+            // A person has said something: the model hears it, and answers anew.
+            None if !self.state.conversation.steering.is_empty() => self.next_turn(),
+            None if self.state.progress.unread > self.state.setup.policy.replies.parse_retries => {
+                let error = format!(
+                    "the judge's reply is not the JSON object that was asked for, after {} retries",
+                    self.state.setup.policy.replies.parse_retries
+                );
+                self.end(Status::Failed(FailKind::Parse), self.state.draft(), Some(error.into()));
+            }
+            None => self.judge(),
+        }
+    }
+
+    fn judged(&mut self, Judged { satisfied, missing }: Judged) {
+        if !satisfied {
+            let texts = &self.state.setup.policy.wording.texts;
+            let note = if missing.is_empty() { texts.another.clone() } else { missing };
+            self.next_iteration(Some(note));
+        } else if self.state.conversation.steering.is_empty() {
+            self.take_draft();
+        } else {
+            self.next_turn();
+        }
+    }
+
+    /// The answer is the draft, for a judge could not be asked.
+    pub(crate) fn judge_failed(&mut self, ask: &Ask, failure: ModelFailure) {
+        let error = failure.to_string().into();
+        self.record(TurnFailed::last(ask, failure));
+        self.end(Status::Failed(FailKind::Model), self.state.draft(), Some(error));
+    }
+
+    /// The last draft is the run's answer.
+    fn take_draft(&mut self) {
+        let text = self.state.draft().unwrap_or_else(|| "".into());
+        if !self.takes_text_output() {
+            return self.end(Status::Answered, Some(text), None);
+        }
+        match self.read_output(Some(&*text)) {
+            Ok(output) => self.end_with(Status::Answered, Some(text), Some(output), None),
+            // The agent's own check sees an output once it would end the run.
+            Err(message) => {
+                if self.reject(None, &message) {
+                    self.next_turn();
+                }
+            }
+        }
+    }
+}
+
+impl Decision {
+    /// Before a call of another tool than the last one: the state to go back to if the run gets stuck with it.
+    pub(super) fn save_board(&mut self, open: &OpenCall) {
+        let (policy, progress) = (&self.state.setup.policy, &self.state.progress);
+        let another = progress.streak.as_ref().is_none_or(|(last, _)| *last != open.call.name);
+        let kept = policy.request.view == View::Blackboard && policy.calls.stuck != Stuck::Off;
+        if kept && another && progress.board.has_changed() {
+            self.record(BoardSaved { turn: self.state.turn.number });
+        }
+    }
+
+    /// One tool was called so many times in a row: the model is told.
+    pub(super) fn notice_stuck(&mut self) {
+        let Stuck::After(most) = self.state.setup.policy.calls.stuck else { return };
+        let Some((tool, times)) = self.state.progress.streak.clone().filter(|(_, times)| *times >= most)
+        else {
+            return;
+        };
+        let values = [("tool", &*tool), ("n", &*times.to_string())];
+        let note = filled(&self.state.setup.policy.wording.texts.stuck, &values).into();
+        self.record(BoardRestored { tool, times, note });
+    }
+}
+
+impl State {
+    /// Whether its iterations are counted: they are limited, or an answer need not be the last one.
+    pub fn iterates(&self) -> bool {
+        let policy = &self.setup.policy;
+        policy.limit(LimitKind::Iterations).is_some() || policy.replies.another != Another::Never
+    }
+
+    /// The text of the last reply, which came to an answer: as the model wrote it, calls that could not be read included.
+    fn draft(&self) -> Option<Text> {
+        match &**self.conversation.history.last_said()? {
+            Message::Assistant(said) => said.text.clone(),
+            Message::System { .. }
+            | Message::User { .. }
+            | Message::TaskDelegation { .. }
+            | Message::Tool(_) => None,
+        }
+    }
+
+    /// Whether an answer waits that was not judged, because the iterations were used up.
+    pub(crate) fn has_draft(&self) -> bool {
+        let cut = self.cut_by().is_none_or(|cut| cut.limit == LimitKind::Iterations);
+        let replied = |message: &std::sync::Arc<Message>| matches!(&**message, Message::Assistant(said) if said.calls.is_empty());
+        cut && self.ledger.counters.iterations > 0 && self.conversation.history.last().is_some_and(replied)
+    }
+}

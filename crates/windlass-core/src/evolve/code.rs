@@ -1,0 +1,167 @@
+//! The fold of code: its calls are open beside those of the turn, and their results go to it.
+
+use std::sync::Arc;
+
+use crate::event::{CallFinished, CodeCalled, CodeFinished, CodeStarted};
+use crate::ids::CallId;
+use crate::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
+use crate::outcome::CallOutcome;
+use crate::state::{Ending, Phase, State};
+use crate::tool::Effect;
+
+impl State {
+    pub(super) fn code_started(&mut self, started: &CodeStarted, seq: u64) {
+        if started.attempt == 1 {
+            // The calls of the code count as tool calls, it does not.
+            self.count_round();
+        }
+        let own = self.run;
+        if let Some(call) = self.call_mut(&started.call) {
+            call.key_run = Some(call.keyed_by(own));
+            call.attempt = started.attempt;
+            call.stage = Stage::Coding { seq };
+        }
+    }
+
+    pub(super) fn code_called(&mut self, called: &CodeCalled) {
+        let Some(code) = self.open_call(&called.call) else { return };
+        let below = code.known().cloned();
+        let asked_at = code.asked_at;
+        let first = self.code_calls(&called.call).count();
+        let mut fresh = Vec::with_capacity(called.calls.len());
+        for (place, call) in called.calls.iter().enumerate() {
+            let place = u32::try_from(first + place).unwrap_or(u32::MAX);
+            let mut open = self.opened(call, Origin::Code { by: called.call.clone(), place });
+            open.asked_at = asked_at;
+            let made = below.as_ref().and_then(|below| below.made_at(place, &open));
+            if let Some(made) = made {
+                (open.attempt, open.failed) = (made.attempt, made.failed);
+                // It is asked about, and known, with the arguments that it was started with.
+                open.edited.clone_from(&made.known.edited);
+                open.in_base = Some(Arc::new(made.known.clone()));
+            }
+            fresh.push(open);
+        }
+        if let Phase::Acting(calls) = &mut self.phase {
+            calls.extend(fresh);
+        }
+        self.stage(&called.call, Stage::CodeWaits);
+    }
+
+    pub(super) fn code_finished(&mut self, finished: &CodeFinished) {
+        if let Some(call) = self.call_mut(&finished.call) {
+            call.printed.clone_from(&finished.printed);
+        }
+        let CodeFinished { call, outcome, note, limit, .. } = finished.clone();
+        self.call_finished(&CallFinished { call, outcome, note, limit });
+    }
+
+    /// Lets code go on once all its calls have their results.
+    pub(super) fn code_goes_on(&mut self, code: &CallId) {
+        let seq = self.version;
+        let done = self.code_calls(code).all(|open| matches!(open.stage, Stage::Done(_)));
+        // Code of a run that is being ended does not go on.
+        if done && self.ending == Ending::None && self.open_call(code).is_some_and(waits) {
+            self.stage(code, Stage::Coding { seq });
+        }
+    }
+
+    /// A try of code has failed: the next one makes its calls anew, but for those with an effect that have happened.
+    pub(super) fn lay_code_aside(&mut self, code: &CallId) {
+        let (own, spent) = (self.run, |open: &OpenCall, state: &Self| {
+            let once = state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
+            once && matches!(&open.stage, Stage::Done(outcome) if outcome.is_ok())
+        });
+        let made: Vec<MadeBelow> = self
+            .code_calls(code)
+            .filter(|open| spent(open, self))
+            .filter_map(|open| made(open, own))
+            .collect();
+        self.drop_calls_of(code, made, |_| true);
+    }
+
+    /// Another agent goes on with code: the calls of it that are open are made again, at the gate of that agent.
+    pub(super) fn reopen_code(&mut self) {
+        let codes: Vec<CallId> = self.open_calls().map(|open| open.call.id.clone()).collect();
+        let own = self.run;
+        for code in codes {
+            let open = |open: &OpenCall| !matches!(open.stage, Stage::Done(_));
+            let made: Vec<MadeBelow> =
+                self.code_calls(&code).filter(|call| open(call)).filter_map(|call| made(call, own)).collect();
+            let gone: Vec<CallId> =
+                self.code_calls(&code).filter(|call| open(call)).map(|call| call.call.id.clone()).collect();
+            // The same call has the same id again.
+            for id in &gone {
+                self.conversation.call_ids.remove_mut(id);
+            }
+            if !gone.is_empty() {
+                self.drop_calls_of(&code, made, open);
+            }
+        }
+    }
+
+    /// Removes calls of code, of which some are known to have been made.
+    fn drop_calls_of(&mut self, code: &CallId, made: Vec<MadeBelow>, gone: impl Fn(&OpenCall) -> bool) {
+        if let Phase::Acting(calls) = &mut self.phase {
+            calls.retain(|open| open.origin.code() != Some(code) || !gone(open));
+        }
+        let own = self.run;
+        let Some(call) = self.call_mut(code).filter(|_| !made.is_empty()) else { return };
+        let mut known =
+            call.in_base.as_deref().filter(|known| known.edited == call.edited).cloned().unwrap_or(InBase {
+                run: call.keyed_by(own),
+                edited: call.edited.clone(),
+                child: None,
+                lent: call.lent,
+                outcome: None,
+                made: Vec::new(),
+            });
+        known.take(made);
+        call.in_base = Some(Arc::new(known));
+    }
+}
+
+fn waits(open: &OpenCall) -> bool {
+    matches!(open.stage, Stage::CodeWaits)
+}
+
+/// A call of code as a later try finds it, if it was started.
+fn made(open: &OpenCall, own: crate::ids::RunId) -> Option<MadeBelow> {
+    let Origin::Code { place, .. } = open.origin else { return None };
+    if open.attempt == 0 && open.in_base.is_none() {
+        return None;
+    }
+    let outcome = if let Stage::Done(outcome) = &open.stage { Some(outcome.clone()) } else { None };
+    let known = open.known().filter(|_| outcome.is_none()).cloned().unwrap_or(InBase {
+        run: open.keyed_by(own),
+        edited: open.edited.clone(),
+        child: None,
+        lent: open.lent,
+        outcome,
+        made: Vec::new(),
+    });
+    let (name, args) = (open.call.name.clone(), open.call.args.to_text());
+    Some(MadeBelow { place, name, args, attempt: open.attempt, failed: open.failed, known })
+}
+
+impl InBase {
+    /// The call of code that was made at this place, if it is this one.
+    fn made_at(&self, place: u32, open: &OpenCall) -> Option<&MadeBelow> {
+        let same = |made: &&MadeBelow| {
+            made.place == place && made.name == open.call.name && *made.args == *open.call.args
+        };
+        self.made.iter().find(same)
+    }
+
+    /// Adds calls of code; one at the same place takes the place of an earlier one.
+    pub(super) fn take(&mut self, made: Vec<MadeBelow>) {
+        self.made.retain(|known| !made.iter().any(|fresh| fresh.place == known.place));
+        self.made.extend(made);
+    }
+}
+
+/// Whether a call has its outcome from an earlier try of the same code.
+pub(crate) fn happened_before(open: &OpenCall, own: crate::ids::RunId) -> Option<&CallOutcome> {
+    let known = open.known().filter(|known| known.run == own && open.origin.code().is_some())?;
+    known.outcome.as_ref()
+}

@@ -1,0 +1,145 @@
+//! The fold of model calls: their starts, replies and failures.
+
+use std::sync::Arc;
+
+use crate::asks::{Ask, Counts, Place};
+use crate::budget::Reservation;
+use crate::event::{OutputRejected, Purpose, TurnCompleted, TurnFailed, TurnStarted};
+use crate::message::{AssistantMessage, Message};
+use crate::open_call::{Origin, Stage};
+use crate::reply::{StopReason, Usage};
+use crate::state::{ClosingStage, Phase, State};
+
+impl State {
+    pub(super) fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
+        self.asks.open(Ask::from((turn, seq)));
+        if turn.purpose.rules().place == Place::Turn {
+            self.step_started(turn);
+        }
+        if let (Purpose::Verify, Some(call)) = (turn.purpose, &turn.about) {
+            self.stage(call, Stage::Verifying);
+        }
+        // Its request is the conversation as it stands now.
+        self.request_begun(turn);
+        self.asks.reserve(seq, self.reserve(turn));
+    }
+
+    /// The loop waits for this call.
+    pub(super) fn step_started(&mut self, turn: &TurnStarted) {
+        if turn.turn != self.turn.number {
+            if self.turn.malformed == 0 && self.turn.counted > 0 {
+                self.turn.streaks.malformed = 0;
+            }
+            if turn.purpose.hears() {
+                self.hear();
+            }
+            if let Some(closing) = self.ending.closing_mut() {
+                let text = turn.note.is_some() || closing.stage == ClosingStage::TextAsked;
+                closing.stage = if text { ClosingStage::TextAsked } else { ClosingStage::Called };
+                if let Some(note) = closing.reached.note.take() {
+                    self.conversation.history.push(Arc::new(Message::user(note)));
+                }
+            }
+        }
+        if let Some(note) = &turn.note {
+            self.conversation.history.push(Arc::new(Message::user(note.clone())));
+        }
+        if turn.turn != self.turn.number {
+            let beyond = self.beyond(turn.model);
+            if let Some(closing) = self.ending.closing_mut() {
+                closing.beyond = Some(beyond);
+            }
+            self.turn.next(turn.turn);
+        }
+        self.distil();
+        self.phase = Phase::Asking;
+    }
+
+    /// Moves steering messages into the conversation.
+    pub(super) fn hear(&mut self) {
+        for text in std::mem::take(&mut self.conversation.steering) {
+            self.progress.steered.push(self.conversation.history.len());
+            self.conversation.history.push(Arc::new(Message::user(text)));
+        }
+    }
+
+    /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
+    pub(super) fn asked_for(&mut self, usage: &Usage, ask: Option<&Ask>) {
+        let asked = ask.map_or(0, |ask| ask.model as usize);
+        let prices = self.setup.models.get(asked).and_then(|model| model.prices);
+        self.ledger.count(usage, prices);
+    }
+
+    pub(super) fn turn_completed(&mut self, turn: &TurnCompleted) {
+        let ask = self.asks.close(turn.purpose, turn.about.as_ref());
+        self.asked_for(&turn.usage, ask.as_ref());
+        self.request_counted(&turn.usage, ask.and_then(|ask| ask.sent));
+        let rules = turn.purpose.rules();
+        self.ledger.counters.model_calls += u64::from(rules.counts == Counts::AsModelCall);
+        if rules.place == Place::Turn {
+            self.phase = Phase::Between;
+        }
+        (rules.said)(self, turn);
+    }
+
+    /// The reply of an acting call enters the conversation, and its calls are open.
+    pub(crate) fn acted(&mut self, turn: &TurnCompleted) {
+        self.turn.stop = turn.stop;
+        self.conversation.gauge.replies = self.conversation.gauge.replies.saturating_add(1);
+        if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
+            self.conversation.last_text = Some(text);
+        }
+        self.conversation.history.push(Arc::new(Message::Assistant(AssistantMessage {
+            text: turn.text.clone(),
+            reasoning: turn.reasoning.clone(),
+            calls: turn.calls.clone(),
+        })));
+        if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
+            self.turn.streaks.cut = 0;
+        }
+        if !turn.calls.is_empty() {
+            self.progress.round = self.conversation.history.len().checked_sub(1);
+            self.turn.streaks.prompts = 0;
+            self.acting(&turn.calls, &Origin::Model);
+        }
+    }
+
+    pub(super) fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
+        let failed = self.asks.close(turn.purpose, turn.about.as_ref());
+        self.asked_for(&turn.failure.usage, failed.as_ref());
+        let Some(failed) = failed else { return };
+        let (model, attempt) = match turn.next_model {
+            Some(model) => (model, 1),
+            None => (failed.model, failed.attempt + 1),
+        };
+        if turn.retry_at.is_some() {
+            let (retry_at, reserved) = (turn.retry_at, Reservation::default());
+            self.asks.open(Ask { seq, model, attempt, retry_at, reserved, ..failed });
+        } else if turn.purpose.rules().place == Place::Turn {
+            self.phase = Phase::Between;
+        }
+    }
+
+    pub(super) fn output_rejected(&mut self, rejected: &OutputRejected) {
+        use crate::event::Rejection::{Filtered, Invalid, NoCall, Refused, Truncated, Unproven};
+        match rejected.reason {
+            Truncated | Refused | Filtered => {
+                self.turn.streaks.cut += 1;
+                self.reply_in_vain();
+            }
+            NoCall => self.turn.streaks.prompts += 1,
+            Invalid => self.turn.streaks.rejected += 1,
+            Unproven => self.ledger.proof.sent_back += 1,
+        }
+        if self.plan_rejected(rejected) {
+            return;
+        }
+        if let Some(call) = &rejected.call {
+            if let Some(open) = self.call_mut(call) {
+                open.rejected = true;
+            }
+            return;
+        }
+        self.conversation.history.push(Arc::new(Message::user(rejected.note.clone())));
+    }
+}

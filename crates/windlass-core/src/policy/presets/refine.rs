@@ -1,0 +1,50 @@
+//! `refine`: iterations, each an inner loop of calls up to an answer (PromptChain's agentic step).
+
+use super::Preset;
+use super::refine_results::{results, say_failures};
+use crate::ids::Text;
+use crate::policy::{AtLimit, Batch, Limit, LimitKind, LogTexts, Objective, Repetition, Talk, View, Wire};
+
+impl Preset {
+    /// Iterations, each up to an answer.
+    pub const REFINE: Self = Self {
+        name: "refine",
+        alias: "promptchain",
+        limit_aliases: &[
+            ("max_internal_steps", LimitKind::Iterations),
+            ("max_tool_rounds", LimitKind::ToolRounds),
+        ],
+        total_ms: 120_000,
+        replies_variable: None,
+        values: |policy| {
+            policy.request.wire = Wire::Native;
+            policy.request.view = View::Minimal;
+            policy.request.objective = Objective::Required;
+            policy.replies.talk = Talk::Clarify(2);
+            policy.calls.batch = Batch::Serial;
+            policy.calls.repetition = Repetition::Off;
+            policy.calls.tool_ms = 120_000;
+            let none: Text = "No tool was called, and the LLM did not provide an answer. \
+                              Please try rephrasing your request or check tool availability."
+                .into();
+            let last = AtLimit::LastText(Some(none));
+            policy.set_limit(LimitKind::Iterations, Limit { max: 5, at_limit: Some(last) });
+            let summed_up = Some(AtLimit::WrapUp);
+            policy.set_limit(LimitKind::ToolRounds, Limit { max: 40, at_limit: summed_up });
+            policy.bounds.at_limit = AtLimit::last_text_or_limit();
+            policy.wording.results = results();
+            say_failures(&mut policy.wording.texts);
+            policy.wording.log = log();
+        },
+    };
+}
+
+fn log() -> LogTexts {
+    LogTexts {
+        iteration: Some("Agentic step internal iteration {i}/{max}".into()),
+        calls: Some("LLM requested {k} tool(s).".into()),
+        call: Some("Executing tool: {tool}".into()),
+        limit: Some("Reached max iterations ({max}) without final answer".into()),
+        ..LogTexts::silent()
+    }
+}

@@ -1,0 +1,203 @@
+//! The size of requests, and the parts of the conversation that a compaction may remove.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::event::Splice;
+use crate::ids::{CallId, Text};
+use crate::ledger::BYTES_A_TOKEN;
+use crate::message::{Content, Message};
+use crate::state::State;
+use crate::view::conversation_text;
+
+/// Size of requests, and places that compactions look at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Gauge {
+    /// The last request that a provider counted.
+    pub(crate) counted: Option<Sent>,
+    /// The estimate for it.
+    pub(crate) estimated: u64,
+    pub(crate) warning: Warning,
+    /// The first message of the run's own input.
+    pub(crate) begun: usize,
+    /// The messages before it have been looked at: what may go has gone.
+    pub(crate) swept: usize,
+    /// The summary that a compaction left.
+    pub(crate) summary: Option<Summary>,
+    /// Replies since the last compaction.
+    pub(crate) replies: u32,
+    /// The old messages at the last attempt: a further one needs more of them.
+    pub(crate) tried: Option<Covers>,
+    pub(crate) skip: Skip,
+}
+
+/// Size of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// Bytes of text.
+    pub(crate) bytes: u64,
+    /// Tokens: estimated, or as a provider counted them.
+    pub(crate) tokens: u64,
+}
+
+/// The beginning of the conversation, as long as nobody edits it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Covers {
+    /// The number of messages.
+    pub(crate) until: usize,
+    /// [`History::edits`] at that time.
+    pub(crate) edits: u64,
+}
+
+/// The place of a summary in the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Summary {
+    pub(crate) at: usize,
+    pub(crate) exchanges: u64,
+}
+
+/// Whether the budget's warning was given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Warning {
+    #[default]
+    None,
+    Given,
+}
+
+/// Whether it is on record that nothing could be removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Skip {
+    #[default]
+    None,
+    Recorded,
+}
+
+/// Something that a compaction removed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum LeftOut {
+    /// The result of a call.
+    Result(Content),
+    /// Messages that a summary stands for.
+    Messages(Arc<Vec<Arc<Message>>>),
+}
+
+/// Size of a run's requests, against its budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextUse {
+    /// Tokens that the next request would have: the provider's last count, and an estimate of what came since.
+    pub tokens: u64,
+    /// The estimate for the last request that a provider counted; 0: none was.
+    pub estimated: u64,
+    /// The provider's count of it.
+    pub counted: u64,
+    /// The budget; `None`: there is none.
+    pub max_tokens: Option<u64>,
+}
+
+impl Gauge {
+    /// For a run that begins with this conversation.
+    pub(crate) fn below(&self) -> Self {
+        Self { warning: Warning::None, tried: None, skip: Skip::None, ..self.clone() }
+    }
+
+    /// Tokens of a request of so many bytes. A count of the provider is gone on from, so that what it counts beside the
+    /// text (tools, roles) stays in.
+    pub(crate) fn tokens(&self, bytes: u64) -> u64 {
+        let Some(Sent { bytes: before, tokens }) = self.counted else { return bytes / BYTES_A_TOKEN };
+        let more = bytes.saturating_sub(before) / BYTES_A_TOKEN;
+        let less = before.saturating_sub(bytes) / BYTES_A_TOKEN;
+        tokens.saturating_add(more).saturating_sub(less)
+    }
+
+    /// Moves the places to where their messages are after an edit.
+    pub(crate) fn follow(&mut self, splices: &[Splice]) {
+        for Splice { at, remove, insert } in splices {
+            let (at, remove) = (*at as usize, *remove as usize);
+            let moved = |place: usize| {
+                if place >= at.saturating_add(remove) {
+                    place.saturating_sub(remove).saturating_add(insert.len())
+                } else {
+                    place.min(at)
+                }
+            };
+            self.begun = moved(self.begun);
+            self.swept = moved(self.swept);
+            let gone = |place: usize| (at..at.saturating_add(remove)).contains(&place);
+            self.summary = self.summary.filter(|summary| !gone(summary.at));
+            if let Some(summary) = &mut self.summary {
+                summary.at = moved(summary.at);
+            }
+        }
+    }
+}
+
+/// The name under which the model reads a dropped result.
+pub(crate) fn result_handle(call: &CallId) -> Text {
+    format!("result_{call}").into()
+}
+
+impl State {
+    /// Size of the requests against the budget.
+    pub fn context_use(&self) -> ContextUse {
+        let gauge = &self.conversation.gauge;
+        ContextUse {
+            tokens: self.next_tokens(0),
+            estimated: gauge.estimated,
+            counted: gauge.counted.map_or(0, |sent| sent.tokens),
+            max_tokens: self.setup.policy.past.context.max_tokens,
+        }
+    }
+
+    /// Tokens of the next request, `more` bytes of text included that enter with it.
+    pub(crate) fn next_tokens(&self, more: u64) -> u64 {
+        let bytes = self.view_bytes(self.setup.policy.request.purpose, self.wire());
+        self.conversation.gauge.tokens(bytes.saturating_add(more))
+    }
+
+    /// The conversation up to the last replies, which stay whole. Of an open turn the reply is in the conversation, and its
+    /// results are not.
+    pub(crate) fn before_last(&self) -> Covers {
+        let history = &self.conversation.history;
+        let keep = self.setup.policy.past.context.keep_last as usize;
+        let replies = (0..history.len())
+            .rev()
+            .filter(|at| matches!(history.get(*at).map(|message| &**message), Some(Message::Assistant(_))));
+        let mut until = replies.take(keep).last().unwrap_or(0);
+        // What the user said stays with the reply to it.
+        let said = |at: usize| history.get(at).is_some_and(|message| message.is_said());
+        while until > 0 && said(until - 1) {
+            until -= 1;
+        }
+        Covers { until, edits: history.edits() }
+    }
+
+    /// Whether a message may give way to a summary: it is neither pinned, nor a system message, nor said by the user in
+    /// this run.
+    fn may_go(&self, at: usize, message: &Message) -> bool {
+        match message {
+            Message::System { .. } => self.conversation.gauge.summary.is_some_and(|summary| summary.at == at),
+            Message::User { .. } | Message::TaskDelegation { .. } => {
+                at < self.conversation.gauge.begun && !message.is_pinned()
+            }
+            Message::Assistant(_) | Message::Tool(_) => true,
+        }
+    }
+
+    /// The messages that a summary of this part would stand for, with their places.
+    pub(crate) fn summed_up(&self, covers: Covers) -> impl Iterator<Item = (usize, &Arc<Message>)> {
+        let from = self.conversation.gauge.swept;
+        let part = self.conversation.history.since(from).take(covers.until.saturating_sub(from)).enumerate();
+        part.map(move |(place, message)| (from + place, message))
+            .filter(|(at, message)| self.may_go(*at, message))
+    }
+
+    /// The text that the model reads under the handle of something that a compaction removed.
+    pub fn left_out(&self, handle: &str) -> Option<Cow<'_, str>> {
+        Some(match self.conversation.left_out.get(handle)? {
+            LeftOut::Result(content) => content.text(),
+            LeftOut::Messages(messages) => {
+                conversation_text(messages.iter().map(|message| &**message), usize::MAX).into()
+            }
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! A run's way to its answer: where its input and its last round stand, which attempts were in vain, and the conversation
+//! without them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Board, Plan};
+use crate::event::Splice;
+use crate::history::History;
+use crate::ids::Text;
+use crate::message::{AssistantMessage, Message};
+
+/// Progress of a run towards its answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Progress {
+    /// The plan of a loop that a perception ends.
+    pub(crate) plan: Option<Arc<Plan>>,
+    /// Consecutive replies of the judge that could not be read.
+    pub(crate) unread: u32,
+    /// Places of the run's input in the conversation.
+    pub(crate) input: Range<usize>,
+    /// Places of the messages that people sent while it ran.
+    pub(crate) steered: Vec<usize>,
+    /// Place of the last reply with calls.
+    pub(crate) round: Option<usize>,
+    /// The blackboard, where the view is made of it.
+    pub(crate) board: Board,
+    /// The tool of the last call, and how many calls in a row it had.
+    pub(crate) streak: Option<(Text, u32)>,
+    /// Places of replies that were in vain, with the results of their calls.
+    vain: Vec<usize>,
+    /// The conversation without them and without reasoning, where the view is made of it.
+    pub(crate) essence: Essence,
+}
+
+/// A conversation without reasoning and without attempts that were in vain. It only grows, so that the request's prefix
+/// stays the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Essence {
+    pub(crate) history: History,
+    /// Number of the conversation's messages that it was made of.
+    pub(crate) upto: usize,
+    /// Number of the conversation's edits by then.
+    edits: u64,
+}
+
+impl Progress {
+    /// A reply was in vain: it and everything after it up to `end`.
+    pub(crate) fn in_vain(&mut self, reply: usize, end: usize) {
+        self.vain.extend(reply..end);
+    }
+
+    /// Whether a message is an attempt that was in vain, or says nothing.
+    pub(crate) fn is_vain(&self, place: usize, message: &Message) -> bool {
+        self.vain.binary_search(&place).is_ok()
+            || matches!(message, Message::Assistant(said) if says_nothing(said))
+    }
+
+    /// Messages were replaced: the places move with the messages that are left.
+    pub(crate) fn spliced(&mut self, splice: &Splice) {
+        let at = usize::try_from(splice.at).unwrap_or(usize::MAX);
+        let end = at.saturating_add(usize::try_from(splice.remove).unwrap_or(usize::MAX));
+        let moved = |place: usize| {
+            if place >= end { place - (end - at) + splice.insert.len() } else { place.min(at) }
+        };
+        let kept = |place: &usize| !(at..end).contains(place);
+        self.input = moved(self.input.start)..moved(self.input.end);
+        for places in [&mut self.steered, &mut self.vain] {
+            places.retain(kept);
+            for place in places.iter_mut() {
+                *place = moved(*place);
+            }
+        }
+        self.round = self.round.map(moved);
+    }
+
+    /// Takes what was said since into the essence.
+    pub(crate) fn distil(&mut self, conversation: &History) {
+        let mut essence = std::mem::take(&mut self.essence);
+        if essence.edits != conversation.edits() || essence.upto > conversation.len() {
+            let history = History::after_edits(conversation.edits());
+            essence = Essence { history, upto: 0, edits: conversation.edits() };
+        }
+        for (place, message) in (essence.upto..).zip(conversation.since(essence.upto)) {
+            if let Some(message) = self.essential(place, message) {
+                essence.history.push(message);
+            }
+        }
+        essence.upto = conversation.len();
+        self.essence = essence;
+    }
+
+    /// What the essence has of a message.
+    pub(crate) fn essential(&self, place: usize, message: &Arc<Message>) -> Option<Arc<Message>> {
+        if self.is_vain(place, message) {
+            return None;
+        }
+        match &**message {
+            // Calls that were read from reasoning are positions in it.
+            Message::Assistant(said)
+                if said.reasoning.is_some() && !said.calls.iter().any(|call| call.place.is_some()) =>
+            {
+                let said =
+                    AssistantMessage { text: said.text.clone(), reasoning: None, calls: said.calls.clone() };
+                Some(Arc::new(Message::Assistant(said)))
+            }
+            Message::Assistant(_)
+            | Message::System { .. }
+            | Message::User { .. }
+            | Message::TaskDelegation { .. }
+            | Message::Tool(_) => Some(message.clone()),
+        }
+    }
+}
+
+/// Whether a reply has neither text nor calls.
+fn says_nothing(said: &AssistantMessage) -> bool {
+    said.calls.is_empty() && said.text.as_deref().is_none_or(|text| text.trim().is_empty())
+}

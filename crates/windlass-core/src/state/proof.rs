@@ -1,0 +1,31 @@
+//! Proof of work: required tools that have succeeded.
+
+use rpds::RedBlackTreeSetSync;
+
+use crate::glob::covers;
+use crate::ids::Text;
+use crate::outcome::CallOutcome;
+use crate::policy::Policy;
+
+/// Required tools that have succeeded in a run and in the runs that it continues.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Proof {
+    /// Their names.
+    succeeded: RedBlackTreeSetSync<Text>,
+    /// Number of answers sent back for want of it.
+    pub(crate) sent_back: u32,
+}
+
+impl Proof {
+    /// Records the outcome of a call.
+    pub(crate) fn note(&mut self, policy: &Policy, tool: &Text, outcome: &CallOutcome) {
+        if outcome.is_ok() && policy.tools.require.iter().any(|pattern| covers(pattern, tool)) {
+            self.succeeded.insert_mut(tool.clone());
+        }
+    }
+
+    /// Whether a tool that the pattern matches has succeeded.
+    pub(crate) fn covers(&self, pattern: &str) -> bool {
+        self.succeeded.iter().any(|tool| covers(pattern, tool))
+    }
+}

@@ -1,0 +1,74 @@
+//! The request to a judge: the objective, the input and the draft, in one message.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::{Growth, Maker, View};
+use crate::asks::Ask;
+use crate::event::ToolChoice;
+use crate::message::Message;
+use crate::policy::Wire;
+use crate::state::State;
+
+pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
+
+fn view(state: &State, _: &Ask) -> View {
+    let judge = Arc::new(Message::system(state.setup.policy.wording.texts.judge.clone()));
+    let asked = Arc::new(Message::user(asked(state)));
+    let bytes = judge.bytes() + asked.bytes();
+    View {
+        prompt: Arc::new(vec![judge]),
+        messages: [asked].into_iter().collect(),
+        tools: Arc::default(),
+        choice: ToolChoice::None,
+        output_form: None,
+        cache_points: Vec::new(),
+        max_tokens: None,
+        bytes,
+    }
+}
+
+fn bytes(state: &State, _: Wire) -> u64 {
+    (state.setup.policy.wording.texts.judge.len() + asked(state).len()) as u64
+}
+
+/// The text of a message.
+fn text_of(message: &Message) -> Cow<'_, str> {
+    match message {
+        Message::System { text } => (&**text).into(),
+        Message::Assistant(said) => said.text.as_deref().unwrap_or_default().into(),
+        Message::User { content } | Message::TaskDelegation { content } => content.text(),
+        Message::Tool(result) => result.content.text(),
+    }
+}
+
+/// What was asked, and the draft: the last reply.
+fn asked(state: &State) -> String {
+    let history = &state.conversation.history;
+    let mut text = String::new();
+    let mut section = |heading: &str, parts: &mut dyn Iterator<Item = &Arc<Message>>| {
+        let mut heading = Some(heading);
+        for part in parts {
+            let said = text_of(part);
+            if said.trim().is_empty() {
+                continue;
+            }
+            let before = if text.is_empty() { "" } else { "\n\n" };
+            // Writing into a String cannot fail.
+            let _infallible = match heading.take() {
+                Some(heading) => write!(text, "{before}{heading}:\n{said}"),
+                None => write!(text, "{before}{said}"),
+            };
+        }
+    };
+    section("Objective", &mut state.setup.prompt.iter().filter(|message| message.instructs()));
+    let progress = &state.progress;
+    let asked = progress.input.clone().chain(progress.steered.iter().copied());
+    section("Input", &mut asked.filter_map(|at| history.get(at)));
+    section("Draft answer", &mut history.last_said().into_iter());
+    if progress.unread > 0 {
+        let _infallible = write!(text, "\n\n{}", state.setup.policy.wording.texts.judge_again);
+    }
+    text
+}

@@ -1,0 +1,34 @@
+//! The last round only: the run's input, the messages of people, the last reply with calls and its results, and everything
+//! after it. Earlier runs of the session are left out, and so are attempts that were in vain.
+
+use std::sync::Arc;
+
+use super::{Growth, Maker, Messages, View, full};
+use crate::asks::Ask;
+use crate::message::Message;
+use crate::policy::Wire;
+use crate::state::State;
+
+pub(super) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
+
+fn view(state: &State, ask: &Ask) -> View {
+    let whole = full::view(state, ask);
+    let messages: Messages = shown(state).map(|(_, message)| message.clone()).collect();
+    let bytes = bytes(state, full::wire(state, ask));
+    View { messages: messages.worded_like(&whole.messages), bytes, ..whole }
+}
+
+fn bytes(state: &State, wire: Wire) -> u64 {
+    full::prompt_bytes(state)
+        + shown(state).map(|(_, message)| full::message_bytes(message, wire)).sum::<u64>()
+}
+
+/// The messages that it has, each found by its place.
+pub(super) fn shown(state: &State) -> impl Iterator<Item = (usize, &Arc<Message>)> {
+    let (history, progress) = (&state.conversation.history, &state.progress);
+    let first = progress.round.filter(|round| *round >= progress.input.end).unwrap_or(progress.input.end);
+    let before = progress.input.clone().chain(progress.steered.iter().copied().filter(move |at| *at < first));
+    let places = before.chain(first..history.len());
+    let found = places.filter_map(|at| Some((at, history.get(at)?)));
+    found.filter(|(at, message)| !progress.is_vain(*at, message))
+}

@@ -1,0 +1,214 @@
+//! What perception and decision are sent: the contract, and JSON made from the plan.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::{Growth, Maker, Messages, View, full};
+use crate::asks::Ask;
+use crate::code::functions;
+use crate::event::{Purpose, ToolChoice};
+use crate::ids::Millis;
+use crate::message::{AssistantMessage, Message};
+use crate::policy::{Strategy, Wire};
+use crate::state::{DoneStep, Plan, PlanStage, State};
+
+/// Made from the plan each time.
+pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
+
+fn view(state: &State, ask: &Ask) -> View {
+    let Some(plan) = state.plan() else { return full::view(state, ask) };
+    let (prompt, messages) = made(state, plan, ask.purpose);
+    View {
+        bytes: count(&prompt) + count(&messages),
+        prompt: Arc::new(prompt),
+        messages: messages.into_iter().collect::<Messages>(),
+        tools: Arc::default(),
+        choice: ToolChoice::None,
+        output_form: None,
+        cache_points: Vec::new(),
+        max_tokens: None,
+    }
+}
+
+/// Bytes of the next request: a plan is small, so that it is made to be measured.
+fn bytes(state: &State, wire: Wire) -> u64 {
+    let Some(plan) = state.plan() else { return full::bytes(state, wire) };
+    let purpose = if state.ending.closing().is_some() { Purpose::Act } else { next_purpose(plan) };
+    let (prompt, messages) = made(state, plan, purpose);
+    count(&prompt) + count(&messages)
+}
+
+fn count(messages: &[Arc<Message>]) -> u64 {
+    messages.iter().map(|message| message.bytes()).sum()
+}
+
+/// The messages before the request's own, and these.
+fn made(state: &State, plan: &Plan, purpose: Purpose) -> (Vec<Arc<Message>>, Vec<Arc<Message>>) {
+    let texts = &state.setup.policy.wording.texts;
+    let planning = matches!(purpose, Purpose::Perceive | Purpose::Decide);
+    let (contract, input) = if purpose == Purpose::Perceive {
+        (texts.perceive.to_string(), perception_input(state, plan))
+    } else if planning {
+        (texts.decide.replace("{tools}", &functions(&state.toolbox.own)), decision_input(state, plan))
+    } else {
+        // A closing call sums up.
+        (String::new(), decision_input(state, plan))
+    };
+    let mut messages = vec![Arc::new(Message::user(fenced(&input)))];
+    if let Some((said, note)) = plan.rejected.as_ref().filter(|_| planning) {
+        if !said.is_empty() {
+            let said = AssistantMessage { text: Some(said.clone()), ..AssistantMessage::default() };
+            messages.push(Arc::new(Message::Assistant(said)));
+        }
+        messages.push(Arc::new(Message::user(note.clone())));
+    }
+    if !planning {
+        // Its note is the last message of the conversation.
+        messages.extend(state.conversation.history.last().cloned());
+    }
+    (instructed(&state.setup.prompt, &contract), messages)
+}
+
+fn next_purpose(plan: &Plan) -> Purpose {
+    match plan.stage {
+        PlanStage::Begun | PlanStage::StepDone => Purpose::Perceive,
+        PlanStage::Perceived | PlanStage::Proposed(_) | PlanStage::Made => Purpose::Decide,
+    }
+}
+
+fn fenced(input: &Value) -> String {
+    format!("```json\n{}\n```", serde_json::to_string_pretty(input).unwrap_or_default())
+}
+
+/// The agent's instructions with the contract behind them, then its examples.
+fn instructed(prompt: &[Arc<Message>], contract: &str) -> Vec<Arc<Message>> {
+    let own = prompt
+        .first()
+        .and_then(|first| if let Message::System { text } = &**first { Some(text) } else { None });
+    let rest = prompt.iter().skip(usize::from(own.is_some())).cloned();
+    let parts = own.map(|text| &**text).into_iter().chain([contract]).filter(|part| !part.is_empty());
+    let text = parts.collect::<Vec<_>>().join("\n\n");
+    let system = (!text.is_empty()).then(|| Arc::new(Message::system(text)));
+    system.into_iter().chain(rest).collect()
+}
+
+fn perception_input(state: &State, plan: &Plan) -> Value {
+    let step = plan.step().filter(|_| plan.stage == PlanStage::StepDone);
+    let (kind, raw) = match step {
+        Some(step) => ("step_result", step.told()),
+        None => ("user_query", plan.query.to_string()),
+    };
+    let current = plan
+        .version()
+        .map_or_else(|| json!("Initial Query Mode, plan not created"), |version| json!(version.text));
+    let before = plan.perception.as_ref();
+    let mut input = json!({
+        "run_id": state.run.to_string(),
+        "snapshot_type": kind,
+        "raw_input": raw,
+        "memory_excerpt": memory(state, plan),
+        "prev_objective": before.map_or("", |before| &*before.result_requirement),
+        "prev_confidence": before.map(|before| &*before.confidence),
+        "timestamp": timestamp(state.clock.now),
+        "schema_version": 1,
+        "current_plan": current,
+    });
+    if step.is_some() {
+        put(&mut input, "original_query", json!(plan.query));
+    }
+    with_notes(&mut input, state, plan);
+    input
+}
+
+fn decision_input(state: &State, plan: &Plan) -> Value {
+    let strategy = match state.setup.policy.replies.strategy {
+        Strategy::Exploratory => "exploratory",
+        Strategy::Conservative => "conservative",
+    };
+    let mut input = match plan.step() {
+        None => json!({
+            "plan_mode": "initial",
+            "planning_strategy": strategy,
+            "original_query": plan.query,
+            "perception": plan.perception,
+        }),
+        Some(step) => json!({
+            "plan_mode": "mid_session",
+            "planning_strategy": strategy,
+            "original_query": plan.query,
+            "current_plan_version": plan.versions.len(),
+            "current_plan": plan.version().map(|version| &version.text),
+            "completed_steps": plan.steps().filter(|step| step.is_completed()).map(shown).collect::<Vec<_>>(),
+            "current_step": shown(step),
+        }),
+    };
+    if !plan.failures.is_empty() {
+        put(&mut input, "failed_steps", memory(state, plan));
+    }
+    with_notes(&mut input, state, plan);
+    input
+}
+
+fn shown(step: &DoneStep) -> Value {
+    json!({
+        "index": step.step.index,
+        "description": step.step.description,
+        "result": step.told(),
+        "completed": step.is_completed(),
+        "perception": step.perception,
+    })
+}
+
+/// Messages that came while the run was on.
+/// Adds a field to an object.
+fn put(object: &mut Value, key: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(key.to_owned(), value);
+    }
+}
+
+fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
+    let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
+        Message::User { content } => Some(json!(content.text())),
+        Message::System { .. }
+        | Message::TaskDelegation { .. }
+        | Message::Assistant(_)
+        | Message::Tool(_) => None,
+    });
+    let said: Vec<Value> = said.collect();
+    if !said.is_empty() {
+        put(input, "user_notes", Value::Array(said));
+    }
+}
+
+/// Earlier sessions and failed steps, as S numbers them.
+fn memory(state: &State, plan: &Plan) -> Value {
+    let earlier = state
+        .recalled()
+        .iter()
+        .map(|run| json!({ "query": run.query, "result_requirement": "", "solution_summary": run.result }));
+    let failures = plan.failures.iter().map(|failed| {
+        json!({ "query": failed.description, "result_requirement": "Tool failed", "solution_summary": failed.result })
+    });
+    let entries = earlier.chain(failures).enumerate();
+    Value::Object(
+        entries.map(|(place, entry)| (format!("memory_{}", place + 1), entry)).collect::<Map<_, _>>(),
+    )
+}
+
+/// A time as ISO 8601 in UTC, in seconds.
+fn timestamp(at: Millis) -> String {
+    let seconds = at / 1_000;
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Days since 1970 as a date (Howard Hinnant's `civil_from_days`).
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let moved = (5 * day_of_year + 2) / 153;
+    let (day, month) =
+        (day_of_year - (153 * moved + 2) / 5 + 1, if moved < 10 { moved + 3 } else { moved - 9 });
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3_600, rest / 60 % 60, rest % 60)
+}

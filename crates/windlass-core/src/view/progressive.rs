@@ -1,0 +1,33 @@
+//! All calls and results, without reasoning and without attempts that were in vain. It is made once, message by message, so
+//! that each request begins with the one before it.
+
+use super::{Growth, Maker, Messages, View, full};
+use crate::asks::Ask;
+use crate::history::History;
+use crate::policy::Wire;
+use crate::state::State;
+
+pub(super) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
+
+fn view(state: &State, ask: &Ask) -> View {
+    let whole = full::view(state, ask);
+    let history = now(state);
+    let bytes = bytes_of(state, &history, full::wire(state, ask));
+    View { messages: Messages::from(history).worded_like(&whole.messages), bytes, ..whole }
+}
+
+/// Between two calls, the messages since the last one are not in it yet.
+fn bytes(state: &State, wire: Wire) -> u64 {
+    bytes_of(state, &now(state), wire)
+}
+
+fn bytes_of(state: &State, history: &History, wire: Wire) -> u64 {
+    let bytes = if wire == Wire::Fenced { history.bytes_as_text() } else { history.bytes() };
+    full::prompt_bytes(state) + bytes
+}
+
+fn now(state: &State) -> History {
+    let mut progress = state.progress.clone();
+    progress.distil(&state.conversation.history);
+    progress.essence.history
+}

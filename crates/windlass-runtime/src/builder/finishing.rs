@@ -1,0 +1,185 @@
+//! The steps of a build: branches, tools, policy, instructions.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde_json::Value;
+use windlass_agent_file::template::Template;
+use windlass_code::Code;
+use windlass_core::policy::{CodeMode, Discovery, Hooks, LimitKind, Stop, Turns, Usual};
+use windlass_core::text::{covers, nearest};
+use windlass_core::tool::{PARENT_TOOL, RUN_CODE};
+use windlass_core::{Policy, Text, ToolSpec};
+use windlass_store::{Holder, Store};
+use windlass_tools::{ToolSet, ToolSetError};
+
+use super::AgentBuilder;
+use super::models::{Chosen, ModelRef};
+use crate::agent_file::LoopSection;
+use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
+use crate::error::Error;
+use crate::settings::SettingsError;
+use crate::source::ToolSource;
+use crate::yaml::{Field, Node};
+
+impl AgentBuilder {
+    /// The branches, with what they have from this agent.
+    pub(super) fn built_branches(
+        &mut self,
+        log: &Arc<dyn Store>,
+        models: &[Chosen],
+    ) -> Result<Vec<OwnBranch>, Error> {
+        let mut built: Vec<OwnBranch> = Vec::new();
+        for (Branch { mut agent, merge }, offered) in std::mem::take(&mut self.branches) {
+            if agent.models.is_empty() {
+                let given = |(choice, model): Chosen| ModelRef::given(choice, model);
+                agent.models = models.iter().cloned().map(given).collect();
+            }
+            agent.known.extend(self.known.iter().cloned());
+            agent.environment = self.environment.clone();
+            agent.log = Some(log.clone());
+            agent.code = agent.code.or_else(|| self.code.clone());
+            let agent = agent.build()?;
+            let same = |first: Text, second: Text, name: &Text| Error::SameName {
+                agent: self.name.to_string(),
+                name: name.clone(),
+                first,
+                second,
+            };
+            if built.iter().any(|other| other.agent.name() == agent.name()) {
+                return Err(same("branches".into(), "branches".into(), agent.name()));
+            }
+            if agent.branch_depth() + 1 > MAX_BRANCH_DEPTH {
+                return Err(Error::BranchDepth { agent: self.name.to_string() });
+            }
+            if let Some(origin) = reserved(&agent) {
+                return Err(same(origin, "the agent above".into(), &PARENT_TOOL.into()));
+            }
+            built.push(OwnBranch { agent, merge, offered });
+        }
+        Ok(built)
+    }
+
+    /// The agent's own tools plus those that its sources offer now.
+    pub(super) fn all_tools(&self) -> Result<ToolSet, ToolSetError> {
+        let mut all = self.tools.clone();
+        let found = self.sources.iter().flat_map(|source| source.tools());
+        found.into_iter().try_for_each(|tool| all.add(tool)).map(|()| all)
+    }
+
+    /// Delegates are offered by their names: those must be as good as names of tools.
+    /// The program that runs code, where the model writes some.
+    pub(super) fn program_of_code(&self, policy: &Policy) -> Result<Option<Code>, Error> {
+        if policy.calls.code == CodeMode::Off {
+            return Ok(None);
+        }
+        let named = self.code.clone().map_or_else(Code::this_program, Ok);
+        named.map(Some).map_err(|source| Error::Code { agent: self.name.to_string(), source })
+    }
+
+    pub(super) fn reserve_names(&self, tools: &ToolSet, policy: &Policy) -> Result<(), ToolSetError> {
+        let mut names = tools.clone();
+        if policy.calls.code != CodeMode::Off {
+            names.reserve(RUN_CODE, "code")?;
+        }
+        let mut specs = self.delegates.iter().map(|delegate| delegate.spec());
+        specs.try_for_each(|spec| names.reserve(&spec.name, &spec.origin))
+    }
+
+    pub(super) fn made_policy(&self) -> Result<Policy, SettingsError> {
+        let has_tools = !self.tools.specs().is_empty()
+            || !self.sources.is_empty()
+            || !self.delegates.is_empty()
+            || !self.branches.is_empty();
+        let usual = Usual::of(self.output.is_some(), has_tools);
+        let mut policy = match (&self.policy, &self.settings) {
+            (Some(policy), _) => policy.clone(),
+            (None, Some(settings)) => LoopSection::from_json(settings, usual)?.policy(usual)?,
+            (None, None) => usual.policy(),
+        };
+        for (kind, max) in &self.limits {
+            let path = format!("loop.limits.{kind}");
+            let written = Node::from_json(&(*max).into());
+            let whole = if kind.keep(0.5).is_none() { "a whole number from 0" } else { "a number from 0" };
+            let expected = if *kind == LimitKind::Seconds { "seconds from 0, or a duration" } else { whole };
+            let kept = max.kept(*kind).ok_or_else(|| Field::new(&written, path).wrong(expected))?;
+            policy.set_limit_value(*kind, kept);
+        }
+        if self.hook.is_some() {
+            policy.calls.hooks = Hooks::AfterSteps;
+        }
+        if self.search {
+            policy.request.discovery = Discovery::Search;
+        }
+        Ok(policy)
+    }
+}
+
+/// Refuses a loop of one turn that has nothing to finish with.
+pub(super) fn check_output(agent: &str, policy: &Policy, has_output: bool) -> Result<(), Error> {
+    let once = policy.replies.stop == Stop::FinishTool && policy.bounds.turns == Turns::One;
+    if once && !has_output { Err(Error::NoOutput { agent: agent.to_owned() }) } else { Ok(()) }
+}
+
+/// Rejects duplicate names, whatever their source.
+pub(super) fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> {
+    for (place, spec) in specs.iter().enumerate() {
+        if let Some(other) = specs.iter().take(place).find(|other| other.name == spec.name) {
+            return Err(Error::SameName {
+                agent: agent.to_owned(),
+                name: spec.name.clone(),
+                first: other.origin.clone(),
+                second: spec.origin.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Rejects required tools that the agent does not have: such a run could only fail. The tools of a source that offers none
+/// now are unknown.
+pub(super) fn check_required(
+    agent: &str,
+    patterns: &[Text],
+    specs: &[ToolSpec],
+    sources: &[Arc<dyn ToolSource>],
+) -> Result<(), Error> {
+    if sources.iter().any(|source| source.tools().is_empty()) {
+        return Ok(());
+    }
+    let names = || specs.iter().map(|spec| &*spec.name);
+    match patterns.iter().find(|pattern| !names().any(|name| covers(pattern, name))) {
+        None => Ok(()),
+        Some(pattern) => Err(Error::UnknownRequired {
+            agent: agent.to_owned(),
+            pattern: pattern.clone(),
+            nearest: nearest(&pattern.replace(['*', '?'], ""), names()),
+        }),
+    }
+}
+
+/// The compiled template where the instructions have variables, else the text itself.
+type Instructions = (Option<Arc<Template>>, Option<String>);
+
+pub(super) fn template(agent: &str, instructions: &str) -> Result<Instructions, Error> {
+    let failed = |source| Error::Template { agent: agent.to_owned(), source };
+    if instructions.is_empty() {
+        return Ok((None, None));
+    }
+    if !instructions.contains("{{") && !instructions.contains("{%") && !instructions.contains("{#") {
+        return Ok((None, Some(instructions.to_owned())));
+    }
+    Ok((Some(Arc::new(Template::new(instructions).map_err(failed)?)), None))
+}
+
+pub(super) fn schema_of<T: JsonSchema>() -> Value {
+    schemars::schema_for!(T).to_value()
+}
+
+/// One holder for the whole process: its runs live and die with it.
+pub(super) fn holder() -> Holder {
+    static HOLDER: std::sync::OnceLock<Holder> = std::sync::OnceLock::new();
+    HOLDER
+        .get_or_init(|| Holder(format!("pid {} {}", std::process::id(), uuid::Uuid::now_v7()).into()))
+        .clone()
+}

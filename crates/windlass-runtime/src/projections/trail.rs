@@ -1,0 +1,313 @@
+//! A run as a whole: its start, its steps with their calls, its end. Reports are made of it.
+
+use windlass_core::event::{InputReceived, Millis, Rejection, RunEnded, RunInput, RunStarted, TurnCompleted};
+use windlass_core::message::ToolCall;
+use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, Message, QuestionId, RunId, Text};
+use windlass_store::Log;
+
+use crate::error::Error;
+use crate::load::start_of;
+use crate::pages::RunPages;
+
+/// A run, read from its log.
+#[derive(Clone, Debug)]
+pub(super) struct Trail {
+    pub(super) run: RunId,
+    pub(super) start: RunStarted,
+    pub(super) began: Millis,
+    /// Time of its last event.
+    pub(super) last: Millis,
+    pub(super) steps: Vec<TrailStep>,
+    pub(super) warnings: Vec<String>,
+    pub(super) ending: By,
+    pub(super) end: Option<RunEnded>,
+}
+
+/// The party that gave a run's end or a call's result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum By {
+    /// The agent or its tool.
+    #[default]
+    Agent,
+    /// A person.
+    Person,
+}
+
+/// A step: for now a whole run is one. A loop with several iterations begins one with each ([`begins_step`]).
+#[derive(Clone, Debug, Default)]
+pub(super) struct TrailStep {
+    pub(super) began: Millis,
+    pub(super) ended: Millis,
+    pub(super) calls: Vec<TrailCall>,
+    pub(super) tokens: u64,
+    pub(super) clarifications: u32,
+    pub(super) errors: Vec<String>,
+}
+
+/// A call of a tool or another agent.
+#[derive(Clone, Debug)]
+pub(super) struct TrailCall {
+    pub(super) id: CallId,
+    pub(super) name: Text,
+    pub(super) args: Text,
+    /// When it began to run; `None`: it never did.
+    pub(super) began: Option<Millis>,
+    pub(super) ended: Option<Millis>,
+    /// Number of failed tries before the last one.
+    pub(super) retries: u32,
+    pub(super) outcome: Option<CallOutcome>,
+    pub(super) result_by: By,
+}
+
+impl TrailCall {
+    pub(super) fn ms(&self) -> u64 {
+        self.began.zip(self.ended).map_or(0, |(began, ended)| ended.saturating_sub(began))
+    }
+
+    /// Result as text.
+    pub(super) fn result(&self) -> Option<String> {
+        self.outcome.as_ref()?.content().map(|content| content.text().into_owned())
+    }
+
+    /// Why it gave no result.
+    pub(super) fn error(&self) -> Option<String> {
+        match self.outcome.as_ref()? {
+            CallOutcome::Ok { .. } => None,
+            CallOutcome::Error { message, .. }
+            | CallOutcome::Malformed { message }
+            | CallOutcome::Rejected { message } => Some(message.to_string()),
+            CallOutcome::TimedOut { after_ms } => Some(format!("timed out after {after_ms} ms")),
+            CallOutcome::UnknownTool { .. } => Some("unknown tool".to_owned()),
+            CallOutcome::Denied { reason, .. } => Some(reason.as_deref().unwrap_or("denied").to_owned()),
+            CallOutcome::Skipped { reason } => Some(format!("skipped: {reason}")),
+            CallOutcome::Interrupted => Some("interrupted".to_owned()),
+            CallOutcome::Abandoned => Some("abandoned".to_owned()),
+            CallOutcome::Unknown => Some("unknown whether it happened".to_owned()),
+        }
+    }
+
+    /// Whether the tool ran and failed: what its reliability counts. Calls that never reached it say nothing of it.
+    pub(super) fn verdict(&self) -> Option<bool> {
+        match self.outcome.as_ref()? {
+            CallOutcome::Ok { .. } => Some(self.result_by == By::Agent),
+            CallOutcome::Error { .. } | CallOutcome::TimedOut { .. } => Some(false),
+            CallOutcome::Malformed { .. }
+            | CallOutcome::Rejected { .. }
+            | CallOutcome::UnknownTool { .. }
+            | CallOutcome::Denied { .. }
+            | CallOutcome::Skipped { .. }
+            | CallOutcome::Interrupted
+            | CallOutcome::Abandoned
+            | CallOutcome::Unknown => None,
+        }
+    }
+}
+
+impl Trail {
+    /// Reads a run.
+    pub(super) async fn of(log: &dyn Log, run: RunId) -> Result<Self, Error> {
+        let start = start_of(log, run).await?;
+        let mut trail = Self {
+            run,
+            start,
+            began: 0,
+            last: 0,
+            steps: Vec::new(),
+            warnings: Vec::new(),
+            ending: By::Agent,
+            end: None,
+        };
+        let (mut reader, mut pages) = (Reader::default(), RunPages::new(log, run));
+        while let Some(batches) = pages.next().await? {
+            for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+                reader.read(&mut trail, event);
+            }
+        }
+        Ok(trail)
+    }
+
+    /// The run's input: the last message that a person or another agent gave.
+    pub(super) fn query(&self) -> String {
+        let RunInput::Messages(messages) = &self.start.input else { return String::new() };
+        let given = messages.iter().rev().find_map(|message| match &**message {
+            Message::User { content } | Message::TaskDelegation { content } => {
+                Some(content.text().into_owned())
+            }
+            Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
+        });
+        given.unwrap_or_default()
+    }
+
+    /// The run's answer: its output, or its text.
+    pub(super) fn answer(&self) -> Option<String> {
+        let end = self.end.as_ref()?;
+        let output = end.output.as_ref().map(ToString::to_string);
+        output.or_else(|| end.text.as_ref().map(ToString::to_string))
+    }
+
+    pub(super) fn calls(&self) -> impl Iterator<Item = &TrailCall> {
+        self.steps.iter().flat_map(|step| step.calls.iter())
+    }
+
+    pub(super) fn ms(&self) -> u64 {
+        self.last.saturating_sub(self.began)
+    }
+
+    pub(super) fn status(&self) -> String {
+        self.end.as_ref().map_or_else(|| "not ended".to_owned(), |end| end.status.to_string())
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    /// Questions about calls.
+    asked: Vec<(QuestionId, Option<CallId>)>,
+}
+
+/// Whether an event begins a step of the run.
+fn begins_step(fact: &Fact) -> bool {
+    matches!(fact, Fact::IterationStarted(_))
+}
+
+impl Reader {
+    fn read(&mut self, trail: &mut Trail, event: &Event) {
+        if trail.began == 0 {
+            trail.began = event.at;
+        }
+        trail.last = trail.last.max(event.at);
+        if begins_step(&event.fact) || trail.steps.is_empty() {
+            trail.steps.push(TrailStep { began: event.at, ..TrailStep::default() });
+        }
+        let Some(step) = trail.steps.last_mut() else { return };
+        step.ended = step.ended.max(event.at);
+        match &event.fact {
+            Fact::TurnCompleted(turn) => step.turn(turn),
+            Fact::TurnFailed(failed) => {
+                step.tokens += failed.failure.usage.total();
+                step.errors.push(failed.failure.message.to_string());
+            }
+            Fact::CallStarted(started) => step.begins(&started.call, event.at),
+            Fact::DelegationStarted(started) => step.begins(&started.call, event.at),
+            Fact::CodeStarted(started) => step.begins(&started.call, event.at),
+            Fact::CodeCalled(called) => step.opens(&called.calls),
+            Fact::CodeFinished(finished) => step.ends(&finished.call, &finished.outcome, event.at),
+            Fact::CallRetried(retried) => step.retried(&retried.call),
+            Fact::CallFinished(finished) => step.ends(&finished.call, &finished.outcome, event.at),
+            Fact::DelegationFinished(finished) => {
+                step.tokens += finished.usage.total();
+                step.ends(&finished.call, &finished.outcome, event.at);
+            }
+            Fact::InputRequested(asked) => self.asked.push((asked.question.clone(), asked.call.clone())),
+            Fact::InputReceived(received) => self.answered(trail, received),
+            Fact::OutputRejected(rejected) => {
+                step.clarifications += u32::from(rejected.reason == Rejection::NoCall);
+            }
+            Fact::LimitReached(reached) => {
+                trail
+                    .warnings
+                    .push(format!("the limit of {} was reached", reached.limit.amount(reached.max)));
+            }
+            Fact::RunEnded(end) => trail.end = Some(end.clone()),
+            Fact::RunStarted(_)
+            | Fact::RunResumed(_)
+            | Fact::TurnStarted(_)
+            | Fact::IterationStarted(_)
+            | Fact::Judged(_)
+            | Fact::BoardSaved(_)
+            | Fact::BoardRestored(_)
+            | Fact::Perceived(_)
+            | Fact::PlanProposed(_)
+            | Fact::PlanMade(_)
+            | Fact::StepFinished(_)
+            | Fact::CallVerified(_)
+            | Fact::ContextMeasured(_)
+            | Fact::ContextWarned(_)
+            | Fact::Compacted(_)
+            | Fact::CompactionSkipped(_)
+            | Fact::CallHeld(_)
+            | Fact::CallDecided(_)
+            | Fact::ToolAllowed(_)
+            | Fact::CallDoubted(_)
+            | Fact::Steered(_)
+            | Fact::MessageQueued(_)
+            | Fact::Adjusted(_)
+            | Fact::HistoryEdited(_)
+            | Fact::StepBranched(_)
+            | Fact::LimitRaised(_)
+            | Fact::CancelRequested(_) => {}
+        }
+    }
+
+    /// A person has answered: what they gave is theirs.
+    fn answered(&self, trail: &mut Trail, received: &InputReceived) {
+        match &received.answer {
+            Answer::Conclude(_) => trail.ending = By::Person,
+            Answer::Result(_) => {
+                let asked = self.asked.iter().find(|(question, _)| *question == received.question);
+                let step = trail.steps.last_mut();
+                let call = asked
+                    .and_then(|(_, call)| call.as_ref())
+                    .zip(step)
+                    .and_then(|(call, step)| step.call(call));
+                if let Some(call) = call {
+                    call.result_by = By::Person;
+                }
+            }
+            Answer::Approve
+            | Answer::ApproveWith { .. }
+            | Answer::Always
+            | Answer::Deny { .. }
+            | Answer::Text(_)
+            | Answer::RunAgain
+            | Answer::Unknown
+            | Answer::Accept
+            | Answer::Plan { .. }
+            | Answer::Raise(_) => {}
+        }
+    }
+}
+
+impl TrailStep {
+    fn turn(&mut self, turn: &TurnCompleted) {
+        self.tokens += turn.usage.total();
+        self.opens(&turn.calls);
+    }
+
+    fn opens(&mut self, calls: &[ToolCall]) {
+        self.calls.extend(calls.iter().map(|call| TrailCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            args: call.args.to_text(),
+            began: None,
+            ended: None,
+            retries: 0,
+            outcome: None,
+            result_by: By::Agent,
+        }));
+    }
+
+    fn retried(&mut self, id: &CallId) {
+        if let Some(call) = self.call(id) {
+            call.retries += 1;
+        }
+    }
+
+    fn call(&mut self, id: &CallId) -> Option<&mut TrailCall> {
+        self.calls.iter_mut().rev().find(|call| call.id == *id)
+    }
+
+    fn begins(&mut self, id: &CallId, at: Millis) {
+        if let Some(call) = self.call(id) {
+            call.began.get_or_insert(at);
+        }
+    }
+
+    fn ends(&mut self, id: &CallId, outcome: &CallOutcome, at: Millis) {
+        let Some(call) = self.call(id) else { return };
+        (call.ended, call.outcome) = (Some(at), Some(outcome.clone()));
+        if let Some(error) = call.error().filter(|_| call.began.is_some()) {
+            let error = format!("{}: {error}", call.name);
+            self.errors.push(error);
+        }
+    }
+}

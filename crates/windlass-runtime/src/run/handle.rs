@@ -1,0 +1,78 @@
+//! Reaching a run that is driven in this process.
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use windlass_core::{Answer, InputKind, QuestionId, RunId, Text};
+
+use crate::agent::Agent;
+use crate::driver::Sent;
+use crate::error::Error;
+
+/// Reaches a run that is driven in this process.
+#[derive(Clone, Debug)]
+pub struct RunHandle {
+    pub(crate) run: RunId,
+    pub(crate) agent: Agent,
+    pub(crate) sender: tokio::sync::mpsc::Sender<Box<Sent>>,
+    pub(crate) leave: CancellationToken,
+}
+
+impl RunHandle {
+    /// The run's id.
+    pub fn id(&self) -> RunId {
+        self.run
+    }
+
+    /// Asks the run to stop. Returns once the request is durable; the driver ends when all work has ended.
+    ///
+    /// # Errors
+    /// The run has ended, or is being stopped already.
+    pub async fn cancel(&self, reason: impl Into<Text>) -> Result<(), Error> {
+        self.send(InputKind::Cancel { reason: Some(reason.into()) }).await
+    }
+
+    /// Asks the driver to lay the run down because this process is about to exit: the driver stops its work and its child runs
+    /// within their grace period and cancels nothing. [`Prepared::drive`](super::Prepared::drive) then returns the run in its current state.
+    /// [Resuming](Agent::resume) it is like resuming after a crash. Has no effect on a run that is not driven here.
+    pub fn leave(&self) {
+        self.leave.cancel();
+    }
+
+    /// Says something to the running agent: it enters at the next turn, once, in order.
+    ///
+    /// # Errors
+    /// The run has ended, or is being stopped.
+    pub async fn steer(&self, text: impl Into<Text>) -> Result<(), Error> {
+        self.send(InputKind::Steer { text: text.into() }).await
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// The question is not open, or the answer does not fit it.
+    pub async fn answer(&self, question: impl Into<QuestionId>, answer: Answer) -> Result<(), Error> {
+        self.send(InputKind::Answered { question: question.into(), answer }).await
+    }
+
+    /// Sends any input. Where the run is no longer driven here, it goes to the durable inbox.
+    ///
+    /// # Errors
+    /// The input does not fit the run.
+    pub async fn send(&self, what: InputKind) -> Result<(), Error> {
+        let (reply, answer) = oneshot::channel();
+        if self.sender.send(Box::new(Sent { what: what.clone(), reply: Some(reply) })).await.is_err() {
+            return self.agent.post(self.run, what).await.map(drop);
+        }
+        match answer.await {
+            Ok(taken) => taken.map_err(Error::Refused),
+            // The driver parked before it took the input.
+            Err(_) => self.agent.post(self.run, what).await.map(drop),
+        }
+    }
+
+    /// Sends an input without waiting for its acceptance: for callers that are polled by the driver itself.
+    pub fn send_now(&self, what: InputKind) {
+        // A full or closed inbox means that the run has ended or is overloaded; this input may be dropped.
+        let _unsent = self.sender.try_send(Box::new(Sent { what, reply: None }));
+    }
+}

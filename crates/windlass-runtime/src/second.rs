@@ -1,0 +1,163 @@
+//! Second messages: a message to a session whose last run has not ended.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use windlass_core::event::{MessageQueued, RunInput};
+use windlass_core::policy::{Memory, WhileRunning};
+use windlass_core::{Fact, InputKind, RunId, SessionId, State};
+
+use crate::agent::Agent;
+use crate::control::{Cancelled, Delivery, run_end};
+use crate::error::Error;
+use crate::input::RunMessages;
+use crate::run::{DriveOptions, Prepared};
+
+/// The fate of a message to a session.
+#[derive(Debug)]
+pub enum Admitted {
+    /// A run of its own answers it, and begins when it is [driven](Prepared::drive).
+    Started(Prepared),
+    /// It enters the conversation of the session's running run.
+    Steered {
+        /// That run.
+        run: RunId,
+    },
+    /// It waits in the log for the end of the session's running run ([`Agent::next_queued`]).
+    Queued {
+        /// The run that it waits for.
+        behind: RunId,
+        /// The id of the run that will answer it.
+        run: RunId,
+    },
+}
+
+impl Agent {
+    /// Gives a message to the session that `options` name. If the session's last run has not ended, `loop.while_running` decides:
+    /// the message starts no run, but steers that one, waits for its end, or the run is cancelled first. Messages that
+    /// wait in the session are answered before this one.
+    ///
+    /// # Errors
+    /// The session is busy and the policy refuses further messages, the input does not fit, or the log failed.
+    pub async fn admit(
+        &self,
+        input: impl Into<RunMessages>,
+        options: DriveOptions,
+    ) -> Result<Admitted, Error> {
+        let input = input.into();
+        let session = options.session.clone().filter(|_| self.policy().past.memory != Memory::Off);
+        let Some(session) = session else {
+            return self.prepare_after(input, None, options).await.map(Admitted::Started);
+        };
+        loop {
+            let busy = match self.session_end(&session).await {
+                Ok(Some(end)) if end.queued().next().is_some() => {
+                    self.answer_first(&end, &options).await?;
+                    continue;
+                }
+                Ok(end) => return self.prepare_after(input, end, options).await.map(Admitted::Started),
+                Err(Error::SessionBusy { run, session }) => (run, session),
+                Err(error) => return Err(error),
+            };
+            if let Some(admitted) = self.second(busy, &input).await? {
+                return Ok(admitted);
+            }
+        }
+    }
+
+    /// Prepares the next message that waits in a session whose last run has ended.
+    ///
+    /// # Errors
+    /// The session's last run has not ended, or the log failed.
+    pub async fn next_queued(
+        &self,
+        session: &SessionId,
+        options: DriveOptions,
+    ) -> Result<Option<Prepared>, Error> {
+        let Some(end) = self.session_end(session).await? else { return Ok(None) };
+        let queued = end.queued().next().cloned();
+        queued.map(|queued| self.prepare_queued(&end, &queued, &options)).transpose()
+    }
+
+    /// Runs the message that has waited longest.
+    async fn answer_first(&self, end: &State, options: &DriveOptions) -> Result<(), Error> {
+        let Some(queued) = end.queued().next().cloned() else { return Ok(()) };
+        let prepared = self.prepare_queued(end, &queued, options)?;
+        Box::pin(prepared.drive()).await.map(drop)
+    }
+
+    fn prepare_queued(
+        &self,
+        end: &State,
+        queued: &Arc<MessageQueued>,
+        options: &DriveOptions,
+    ) -> Result<Prepared, Error> {
+        let options = DriveOptions {
+            session: end.session().cloned(),
+            people: options.people.clone(),
+            wait_for_timers: options.wait_for_timers,
+            ..DriveOptions::default()
+        };
+        let input = RunMessages::from_stored(&queued.messages);
+        self.prepare_as(queued.run, input, Some(end), options)
+    }
+
+    /// What becomes of a message to this busy session; `None`: the run has ended meanwhile.
+    async fn second(
+        &self,
+        (run, session): (RunId, SessionId),
+        input: &RunMessages,
+    ) -> Result<Option<Admitted>, Error> {
+        match self.policy().past.while_running {
+            WhileRunning::Refuse => Err(Error::SessionBusy { session, run }),
+            WhileRunning::Steer => match self.steer(run, input.text()).await {
+                Ok(_) => Ok(Some(Admitted::Steered { run })),
+                Err(Error::Refused(_)) => self.ended(run).await.map(|()| None),
+                Err(error) => Err(error),
+            },
+            WhileRunning::Interrupt => match self.cancel(run, "interrupted by a new message").await {
+                Ok(Cancelled::Ended(_)) => Ok(None),
+                Ok(Cancelled::Asked(_)) | Err(Error::Refused(_)) => self.ended(run).await.map(|()| None),
+                Err(error) => Err(error),
+            },
+            WhileRunning::Queue => self.queue(run, input).await,
+        }
+    }
+
+    /// Waits for the end of a run that is being stopped.
+    async fn ended(&self, run: RunId) -> Result<(), Error> {
+        run_end(&**self.log(), run).await.map(drop)
+    }
+
+    async fn queue(&self, behind: RunId, input: &RunMessages) -> Result<Option<Admitted>, Error> {
+        // What does not fit is refused at once, not when its turn comes.
+        let (taken, _) = self.take_input(input.clone())?;
+        let RunInput::Messages(messages) = taken else { return Ok(None) };
+        let run = self.environment().new_run();
+        match self.post(behind, InputKind::Queue { run, messages }).await {
+            Ok(Delivery::Waiting) => Ok(Some(Admitted::Queued { behind, run })),
+            // The end of a run empties its inbox: only its log says whether the message was kept.
+            Ok(Delivery::Driven(_)) if self.kept(behind, run).await? => {
+                Ok(Some(Admitted::Queued { behind, run }))
+            }
+            Ok(Delivery::Driven(_)) | Err(Error::Refused(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a message was recorded before the run's end.
+    async fn kept(&self, behind: RunId, run: RunId) -> Result<bool, Error> {
+        let mut batches = self.log().follow(behind, 1);
+        while let Some(batch) = batches.next().await {
+            for event in batch?.events.iter() {
+                if matches!(&event.fact, Fact::MessageQueued(queued) if queued.run == run) {
+                    return Ok(true);
+                }
+                if matches!(event.fact, Fact::RunEnded(_)) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,145 @@
+//! E61: the fate of a second message to a session whose run has not ended, with restarts in between.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use windlass_core::{Answer, Fact, Message, RunState, SessionId, Status};
+use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, RunPages};
+use windlass_store::{MemoryLog, Store};
+use windlass_testing::{FnModel, FnTool, called, said};
+
+/// An agent that pays after an approval, then says what it was told last. A new one on the same log is a restarted process.
+fn agent(log: &Arc<MemoryLog>, fate: &str) -> Agent {
+    let model = FnModel::new(|request| {
+        let last = request.messages.iter().last().map(|message| match &**message {
+            Message::User { content } => content.text().into_owned(),
+            other => other.role().to_string(),
+        });
+        let paid = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
+        if paid { said(&format!("after {}", last.unwrap_or_default())) } else { called(&[("pay", "{}")]) }
+    });
+    let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
+    let log: Arc<dyn Store> = log.clone();
+    Agent::builder("payer")
+        .model(("m1", Arc::new(model)))
+        .tool(pay)
+        .settings(&json!({ "while_running": fate }))
+        .log(log)
+        .build()
+        .unwrap()
+}
+
+fn in_session() -> DriveOptions {
+    DriveOptions { session: Some(SessionId::from("s")), ..DriveOptions::default() }
+}
+
+/// A run of the session that waits for an approval.
+async fn waiting(agent: &Agent) -> Run {
+    let run = agent.run_with("Pay.", in_session()).await.unwrap();
+    assert_eq!(run.run_state(), RunState::Suspended);
+    run
+}
+
+/// A restarted process answers the question, and drives the run to its end.
+async fn finish(agent: &Agent, run: &Run) -> Run {
+    agent.answer(run.id(), "q1", Answer::Approve).await.unwrap();
+    agent.resume(run.id()).prepare().await.unwrap().drive().await.unwrap()
+}
+
+async fn facts(agent: &Agent, run: &Run) -> Vec<&'static str> {
+    let (mut pages, mut kinds) = (RunPages::new(&**agent.log(), run.id()), Vec::new());
+    while let Some(batches) = pages.next().await.unwrap() {
+        kinds.extend(batches.iter().flat_map(|batch| batch.events.iter()).map(|event| event.fact.kind()));
+    }
+    kinds
+}
+
+#[tokio::test]
+async fn e61_refuse_names_the_run_and_is_the_default() {
+    let log = Arc::new(MemoryLog::new());
+    let first = waiting(&agent(&log, "refuse")).await;
+    let refused = agent(&log, "refuse").run_with("And now?", in_session()).await.unwrap_err();
+    assert!(matches!(refused, Error::SessionBusy { run, .. } if run == first.id()), "{refused}");
+    let usual = Agent::builder("a").model(("m1", FnModel::script([]))).build().unwrap();
+    assert_eq!(usual.policy().past.while_running, windlass_core::policy::WhileRunning::Refuse);
+}
+
+#[tokio::test]
+async fn e61_queue_keeps_messages_in_the_log_and_answers_them_in_order_after_a_restart() {
+    let log = Arc::new(MemoryLog::new());
+    let first = waiting(&agent(&log, "queue")).await;
+    let mut queued = Vec::new();
+    for text in ["one", "two"] {
+        // Each message comes from a process of its own, which dies at once.
+        let admitted = agent(&log, "queue").admit(text, in_session()).await.unwrap();
+        let Admitted::Queued { behind, run } = admitted else { panic!("{admitted:?}") };
+        assert_eq!(behind, first.id());
+        queued.push(run);
+    }
+    let other = agent(&log, "queue");
+    let ended = finish(&other, &first).await;
+    assert_eq!(ended.status(), Some(Status::Answered));
+    assert_eq!(facts(&other, &ended).await.iter().filter(|kind| **kind == "MessageQueued").count(), 2);
+    for (run, text) in queued.iter().zip(["after one", "after two"]) {
+        let restarted = agent(&log, "queue");
+        let next = restarted.next_queued(&SessionId::from("s"), in_session()).await.unwrap().unwrap();
+        assert_eq!(next.id(), *run, "under the id that the log has");
+        let next = next.drive().await.unwrap();
+        assert_eq!(next.text(), Some(text));
+    }
+    assert!(
+        other.next_queued(&SessionId::from("s"), in_session()).await.unwrap().is_none(),
+        "each runs once"
+    );
+}
+
+#[tokio::test]
+async fn e61_a_later_message_runs_what_waits_before_it() {
+    let log = Arc::new(MemoryLog::new());
+    let first = waiting(&agent(&log, "queue")).await;
+    drop(agent(&log, "queue").admit("one", in_session()).await.unwrap());
+    finish(&agent(&log, "queue"), &first).await;
+    let last = agent(&log, "queue").run_with("two", in_session()).await.unwrap();
+    assert_eq!(last.text(), Some("after two"));
+    let texts: Vec<String> = last
+        .messages()
+        .filter_map(|message| match &**message {
+            Message::User { content } => Some(content.text().into_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["Pay.", "one", "two"]);
+}
+
+#[tokio::test]
+async fn e61_steer_enters_the_running_run() {
+    let log = Arc::new(MemoryLog::new());
+    let first = waiting(&agent(&log, "steer")).await;
+    let admitted = agent(&log, "steer").admit("hurry", in_session()).await.unwrap();
+    assert!(matches!(admitted, Admitted::Steered { run } if run == first.id()), "{admitted:?}");
+    let other = agent(&log, "steer");
+    let ended = finish(&other, &first).await;
+    assert_eq!(ended.text(), Some("after hurry"));
+    assert!(facts(&other, &ended).await.contains(&"Steered"));
+}
+
+#[tokio::test]
+async fn e61_interrupt_cancels_the_run_and_begins_another() {
+    let log = Arc::new(MemoryLog::new());
+    let first = waiting(&agent(&log, "interrupt")).await;
+    let other = agent(&log, "interrupt");
+    let second = other.run_with("Something else.", in_session()).await.unwrap();
+    assert_ne!(second.id(), first.id());
+    let cancelled = Run::load(&**other.log(), first.id()).await.unwrap();
+    assert_eq!(cancelled.status(), Some(Status::Cancelled));
+    let mut pages = RunPages::new(&**other.log(), first.id());
+    let mut reasons = Vec::new();
+    while let Some(batches) = pages.next().await.unwrap() {
+        for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+            if let Fact::CancelRequested(request) = &event.fact {
+                reasons.extend(request.reason.clone());
+            }
+        }
+    }
+    assert_eq!(reasons, ["interrupted by a new message".into()]);
+}
