@@ -18,9 +18,7 @@ loop: { approve: [calculate] }
 "#;
 
 fn program(home: &Home, name: &str, leaves: &str) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let path = home.write(name, &format!("#!/bin/sh\necho {leaves} >> ran\necho 5\n"));
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    home.program(name, &format!("#!/bin/sh\necho {leaves} >> ran\necho 5\n"));
 }
 
 fn ran(home: &Home) -> String {

@@ -37,6 +37,19 @@ impl Home {
         path
     }
 
+    /// Writes a program in another process: one that this process has open for writing would be busy (ETXTBSY) if a
+    /// test beside this one forks meanwhile.
+    pub(crate) fn program(&self, name: &str, text: &str) {
+        let mut install = Command::new("install")
+            .args(["-m", "755", "/dev/stdin"])
+            .arg(self.path(name))
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        install.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(install.wait().unwrap().success());
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }

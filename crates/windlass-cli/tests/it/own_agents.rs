@@ -19,18 +19,12 @@ const COUNT: &str = "#!/bin/sh\nwc -w < \"$1\" | tr -d ' \\n'\n";
 /// Appends its key: who pays twice under one key is found out.
 const PAY: &str = "#!/bin/sh\necho \"$WINDLASS_IDEMPOTENCY_KEY\" >> paid.txt\necho \"paid $1 with $TOKEN\"\n";
 
-fn program(home: &Home, name: &str, text: &str) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let path = home.write(name, text);
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 fn research() -> Home {
     let home = Home::new();
     home.write("research.yaml", RESEARCH);
     home.write("notes.txt", "seven words stand in this very file\n");
-    program(&home, "count.sh", COUNT);
-    program(&home, "pay.sh", PAY);
+    home.program("count.sh", COUNT);
+    home.program("pay.sh", PAY);
     home
 }
 
@@ -143,7 +137,7 @@ expect: { status: answered, executions: { pay: 1 }, asked: [ { kind: outcome, to
 #[test]
 fn a_tool_that_hangs_is_timed_out() {
     let home = research();
-    program(&home, "count.sh", "#!/bin/sh\nexec sleep 1000\n");
+    home.program("count.sh", "#!/bin/sh\nexec sleep 1000\n");
     home.write(
         "case.yaml",
         "name: hangs

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
 use windlass_code::{Code, FailureKind, Limits, Program, Step};
 
-use crate::support::{code, program};
+use crate::support::{code, executable, program};
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
@@ -107,9 +106,7 @@ fn liar(folder: &std::path::Path, bytes: &[u8]) -> Code {
     fs::write(&said, bytes).unwrap();
     let path = folder.join("liar");
     // It ends when its stdin does, as a child would.
-    fs::write(&path, format!("#!/bin/sh\n/bin/cat {}\nexec >&-\n/bin/cat >/dev/null\n", said.display()))
-        .unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    executable(&path, &format!("#!/bin/sh\n/bin/cat {}\nexec >&-\n/bin/cat >/dev/null\n", said.display()));
     Code::program(path)
 }
 

@@ -1,5 +1,9 @@
 //! A host for tests: its tools answer at once.
 
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 use windlass_code::{
     Answer, Code, Failure, Function, HostCall, HostResult, Limits, Output, Program, Recorded, Session, Step,
@@ -8,6 +12,19 @@ use windlass_code::{
 /// A child program that does nothing else.
 pub(crate) fn code() -> Code {
     Code::program(env!("CARGO_BIN_EXE_windlass-code-child"))
+}
+
+/// Writes a program in another process: one that this process has open for writing would be busy (ETXTBSY) if a test
+/// beside this one forks meanwhile.
+pub(crate) fn executable(path: &Path, text: &str) {
+    let mut install = Command::new("install")
+        .args(["-m", "755", "/dev/stdin"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    install.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(install.wait().unwrap().success());
 }
 
 /// A program with the tools of these tests.

@@ -147,8 +147,7 @@ async fn a_command_runs_in_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("bin")).unwrap();
     let program = folder.path().join("bin/where");
-    std::fs::write(&program, "#!/bin/sh\npwd -P\n").unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::executable(&program, "#!/bin/sh\npwd -P\n");
     let tool =
         CommandTool::new(&settings(json!({ "name": "x", "run": ["./bin/where"] })), folder.path()).unwrap();
     let real = folder.path().canonicalize().unwrap();

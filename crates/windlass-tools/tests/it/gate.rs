@@ -92,8 +92,7 @@ async fn a_program_that_cannot_be_run_is_named_as_clearly_as_without_a_gate() {
     let bin = folder.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
     let program = bin.join("only-here");
-    std::fs::write(&program, "#!/bin/sh\necho found\n").unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::executable(&program, "#!/bin/sh\necho found\n");
     let here = tool(json!({ "name": "x", "run": ["only-here"] }), folder.path());
     assert_eq!(run(&here, leased(), json!({})).await.unwrap_err().kind.as_deref(), Some("NotFound"));
     let here = here.env("PATH", format!("/nowhere:{}:/usr/bin:/bin", bin.display()));

@@ -16,3 +16,6 @@ mod memory;
 #[cfg(test)]
 #[cfg(unix)]
 mod sandbox;
+#[cfg(test)]
+#[cfg(unix)]
+mod support;
