@@ -289,6 +289,13 @@ pub struct TurnStarted {
     pub note: Option<Text>,
 }
 
+impl TurnStarted {
+    /// The first attempt of a call, with the first model.
+    pub(crate) fn first(turn: u32, purpose: Purpose, choice: ToolChoice) -> Self {
+        Self { turn, purpose, about: None, model: 0, attempt: 1, again: false, choice, note: None }
+    }
+}
+
 /// See [`Fact::TurnCompleted`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnCompleted {

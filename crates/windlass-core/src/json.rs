@@ -8,6 +8,11 @@ use crate::steps::Steps;
 /// memory for two of text.
 pub const MAX_VALUES: usize = 250_000;
 
+/// The part of a reply that may be its JSON object: from the first brace to the last.
+pub(crate) fn object_in(reply: &str) -> Option<&str> {
+    reply.get(reply.find('{')?..=reply.rfind('}')?)
+}
+
 /// Reads a text that a model wrote.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ use crate::asks::Ask;
 use crate::event::{Purpose, ToolChoice};
 use crate::fenced::fenced_message;
 use crate::history::History;
-use crate::ids::ActionId;
+use crate::ids::{ActionId, Text};
 use crate::message::Message;
 use crate::policy::{CachePoint, Results, Wire};
 use crate::state::State;
@@ -68,6 +68,29 @@ pub struct View {
     pub max_tokens: Option<u64>,
     /// Bytes of text in prompt and messages: the base of token estimates.
     pub bytes: u64,
+}
+
+impl View {
+    /// A request beside the conversation, without tools.
+    fn alone(prompt: Vec<Arc<Message>>, messages: Vec<Arc<Message>>) -> Self {
+        let bytes = prompt.iter().chain(&messages).map(|message| message.bytes()).sum();
+        Self {
+            prompt: Arc::new(prompt),
+            messages: messages.into_iter().collect(),
+            tools: Arc::default(),
+            choice: ToolChoice::None,
+            output_form: None,
+            cache_points: Vec::new(),
+            max_tokens: None,
+            bytes,
+        }
+    }
+
+    /// An instruction, and the text that it is about.
+    fn about(instruction: impl Into<Text>, text: impl Into<Text>) -> Self {
+        let (system, user) = (Message::system(instruction), Message::user(text));
+        Self::alone(vec![Arc::new(system)], vec![Arc::new(user)])
+    }
 }
 
 /// The messages of a view.

@@ -18,9 +18,8 @@ pub(crate) struct Decided {
 fn object(reply: &str) -> Result<Map<String, Value>, String> {
     let fenced = reply.split_once("```").map(|(_, rest)| rest.strip_prefix("json").unwrap_or(rest));
     let fenced = fenced.and_then(|rest| rest.split_once("```")).map(|(body, _)| body);
-    let between = || reply.get(reply.find('{')?..=reply.rfind('}')?);
     let text = fenced.filter(|body| body.contains('{')).unwrap_or(reply).trim();
-    let read = json::read(text).or_else(|error| between().map_or(Err(error), json::read));
+    let read = json::read(text).or_else(|error| json::object_in(reply).map_or(Err(error), json::read));
     match read {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err("the reply is JSON, but no object".to_owned()),

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::{Counts, Place, Rules, Speech};
 use crate::decide::Decision;
 use crate::event::Judged;
+use crate::json::object_in;
 use crate::state::State;
 use crate::view::judge;
 
@@ -28,8 +29,6 @@ struct Written {
 
 /// The verdict that a reply is: JSON, alone or with text or a fence around it. `None`: it is none.
 pub(crate) fn verdict(text: &str) -> Option<Judged> {
-    let text = text.trim();
-    let object = text.find('{').zip(text.rfind('}')).and_then(|(first, last)| text.get(first..=last))?;
-    let Written { satisfied, missing } = serde_json::from_str(object).ok()?;
+    let Written { satisfied, missing } = serde_json::from_str(object_in(text)?).ok()?;
     Some(Judged { satisfied, missing: missing.unwrap_or_default().trim().into() })
 }

@@ -18,10 +18,8 @@ pub(super) const RULES: Rules = Rules {
 };
 
 fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
-    let objection = decision.objection();
-    let completed = TurnCompleted { objection, ..TurnCompleted::read_only(ask, reply) };
-    let (stop, text) = (completed.stop, completed.text.clone());
-    decision.record(completed);
+    let (stop, text) = (reply.stop, reply.text.clone());
+    decision.record_read(ask, reply);
     if decision.stopped_beside() {
         return;
     }

@@ -1,27 +1,16 @@
 //! Verify: a model judges a tool call before it runs. Several calls are verified at once, beside those that run.
 
-use super::{Ask, Counts, Place, Rules, Speech};
+use super::{Ask, Rules, summarise};
 use crate::decide::Decision;
-use crate::event::{TurnCompleted, TurnFailed, Verdict};
+use crate::event::{TurnFailed, Verdict};
 use crate::reply::{ModelFailure, Reply};
-use crate::state::State;
 use crate::view::verification;
 
-pub(super) const RULES: Rules = Rules {
-    place: Place::Aside,
-    view: |_| &verification::MAKER,
-    speech: Speech::Apart,
-    counts: Counts::Not,
-    said: |_: &mut State, _: &TurnCompleted| {},
-    replied,
-    failed,
-};
+pub(super) const RULES: Rules = Rules { view: |_| &verification::MAKER, replied, failed, ..summarise::RULES };
 
 fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
-    let objection = decision.objection();
-    let completed = TurnCompleted { objection, ..TurnCompleted::read_only(ask, reply) };
-    let text = completed.text.clone().unwrap_or_default();
-    decision.record(completed);
+    let text = reply.text.clone().unwrap_or_default();
+    decision.record_read(ask, reply);
     if !decision.stopped_beside() {
         decision.verified(ask, verification::verdict(&text));
     }

@@ -6,13 +6,13 @@ use super::Decision;
 use crate::asks::{Ask, Place};
 use crate::event::{
     Compacted, CompactionSkipped, ContextMeasured, ContextWarned, NotCompacted, Purpose, Splice, ToolChoice,
-    TurnFailed, TurnStarted,
+    TurnCompleted, TurnFailed, TurnStarted,
 };
 use crate::ids::Text;
 use crate::ledger::BYTES_A_TOKEN;
 use crate::message::{Content, Message, ToolMessage};
 use crate::policy::{Compact, Hooks};
-use crate::reply::{FailureKind, ModelFailure, StopReason, Usage};
+use crate::reply::{FailureKind, ModelFailure, Reply, StopReason, Usage};
 use crate::state::{Covers, Phase, Sent, Skip, State, Warning, result_handle};
 use crate::stored::READ_RESULT;
 
@@ -63,17 +63,8 @@ impl Decision {
             self.not_compacted(NotCompacted::NothingToRemove);
             return false;
         }
-        let (turn, purpose, choice) = (self.state.turn.number, Purpose::Summarise, ToolChoice::None);
-        let next = TurnStarted {
-            turn,
-            purpose,
-            about: None,
-            model: 0,
-            attempt: 1,
-            again: false,
-            choice,
-            note: None,
-        };
+        let turn = self.state.turn.number;
+        let next = TurnStarted::first(turn, Purpose::Summarise, ToolChoice::None);
         // Where no turn may follow, there is nothing to make room for.
         let act =
             TurnStarted { turn: turn + 1, purpose: self.state.setup.policy.request.purpose, ..next.clone() };
@@ -130,8 +121,10 @@ impl Decision {
     }
 
     /// Objection of the agent's own check to the reply: part of the input, so that it is recorded with any reply.
-    pub(crate) fn objection(&self) -> Option<Text> {
-        self.objection.clone()
+    /// Records a reply that is only read.
+    pub(crate) fn record_read(&mut self, ask: &Ask, reply: Reply) {
+        let objection = self.objection.clone();
+        self.record(TurnCompleted { objection, ..TurnCompleted::read_only(ask, reply) });
     }
 
     /// A call beside the loop has ended: whether the run is being stopped, so that nothing follows from it.

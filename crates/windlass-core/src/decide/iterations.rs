@@ -4,8 +4,7 @@ use super::Decision;
 use crate::asks::Ask;
 use crate::asks::judge::verdict;
 use crate::event::{
-    BoardRestored, BoardSaved, IterationStarted, Judged, Purpose, ToolChoice, TurnCompleted, TurnFailed,
-    TurnStarted,
+    BoardRestored, BoardSaved, IterationStarted, Judged, Purpose, ToolChoice, TurnFailed, TurnStarted,
 };
 use crate::ids::Text;
 use crate::message::Message;
@@ -75,23 +74,12 @@ impl Decision {
 
     fn judge(&mut self) {
         let turn = self.state.turn.number + 1;
-        let (purpose, choice) = (Purpose::Judge, ToolChoice::None);
-        self.begin(TurnStarted {
-            turn,
-            purpose,
-            about: None,
-            model: 0,
-            attempt: 1,
-            again: false,
-            choice,
-            note: None,
-        });
+        self.begin(TurnStarted::first(turn, Purpose::Judge, ToolChoice::None));
     }
 
     pub(crate) fn judge_replied(&mut self, ask: &Ask, reply: Reply) {
         let judged = reply.text.as_deref().and_then(verdict);
-        let objection = self.objection.clone();
-        self.record(TurnCompleted { objection, ..TurnCompleted::read_only(ask, reply) });
+        self.record_read(ask, reply);
         if self.state.stopping() {
             return self.after_stop();
         }

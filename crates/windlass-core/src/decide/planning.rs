@@ -5,7 +5,7 @@ use super::{Decision, RAW_OUTPUT};
 use crate::asks::{Ask, contract};
 use crate::event::{
     InputReceived, InputRequested, OutputRejected, PlanMade, PlanProposed, PlanStep, Purpose, Rejection,
-    StepFinished, StepStatus, StepWork, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    StepFinished, StepStatus, StepWork, ToolChoice, TurnFailed, TurnStarted,
 };
 use crate::forms::ReadCall;
 use crate::ids::{CallId, QuestionId, Text};
@@ -31,15 +31,13 @@ impl Decision {
 
     fn begin_planning(&mut self, purpose: Purpose) {
         let turn = self.state.turn.number + 1;
-        let (about, choice, note) = (None, ToolChoice::None, None);
-        self.begin(TurnStarted { turn, purpose, about, model: 0, attempt: 1, again: false, choice, note });
+        self.begin(TurnStarted::first(turn, purpose, ToolChoice::None));
     }
 
     /// Records a reply of a planner: its text, if the loop goes on with it.
     pub(crate) fn plan_reply(&mut self, ask: &Ask, reply: Reply) -> Option<Text> {
         let (stop, text) = (reply.stop, reply.text.clone().unwrap_or_else(|| "".into()));
-        let objection = self.objection.clone();
-        self.record(TurnCompleted { objection, ..TurnCompleted::read_only(ask, reply) });
+        self.record_read(ask, reply);
         if self.state.stopping() {
             self.after_stop();
             return None;

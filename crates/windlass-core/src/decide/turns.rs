@@ -51,8 +51,7 @@ impl Decision {
     pub(super) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
         let turn = self.state.turn.number + 1;
         let purpose = self.state.setup.policy.request.purpose;
-        let about = None;
-        self.begin(TurnStarted { turn, purpose, about, model: 0, attempt: 1, again: false, choice, note });
+        self.begin(TurnStarted { note, ..TurnStarted::first(turn, purpose, choice) });
     }
 
     /// A reply to the loop's own call: it is on record with its calls, then the loop goes on.

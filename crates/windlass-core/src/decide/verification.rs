@@ -22,14 +22,8 @@ impl Decision {
             return false;
         }
         let next = TurnStarted {
-            turn: self.state.turn.number,
-            purpose: Purpose::Verify,
             about: Some(open.call.id.clone()),
-            model: 0,
-            attempt: 1,
-            again: false,
-            choice: ToolChoice::None,
-            note: None,
+            ..TurnStarted::first(self.state.turn.number, Purpose::Verify, ToolChoice::None)
         };
         if self.is_admitted(&next) {
             self.record(next);

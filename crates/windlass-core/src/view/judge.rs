@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::{Growth, Maker, View};
 use crate::asks::Ask;
-use crate::event::ToolChoice;
 use crate::message::Message;
 use crate::policy::Wire;
 use crate::state::State;
@@ -14,19 +13,7 @@ use crate::state::State;
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, _: &Ask) -> View {
-    let judge = Arc::new(Message::system(state.setup.policy.wording.texts.judge.clone()));
-    let asked = Arc::new(Message::user(asked(state)));
-    let bytes = judge.bytes() + asked.bytes();
-    View {
-        prompt: Arc::new(vec![judge]),
-        messages: [asked].into_iter().collect(),
-        tools: Arc::default(),
-        choice: ToolChoice::None,
-        output_form: None,
-        cache_points: Vec::new(),
-        max_tokens: None,
-        bytes,
-    }
+    View::about(state.setup.policy.wording.texts.judge.clone(), asked(state))
 }
 
 fn bytes(state: &State, _: Wire) -> u64 {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Growth, Maker, Messages, View, full};
+use super::{Growth, Maker, View, full};
 use crate::asks::Ask;
 use crate::code::functions;
-use crate::event::{Purpose, ToolChoice};
+use crate::event::Purpose;
 use crate::ids::Millis;
 use crate::message::{AssistantMessage, Message};
 use crate::policy::{Strategy, Wire};
@@ -19,16 +19,7 @@ pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 fn view(state: &State, ask: &Ask) -> View {
     let Some(plan) = state.plan() else { return full::view(state, ask) };
     let (prompt, messages) = made(state, plan, ask.purpose);
-    View {
-        bytes: count(&prompt) + count(&messages),
-        prompt: Arc::new(prompt),
-        messages: messages.into_iter().collect::<Messages>(),
-        tools: Arc::default(),
-        choice: ToolChoice::None,
-        output_form: None,
-        cache_points: Vec::new(),
-        max_tokens: None,
-    }
+    View::alone(prompt, messages)
 }
 
 /// Bytes of the next request: a plan is small, so that it is made to be measured.
@@ -160,7 +151,6 @@ fn shown(step: &DoneStep) -> Value {
     })
 }
 
-/// Messages that came while the run was on.
 /// Adds a field to an object.
 fn put(object: &mut Value, key: &str, value: Value) {
     if let Some(fields) = object.as_object_mut() {
@@ -168,6 +158,7 @@ fn put(object: &mut Value, key: &str, value: Value) {
     }
 }
 
+/// Messages that came while the run was on.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
         Message::User { content } => Some(json!(content.text())),

@@ -1,10 +1,8 @@
 //! The messages that a summary is to stand for, as one text.
 
-use std::sync::Arc;
-
-use super::{Growth, Maker, Messages, View, conversation_text};
+use super::{Growth, Maker, View, conversation_text};
 use crate::asks::Ask;
-use crate::event::{Purpose, ToolChoice};
+use crate::event::Purpose;
 use crate::ledger::BYTES_A_TOKEN;
 use crate::message::Message;
 use crate::policy::Wire;
@@ -25,18 +23,8 @@ pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 fn view(state: &State, ask: &Ask) -> View {
     let covers = ask.covers.unwrap_or_else(|| state.before_last());
     let prompt = SUMMARISE.replace("{n}", &state.setup.policy.past.context.summary_tokens.to_string());
-    let messages: Messages = [Arc::new(Message::user(text(state, covers)))].into_iter().collect();
-    let bytes = prompt.len() as u64 + messages.bytes();
-    View {
-        prompt: Arc::new(vec![Arc::new(Message::system(prompt))]),
-        messages,
-        tools: Arc::default(),
-        choice: ToolChoice::None,
-        output_form: None,
-        cache_points: Vec::new(),
-        max_tokens: Some(state.setup.policy.past.context.summary_tokens),
-        bytes,
-    }
+    let max_tokens = Some(state.setup.policy.past.context.summary_tokens);
+    View { max_tokens, ..View::about(prompt, text(state, covers)) }
 }
 
 /// The messages as text. Long ones are shortened, so that all of them fit into the budget.

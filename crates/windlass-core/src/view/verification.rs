@@ -1,13 +1,11 @@
 //! A tool call, for a model that judges it.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
-use super::{Growth, Maker, Messages, View, conversation_text};
+use super::{Growth, Maker, View, conversation_text};
 use crate::asks::Ask;
-use crate::event::{ToolChoice, Verdict};
-use crate::message::Message;
+use crate::event::Verdict;
+use crate::json::object_in;
 use crate::open_call::OpenCall;
 use crate::policy::{Verification, Wire};
 use crate::state::State;
@@ -27,21 +25,6 @@ const PREDICT: &str = ", \"predicted_result\": the result that you expect, as te
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, ask: &Ask) -> View {
-    let (prompt, messages) = request(state, ask);
-    let bytes = prompt.len() as u64 + messages.bytes();
-    View {
-        prompt: Arc::new(vec![Arc::new(Message::system(prompt))]),
-        messages,
-        tools: Arc::default(),
-        choice: ToolChoice::None,
-        output_form: None,
-        cache_points: Vec::new(),
-        max_tokens: None,
-        bytes,
-    }
-}
-
-fn request(state: &State, ask: &Ask) -> (String, Messages) {
     let open = ask.about.as_ref().and_then(|call| state.open_call(call));
     let verify = &state.setup.policy.tools.verify;
     let how: Option<&Verification> =
@@ -60,8 +43,7 @@ fn request(state: &State, ask: &Ask) -> (String, Messages) {
         "arguments": open.map(OpenCall::value),
         "context": context(state),
     });
-    let messages = [Arc::new(Message::user(asked.to_string()))].into_iter().collect();
-    (prompt, messages)
+    View::about(prompt, asked.to_string())
 }
 
 /// The end of the conversation.
@@ -80,8 +62,7 @@ fn bytes(_: &State, _: Wire) -> u64 {
 
 /// The verdict that a reply is. One that is none counts as a half.
 pub(crate) fn verdict(reply: &str) -> Verdict {
-    let object = reply.find('{').zip(reply.rfind('}')).and_then(|(from, to)| reply.get(from..=to));
-    let read = object.ok_or_else(|| "it has no JSON object".to_owned());
+    let read = object_in(reply).ok_or_else(|| "it has no JSON object".to_owned());
     let read = read.and_then(|text| serde_json::from_str::<Verdict>(text).map_err(|error| error.to_string()));
     match read {
         Ok(verdict) if (0.0..=1.0).contains(&verdict.confidence) => verdict,
