@@ -157,6 +157,22 @@ impl OpenCall {
         matches!(self.stage, Stage::Coding { .. } | Stage::CodeWaits)
     }
 
+    /// Whether an action of the edge is going on for it.
+    pub(crate) fn in_flight(&self) -> bool {
+        match self.stage {
+            Stage::Running { .. } | Stage::Coding { .. } | Stage::Delegated { .. } => true,
+            Stage::Doubted { asked, .. } => asked == Asked::Tool,
+            Stage::Queued
+            | Stage::Verifying
+            | Stage::Held { .. }
+            | Stage::Asking
+            | Stage::CodeWaits
+            | Stage::DelegateAsks { .. }
+            | Stage::Retrying { .. }
+            | Stage::Done(_) => false,
+        }
+    }
+
     /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.
     pub fn args(&self) -> &str {
         let own = self.reached.as_ref().map_or(&*self.call.args, |reached| &reached.args);

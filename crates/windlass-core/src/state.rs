@@ -389,15 +389,7 @@ impl State {
             return true;
         }
         match &self.phase {
-            Phase::Acting(calls) => calls.iter().any(|call| {
-                matches!(
-                    call.stage,
-                    Stage::Running { .. }
-                        | Stage::Coding { .. }
-                        | Stage::Delegated { .. }
-                        | Stage::Doubted { asked: Asked::Tool, .. }
-                )
-            }),
+            Phase::Acting(calls) => calls.iter().any(OpenCall::in_flight),
             Phase::New | Phase::Between | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
         }
     }

@@ -25,14 +25,17 @@ impl Decision {
             return;
         }
         let asks: Vec<Ask> = self.state.asks.iter().cloned().collect();
-        for ask in &asks {
-            self.call_again(ask);
-        }
+        // Before the model calls: one that the limits refuse makes the loop go on by itself.
         match self.state.phase.clone() {
             Phase::Acting(_) => self.go_on_with_calls(),
             Phase::Between => self.go_on_between(),
-            // The call has begun anew; the hook is asked by this run.
+            // The call begins anew below; the hook is asked by this run.
             Phase::Asking | Phase::Stepping { .. } | Phase::New | Phase::Ended(_) => {}
+        }
+        for ask in asks {
+            if self.state.asks.freed_by(ask.seq) == Some(&ask) {
+                self.call_again(&ask);
+            }
         }
     }
 
@@ -52,7 +55,9 @@ impl Decision {
                     self.finish_closing(said);
                 }
             } else {
+                self.close_lost_calls();
                 self.close_idle_calls();
+                self.close_waiting_code();
                 self.after_limit(&closing.reached);
             }
         } else if self.state.open_calls().any(|open| open.origin == Origin::Hook) {
@@ -64,6 +69,17 @@ impl Decision {
         } else {
             self.settle_started();
             self.begin_calls();
+        }
+    }
+
+    /// Calls that were going on elsewhere when a limit was reached.
+    fn close_lost_calls(&mut self) {
+        let running: Vec<OpenCall> =
+            self.state.open_calls().filter(|open| open.in_flight()).cloned().collect();
+        for open in running {
+            let known = open.known().and_then(|known| known.outcome.clone());
+            let outcome = known.unwrap_or_else(|| self.lost(&open));
+            self.finish_call(open.call.id, outcome);
         }
     }
 

@@ -48,18 +48,11 @@ impl Decision {
     /// Settles a call that was lost while it ran.
     pub(super) fn take_up(&mut self, open: &OpenCall) {
         let id = open.call.id.clone();
-        if open.is_coding() && !self.state.stopping() {
-            return self.start_code(open);
+        if self.state.stopping() {
+            return self.finish_call(id, self.lost(open));
         }
         if open.is_coding() {
-            return self.finish_call(id, CallOutcome::Interrupted);
-        }
-        if self.state.stopping() {
-            let outcome = match self.effect(open).0 {
-                Effect::Once => CallOutcome::Unknown,
-                Effect::ReadOnly | Effect::Idempotent => CallOutcome::Interrupted,
-            };
-            return self.finish_call(id, outcome);
+            return self.start_code(open);
         }
         if matches!(open.stage, Stage::Delegated { .. }) {
             return self.delegate(open);
@@ -67,6 +60,14 @@ impl Decision {
         match self.effect(open).0 {
             Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
             Effect::Once => self.doubt(open),
+        }
+    }
+
+    /// The outcome of a call that was lost while it ran, and is not taken up. Each call of code has its own.
+    pub(super) fn lost(&self, open: &OpenCall) -> CallOutcome {
+        match self.effect(open).0 {
+            Effect::Once if !open.is_coding() => CallOutcome::Unknown,
+            Effect::Once | Effect::ReadOnly | Effect::Idempotent => CallOutcome::Interrupted,
         }
     }
 

@@ -130,7 +130,8 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
     let wanted = pending(state);
     let speaks = |work: &ActionKind| matches!(work, ActionKind::CallModel { purpose } if purpose.speaks());
     if state.is_finished() || wanted.iter().any(|action| speaks(&action.work)) {
-        assert!(open.values().all(|open| !open), "every call has its result: {open:?}");
+        let all = || lines(before).chain(lines(events)).collect::<Vec<_>>().join("\n");
+        assert!(open.values().all(|open| !open), "every call has its result: {open:?}\n{}", all());
         assert_eq!(state.history().fault(), None);
     }
     let ids: BTreeSet<_> = wanted.iter().map(|action| action.id).collect();
@@ -154,9 +155,17 @@ fn edited(events: &[Event]) -> BTreeSet<&CallId> {
         Fact::CallDecided(decided) if matches!(decided.decision, Decision::Edited { .. }) => {
             Some(&decided.call)
         }
+        Fact::CallVerified(verified) => verified.args.as_ref().map(|_| &verified.call),
         _ => None,
     });
     calls.collect()
+}
+
+fn coded(events: &[Event]) -> impl Iterator<Item = &CallId> {
+    events.iter().filter_map(|event| match &event.fact {
+        Fact::CodeStarted(started) => Some(&started.call),
+        _ => None,
+    })
 }
 
 fn effects(base: &Machine) -> BTreeMap<&str, Effect> {
@@ -168,7 +177,7 @@ pub(crate) fn repeats_nothing(bases: &[&Machine], place: usize, fork: &Machine) 
     let base = bases[0];
     let (before, later) = base.events.split_at(place);
     let mut names: BTreeMap<&CallId, &str> = BTreeMap::new();
-    let (mut started, mut ended) = (BTreeSet::new(), BTreeSet::new());
+    let (mut started, mut running, mut ended) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     // The oldest first: what a fork makes of a call comes after what its base made of it.
     let below: BTreeSet<&CallId> = calls(&base.before).collect();
     let lines = bases.iter().enumerate().rev();
@@ -178,9 +187,17 @@ pub(crate) fn repeats_nothing(bases: &[&Machine], place: usize, fork: &Machine) 
         match &event.fact {
             Fact::TurnCompleted(turn) => names.extend(turn.calls.iter().map(|call| (&call.id, &*call.name))),
             Fact::CodeCalled(code) => names.extend(code.calls.iter().map(|call| (&call.id, &*call.name))),
-            Fact::CallStarted(call) if !elsewhere(&call.call) => drop(started.insert(&call.call)),
-            Fact::CallRetried(call) => drop(started.remove(&call.call)),
-            Fact::CallFinished(call) if started.contains(&call.call) => {
+            Fact::CallStarted(call) if !elsewhere(&call.call) => {
+                started.insert(&call.call);
+                running.insert(&call.call);
+            }
+            // A result that a person gives for a call in doubt is no end of a call that ran.
+            Fact::CallDoubted(call) => drop(running.remove(&call.call)),
+            Fact::CallRetried(call) => {
+                started.remove(&call.call);
+                running.remove(&call.call);
+            }
+            Fact::CallFinished(call) if running.remove(&call.call) => {
                 use CallOutcome::{Error, Ok, TimedOut};
                 if matches!(call.outcome, Ok { .. } | Error { .. } | TimedOut { .. }) {
                     ended.insert(&call.call);
@@ -195,10 +212,12 @@ pub(crate) fn repeats_nothing(bases: &[&Machine], place: usize, fork: &Machine) 
     // Calls that ran with other arguments, and ids that turns of two lines have in common, are other calls.
     let own: BTreeSet<&CallId> = calls(&fork.events).collect();
     let line: BTreeSet<&CallId> = calls(&fork.before).collect();
+    // Code goes on where it stood; whether its calls repeat is looked at for each of them.
+    let code: BTreeSet<&CallId> = bases.iter().flat_map(|base| coded(&base.events)).collect();
     let same = |call: &CallId| {
         let here = before_fork.contains(call);
         let edited = here != there.contains(call) && (!here || bases.len() > 1) || far.contains(call);
-        line.contains(call) && !own.contains(call) && !anew.contains(call) && !edited
+        line.contains(call) && !code.contains(call) && !own.contains(call) && !anew.contains(call) && !edited
     };
     let effects = effects(base);
     let mut doubted = BTreeSet::new();
@@ -227,14 +246,18 @@ fn story(bases: &[&Machine], place: usize, fork: &Machine) -> String {
     let mut lines = Vec::new();
     for machine in bases.iter().rev().copied().chain([fork]) {
         lines.push(format!("run {}", machine.state.run()));
-        lines.extend(machine.events.iter().enumerate().map(|(number, event)| {
-            let body = event.fact.body().unwrap();
-            let body: String = body.chars().take(if number == 0 { 120 } else { 400 }).collect();
-            format!("{:>4} {} {body}", number + 1, event.fact.kind())
-        }));
+        lines.extend(self::lines(&machine.events));
     }
     lines.push(format!("forked after {place}"));
     lines.join("\n")
+}
+
+fn lines(events: &[Event]) -> impl Iterator<Item = String> {
+    events.iter().enumerate().map(|(number, event)| {
+        let body = event.fact.body().unwrap();
+        let body: String = body.chars().take(if number == 0 { 120 } else { 400 }).collect();
+        format!("{:>4} {} {body}", number + 1, event.fact.kind())
+    })
 }
 
 fn calls(events: &[Event]) -> impl Iterator<Item = &CallId> {

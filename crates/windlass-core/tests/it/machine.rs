@@ -496,7 +496,7 @@ proptest! {
 
 proptest! {
     // Each case drives three runs.
-    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: runs(), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// E36: a run forked at any event, however it went on there, holds the invariants and repeats nothing.
     #[test]
