@@ -10,6 +10,7 @@ mod agents;
 mod approving;
 mod ask;
 mod batches;
+mod brain;
 mod changed;
 mod chat;
 mod conversations;
@@ -18,6 +19,7 @@ mod delegates;
 #[cfg(test)]
 mod durable;
 mod effects;
+mod endurance;
 mod errors;
 mod exchange;
 mod forks;

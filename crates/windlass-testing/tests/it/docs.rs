@@ -10,14 +10,17 @@ use windlass_runtime::check_delegates;
 use windlass_testing::fixture::FixtureFile;
 use windlass_testing::{RunnerOptions, run_case};
 
-const GUIDES: [&str; 8] = [
+const GUIDES: [&str; 11] = [
     "agent-file",
+    "code",
     "context",
     "delegation",
     "limits",
     "testing",
     "coming-from-kaos",
     "coming-from-acorn",
+    "coming-from-promptchain",
+    "coming-from-session10",
     "security",
 ];
 
@@ -77,7 +80,19 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(count, 27);
+    assert_eq!(count, 35);
+}
+
+#[test]
+fn the_page_of_the_log_names_every_event_in_order() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/log-format.md")).unwrap();
+    let (_, list) =
+        text.split_once("(their fields are documented at their structs in `windlass-core`):\n").unwrap();
+    let (list, _) = list.split_once(".\n").unwrap();
+    let named: Vec<_> = list.split([',', '\n']).map(|name| name.trim().trim_matches('`')).collect();
+    let named: Vec<_> = named.into_iter().filter(|name| !name.is_empty()).collect();
+    assert_eq!(named, windlass_core::Fact::KINDS);
 }
 
 #[test]
