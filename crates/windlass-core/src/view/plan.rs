@@ -8,10 +8,13 @@ use super::{Growth, Maker, Messages, View, full};
 use crate::asks::Ask;
 use crate::code::functions;
 use crate::event::{Purpose, ToolChoice};
-use crate::ids::Millis;
+use crate::ids::{Millis, Text};
 use crate::message::{AssistantMessage, Message};
 use crate::policy::{Strategy, Wire};
-use crate::state::{DoneStep, Plan, PlanStage, State};
+use crate::state::{DoneStep, Plan, PlanStage, REMEMBERED, State};
+
+/// Messages before the run that are looked at for exchanges.
+const LOOKED_AT: usize = 64;
 
 /// Made from the plan each time.
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
@@ -146,6 +149,9 @@ fn decision_input(state: &State, plan: &Plan) -> Value {
     if !plan.failures.is_empty() {
         put(&mut input, "failed_steps", memory(state, plan));
     }
+    if !state.tool_records().is_empty() {
+        put(&mut input, "tool_reliability", reliability(state));
+    }
     with_notes(&mut input, state, plan);
     input
 }
@@ -160,7 +166,15 @@ fn shown(step: &DoneStep) -> Value {
     })
 }
 
-/// Messages that came while the run was on.
+/// How the tools did in earlier runs.
+fn reliability(state: &State) -> Value {
+    let entries = state.tool_records().iter().map(|tool| {
+        let of = json!({ "class": tool.reliability, "calls": tool.calls, "succeeded": tool.succeeded });
+        (tool.tool.to_string(), of)
+    });
+    Value::Object(entries.collect())
+}
+
 /// Adds a field to an object.
 fn put(object: &mut Value, key: &str, value: Value) {
     if let Some(fields) = object.as_object_mut() {
@@ -168,6 +182,7 @@ fn put(object: &mut Value, key: &str, value: Value) {
     }
 }
 
+/// Messages that came while the run was on.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
         Message::User { content } => Some(json!(content.text())),
@@ -182,7 +197,34 @@ fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     }
 }
 
-/// Earlier sessions and failed steps, as S numbers them.
+/// The last exchanges of the conversation before the run: queries with their answers, the newest first.
+fn exchanges(state: &State, plan: &Plan) -> Vec<Value> {
+    let (mut found, mut answer) = (Vec::new(), None::<Text>);
+    let first = plan.from.saturating_sub(LOOKED_AT);
+    for place in (first..plan.from).rev() {
+        let Some(message) = state.conversation.history.get(place) else { continue };
+        match &**message {
+            Message::Assistant(said) if said.calls.is_empty() && answer.is_none() => {
+                answer = said.text.clone()
+            }
+            Message::User { content } | Message::TaskDelegation { content } => {
+                if let Some(answer) = answer.take() {
+                    let query = content.text();
+                    found.push(
+                        json!({ "query": query, "result_requirement": "", "solution_summary": answer }),
+                    );
+                }
+            }
+            Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => {}
+        }
+        if found.len() == REMEMBERED {
+            break;
+        }
+    }
+    found
+}
+
+/// The conversation so far, earlier sessions and failed steps, as S numbers them.
 fn memory(state: &State, plan: &Plan) -> Value {
     let earlier = state
         .recalled()
@@ -191,7 +233,7 @@ fn memory(state: &State, plan: &Plan) -> Value {
     let failures = plan.failures.iter().map(|failed| {
         json!({ "query": failed.description, "result_requirement": "Tool failed", "solution_summary": failed.result })
     });
-    let entries = earlier.chain(failures).enumerate();
+    let entries = exchanges(state, plan).into_iter().chain(earlier).chain(failures).enumerate();
     Value::Object(
         entries.map(|(place, entry)| (format!("memory_{}", place + 1), entry)).collect::<Map<_, _>>(),
     )
