@@ -4,7 +4,7 @@
 use serde_json::Value;
 use windlass_core::Policy;
 use windlass_core::policy::LoopKeys;
-use windlass_core::policy::{LATER, LimitKey, LimitKeys, Named, Preset, Usual};
+use windlass_core::policy::{Alias, LATER, LimitKey, LimitKeys, Named, Preset, Usual};
 
 use crate::yaml::{Field, Node, Place, YamlError};
 
@@ -43,11 +43,12 @@ impl LoopSection {
         }
         let preset = rest.get("preset").and_then(Node::as_str).and_then(Preset::named);
         let preset = preset.unwrap_or_else(|| usual.preset());
-        let aliases = take_aliases(&mut rest, preset, &field.path)?;
+        let (limits, retries) = take_aliases(&mut rest, preset, &field.path)?;
         let mut keys: LoopKeys = Field::new(&rest, field.path.as_str()).decode()?;
-        if !aliases.0.is_empty() {
-            keys.limits.get_or_insert_default().0.extend(aliases.0);
+        if !limits.0.is_empty() {
+            keys.limits.get_or_insert_default().0.extend(limits.0);
         }
+        keys.retries = retries.or(keys.retries);
         Ok(Self { keys, later })
     }
 
@@ -94,16 +95,24 @@ fn take_later(section: &mut Node, field: &Field<'_>) -> Option<LaterKey> {
     found
 }
 
-/// Takes out the limits that go by the names of the preset's own system, beside `limits` and in it.
-fn take_aliases(section: &mut Node, preset: Preset, path: &str) -> Result<LimitKeys, YamlError> {
-    let mut limits = LimitKeys::default();
-    for (alias, kind) in preset.limit_aliases {
+/// Takes out the numbers that go by the names of the preset's own system, beside `limits` and in it: limits, and `retries`.
+fn take_aliases(
+    section: &mut Node,
+    preset: Preset,
+    path: &str,
+) -> Result<(LimitKeys, Option<u32>), YamlError> {
+    let (mut limits, mut retries) = (LimitKeys::default(), None);
+    for (alias, named) in preset.aliases {
         for place in [(*alias).to_owned(), format!("limits.{alias}")] {
-            if let Some(value) = section.take(&place) {
-                let limit = Field::new(&value, format!("{path}.{place}")).decode_with(LimitKey(*kind))?;
-                limits.0.insert(*kind, limit);
+            let Some(value) = section.take(&place) else { continue };
+            let field = Field::new(&value, format!("{path}.{place}"));
+            match named {
+                Alias::Limit(kind) => {
+                    limits.0.insert(*kind, field.decode_with(LimitKey(*kind))?);
+                }
+                Alias::Retries => retries = Some(field.decode()?),
             }
         }
     }
-    Ok(limits)
+    Ok((limits, retries))
 }

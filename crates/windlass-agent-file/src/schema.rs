@@ -2,7 +2,7 @@
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use windlass_core::policy::{LATER, Later, Preset, Usual};
+use windlass_core::policy::{Alias, LATER, Later, Preset, Usual};
 use windlass_core::settings::Word;
 
 use super::keys::AgentKeys;
@@ -19,15 +19,16 @@ pub fn schema() -> Value {
         schema.insert("title".to_owned(), json!("Windlass agent file"));
         schema.insert("description".to_owned(), json!(ABOUT));
     }
+    let retries = schema.pointer("/$defs/loop/properties/retries").cloned().unwrap_or_default();
     if let Some(section) = schema.pointer_mut("/$defs/loop/properties").and_then(Value::as_object_mut) {
         add_defaults(section);
-        add_aliases(section);
+        add_aliases(section, &retries);
         for later in LATER {
             add_taken(section, later);
         }
     }
     if let Some(limits) = schema.pointer_mut("/$defs/limits/properties").and_then(Value::as_object_mut) {
-        add_aliases(limits);
+        add_aliases(limits, &retries);
     }
     schema
 }
@@ -81,14 +82,26 @@ fn add_defaults(section: &mut Map<String, Value>) {
     }
 }
 
-/// Names that the presets' own systems have for limits.
-fn add_aliases(keys: &mut Map<String, Value>) {
-    let all = || Preset::ALL.iter().flat_map(|preset| preset.limit_aliases);
-    for (alias, kind) in all() {
-        let presets = Preset::ALL.iter().filter(|preset| preset.limit_aliases.contains(&(*alias, *kind)));
+/// Names that the presets' own systems have for numbers of the loop. `retries` is the schema of the key of that name.
+fn add_aliases(keys: &mut Map<String, Value>, retries: &Value) {
+    let all = || Preset::ALL.iter().flat_map(|preset| preset.aliases);
+    for (alias, named) in all() {
+        let presets = Preset::ALL.iter().filter(|preset| preset.aliases.contains(&(*alias, *named)));
         let presets: Vec<_> = presets.map(|preset| format!("`preset: {preset}`")).collect();
-        let about = format!("Another name of `limits.{kind}`, with {}.", presets.join(" and "));
-        keys.insert((*alias).to_owned(), json!({ "$ref": "#/$defs/limit", "description": about }));
+        let about = |key: &str| format!("Another name of `{key}`, with {}.", presets.join(" and "));
+        let schema = match named {
+            Alias::Limit(kind) => {
+                json!({ "$ref": "#/$defs/limit", "description": about(&format!("limits.{kind}")) })
+            }
+            Alias::Retries => {
+                let mut schema = retries.clone();
+                if let Some(fields) = schema.as_object_mut() {
+                    fields.insert("description".to_owned(), about("retries").into());
+                }
+                schema
+            }
+        };
+        keys.insert((*alias).to_owned(), schema);
     }
 }
 

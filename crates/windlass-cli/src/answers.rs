@@ -1,5 +1,6 @@
 //! Answers in words: the same on the command line and at a terminal.
 
+use serde_json::Value;
 use windlass_core::event::QuestionKind;
 use windlass_core::run::OpenQuestion;
 use windlass_core::{Answer, Text};
@@ -32,8 +33,14 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
         (QuestionKind::Result, "") => Err("the result is empty".to_owned()),
         (QuestionKind::Result, _) => Ok(Answer::Result(words.join(" ").into())),
         (QuestionKind::Plan, "accept") => alone(Answer::Accept),
-        (QuestionKind::Plan, "plan") => plan(&filled("the plan as a JSON object")?),
-        (QuestionKind::Plan | QuestionKind::Limit(_), "conclude") => Ok(Answer::Conclude(filled("a text")?)),
+        (QuestionKind::Plan, "plan") => {
+            plan(&filled("the plan, as lines with `;` between them or as a JSON object")?)
+        }
+        // Without a text: with what there is.
+        (QuestionKind::Plan | QuestionKind::Limit(_), "conclude") => Ok(Answer::Conclude(rest_text())),
+        (QuestionKind::Plan | QuestionKind::Limit(_), "json") => {
+            final_answer(&filled("the answer as a JSON object")?)
+        }
         (QuestionKind::Limit(_), "raise") => {
             let number = filled("a number")?;
             number.trim().parse().map(Answer::Raise).map_err(|_| format!("`{number}` is not a number"))
@@ -42,20 +49,40 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
     }
 }
 
-/// `{"plan": [...], "step": {...}}`.
+/// `{"final_answer": "...", "confidence": 0.9, "original_goal_achieved": true}`.
+fn final_answer(text: &str) -> Result<Answer, String> {
+    let read: Value =
+        serde_json::from_str(text).map_err(|error| format!("the answer is not valid JSON: {error}"))?;
+    let words = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned).into();
+    let Some(answer) = read.get("final_answer") else {
+        return Err(format!("the answer has no `final_answer`: {text}"));
+    };
+    let goal = match read.get("original_goal_achieved") {
+        None => true,
+        Some(Value::Bool(goal)) => *goal,
+        Some(other) => return Err(format!("`original_goal_achieved` is {other}, expected true or false")),
+    };
+    let confidence = read.get("confidence").filter(|value| !value.is_null()).map(words);
+    Ok(Answer::Final { final_answer: words(answer), confidence, original_goal_achieved: goal })
+}
+
+/// Lines with `;` between them, or `{"plan": [...], "step": {...}}`.
 fn plan(text: &str) -> Result<Answer, String> {
-    let read: serde_json::Value =
+    if !text.trim_start().starts_with('{') {
+        let lines = text.split([';', '\n']).map(str::trim).filter(|line| !line.is_empty());
+        return Ok(Answer::Plan { plan: lines.map(Into::into).collect(), step: None });
+    }
+    let read: Value =
         serde_json::from_str(text).map_err(|error| format!("the plan is not valid JSON: {error}"))?;
-    let lines = read.get("plan").and_then(serde_json::Value::as_array);
+    let lines = read.get("plan").and_then(Value::as_array);
     let Some(lines) = lines else { return Err(format!("the plan has no list `plan`: {text}")) };
-    let line =
-        |line: &serde_json::Value| line.as_str().map_or_else(|| line.to_string(), str::to_owned).into();
+    let line = |line: &Value| line.as_str().map_or_else(|| line.to_string(), str::to_owned).into();
     Ok(Answer::Plan { plan: lines.iter().map(line).collect(), step: read.get("step").cloned() })
 }
 
 pub(crate) fn arguments(text: &str) -> Result<Answer, String> {
     match serde_json::from_str(text) {
-        Ok(args @ serde_json::Value::Object(_)) => Ok(Answer::ApproveWith { args }),
+        Ok(args @ Value::Object(_)) => Ok(Answer::ApproveWith { args }),
         Ok(_) => Err(format!("the arguments are not a JSON object: {text}")),
         Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
     }
@@ -67,8 +94,8 @@ pub(crate) fn forms(kind: QuestionKind) -> &'static [&'static str] {
         QuestionKind::Approval => &["approve", "always", "deny [REASON]", "args JSON"],
         QuestionKind::Clarify | QuestionKind::Result => &["TEXT..."],
         QuestionKind::Outcome => &["result TEXT", "run_again", "unknown"],
-        QuestionKind::Plan => &["accept", "plan JSON", "conclude TEXT"],
-        QuestionKind::Limit(_) => &["conclude TEXT", "raise N"],
+        QuestionKind::Plan => &["accept", "plan LINE; LINE", "plan JSON", "json ANSWER", "conclude [TEXT]"],
+        QuestionKind::Limit(_) => &["conclude [TEXT]", "json ANSWER", "raise N"],
     }
 }
 

@@ -43,7 +43,7 @@ use crate::question::Answer;
 use crate::reply::{ModelFailure, StopReason, Usage};
 use crate::tool::ToolSpec;
 
-pub use crate::start::{AgentRef, Base, Recalled, ResumedBy, RunInput, RunResumed, RunStarted};
+pub use crate::start::{AgentRef, Base, Recalled, ResumedBy, RunInput, RunResumed, RunStarted, ToolRecord};
 
 /// One fact with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -75,7 +75,7 @@ impl State {
                 self.step_finished(finished);
             }
             Fact::InputRequested(asked) => self.input_requested(asked, seq),
-            Fact::InputReceived(received) => self.questions.open.retain(|open| open.id != received.question),
+            Fact::InputReceived(received) => self.input_received(received),
             Fact::IterationStarted(started) => self.iteration_started(started),
             Fact::Judged(_) => self.progress.unread = 0,
             Fact::BoardSaved(_) => self.progress.board.save(),

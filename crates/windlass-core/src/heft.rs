@@ -170,6 +170,9 @@ fn of_texts<'t>(texts: impl Iterator<Item = &'t Text>) -> u64 {
 fn of_answer(answer: &Answer) -> u64 {
     match answer {
         Answer::Text(text) | Answer::Result(text) | Answer::Conclude(text) => text.len() as u64,
+        Answer::Final { final_answer, confidence, .. } => {
+            (final_answer.len() + confidence.as_ref().map_or(0, |text| text.len())) as u64
+        }
         Answer::ApproveWith { args } => of_value(args),
         Answer::Deny { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
         Answer::Plan { plan, step } => of_texts(plan.iter()) + step.as_ref().map_or(0, of_value),

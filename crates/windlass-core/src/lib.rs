@@ -34,6 +34,7 @@
 //! #     seals: None,
 //! #     only_tools: None,
 //! #     recalled: Vec::new(),
+//! #     tool_records: Vec::new(),
 //! #     trace: None,
 //! # };
 //! // Carries out an action. This model answers at once.

@@ -18,11 +18,11 @@ pub enum QuestionKind {
     Clarify,
     /// Did this call happen before the crash? Answers: [`Answer::Result`], [`Answer::RunAgain`], [`Answer::Unknown`].
     Outcome,
-    /// Is this plan right? Answers: [`Answer::Accept`], [`Answer::Plan`], [`Answer::Conclude`].
+    /// Is this plan right? Answers: [`Answer::Accept`], [`Answer::Plan`], [`Answer::Conclude`], [`Answer::Final`].
     Plan,
     /// The result of a step that failed. Answer: [`Answer::Result`].
     Result,
-    /// A limit is reached. Answers: [`Answer::Conclude`], [`Answer::Raise`].
+    /// A limit is reached. Answers: [`Answer::Conclude`], [`Answer::Final`], [`Answer::Raise`].
     Limit(LimitKind),
 }
 
@@ -47,9 +47,9 @@ impl QuestionKind {
             }
             Self::Clarify => "a text",
             Self::Outcome => "the call's result, run_again or unknown",
-            Self::Plan => "accept, another plan with its next step, or conclude with a text",
+            Self::Plan => "accept, another plan with its next step, a final answer, or conclude with a text",
             Self::Result => "the step's result",
-            Self::Limit(_) => "conclude with a text, or raise the limit to a number",
+            Self::Limit(_) => "conclude with a text, a final answer, or raise the limit to a number",
         }
     }
 }
@@ -98,8 +98,18 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<Value>,
     },
-    /// End the run with this text.
+    /// End the run with this text. Without one: with the last result that there is.
     Conclude(Text),
+    /// End the run with this answer, and say how certain it is (the JSON form of the Session 10 agent).
+    Final {
+        /// The answer.
+        final_answer: Text,
+        /// Confidence, as a number in a text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        confidence: Option<Text>,
+        /// Whether the answer reaches the goal of the query.
+        original_goal_achieved: bool,
+    },
     /// Set the limit to this number (in the unit that people write: seconds, dollars, counts).
     Raise(f64),
 }
@@ -113,9 +123,31 @@ impl Answer {
             }
             QuestionKind::Clarify => matches!(self, Self::Text(_)),
             QuestionKind::Outcome => matches!(self, Self::Result(_) | Self::RunAgain | Self::Unknown),
-            QuestionKind::Plan => matches!(self, Self::Accept | Self::Plan { .. } | Self::Conclude(_)),
+            QuestionKind::Plan => {
+                matches!(self, Self::Accept | Self::Plan { .. } | Self::Conclude(_) | Self::Final { .. })
+            }
             QuestionKind::Result => matches!(self, Self::Result(_)),
-            QuestionKind::Limit(_) => matches!(self, Self::Conclude(_) | Self::Raise(_)),
+            QuestionKind::Limit(_) => {
+                matches!(self, Self::Conclude(_) | Self::Final { .. } | Self::Raise(_))
+            }
+        }
+    }
+
+    /// The text that ends the run, if this answer ends it; empty: with the last result that there is.
+    pub fn conclusion(&self) -> Option<&Text> {
+        match self {
+            Self::Conclude(text) | Self::Final { final_answer: text, .. } => Some(text),
+            Self::Approve
+            | Self::ApproveWith { .. }
+            | Self::Always
+            | Self::Deny { .. }
+            | Self::Text(_)
+            | Self::Result(_)
+            | Self::RunAgain
+            | Self::Unknown
+            | Self::Accept
+            | Self::Plan { .. }
+            | Self::Raise(_) => None,
         }
     }
 
@@ -133,6 +165,7 @@ impl Answer {
             Self::Accept => "accept",
             Self::Plan { .. } => "another plan",
             Self::Conclude(_) => "conclude",
+            Self::Final { .. } => "a final answer",
             Self::Raise(_) => "raise",
         }
     }

@@ -113,6 +113,9 @@ pub struct RunStarted {
     /// Earlier runs of the agent that resemble this one and reached their goal, the most similar first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recalled: Vec<Recalled>,
+    /// How the agent's tools did in earlier runs: plans are made with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_records: Vec<ToolRecord>,
     /// Input of the run.
     pub input: RunInput,
     /// The messages that stand before the conversation: the rendered instructions and worked examples.
@@ -133,6 +136,19 @@ pub struct RunStarted {
     /// process continues the same trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Text>,
+}
+
+/// How a tool did in earlier runs of the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolRecord {
+    /// The tool.
+    pub tool: Text,
+    /// Its class: `reliable`, `unsteady`, `unreliable` or `avoid`.
+    pub reliability: Text,
+    /// Calls that ran and ended.
+    pub calls: u64,
+    /// Those of them that gave a result.
+    pub succeeded: u64,
 }
 
 /// An earlier run that a run was reminded of when it began.

@@ -41,7 +41,7 @@ use sha2::{Digest, Sha256};
 
 use crate::asks::Asks;
 use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, MessageQueued, Purpose, Recalled, RunEnded};
+use crate::event::{AgentRef, MessageQueued, Purpose, Recalled, RunEnded, ToolRecord};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, RunId, SessionId, Text};
 use crate::ledger::{Counters, Ledger};
@@ -193,6 +193,11 @@ impl State {
     /// Earlier runs of the agent that the run was reminded of when it began, the most similar first.
     pub fn recalled(&self) -> &[Recalled] {
         &self.setup.recalled
+    }
+
+    /// How the agent's tools did in earlier runs, where plans are made with it.
+    pub fn tool_records(&self) -> &[ToolRecord] {
+        &self.setup.tool_records
     }
 
     /// Messages to the session that runs of their own answer after this one, in order.

@@ -389,6 +389,7 @@ impl Agent {
             seals: self.seals(base.and_then(salt_of_rules)),
             only_tools: None,
             recalled: Vec::new(),
+            tool_records: Vec::new(),
             trace: None,
         })
     }

@@ -132,6 +132,7 @@ impl Agent {
             seals: self.seals(None),
             only_tools: base.only_tools().cloned(),
             recalled: base.recalled().to_vec(),
+            tool_records: base.tool_records().to_vec(),
             trace: None,
         };
         if fork.changed {

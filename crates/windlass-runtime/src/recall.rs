@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use windlass_core::event::{Recalled, RunInput};
+use windlass_core::event::{Recalled, RunInput, ToolRecord};
 use windlass_core::policy::{RecallBounds, RecallBy};
 use windlass_core::{Fact, Message, RunId, Status, Text};
 use windlass_store::{RunFilter, RunStatus, RunSummary, Store};
@@ -18,6 +18,13 @@ const COMPARED_CHARS: usize = 1_000;
 /// Inputs and answers of earlier runs, each read once per process.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered(Mutex<BTreeMap<RunId, Option<Earlier>>>);
+
+/// What a run is told of earlier ones.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    pub(crate) recalled: Vec<Recalled>,
+    pub(crate) tool_records: Vec<ToolRecord>,
+}
 
 #[derive(Clone, Debug)]
 struct Earlier {

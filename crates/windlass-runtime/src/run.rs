@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Budget;
-use windlass_core::event::{AgentRef, Recalled, ResumedBy, RunInput};
+use windlass_core::event::{AgentRef, ResumedBy, RunInput};
 use windlass_core::model::Usage;
-use windlass_core::policy::{LimitKind, Memory};
+use windlass_core::policy::{LimitKind, Memory, Stop};
 use windlass_core::run::OpenQuestion;
 use windlass_core::{InputKind, InvalidInput, Message, RunId, RunState, SessionId, State, Status, Text};
 use windlass_store::Fence;
@@ -24,7 +24,7 @@ use crate::load::load;
 use crate::off_thread::off_thread;
 use crate::people::People;
 use crate::prices::check_prices;
-use crate::recall::reminder;
+use crate::recall::{Past, reminder};
 use crate::scope::scoped;
 use crate::second::Admitted;
 use crate::updates::Updates;
@@ -223,8 +223,11 @@ impl Agent {
             (Some(bounds), None) => self.recalled(&input.text(), bounds).await?,
             _ => Vec::new(),
         };
+        let plans = self.policy().replies.stop == Stop::Judge;
+        let tool_records = if plans { self.tool_records().await? } else { Vec::new() };
+        let past = Past { recalled, tool_records };
         // Boxed: a future that prepares and drives a run holds the room of the larger one until its end.
-        Box::pin(self.begin(input, base, (options, recalled), Self::prepare_recalling)).await
+        Box::pin(self.begin(input, base, (options, past), Self::prepare_recalling)).await
     }
 
     /// Makes a run of an input, which takes its time where that or the base is long.
@@ -268,10 +271,10 @@ impl Agent {
         &self,
         input: RunMessages,
         base: Option<&State>,
-        (options, recalled): (DriveOptions, Vec<Recalled>),
+        (options, past): (DriveOptions, Past),
     ) -> Result<Prepared, Error> {
         let run = self.environment().new_run();
-        self.prepare_with(run, input, base, (options, recalled))
+        self.prepare_with(run, input, base, (options, past))
     }
 
     /// Prepares a new run under this id.
@@ -282,7 +285,7 @@ impl Agent {
         base: Option<&State>,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        self.prepare_with(run, input, base, (options, Vec::new()))
+        self.prepare_with(run, input, base, (options, Past::default()))
     }
 
     fn prepare_with(
@@ -290,7 +293,7 @@ impl Agent {
         run: RunId,
         input: RunMessages,
         base: Option<&State>,
-        (options, recalled): (DriveOptions, Vec<Recalled>),
+        (options, past): (DriveOptions, Past),
     ) -> Result<Prepared, Error> {
         if input.is_empty() {
             return Err(self.bad_input("it contains no message".to_owned()));
@@ -303,14 +306,14 @@ impl Agent {
             start.only_tools = Some(Arc::new(only.clone()));
             start.tools = scoped(start.tools, start.only_tools.as_ref());
         }
-        if let Some(reminder) = reminder(&self.policy().wording.texts.recalled, &recalled) {
+        if let Some(reminder) = reminder(&self.policy().wording.texts.recalled, &past.recalled) {
             let mut prompt = start.prompt.to_vec();
             let own =
                 usize::from(prompt.first().is_some_and(|first| matches!(**first, Message::System { .. })));
             prompt.insert(own, Arc::new(reminder));
             start.prompt = Arc::new(prompt);
         }
-        start.recalled = recalled;
+        (start.recalled, start.tool_records) = (past.recalled, past.tool_records);
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }

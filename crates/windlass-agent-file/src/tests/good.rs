@@ -153,6 +153,27 @@ fn an_output_schema_without_a_preset_means_typed_and_none_means_chat() {
 
 /// Decision 29 of the loops reference.
 #[test]
+fn s1_max_steps_is_a_limit_and_max_retries_the_tries_of_a_step() {
+    for (text, steps, retries) in [
+        ("loop: { preset: plan }", 3, 3),
+        ("loop: { preset: session10, MAX_STEPS: 5, MAX_RETRIES: 0 }", 5, 0),
+        ("loop: { preset: plan, limits: { MAX_STEPS: 1, MAX_RETRIES: 2 } }", 1, 2),
+    ] {
+        let policy = good(text).policy().unwrap();
+        assert_eq!(policy.limit(LimitKind::PlanSteps), Some(steps), "{text}");
+        assert_eq!(policy.calls.retries, retries, "{text}");
+        assert_eq!(policy.limit(LimitKind::Retries), None, "{text}");
+    }
+    for text in [
+        "loop: { MAX_RETRIES: 2 }",
+        "loop: { preset: plan, MAX_RETRIES: -1 }",
+        "loop: { preset: plan, MAX_RETRIES: { max: 1 } }",
+    ] {
+        assert!(parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn an_output_schema_with_tools_or_agents_means_ten_model_calls() {
     let calls = |more: &str| {
         let file = good(&format!("output: {{ schema: {{ type: object }} }}\n{more}"));

@@ -156,7 +156,7 @@ fn every_key_of_the_loop_is_known_to_the_reader() {
         schema.pointer(place).and_then(Value::as_object).unwrap().keys().cloned().collect()
     };
     let preset = |key: &str| {
-        let named = |preset: &&Preset| preset.limit_aliases.iter().any(|(alias, _)| *alias == key);
+        let named = |preset: &&Preset| preset.aliases.iter().any(|(alias, _)| *alias == key);
         Preset::ALL.iter().find(named).map_or("chat", |preset| preset.name)
     };
     let sections = keys("/$defs/loop/properties").into_iter().map(|key| {

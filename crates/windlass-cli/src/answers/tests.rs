@@ -26,6 +26,36 @@ fn each_kind_takes_its_own_words() {
         (QuestionKind::Outcome, "unknown", Answer::Unknown),
         (limit, "conclude that is all", Answer::Conclude("that is all".into())),
         (limit, "raise 20", Answer::Raise(20.0)),
+        (limit, "conclude", Answer::Conclude("".into())),
+        (QuestionKind::Result, "42 files", Answer::Result("42 files".into())),
+        (QuestionKind::Plan, "accept", Answer::Accept),
+        (
+            QuestionKind::Plan,
+            "plan Step 0: look; Step 1: say it",
+            Answer::Plan { plan: vec!["Step 0: look".into(), "Step 1: say it".into()], step: None },
+        ),
+        (
+            QuestionKind::Plan,
+            r#"plan {"plan":["a"],"step":{"type":"CODE","code":"return 1"}}"#,
+            Answer::Plan {
+                plan: vec!["a".into()],
+                step: Some(json!({ "type": "CODE", "code": "return 1" })),
+            },
+        ),
+        (
+            QuestionKind::Plan,
+            r#"json {"final_answer":"it is so","confidence":0.9,"original_goal_achieved":false}"#,
+            Answer::Final {
+                final_answer: "it is so".into(),
+                confidence: Some("0.9".into()),
+                original_goal_achieved: false,
+            },
+        ),
+        (
+            limit,
+            r#"json {"final_answer":"42"}"#,
+            Answer::Final { final_answer: "42".into(), confidence: None, original_goal_achieved: true },
+        ),
     ];
     for (kind, text, answer) in cases {
         assert_eq!(read(kind, &words(text)), Ok(answer), "{text}");
@@ -47,6 +77,11 @@ fn e28_words_that_do_not_fit_say_what_was_expected() {
         (QuestionKind::Outcome, "result"),
         (QuestionKind::Outcome, "approve"),
         (QuestionKind::Limit(LimitKind::Seconds), "raise much"),
+        (QuestionKind::Plan, "plan"),
+        (QuestionKind::Plan, r#"plan {"lines":[]}"#),
+        (QuestionKind::Plan, "json 42"),
+        (QuestionKind::Plan, r#"json {"answer":"42"}"#),
+        (QuestionKind::Plan, r#"json {"final_answer":"42","original_goal_achieved":"yes"}"#),
     ] {
         assert!(read(kind, &words(text)).is_err(), "{text}");
     }

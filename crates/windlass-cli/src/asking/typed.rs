@@ -38,8 +38,12 @@ pub(super) fn choices(kind: QuestionKind, cut: bool, chat: bool) -> String {
         }
         QuestionKind::Outcome => format!("[r]esult TEXT, [a]gain, [u]nknown{later}{quit}"),
         QuestionKind::Result => format!("type the result; [l]ater{quit}"),
-        QuestionKind::Plan => format!("[a]ccept, [p]lan JSON, [c]onclude TEXT{later}{quit}"),
-        QuestionKind::Limit(_) => format!("[c]onclude TEXT, [r]aise N{later}{quit}"),
+        QuestionKind::Plan => {
+            format!(
+                "Enter or [a]ccept, [p]lan LINE; LINE or JSON, [c]onclude TEXT, [j]son ANSWER{later}{quit}"
+            )
+        }
+        QuestionKind::Limit(_) => format!("[c]onclude TEXT, [j]son ANSWER, [r]aise N{later}{quit}"),
     }
 }
 
@@ -64,6 +68,9 @@ pub(super) fn typed(put: &Put<'_>, line: &str) -> Typed {
         (QuestionKind::Outcome, "a" | "again" | "run_again") => format!("run_again {rest}"),
         (QuestionKind::Outcome, "u" | "unknown") => format!("unknown {rest}"),
         (QuestionKind::Result, _) => line.to_owned(),
+        (QuestionKind::Limit(_), "1") if rest.is_empty() => "conclude".to_owned(),
+        (QuestionKind::Plan, "") => "accept".to_owned(),
+        (QuestionKind::Plan | QuestionKind::Limit(_), "j" | "json") => format!("json {rest}"),
         (QuestionKind::Plan, "a" | "accept") => format!("accept {rest}"),
         (QuestionKind::Plan, "p" | "plan") => format!("plan {rest}"),
         (QuestionKind::Plan | QuestionKind::Limit(_), "c" | "conclude") => format!("conclude {rest}"),

@@ -1,11 +1,13 @@
 //! Events in words: what a run did, with the run as the subject (``ran `search` with {"q":"tea"}``).
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use serde_json::json;
 use windlass_core::event::{
-    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, NotCompacted, RunEnded,
-    RunInput, RunStarted, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, NotCompacted, PlanMade,
+    RunEnded, RunInput, RunStarted, StepFinished, StepStatus, StepWork, TaskOrder, ToolChoice, TurnCompleted,
+    TurnFailed, TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::model::Purpose;
@@ -47,7 +49,11 @@ impl Cuts {
 
 /// The calls of a run by id: tool and arguments, as far as they are known.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls(HashMap<CallId, (Text, CallArgs)>);
+pub(crate) struct Calls {
+    calls: HashMap<CallId, (Text, CallArgs)>,
+    /// Those that are the code of a planned step.
+    steps: HashSet<CallId>,
+}
 
 impl Calls {
     /// The calls of a conversation so far.
@@ -62,7 +68,7 @@ impl Calls {
     }
 
     fn add(&mut self, calls: &[ToolCall]) {
-        self.0.extend(calls.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone()))));
+        self.calls.extend(calls.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone()))));
     }
 
     /// Takes in what an event says of calls: new ones, and arguments that a person changed.
@@ -73,25 +79,41 @@ impl Calls {
             self.add(&branched.calls);
         } else if let Fact::CodeCalled(code) = fact {
             self.add(&code.calls);
+        } else if let Fact::PlanMade(made) = fact {
+            self.add_step(made);
         } else if let Fact::CallVerified(verified) = fact
-            && let (Some(args), Some((_, old))) = (&verified.args, self.0.get_mut(&verified.call))
+            && let (Some(args), Some((_, old))) = (&verified.args, self.calls.get_mut(&verified.call))
         {
             *old = args.clone().into();
         } else if let Fact::CallDecided(CallDecided { call, decision: Decision::Edited { args } }) = fact
-            && let Some((_, old)) = self.0.get_mut(call)
+            && let Some((_, old)) = self.calls.get_mut(call)
         {
             *old = args.clone().into();
         }
     }
 
+    /// The code of a planned step goes by the step's number.
+    fn add_step(&mut self, made: &PlanMade) {
+        let Some((call, step)) = made.call.as_ref().zip(made.step.as_ref()) else { return };
+        let StepWork::Code(code) = &step.work else { return };
+        let args = CallArgs::from(Text::from(json!({ "code": &**code }).to_string()));
+        self.calls.insert(call.clone(), (format!("step {}", step.index).into(), args));
+        self.steps.insert(call.clone());
+    }
+
+    /// Whether the call is the code of a planned step.
+    pub(crate) fn is_step(&self, call: &CallId) -> bool {
+        self.steps.contains(call)
+    }
+
     /// The name of the call's tool, or its id where the tool is unknown.
     pub(crate) fn name(&self, call: &CallId) -> String {
-        self.0.get(call).map_or_else(|| name(call.as_str()), |(called, _)| name(called))
+        self.calls.get(call).map_or_else(|| name(call.as_str()), |(called, _)| name(called))
     }
 
     /// The call's arguments on a line.
     pub(crate) fn args(&self, call: &CallId, cuts: &Cuts) -> Option<String> {
-        self.0.get(call).map(|(_, args)| cuts.line(&shown_args(args)))
+        self.calls.get(call).map(|(_, args)| cuts.line(&shown_args(args)))
     }
 
     fn with_args(&self, call: &CallId, cuts: &Cuts) -> String {
@@ -178,9 +200,14 @@ fn progress(fact: &Fact, cuts: &Cuts) -> String {
     } else if let Fact::PlanProposed(proposed) = fact {
         format!("proposed a plan: {}", cuts.line(&proposed.text.join("; ")))
     } else if let Fact::PlanMade(made) = fact {
-        format!("made plan {}: {}", made.version, cuts.line(&made.text.join("; ")))
+        let step = made.step.as_ref().map(|step| {
+            let about = cuts.line(&step.description);
+            format!("; step {} ({}): {about}", step.index, kind_of(&step.work))
+        });
+        let (lines, step) = (cuts.line(&made.text.join("; ")), step.unwrap_or_default());
+        format!("made plan {}: {lines}{step}", made.version)
     } else if let Fact::StepFinished(finished) = fact {
-        format!("finished step {}", finished.index)
+        step_finished(finished, cuts)
     } else if let Fact::IterationStarted(started) = fact {
         format!("began iteration {}", started.iteration)
     } else if let Fact::Judged(judged) = fact {
@@ -192,6 +219,26 @@ fn progress(fact: &Fact, cuts: &Cuts) -> String {
         format!("was stuck after {} calls of `{}`", restored.times, name(&restored.tool))
     } else {
         "kept a snapshot of its blackboard".to_owned()
+    }
+}
+
+fn step_finished(finished: &StepFinished, cuts: &Cuts) -> String {
+    match (finished.status, &finished.result) {
+        (StepStatus::Completed, _) => format!("finished step {}", finished.index),
+        (StepStatus::Failed, _) => format!("failed at step {}", finished.index),
+        (StepStatus::HumanProvided, given) => {
+            let given = cuts.line(given.as_deref().unwrap_or_default());
+            format!("took a person's result for step {}: {given}", finished.index)
+        }
+    }
+}
+
+/// What a planned step does, in words.
+pub(super) fn kind_of(work: &StepWork) -> &'static str {
+    match work {
+        StepWork::Code(_) => "code",
+        StepWork::Conclude(_) => "conclude",
+        StepWork::Nop => "ask back",
     }
 }
 
@@ -356,6 +403,7 @@ fn answer(answer: &Answer, cuts: &Cuts) -> String {
     match answer {
         Answer::Text(text) => cuts.line(text),
         Answer::Result(text) | Answer::Conclude(text) => format!("{}: {}", answer.name(), cuts.line(text)),
+        Answer::Final { final_answer, .. } => format!("{}: {}", answer.name(), cuts.line(final_answer)),
         Answer::Deny { reason: Some(reason) } => format!("deny: {}", cuts.line(reason)),
         Answer::ApproveWith { args } => format!("{}: {}", answer.name(), cuts.line(&args.to_string())),
         Answer::Raise(number) => format!("raise to {number}"),

@@ -7,6 +7,7 @@
 //! back until the reply is whole.
 
 mod beyond;
+mod planning;
 
 use std::collections::HashSet;
 use std::io;
@@ -69,6 +70,8 @@ pub(crate) struct Plain {
     pub(super) log_words: String,
     /// The branches that a hook asked for: they count against no limit on calls.
     by_hook: HashSet<CallId>,
+    /// The version of the plan that was shown last.
+    plan_version: u32,
     pub(super) started_at: u64,
     model_calls: u64,
     tool_calls: u64,
@@ -100,6 +103,7 @@ impl Plain {
             cuts: Cuts::default(),
             log_words: String::new(),
             by_hook: HashSet::new(),
+            plan_version: 0,
             started_at: 0,
             model_calls: 0,
             tool_calls: 0,
@@ -113,6 +117,8 @@ impl Plain {
             self.count_from(state.counters());
         }
         self.calls = Calls::of(state);
+        let versions = state.plan().map_or(0, |plan| plan.versions.len());
+        self.plan_version = u32::try_from(versions).unwrap_or(u32::MAX);
         self.run = Some(state.run());
     }
 
@@ -246,15 +252,14 @@ impl Plain {
             }
             Fact::CancelRequested(_) => self.warn("stopping…"),
             Fact::RunEnded(end) => self.ended(end, event.at),
+            Fact::Perceived(_) | Fact::PlanProposed(_) | Fact::PlanMade(_) | Fact::StepFinished(_) => {
+                self.planning(&event.fact);
+            }
             Fact::CallVerified(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)
             | Fact::CompactionSkipped(_)
-            | Fact::Perceived(_)
-            | Fact::PlanProposed(_)
-            | Fact::PlanMade(_)
-            | Fact::StepFinished(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)
             | Fact::BoardSaved(_)

@@ -37,6 +37,7 @@ mod moved;
 mod own_agents;
 mod patterns;
 mod people;
+mod plans;
 mod reach;
 mod run;
 mod scripted;

@@ -53,8 +53,11 @@ impl Decision {
         let calls = self.open_calls().iter().enumerate().filter(queued);
         let calls: Vec<(usize, OpenCall)> = calls.map(|(place, open)| (place, open.clone())).collect();
         let mut comparing = Comparing::default();
+        // A fork may stand between a plan and its step, whose call no model has made.
+        let made = |(_, open): &&(usize, OpenCall)| open.origin != Origin::Plan;
         let faults: Vec<(CallId, CallOutcome)> = calls
             .iter()
+            .filter(made)
             .filter_map(|(_, open)| Some((open.call.id.clone(), self.fault(open, &mut comparing)?)))
             .collect();
         if !self.finish_goes_on(finish) {
@@ -82,7 +85,7 @@ impl Decision {
                 }
             } else if self.state.setup.policy.limit(LimitKind::ToolRounds) == Some(0) {
                 self.skip(id, "no tool can be called any more", Some(LimitKind::ToolRounds));
-            } else if open.attempt == 0 && self.used_up(sure) {
+            } else if open.attempt == 0 && open.origin != Origin::Plan && self.used_up(sure) {
                 self.skip_beyond(id);
             } else {
                 // One that was begun elsewhere is counted already.

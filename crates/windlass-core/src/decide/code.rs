@@ -11,7 +11,7 @@ use crate::invalid_input::InvalidInput;
 use crate::nearest::Comparing;
 use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::CallOutcome;
-use crate::policy::CodeMode;
+use crate::policy::{CodeMode, LimitKind};
 use crate::reply::ReplyCall;
 use crate::state::State;
 use crate::tool::{ToolKind, ToolSpec};
@@ -108,7 +108,9 @@ impl Decision {
         if stopping && outcome.may_retry() {
             outcome = CallOutcome::Interrupted;
         }
-        if !stopping && outcome.may_retry() && self.try_again(open, &outcome) {
+        // Where no call can be let run, a further try would come to the same end.
+        let spent = self.state.turn.cut.is_some_and(|cut| cut.limit == LimitKind::ToolCalls);
+        if !stopping && !spent && outcome.may_retry() && self.try_again(open, &outcome) {
             return;
         }
         self.finish_code(open.call.id.clone(), outcome, printed);

@@ -101,15 +101,20 @@ impl Decision {
     }
 
     fn ask_about_limit(&mut self, reached: &LimitReached) {
-        let amount = reached.limit.amount(reached.max);
+        let texts = &self.state.setup.policy.wording.texts;
+        let steps = reached.limit == LimitKind::PlanSteps && !texts.ask_steps.is_empty();
+        let template = if steps { &texts.ask_steps } else { &texts.ask_limit };
+        let (amount, most) = (reached.limit.amount(reached.max), reached.limit.show(reached.max));
+        let so_far = reached.limit.show(reached.reached);
+        let text = filled(template, &[("amount", &amount), ("n", &most), ("reached", &so_far)]).into();
+        let suggestions = texts.limit_suggestions.lines().map(Text::from).collect();
         let question = self.next_question();
         self.record(InputRequested {
             question,
             kind: QuestionKind::Limit(reached.limit),
             call: None,
-            text: format!("The limit of {amount} is reached. Conclude with a text, or raise the limit?")
-                .into(),
-            suggestions: vec!["Conclude with current results".into(), "Provide final answer".into()],
+            text,
+            suggestions,
             child: None,
         });
     }

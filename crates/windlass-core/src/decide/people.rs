@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Decided, Decision};
 use crate::args::check_args;
 use crate::event::{CallDecided, Decision as Verdict, InputReceived, LimitRaised};
-use crate::ids::{CallId, QuestionId};
+use crate::ids::{CallId, QuestionId, Text};
 use crate::invalid_input::InvalidInput;
 use crate::message::Content;
 use crate::open_call::{OpenCall, Stage};
@@ -81,7 +81,11 @@ impl Decision {
             }
             Answer::RunAgain => self.start_call(id),
             Answer::Unknown => self.finish_call(id, CallOutcome::Unknown),
-            Answer::Conclude(_) | Answer::Raise(_) | Answer::Accept | Answer::Plan { .. } => {}
+            Answer::Conclude(_)
+            | Answer::Final { .. }
+            | Answer::Raise(_)
+            | Answer::Accept
+            | Answer::Plan { .. } => {}
         }
         Ok(())
     }
@@ -128,9 +132,22 @@ impl Decision {
             return Ok(());
         }
         self.record(InputReceived { question, answer: answer.clone() });
-        if let Answer::Conclude(text) = answer {
-            self.end(Status::Concluded, Some(text), None);
+        if let Some(text) = answer.conclusion() {
+            self.conclude(text);
         }
         Ok(())
+    }
+
+    /// Ends the run with a person's text, or, if it is empty, with the last result that there is.
+    pub(super) fn conclude(&mut self, text: &Text) {
+        let given = (!text.trim().is_empty()).then(|| text.clone());
+        let so_far = || {
+            let found = self.state.plan().and_then(|plan| plan.perception.as_ref());
+            found
+                .map(|found| found.solution_summary.clone())
+                .or_else(|| self.state.conversation.last_text.clone())
+        };
+        let text = given.or_else(so_far);
+        self.end(Status::Concluded, text, None);
     }
 }

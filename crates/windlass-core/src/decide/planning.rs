@@ -10,10 +10,10 @@ use crate::event::{
 use crate::forms::ReadCall;
 use crate::ids::{CallId, QuestionId, Text};
 use crate::outcome::{FailKind, Status};
-use crate::policy::{LimitKind, OnReplan};
+use crate::policy::{LimitKind, OnReplan, filled};
 use crate::question::{Answer, QuestionKind};
 use crate::reply::{ModelFailure, Reply, ReplyCall};
-use crate::state::{Plan, PlanStage};
+use crate::state::{DoneStep, Plan, PlanStage};
 
 impl Decision {
     /// Goes on where the plan stands.
@@ -95,7 +95,9 @@ impl Decision {
     pub(crate) fn plan_decided(&mut self, decided: contract::Decided) {
         let failed = self.state.plan().is_some_and(|plan| {
             let step = plan.step().and_then(|step| step.perception.as_ref());
-            step.is_some_and(|found| !found.local_goal_achieved)
+            // A version without a step is a person's plan, which was asked about already.
+            let given = plan.version().is_some_and(|version| version.steps.is_empty());
+            !given && step.is_some_and(|found| !found.local_goal_achieved)
         });
         if failed && self.state.setup.policy.replies.ask_on_replan == OnReplan::Ask {
             let step = self.step_of(&decided);
@@ -171,8 +173,9 @@ impl Decision {
             StepWork::Nop => self.record(done(StepStatus::Failed)),
             StepWork::Conclude(_) => self.record(done(StepStatus::Completed)),
             StepWork::Code(_) => match &step.outcome {
-                Some(outcome) if outcome.may_retry() => {
-                    return self.ask_result(&step.told(), &step.step.description);
+                // What a limit cut is no failure of the tool: the run comes to its limit.
+                Some(outcome) if outcome.may_retry() && self.state.turn.cut.is_none() => {
+                    return self.ask_result(step);
                 }
                 Some(outcome) if outcome.is_ok() => self.record(done(StepStatus::Completed)),
                 Some(_) | None => self.record(done(StepStatus::Failed)),
@@ -181,18 +184,17 @@ impl Decision {
         self.plan_on();
     }
 
-    fn ask_result(&mut self, error: &str, step: &str) {
-        let most = u64::from(self.state.setup.policy.calls.retries);
-        let text = format!(
-            "Max retries limit ({most}) reached at retry {most}: the step `{step}` failed: {error}. Which result is to be used?"
-        );
+    fn ask_result(&mut self, step: &DoneStep) {
+        let retries = step.retries.to_string();
+        let values = [("n", &*retries), ("step", &*step.step.description), ("error", &*step.told())];
+        let text = filled(&self.state.setup.policy.wording.texts.ask_result, &values);
         self.ask_planner(QuestionKind::Result, text, Vec::new());
     }
 
     fn ask_about_plan(&mut self, proposed: &PlanProposed) {
         let lines = proposed.text.join("\n");
-        let text =
-            format!("The plan failed. Proposed plan:\n{lines}\nNext step: {}", proposed.step.description);
+        let values = [("plan", &*lines), ("step", &*proposed.step.description)];
+        let text = filled(&self.state.setup.policy.wording.texts.ask_plan, &values);
         self.ask_planner(QuestionKind::Plan, text, vec!["accept".into()]);
     }
 
@@ -231,8 +233,11 @@ impl Decision {
                 Some(step) => self.make_plan(contract::given(&text, step)),
                 None => self.record_plan(text, None),
             },
-            (Answer::Conclude(text), _) => self.end(Status::Concluded, Some(text), None),
-            _ => {}
+            (answer, _) => {
+                if let Some(text) = answer.conclusion() {
+                    self.conclude(text);
+                }
+            }
         }
     }
 }

@@ -70,6 +70,7 @@ impl State {
     /// Makes everything that was going on wait for its new beginning.
     fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, begun: NewBeginning) {
         let NewBeginning { at, seq, began } = begun;
+        self.plan_anew();
         let policy = self.setup.policy.clone();
         let holds = |kind| not_raised(kind, old, &policy);
         self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));

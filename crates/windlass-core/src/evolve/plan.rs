@@ -7,13 +7,15 @@ use serde_json::json;
 use crate::call_args::CallArgs;
 use crate::code::{CODE_FIELD, RUN_CODE};
 use crate::event::{
-    OutputRejected, Perceived, PlanMade, PlanProposed, Rejection, StepFinished, StepWork, TurnCompleted,
+    InputReceived, OutputRejected, Perceived, PlanMade, PlanProposed, Rejection, StepFinished, StepWork,
+    TurnCompleted,
 };
 use crate::ids::{CallId, Text};
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::Origin;
 use crate::outcome::CallOutcome;
 use crate::policy::Stop;
+use crate::question::Answer;
 use crate::reply::StopReason;
 use crate::state::{DoneStep, FailedStep, Phase, Plan, PlanStage, PlanVersion, REMEMBERED, State};
 
@@ -42,6 +44,17 @@ impl State {
             said.filter_map(|message| Some(message.content()?.text().into_owned())).collect();
         let (query, from) = (texts.join("\n").into(), self.conversation.history.len());
         self.progress.plan = Some(Arc::new(Plan { query, from, ..Plan::default() }));
+    }
+
+    /// A run that began without a plan goes on in a loop of plans: its query is its input.
+    pub(super) fn plan_anew(&mut self) {
+        if !self.plans() || self.progress.plan.is_some() {
+            return;
+        }
+        let input = self.progress.input.clone();
+        let messages: Vec<Arc<Message>> =
+            input.filter_map(|place| self.conversation.history.get(place).cloned()).collect();
+        self.begin_plan(&messages);
     }
 
     /// The hook has seen the step of a plan, and the loop goes on.
@@ -142,6 +155,22 @@ impl State {
         (step.status, step.result) = (Some(finished.status), finished.result.clone());
         let code = matches!(step.step.work, StepWork::Code(_));
         self.ledger.counters.plan_steps += u64::from(code);
+    }
+
+    /// A person's answer came. A final answer is what the plan has found, with the person's confidence.
+    pub(super) fn input_received(&mut self, received: &InputReceived) {
+        self.questions.open.retain(|open| open.id != received.question);
+        let Answer::Final { final_answer, confidence, original_goal_achieved } = &received.answer else {
+            return;
+        };
+        if self.progress.plan.is_none() {
+            return;
+        }
+        if let Some(found) = self.plan_mut().perception.as_mut() {
+            found.solution_summary = final_answer.clone();
+            found.original_goal_achieved = *original_goal_achieved;
+            found.confidence = confidence.clone().unwrap_or_else(|| found.confidence.clone());
+        }
     }
 
     /// The end of a plan loop stands in the conversation, so that a session goes on under any preset.

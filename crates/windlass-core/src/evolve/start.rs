@@ -32,6 +32,7 @@ impl State {
         self.setup.prompt = start.prompt.clone();
         self.setup.only_tools.clone_from(&start.only_tools);
         self.setup.recalled = Arc::new(start.recalled.clone());
+        self.setup.tool_records = Arc::new(start.tool_records.clone());
         self.setup.output.clone_from(&start.output);
         self.phase = Phase::Between;
         let below = self.below.take();
@@ -58,6 +59,7 @@ impl State {
                     self.progress.clone_from(&base.progress);
                     self.ledger.proof = base.ledger.proof.clone();
                 }
+                self.plan_anew();
                 self.clock.carried_ms = carried.elapsed_ms;
                 if matches!(self.conversation.history.last().map(|last| &**last), Some(Message::Assistant(_)))
                     && !drafted

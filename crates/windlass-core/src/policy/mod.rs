@@ -33,7 +33,7 @@ pub use limit_keys::{LimitKey, LimitKeys};
 pub use limit_value::LimitValue;
 pub use limits::{AtLimit, Limit, LimitKind};
 pub use past::{Recall, RecallBounds, RecallBy, WhileRunning};
-pub use presets::{Preset, Usual};
+pub use presets::{Alias, Preset, Usual};
 pub(crate) use results::words;
 pub use results::{Results, ResultsKey};
 pub use share::Share;

@@ -84,6 +84,18 @@ templates! {
         /// Before the closing call of `wrap_up`; `{n}` is the limit's number, `{limit}` what it counts (`tool rounds`).
         wrap_up: "The limit of {n} {limit} is reached. No more tools can be called. \
                   Sum up what was done and found, and give the best answer that this allows.",
+        /// Question to a person at a limit (`at_limit: ask`); `{amount}` is the limit with its unit, `{n}` its number, `{reached}`
+        /// the number that was reached.
+        ask_limit: "The limit of {amount} is reached. Conclude with a text, or raise the limit?",
+        /// The same at the limit `plan_steps`. Empty: as at the others.
+        ask_steps: "",
+        /// Suggestions of these questions, one a line. The first concludes with what there is.
+        limit_suggestions: "Conclude with current results\nProvide final answer",
+        /// Question to a person about a step that failed after all tries; `{n}` is the number of further tries, `{step}` the step,
+        /// `{error}` its last error.
+        ask_result: "The step `{step}` failed after {n} retries: {error}\nWhich result is to be used?",
+        /// Question to a person about a new plan (`ask_on_replan`); `{plan}` are its lines, `{step}` is its next step.
+        ask_plan: "The plan failed. Proposed plan:\n{plan}\nNext step: {step}",
         /// Opens the next iteration of `another: always`, and after a judge that was not satisfied and does not say why.
         another: "Check your last answer against the objective, and give a better and complete one. \
                   If nothing can be better, give the same answer again.",

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use crate::choice::ModelChoice;
-use crate::event::{AgentRef, Recalled};
+use crate::event::{AgentRef, Recalled, ToolRecord};
 use crate::ids::{SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
@@ -27,6 +27,8 @@ pub(crate) struct Setup {
     pub(crate) only_tools: Option<Arc<Vec<Text>>>,
     /// Earlier runs that it was reminded of.
     pub(crate) recalled: Arc<Vec<Recalled>>,
+    /// How its tools did in earlier runs.
+    pub(crate) tool_records: Arc<Vec<ToolRecord>>,
     /// JSON Schema of the typed output.
     pub(crate) output: Option<Arc<Value>>,
 }
@@ -44,6 +46,7 @@ impl Default for Setup {
             prompt: Arc::default(),
             only_tools: None,
             recalled: Arc::default(),
+            tool_records: Arc::default(),
             output: None,
         }
     }

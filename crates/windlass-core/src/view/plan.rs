@@ -8,10 +8,13 @@ use super::{Growth, Maker, View, full};
 use crate::asks::Ask;
 use crate::code::functions;
 use crate::event::Purpose;
-use crate::ids::Millis;
+use crate::ids::{Millis, Text};
 use crate::message::{AssistantMessage, Message};
 use crate::policy::{Strategy, Wire};
-use crate::state::{DoneStep, Plan, PlanStage, State};
+use crate::state::{DoneStep, Plan, PlanStage, REMEMBERED, State};
+
+/// Messages before the run that are looked at for exchanges.
+const LOOKED_AT: usize = 64;
 
 /// Made from the plan each time.
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
@@ -137,6 +140,9 @@ fn decision_input(state: &State, plan: &Plan) -> Value {
     if !plan.failures.is_empty() {
         put(&mut input, "failed_steps", memory(state, plan));
     }
+    if !state.tool_records().is_empty() {
+        put(&mut input, "tool_reliability", reliability(state));
+    }
     with_notes(&mut input, state, plan);
     input
 }
@@ -149,6 +155,15 @@ fn shown(step: &DoneStep) -> Value {
         "completed": step.is_completed(),
         "perception": step.perception,
     })
+}
+
+/// How the tools did in earlier runs.
+fn reliability(state: &State) -> Value {
+    let entries = state.tool_records().iter().map(|tool| {
+        let of = json!({ "class": tool.reliability, "calls": tool.calls, "succeeded": tool.succeeded });
+        (tool.tool.to_string(), of)
+    });
+    Value::Object(entries.collect())
 }
 
 /// Adds a field to an object.
@@ -173,7 +188,34 @@ fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     }
 }
 
-/// Earlier sessions and failed steps, as S numbers them.
+/// The last exchanges of the conversation before the run: queries with their answers, the newest first.
+fn exchanges(state: &State, plan: &Plan) -> Vec<Value> {
+    let (mut found, mut answer) = (Vec::new(), None::<Text>);
+    let first = plan.from.saturating_sub(LOOKED_AT);
+    for place in (first..plan.from).rev() {
+        let Some(message) = state.conversation.history.get(place) else { continue };
+        match &**message {
+            Message::Assistant(said) if said.calls.is_empty() && answer.is_none() => {
+                answer = said.text.clone()
+            }
+            Message::User { content } | Message::TaskDelegation { content } => {
+                if let Some(answer) = answer.take() {
+                    let query = content.text();
+                    found.push(
+                        json!({ "query": query, "result_requirement": "", "solution_summary": answer }),
+                    );
+                }
+            }
+            Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => {}
+        }
+        if found.len() == REMEMBERED {
+            break;
+        }
+    }
+    found
+}
+
+/// The conversation so far, earlier sessions and failed steps, as S numbers them.
 fn memory(state: &State, plan: &Plan) -> Value {
     let earlier = state
         .recalled()
@@ -182,7 +224,7 @@ fn memory(state: &State, plan: &Plan) -> Value {
     let failures = plan.failures.iter().map(|failed| {
         json!({ "query": failed.description, "result_requirement": "Tool failed", "solution_summary": failed.result })
     });
-    let entries = earlier.chain(failures).enumerate();
+    let entries = exchanges(state, plan).into_iter().chain(earlier).chain(failures).enumerate();
     Value::Object(
         entries.map(|(place, entry)| (format!("memory_{}", place + 1), entry)).collect::<Map<_, _>>(),
     )

@@ -102,6 +102,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         seals: None,
         only_tools: None,
         recalled: Vec::new(),
+        tool_records: Vec::new(),
         trace: None,
     };
     Input { at: BEGINNING, what: InputKind::Start(Box::new(started)) }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
 use windlass_core::model::Usage;
-use windlass_core::policy::Stop;
+use windlass_core::run::Origin;
 use windlass_core::tool::Effect;
 use windlass_core::{
     ActionId, ActionKind, CallId, CallOutcome, Event, Fact, Input, InputKind, Policy, RunId, State, accept,
@@ -59,6 +59,7 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
         seals: None,
         only_tools: None,
         recalled: Vec::new(),
+        tool_records: Vec::new(),
         trace: None,
     };
     Input { at: BEGINNING + 1_000_000, what: InputKind::Start(Box::new(started)) }
@@ -68,8 +69,6 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
 pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machine> {
     let state = at(base, place);
     let say = other.say.then_some("Think again.");
-    let plans = |policy: &Policy| policy.replies.stop == Stop::Judge;
-    let planning = plans(state.policy()) || other.policy.as_ref().is_some_and(plans);
     let input = start(&state, &base.events[place..], other.policy, say);
     let fresh = State::on_base(next_id(&state), &state);
     if state.is_finished() {
@@ -82,7 +81,7 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
     // A closing call that the base had begun has a purse of its own.
     let line = || base.before.iter().chain(&base.events[..place]);
     let plain = !line().any(|event| matches!(event.fact, Fact::LimitReached(_)));
-    let purse = (plain && !planning).then(|| Purse::carrying(&state.carried()));
+    let purse = plain.then(|| Purse::carrying(&state.carried()));
     Some(Machine::begun_with(fresh, before, &input, tools, purse))
 }
 
@@ -238,6 +237,45 @@ pub(crate) fn repeats_nothing(bases: &[&Machine], place: usize, fork: &Machine) 
             }
             _ => {}
         }
+    }
+}
+
+/// A call of code: the code, its place in it, the tool and the arguments.
+type HostCall = (CallId, u32, String, String);
+
+/// The host call of that id, if it is open and not edited.
+fn host_call(state: &State, id: &CallId) -> Option<HostCall> {
+    let open = state.open_call(id).filter(|open| open.edited.is_none())?;
+    match open.origin() {
+        Origin::Code { by, place } => {
+            Some((by.clone(), *place, open.call.name.to_string(), open.call.args.to_text().to_string()))
+        }
+        Origin::Model | Origin::Hook | Origin::Plan => None,
+    }
+}
+
+/// A call with an effect that code made in the base, and that happened there, is not made again by the same code in the fork:
+/// the fork's code is given its result.
+pub(crate) fn repeats_no_host_call(base: &Machine, place: usize, fork: &Machine) {
+    let effects = effects(base);
+    let (mut state, mut happened) = (base.origin.clone(), BTreeSet::new());
+    for event in stored(&base.events[..place]) {
+        if let Fact::CallFinished(finished) = &event.fact
+            && finished.outcome.is_ok()
+            && let Some(call) = host_call(&state, &finished.call)
+            && effects.get(&*call.2).is_some_and(|effect| *effect == Effect::Once)
+        {
+            happened.insert(call);
+        }
+        state = evolve(state, &event);
+    }
+    let mut state = fork.origin.clone();
+    for event in stored(&fork.events) {
+        if let Fact::CallStarted(started) = &event.fact {
+            let again = host_call(&state, &started.call).filter(|call| happened.contains(call));
+            assert_eq!(again, None, "it happened in the base:\n{}", story(&[base], place, fork));
+        }
+        state = evolve(state, &event);
     }
 }
 

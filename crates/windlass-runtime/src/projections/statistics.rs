@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use windlass_core::event::ToolRecord;
 use windlass_core::{RunId, Text};
 use windlass_store::{Log, RunFilter, Store};
 
@@ -20,6 +21,9 @@ const UNRELIABLE: u64 = 50;
 const AVOID_AFTER: u64 = 3;
 /// Number of an agent's newest runs that reliability is computed from.
 pub const RELIABILITY_RUNS: usize = 1_000;
+
+/// Number of newest runs that a plan is told of.
+const PLANNING_RUNS: usize = 100;
 
 /// Statistics over runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -190,6 +194,20 @@ impl Agent {
         let log = &**self.log();
         let runs = newest_runs(log, Some(self.name().clone()), RELIABILITY_RUNS).await?;
         statistics(log, &runs).await.map(|all| all.tools)
+    }
+
+    /// The same for a plan, of fewer runs.
+    pub(crate) async fn tool_records(&self) -> Result<Vec<ToolRecord>, Error> {
+        let log = &**self.log();
+        let runs = newest_runs(log, Some(self.name().clone()), PLANNING_RUNS).await?;
+        let all = statistics(log, &runs).await?;
+        let record = |tool: ToolStatistics| ToolRecord {
+            reliability: tool.reliability.name().into(),
+            tool: tool.tool,
+            calls: tool.calls,
+            succeeded: tool.succeeded,
+        };
+        Ok(all.tools.into_iter().filter(|tool| tool.calls > 0).map(record).collect())
     }
 }
 

@@ -1,6 +1,8 @@
 //! A run as a whole: its start, its steps with their calls, its end. Reports are made of it.
 
-use windlass_core::event::{InputReceived, Millis, Rejection, RunEnded, RunInput, RunStarted, TurnCompleted};
+use windlass_core::event::{
+    InputReceived, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput, RunStarted, TurnCompleted,
+};
 use windlass_core::message::ToolCall;
 use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, Message, QuestionId, RunId, Text};
 use windlass_store::Log;
@@ -21,6 +23,12 @@ pub(super) struct Trail {
     pub(super) warnings: Vec<String>,
     pub(super) ending: By,
     pub(super) end: Option<RunEnded>,
+    /// The first perception of a plan loop: that of the query.
+    pub(super) perception: Option<Perception>,
+    /// The last version of its plan.
+    pub(super) plan: Option<PlanMade>,
+    /// The calls that run the code of its steps.
+    pub(super) codes: Vec<TrailCall>,
 }
 
 /// The party that gave a run's end or a call's result.
@@ -52,6 +60,8 @@ pub(super) struct TrailCall {
     pub(super) args: Text,
     /// When it began to run; `None`: it never did.
     pub(super) began: Option<Millis>,
+    /// When its last try began.
+    pub(super) tried: Option<Millis>,
     pub(super) ended: Option<Millis>,
     /// Number of failed tries before the last one.
     pub(super) retries: u32,
@@ -62,6 +72,30 @@ pub(super) struct TrailCall {
 impl TrailCall {
     pub(super) fn ms(&self) -> u64 {
         self.began.zip(self.ended).map_or(0, |(began, ended)| ended.saturating_sub(began))
+    }
+
+    /// The last try alone.
+    pub(super) fn last_ms(&self) -> u64 {
+        self.tried.zip(self.ended).map_or(0, |(began, ended)| ended.saturating_sub(began))
+    }
+
+    fn opened(call: &ToolCall) -> Self {
+        Self {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            args: call.args.to_text(),
+            began: None,
+            tried: None,
+            ended: None,
+            retries: 0,
+            outcome: None,
+            result_by: By::Agent,
+        }
+    }
+
+    fn begins(&mut self, at: Millis) {
+        self.began.get_or_insert(at);
+        self.tried = Some(at);
     }
 
     /// Result as text.
@@ -116,6 +150,9 @@ impl Trail {
             warnings: Vec::new(),
             ending: By::Agent,
             end: None,
+            perception: None,
+            plan: None,
+            codes: Vec::new(),
         };
         let (mut reader, mut pages) = (Reader::default(), RunPages::new(log, run));
         while let Some(batches) = pages.next().await? {
@@ -153,6 +190,36 @@ impl Trail {
         self.last.saturating_sub(self.began)
     }
 
+    /// The call that ran the code of a step of a plan.
+    pub(super) fn code(&self, id: &CallId) -> Option<&TrailCall> {
+        self.codes.iter().find(|call| call.id == *id)
+    }
+
+    /// Takes in what an event says of a plan.
+    fn plans(&mut self, event: &Event) {
+        if let Fact::Perceived(perceived) = &event.fact {
+            self.perception.get_or_insert_with(|| perceived.perception.clone());
+        } else if let Fact::PlanMade(made) = &event.fact {
+            if let Some(id) = &made.call {
+                let call = ToolCall { id: id.clone(), ..ToolCall::default() };
+                self.codes.push(TrailCall::opened(&call));
+            }
+            self.plan = Some(made.clone());
+        } else if let Fact::CodeStarted(started) = &event.fact {
+            if let Some(code) = self.codes.iter_mut().find(|code| code.id == started.call) {
+                code.begins(event.at);
+            }
+        } else if let Fact::CallRetried(retried) = &event.fact {
+            if let Some(code) = self.codes.iter_mut().find(|code| code.id == retried.call) {
+                code.retries += 1;
+            }
+        } else if let Fact::CodeFinished(finished) = &event.fact
+            && let Some(code) = self.codes.iter_mut().find(|code| code.id == finished.call)
+        {
+            (code.ended, code.outcome) = (Some(event.at), Some(finished.outcome.clone()));
+        }
+    }
+
     pub(super) fn status(&self) -> String {
         self.end.as_ref().map_or_else(|| "not ended".to_owned(), |end| end.status.to_string())
     }
@@ -175,6 +242,7 @@ impl Reader {
             trail.began = event.at;
         }
         trail.last = trail.last.max(event.at);
+        trail.plans(event);
         if begins_step(&event.fact) || trail.steps.is_empty() {
             trail.steps.push(TrailStep { began: event.at, ..TrailStep::default() });
         }
@@ -241,7 +309,14 @@ impl Reader {
     /// A person has answered: what they gave is theirs.
     fn answered(&self, trail: &mut Trail, received: &InputReceived) {
         match &received.answer {
-            Answer::Conclude(_) => trail.ending = By::Person,
+            Answer::Conclude(_) | Answer::Final { .. } => trail.ending = By::Person,
+            // A conclusion that a person gave as the plan's next step.
+            Answer::Plan { step: Some(step), .. } => {
+                let kind = step.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
+                if kind.eq_ignore_ascii_case("conclude") {
+                    trail.ending = By::Person;
+                }
+            }
             Answer::Result(_) => {
                 let asked = self.asked.iter().find(|(question, _)| *question == received.question);
                 let step = trail.steps.last_mut();
@@ -261,7 +336,7 @@ impl Reader {
             | Answer::RunAgain
             | Answer::Unknown
             | Answer::Accept
-            | Answer::Plan { .. }
+            | Answer::Plan { step: None, .. }
             | Answer::Raise(_) => {}
         }
     }
@@ -274,16 +349,7 @@ impl TrailStep {
     }
 
     fn opens(&mut self, calls: &[ToolCall]) {
-        self.calls.extend(calls.iter().map(|call| TrailCall {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            args: call.args.to_text(),
-            began: None,
-            ended: None,
-            retries: 0,
-            outcome: None,
-            result_by: By::Agent,
-        }));
+        self.calls.extend(calls.iter().map(TrailCall::opened));
     }
 
     fn retried(&mut self, id: &CallId) {
@@ -298,7 +364,7 @@ impl TrailStep {
 
     fn begins(&mut self, id: &CallId, at: Millis) {
         if let Some(call) = self.call(id) {
-            call.began.get_or_insert(at);
+            call.begins(at);
         }
     }
 

@@ -44,6 +44,7 @@ pub(super) fn started(number: u32, said: &str) -> RunStarted {
         seals: None,
         only_tools: None,
         recalled: Vec::new(),
+        tool_records: Vec::new(),
         trace: None,
     }
 }

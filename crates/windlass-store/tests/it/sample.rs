@@ -34,6 +34,7 @@ pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
         seals: None,
         only_tools: None,
         recalled: Vec::new(),
+        tool_records: Vec::new(),
         trace: None,
     };
     Arc::new([Event { at: 1, fact: fact.into() }])

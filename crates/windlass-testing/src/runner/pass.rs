@@ -116,6 +116,8 @@ struct Stage<'c> {
     agent: Agent,
     /// The run that is under way.
     current: Option<RunId>,
+    /// Number of sessions that have begun after the first one.
+    session: usize,
     /// A wrong answer that was taken.
     wrong: Option<Wrong>,
 }
@@ -138,7 +140,8 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Box<Stop>> {
         Box::new(Stop { message, why: None, before, log: Vec::new(), request: None })
     };
     let agent = build(case, &script, &environment, log.clone()).map_err(refused)?;
-    let mut stage = Stage { case, pass, environment, script, log, agent, current: None, wrong: None };
+    let mut stage =
+        Stage { case, pass, environment, script, log, agent, current: None, session: 0, wrong: None };
     let mut runs = Vec::new();
     for place in 0..case.runs.len() {
         match stage.run(place) {
@@ -158,6 +161,7 @@ impl Stage<'_> {
         let begun = self.environment.now();
         self.current = None;
         let input = self.input(place)?;
+        self.session += usize::from(self.case.runs.get(place).is_some_and(|run| run.new_session));
         let first = self.prepare(&input)?;
         let mut updates = Seen::default();
         let (id, state) = self.play_out(first, &input, &mut updates)?;
@@ -305,7 +309,10 @@ impl Stage<'_> {
             environment: self.environment.clone(),
             log: self.log.clone(),
         });
-        let session = (self.case.runs.len() > 1).then(|| SessionId::from("case"));
+        let session = (self.case.runs.len() > 1).then(|| match self.session {
+            0 => SessionId::from("case"),
+            n => SessionId::from(format!("case {}", n + 1)),
+        });
         DriveOptions {
             people: Some(people),
             wait_for_timers: true,

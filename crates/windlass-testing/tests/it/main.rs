@@ -12,6 +12,7 @@ mod docs;
 mod edges;
 mod features;
 mod kit;
+mod plans;
 mod runner;
 
 use std::fmt::Write as _;
@@ -83,6 +84,7 @@ macro_rules! files {
 
 files! {
     edges_code => "edges/code",
+    plan_edges => "plan/edges",
     plan_loop => "plan/loop",
     plan_scenarios => "plan/scenarios",
     chat_agents => "chat/agents",

@@ -23,7 +23,10 @@ Answers by kind of question (`windlass runs show RUN` lists the open ones):
   approval   approve | always (all calls of the tool in this session) | deny [REASON] | args JSON
   clarify    TEXT...
   outcome    result TEXT | run_again | unknown
-  limit      conclude TEXT | raise N
+  result     TEXT... (stands in for the result of a step that failed)
+  plan       accept | plan LINE; LINE... | plan JSON ({\"plan\": [..], \"step\": {..}}) | conclude [TEXT] | json ANSWER
+  limit      conclude [TEXT] (without a text: with the last result) | json ANSWER | raise N
+  A final answer as JSON is {\"final_answer\": \"..\", \"confidence\": 0.9, \"original_goal_achieved\": true}
 
 The answer is kept with the run. If another process holds the run, that one goes on with it; else it goes on here. \
 Options stand before RUN.

@@ -1,4 +1,4 @@
-//! Lines about calls, context, plans and iterations.
+//! Lines about calls, context and iterations.
 
 use windlass_core::Fact;
 use windlass_core::event::{
@@ -15,7 +15,10 @@ impl Plain {
         if let Fact::CodeStarted(CodeStarted { call, attempt, .. })
         | Fact::CallStarted(CallStarted { call, attempt }) = fact
         {
-            self.call_started(call, *attempt);
+            // The line of a planned step says what its first try is.
+            if *attempt > 1 || !self.calls.is_step(call) {
+                self.call_started(call, *attempt);
+            }
         } else if let Fact::CodeFinished(CodeFinished { call, outcome: ended, .. })
         | Fact::CallFinished(CallFinished { call, outcome: ended, .. })
         | Fact::DelegationFinished(DelegationFinished { call, outcome: ended, .. }) = fact
@@ -32,7 +35,7 @@ impl Plain {
         }
     }
 
-    /// The line of a fact of context, verification, plans or iterations, and whether it is a warning.
+    /// The line of a fact of context, verification or iterations, and whether it is a warning.
     pub(super) fn beyond(&self, fact: &Fact) -> Option<(bool, String)> {
         let remark = |text: String| Some((false, text));
         if let Fact::CallVerified(verified) = fact {
@@ -44,12 +47,6 @@ impl Plain {
             remark(format!("compacted: {}", compaction(compacted)))
         } else if let Fact::CompactionSkipped(skipped) = fact {
             remark(format!("not compacted: {}", not_compacted(&skipped.reason, &self.cuts)))
-        } else if let Fact::Perceived(perceived) = fact {
-            remark(perceived.perception.reasoning.to_string())
-        } else if let Fact::PlanProposed(proposed) = fact {
-            remark(format!("proposed plan: {}", proposed.text.join("; ")))
-        } else if let Fact::PlanMade(made) = fact {
-            remark(format!("plan {}: {}", made.version, made.text.join("; ")))
         } else if let Fact::IterationStarted(started) = fact {
             (started.iteration > 1).then(|| (false, format!("iteration {}", started.iteration)))
         } else if let Fact::BoardRestored(restored) = fact {

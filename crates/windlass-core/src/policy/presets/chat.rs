@@ -1,6 +1,6 @@
 //! `chat`: until a reply without calls (SwiftAgentKit's adapter).
 
-use super::Preset;
+use super::{Alias, Preset};
 use crate::policy::{AtLimit, Limit, LimitKind};
 
 impl Preset {
@@ -8,7 +8,7 @@ impl Preset {
     pub const CHAT: Self = Self {
         name: "chat",
         alias: "swiftagent",
-        limit_aliases: &[("maxAgenticIterations", LimitKind::ModelCalls)],
+        aliases: &[("maxAgenticIterations", Alias::Limit(LimitKind::ModelCalls))],
         total_ms: 600_000,
         replies_variable: None,
         values: |policy| {

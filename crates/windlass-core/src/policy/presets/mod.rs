@@ -36,6 +36,15 @@ presets! {
     REFINE in refine;
 }
 
+/// What a system's own name means here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alias {
+    /// A limit.
+    Limit(LimitKind),
+    /// The key `retries`: tries of a failed call or step after the first.
+    Retries,
+}
+
 /// A loop by name.
 #[derive(Clone, Copy)]
 pub struct Preset {
@@ -43,8 +52,8 @@ pub struct Preset {
     pub name: &'static str,
     /// The name of the system that it stands in for, taken as an alias.
     pub alias: &'static str,
-    /// Names that this system has for limits, each with the limit that it means here.
-    pub limit_aliases: &'static [(&'static str, LimitKind)],
+    /// Names that this system has for numbers of the loop, each with the one that it means here.
+    pub aliases: &'static [(&'static str, Alias)],
     /// Default timeout of a model call, in milliseconds.
     pub total_ms: u64,
     /// The environment's variable with replies that stand in for the model's, if this loop reads one.

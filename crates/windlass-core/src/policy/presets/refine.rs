@@ -1,7 +1,7 @@
 //! `refine`: iterations, each an inner loop of calls up to an answer (PromptChain's agentic step).
 
-use super::Preset;
 use super::refine_results::{results, say_failures};
+use super::{Alias, Preset};
 use crate::ids::Text;
 use crate::policy::{AtLimit, Batch, Limit, LimitKind, LogTexts, Objective, Repetition, Talk, View, Wire};
 
@@ -10,9 +10,9 @@ impl Preset {
     pub const REFINE: Self = Self {
         name: "refine",
         alias: "promptchain",
-        limit_aliases: &[
-            ("max_internal_steps", LimitKind::Iterations),
-            ("max_tool_rounds", LimitKind::ToolRounds),
+        aliases: &[
+            ("max_internal_steps", Alias::Limit(LimitKind::Iterations)),
+            ("max_tool_rounds", Alias::Limit(LimitKind::ToolRounds)),
         ],
         total_ms: 120_000,
         replies_variable: None,

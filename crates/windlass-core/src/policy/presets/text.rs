@@ -1,6 +1,6 @@
 //! `text`: one fenced block a turn, every model call is a step (KAOS).
 
-use super::Preset;
+use super::{Alias, Preset};
 use crate::ids::Text;
 use crate::policy::{
     AtLimit, Batch, CallersSystem, Limit, LimitKind, LogTexts, Memory, MemoryBounds, Repetition, Results,
@@ -12,7 +12,7 @@ impl Preset {
     pub const TEXT: Self = Self {
         name: "text",
         alias: "kaos",
-        limit_aliases: &[("max_steps", LimitKind::ModelCalls)],
+        aliases: &[("max_steps", Alias::Limit(LimitKind::ModelCalls))],
         total_ms: 60_000,
         replies_variable: Some("DEBUG_MOCK_RESPONSES"),
         values: |policy| {

@@ -1,6 +1,6 @@
 //! `typed`: the output comes through the finish tool, in one turn unless the model calls are limited (acorn).
 
-use super::Preset;
+use super::{Alias, Preset};
 use crate::policy::{AtLimit, LimitKind, LogTexts, Repetition, Results, Stop, Talk, Turns};
 
 /// acorn's words, to the letter of its design.
@@ -12,7 +12,7 @@ impl Preset {
     pub const TYPED: Self = Self {
         name: "typed",
         alias: "acorn",
-        limit_aliases: &[("max_steps", LimitKind::ModelCalls)],
+        aliases: &[("max_steps", Alias::Limit(LimitKind::ModelCalls))],
         total_ms: 600_000,
         replies_variable: None,
         values: |policy| {

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | session | a run; `session_id` is its id |
 //! | `original_query` | the run's input |
-//! | `perception`, plan versions, steps | `plan.rs`: today each tool call is a CODE step and the answer a CONCLUDE step |
+//! | `perception`, plan versions, steps | the first perception and the plan of a plan loop; of other loops one version: each tool call is a CODE step, the answer a CONCLUDE step |
+//! | a person's conclusion | a CONCLUDE step at the end, `human_provided` |
 //! | step result `{status, result or error, execution_time, total_time, retry_count, human_provided}` | the call's outcome; times in seconds |
 //! | `Test_Id` | the run's id |
 //! | `Query_Id` | the place of the query among the different queries of the report, from 1 |
@@ -20,6 +21,7 @@ use windlass_store::Log;
 
 use super::trail::{By, Trail};
 use crate::error::Error;
+use crate::load::load;
 
 pub use tables::{PERFORMANCE_COLUMNS, QUERY_COLUMNS, Tables, tables};
 
@@ -29,7 +31,11 @@ pub use tables::{PERFORMANCE_COLUMNS, QUERY_COLUMNS, Tables, tables};
 /// The run is not in the log, or the log failed.
 pub async fn session_log(log: &dyn Log, run: RunId) -> Result<Value, Error> {
     let trail = Trail::of(log, run).await?;
-    let (id, query, plan) = (run.to_string(), trail.query(), plan::of(&trail));
+    let plan = match &trail.perception {
+        Some(_) => plan::planned(&trail, &load(log, run).await?),
+        None => plan::of(&trail),
+    };
+    let (id, query) = (run.to_string(), trail.query());
     Ok(json!({
         "session_id": id,
         "original_query": query,

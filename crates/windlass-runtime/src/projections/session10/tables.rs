@@ -90,6 +90,9 @@ pub async fn tables(log: &dyn Log, runs: &[RunId]) -> Result<Tables, Error> {
 
 fn row(trail: &Trail, query: usize, call: Option<&TrailCall>) -> Vec<String> {
     let calls = trail.calls().map(|call| call.name.to_string()).collect::<Vec<_>>();
+    let plan = trail.plan.as_ref().map(|made| made.text.join(" -> "));
+    let steps = if trail.plan.is_some() { trail.codes.len() } else { calls.len() };
+    let tries = trail.codes.iter().map(|code| code.retries).sum::<u32>();
     let own = trail.end.as_ref().and_then(|end| end.error.as_ref()).map(ToString::to_string);
     vec![
         trail.run.to_string(),
@@ -97,14 +100,14 @@ fn row(trail: &Trail, query: usize, call: Option<&TrailCall>) -> Vec<String> {
         name(&trail.query()),
         trail.query(),
         trail.answer().unwrap_or_default(),
-        calls.join(" -> "),
+        plan.unwrap_or_else(|| calls.join(" -> ")),
         if succeeded(trail) { "success" } else { "failure" }.to_owned(),
         time(trail.began),
         time(trail.last),
         format!("{:.3}", trail.ms() as f64 / 1e3),
-        calls.len().to_string(),
+        steps.to_string(),
         call.map(|call| call.name.to_string()).unwrap_or_default(),
-        call.map_or(0, |call| call.retries).to_string(),
+        call.map_or(tries, |call| call.retries).to_string(),
         call.map_or(own, TrailCall::error).unwrap_or_default(),
         trail.status(),
     ]
