@@ -399,6 +399,12 @@ pub(crate) fn answer(step: Step) -> Answer {
         5 => Answer::Result("paid".into()),
         6 => Answer::RunAgain,
         7 => Answer::Unknown,
+        8 if step.pick.is_multiple_of(4) => Answer::Conclude("".into()),
+        8 if step.pick.is_multiple_of(3) => Answer::Final {
+            final_answer: "7".into(),
+            confidence: step.pick.is_multiple_of(2).then(|| "0.9".into()),
+            original_goal_achieved: step.pick.is_multiple_of(5),
+        },
         8 => Answer::Conclude("enough".into()),
         _ => Answer::Raise(f64::from(step.pick % 40)),
     }

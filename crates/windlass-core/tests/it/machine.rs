@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 use windlass_core::budget::Amount;
 use windlass_core::event::{Cause, ResumedBy};
 use windlass_core::model::{FailureKind, ModelFailure};
-use windlass_core::policy::{LATER, LimitKind, Preset, Stop};
+use windlass_core::policy::{LATER, LimitKind, Preset};
 use windlass_core::run::Found;
 use windlass_core::{
     Accepted, ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Message, Policy, QuestionId,
@@ -48,10 +48,7 @@ impl Machine {
     pub(crate) fn new(policy: Policy) -> Self {
         let tools = Arc::new(environment::tools());
         let (state, start) = (State::new(environment::run_id()), environment::start(policy, &tools));
-        // What a plan is asked with is no conversation, which is what a purse weighs.
-        let plans =
-            matches!(&start.what, InputKind::Start(start) if start.policy.replies.stop == Stop::Judge);
-        Self::begun_with(state, Vec::new(), &start, tools, (!plans).then(Purse::default))
+        Self::begun_with(state, Vec::new(), &start, tools, Some(Purse::default()))
     }
 
     pub(crate) fn begun_with(
@@ -508,12 +505,14 @@ proptest! {
         if let Some(fork) = forks::begin(&base, place, other.clone()) {
             let fork = fork.driven(more.clone());
             forks::repeats_nothing(&[&base], place, &fork);
+            forks::repeats_no_host_call(&base, place, &fork);
             forks::folds_and_replays(&base, place, &fork);
             // And a fork of the fork.
             let second = 1 + place % fork.events.len();
             if let Some(grandchild) = forks::begin(&fork, second, other) {
                 let grandchild = grandchild.driven(more);
                 forks::repeats_nothing(&[&fork, &base], second, &grandchild);
+                forks::repeats_no_host_call(&fork, second, &grandchild);
                 forks::folds_and_replays(&fork, second, &grandchild);
             }
         }

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
 use windlass_core::event::{
     CallDecided, CallFinished, CallStarted, CodeStarted, Decision, QuestionKind, TaskOrder,
 };
-use windlass_core::model::Usage;
+use windlass_core::model::{Purpose, Usage};
 use windlass_core::policy::{AtLimit, LimitKind, Stop};
-use windlass_core::run::Found;
-use windlass_core::tool::{Effect, ToolKind};
+use windlass_core::run::{Found, OpenCall};
+use windlass_core::tool::{CODE_LIMIT, Effect, ToolKind};
 use windlass_core::{
     ActionId, ActionKind, Answer, CallId, CallOutcome, Event, Fact, InputKind, Message, RunState, State,
     ToolSpec, pending,
@@ -48,6 +49,12 @@ pub(crate) struct Monitor {
     by_hook: BTreeSet<CallId>,
     /// Those that code made.
     by_code: BTreeMap<CallId, CallId>,
+    /// What each call of code asks for.
+    asks: BTreeMap<CallId, Asks>,
+    /// The calls with an effect that code has made, with their results.
+    happened: Vec<(Asks, CallOutcome)>,
+    /// The arguments that each call was begun with.
+    begun_with: BTreeMap<CallId, Value>,
     /// The call of the plan's step.
     steps: Option<CallId>,
     /// Those that were begun, here or by another agent.
@@ -70,6 +77,14 @@ pub(crate) struct Monitor {
 }
 
 type Held = Result<(), String>;
+
+/// A call of code: the code, the tool and the arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asks {
+    code: CallId,
+    tool: String,
+    args: String,
+}
 
 macro_rules! hold {
     ($condition:expr, $($words:tt)+) => {
@@ -207,6 +222,9 @@ impl Monitor {
                     let new = before.is_none_or(|(_, seen)| seen == Seen::Dropped);
                     hold!(new, "call ids are unique: {}", call.id);
                     self.by_code.insert(call.id.clone(), called.call.clone());
+                    let (code, tool) = (called.call.clone(), call.name.to_string());
+                    let asks = Asks { code, tool, args: call.args.to_text().to_string() };
+                    self.asks.insert(call.id.clone(), asks);
                 }
             }
             Fact::CodeFinished(finished) => {
@@ -237,16 +255,34 @@ impl Monitor {
         );
         let name = self.calls.get(&finished.call).map(|(name, _)| name.clone()).unwrap_or_default();
         let finish = state.tool(&name).is_some_and(|tool| matches!(tool.kind, ToolKind::Finish(_)));
-        // A call of code that has happened in an earlier try has its result.
         let by_code = self.by_code.contains_key(&finished.call);
-        let ran = ran && !finish && !by_code;
+        // A call of code that has happened in an earlier try has that result; one beyond the code's limit has an error.
+        let known = self.asks.get(&finished.call).is_some_and(|asks| {
+            self.happened.iter().any(|(made, outcome)| made == asks && *outcome == finished.outcome)
+        });
+        let limited = by_code
+            && matches!(&finished.outcome, CallOutcome::Error { kind: Some(kind), .. } if **kind == *CODE_LIMIT);
+        let ran = ran && !finish && !known && !limited;
+        // What was going on when another agent took over may have happened.
+        let stopped = matches!(
+            finished.outcome,
+            CallOutcome::Interrupted | CallOutcome::Skipped { .. } | CallOutcome::Unknown
+        );
+        let began = self.calls.get(&finished.call).is_some_and(|(_, seen)| *seen == Seen::Running);
         self.step(&finished.call, Seen::Done, fact, |seen| match seen {
             // A run that is being stopped ends calls of code where they stand.
-            Seen::Dropped => by_code,
+            Seen::Dropped => by_code && stopped,
             Seen::Done => false,
             Seen::Running | Seen::Doubted | Seen::Asking => true,
             _ => !ran,
-        })
+        })?;
+        let once = spec(state, &finished.call, &name).is_none_or(|tool| tool.effect == Effect::Once);
+        if let Some(asks) =
+            self.asks.get(&finished.call).filter(|_| began && once && finished.outcome.is_ok())
+        {
+            self.happened.push((asks.clone(), finished.outcome.clone()));
+        }
+        Ok(())
     }
 
     /// Code begins, or goes on in a new process: its calls have their own facts.
@@ -316,10 +352,6 @@ impl Monitor {
         if allowed {
             self.allowed.insert(decided.call.clone());
         }
-        if matches!(decided.decision, Decision::Edited { .. }) {
-            // With other arguments it is another call.
-            self.settled.insert(decided.call.clone());
-        }
         self.step(&decided.call, next, fact, |seen| match (by_person, by_rule) {
             (true, _) => *seen == Seen::Held,
             (false, true) => matches!(seen, Seen::Wanted | Seen::Held),
@@ -377,7 +409,10 @@ impl Monitor {
         };
         let once = spec(state, &started.call, name).is_none_or(|tool| tool.effect == Effect::Once);
         let begun = self.begun.contains(&started.call);
-        let blind = begun && once && !self.settled.contains(&started.call);
+        // With other arguments it is another call.
+        let args = state.open_call(&started.call).map(OpenCall::value);
+        let another = args.is_some() && args.as_ref() != self.begun_with.get(&started.call);
+        let blind = begun && once && !another && !self.settled.contains(&started.call);
         let may = match seen {
             Seen::Wanted => !blind && !needs_approval(state, &started.call, name),
             Seen::Allowed => !blind,
@@ -389,6 +424,7 @@ impl Monitor {
         hold!(may, "call {} of {name} is {seen:?} and must not begin: {input:?}", started.call);
         hold!(begun == (started.attempt > 1), "attempts are counted: {started:?} while {seen:?}");
         self.begun.insert(started.call.clone());
+        self.begun_with.extend(args.map(|args| (started.call.clone(), args)));
         if let Some((_, seen)) = self.calls.get_mut(&started.call) {
             *seen = Seen::Running;
         }
@@ -414,10 +450,12 @@ impl Monitor {
                 if self.closing && started.purpose.speaks() {
                     self.closing_turns.insert(started.turn);
                 }
+                let plans = matches!(started.purpose, Purpose::Perceive | Purpose::Decide);
+                hold!(!(self.closing && plans), "nothing is planned once a limit cut the loop");
                 return Ok(());
             }
             Fact::TurnCompleted(done)
-                if done.purpose.speaks() && !self.closing_turns.contains(&done.turn) =>
+                if is_a_step(done.purpose) && !self.closing_turns.contains(&done.turn) =>
             {
                 LimitKind::ModelCalls
             }
@@ -509,6 +547,14 @@ impl Monitor {
             RunState::Ended(_) => hold!(self.ended, "an end is recorded"),
         }
         Ok(())
+    }
+}
+
+/// Whether a model call is a step of the loop, and not one that serves a step.
+fn is_a_step(purpose: Purpose) -> bool {
+    match purpose {
+        Purpose::Act | Purpose::Merge | Purpose::Perceive | Purpose::Decide => true,
+        Purpose::Summarise | Purpose::Verify | Purpose::Judge => false,
     }
 }
 
