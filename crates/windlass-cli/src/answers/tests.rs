@@ -24,6 +24,8 @@ fn each_kind_takes_its_own_words() {
         (QuestionKind::Outcome, "result paid in full", Answer::Result("paid in full".into())),
         (QuestionKind::Outcome, "run_again", Answer::RunAgain),
         (QuestionKind::Outcome, "unknown", Answer::Unknown),
+        (QuestionKind::Pause, "resume", Answer::Resume { text: None }),
+        (QuestionKind::Pause, "resume with tests", Answer::Resume { text: Some("with tests".into()) }),
         (limit, "conclude that is all", Answer::Conclude("that is all".into())),
         (limit, "raise 20", Answer::Raise(20.0)),
     ];
@@ -45,6 +47,7 @@ fn e28_words_that_do_not_fit_say_what_was_expected() {
         (QuestionKind::Approval, "args {"),
         (QuestionKind::Clarify, ""),
         (QuestionKind::Outcome, "result"),
+        (QuestionKind::Pause, "later"),
         (QuestionKind::Outcome, "approve"),
         (QuestionKind::Limit(LimitKind::Seconds), "raise much"),
     ] {

@@ -39,6 +39,7 @@ pub(super) fn choices(kind: QuestionKind, cut: bool, chat: bool) -> String {
         QuestionKind::Outcome => format!("[r]esult TEXT, [a]gain, [u]nknown{later}{quit}"),
         QuestionKind::Result => format!("type the result; [l]ater{quit}"),
         QuestionKind::Plan => format!("[a]ccept, [p]lan JSON, [c]onclude TEXT{later}{quit}"),
+        QuestionKind::Pause => format!("[r]esume, [r]esume MESSAGE{later}{quit}"),
         QuestionKind::Limit(_) => format!("[c]onclude TEXT, [r]aise N{later}{quit}"),
     }
 }
@@ -63,6 +64,7 @@ pub(super) fn typed(put: &Put<'_>, line: &str) -> Typed {
         (QuestionKind::Outcome, "r" | "result") => format!("result {rest}"),
         (QuestionKind::Outcome, "a" | "again" | "run_again") => format!("run_again {rest}"),
         (QuestionKind::Outcome, "u" | "unknown") => format!("unknown {rest}"),
+        (QuestionKind::Pause, "r" | "resume") => format!("resume {rest}"),
         (QuestionKind::Result, _) => line.to_owned(),
         (QuestionKind::Plan, "a" | "accept") => format!("accept {rest}"),
         (QuestionKind::Plan, "p" | "plan") => format!("plan {rest}"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use windlass_core::event::{
     Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, NotCompacted, RunEnded,
-    RunInput, RunStarted, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    RunInput, RunStarted, SteerKind, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::model::Purpose;
@@ -133,7 +133,16 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::InputRequested(asked) => format!("asked a person: {}", cuts.line(&asked.text)),
         Fact::InputReceived(received) => format!("was answered: {}", answer(&received.answer, cuts)),
-        Fact::Steered(steered) => format!("was told by a person: {}", cuts.line(&steered.text)),
+        Fact::Steered(steered) => {
+            let what = match steered.kind {
+                SteerKind::Steering => "was told by a person",
+                SteerKind::Correction => "was corrected by a person",
+                SteerKind::Clarification => "was told by a person what was meant",
+                SteerKind::Objective => "was given another objective",
+            };
+            format!("{what}: {}", cuts.line(&steered.text))
+        }
+        Fact::RunPaused(_) => "stood still".to_owned(),
         Fact::MessageQueued(queued) => format!("was followed by a message that run {} answers", queued.run),
         Fact::Adjusted(adjusted) => format!("went on with other {}", changed(adjusted)),
         Fact::HistoryEdited(_) => "had its conversation changed by a hook".to_owned(),
@@ -236,7 +245,7 @@ fn started(start: &RunStarted, cuts: &Cuts) -> String {
     match &start.input {
         RunInput::Messages(messages) => {
             let said = messages.iter().rev().find_map(|message| match &**message {
-                Message::User { content } | Message::TaskDelegation { content } => Some(content.text()),
+                Message::User { content, .. } | Message::TaskDelegation { content } => Some(content.text()),
                 Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
             });
             said.map_or_else(|| "began".to_owned(), |said| format!("began with: {}", cuts.line(&said)))
@@ -359,12 +368,14 @@ fn answer(answer: &Answer, cuts: &Cuts) -> String {
         Answer::Deny { reason: Some(reason) } => format!("deny: {}", cuts.line(reason)),
         Answer::ApproveWith { args } => format!("{}: {}", answer.name(), cuts.line(&args.to_string())),
         Answer::Raise(number) => format!("raise to {number}"),
+        Answer::Resume { text: Some(text) } => format!("{}: {}", answer.name(), cuts.line(text)),
         Answer::Plan { plan, .. } => format!("{}: {}", answer.name(), cuts.line(&plan.join("; "))),
         Answer::Accept
         | Answer::Approve
         | Answer::Always
         | Answer::Deny { reason: None }
         | Answer::RunAgain
+        | Answer::Resume { text: None }
         | Answer::Unknown => answer.name().to_owned(),
     }
 }

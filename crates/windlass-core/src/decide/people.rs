@@ -38,6 +38,10 @@ impl Decision {
         if let QuestionKind::Limit(limit) = open.kind {
             return self.limit_answered(open.id, limit, answer);
         }
+        if open.kind == QuestionKind::Pause && call.is_none() {
+            self.resumed_by_answer(open.id, answer);
+            return Ok(());
+        }
         if matches!(open.kind, QuestionKind::Plan | QuestionKind::Result) && call.is_none() {
             self.plan_answered(open.id, answer);
             return Ok(());
@@ -81,7 +85,11 @@ impl Decision {
             }
             Answer::RunAgain => self.start_call(id),
             Answer::Unknown => self.finish_call(id, CallOutcome::Unknown),
-            Answer::Conclude(_) | Answer::Raise(_) | Answer::Accept | Answer::Plan { .. } => {}
+            Answer::Conclude(_)
+            | Answer::Raise(_)
+            | Answer::Accept
+            | Answer::Plan { .. }
+            | Answer::Resume { .. } => {}
         }
         Ok(())
     }

@@ -170,7 +170,7 @@ fn put(object: &mut Value, key: &str, value: Value) {
 
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
-        Message::User { content } => Some(json!(content.text())),
+        Message::User { content, .. } => Some(json!(content.text())),
         Message::System { .. }
         | Message::TaskDelegation { .. }
         | Message::Assistant(_)
