@@ -27,6 +27,7 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
             Ok(Answer::Deny { reason: (!rest.is_empty()).then(rest_text) })
         }
         (QuestionKind::Approval, "args") => arguments(&filled("the arguments as a JSON object")?),
+        (QuestionKind::Pause, "resume") => Ok(Answer::Resume { text: (!rest.is_empty()).then(rest_text) }),
         (QuestionKind::Outcome, "result") => Ok(Answer::Result(filled("the call's result")?)),
         (QuestionKind::Outcome, "run_again") => alone(Answer::RunAgain),
         (QuestionKind::Outcome, "unknown") => alone(Answer::Unknown),
@@ -96,11 +97,15 @@ pub(crate) fn forms(kind: QuestionKind) -> &'static [&'static str] {
         QuestionKind::Outcome => &["result TEXT", "run_again", "unknown"],
         QuestionKind::Plan => &["accept", "plan LINE; LINE", "plan JSON", "json ANSWER", "conclude [TEXT]"],
         QuestionKind::Limit(_) => &["conclude [TEXT]", "json ANSWER", "raise N"],
+        QuestionKind::Pause => &["resume [MESSAGE]"],
     }
 }
 
 /// The commands that answer a question, without `windlass`.
 pub(crate) fn commands(run: windlass_core::RunId, log: &str, question: &OpenQuestion) -> Vec<String> {
+    if question.kind == QuestionKind::Pause && question.call.is_none() {
+        return vec![format!("windlass runs resume{log} {run}")];
+    }
     let ways: Vec<String> = match question.kind {
         QuestionKind::Approval => vec!["approve".to_owned(), "deny 'why not'".to_owned()],
         QuestionKind::Clarify => {
@@ -111,6 +116,8 @@ pub(crate) fn commands(run: windlass_core::RunId, log: &str, question: &OpenQues
         }
         QuestionKind::Result => vec![quoted("the result")],
         QuestionKind::Plan => vec!["accept".to_owned(), "conclude 'your text'".to_owned()],
+        // Of a task's run.
+        QuestionKind::Pause => vec!["resume".to_owned()],
         QuestionKind::Limit(_) => vec!["conclude 'your text'".to_owned(), "raise N".to_owned()],
     };
     ways.into_iter().map(|way| format!("windlass runs answer{log} {run} {} {way}", question.id)).collect()

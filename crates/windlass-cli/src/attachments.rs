@@ -25,6 +25,9 @@ pub(crate) struct AttachArgs {
     /// repeated)
     #[arg(short = 'a', long = "attach", value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Keep the input through every compaction of the conversation, in later runs of the session, too
+    #[arg(long)]
+    pub(crate) pin: bool,
 }
 
 impl AttachArgs {

@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Talk with an agent, turn after turn
     Chat(ChatArgs),
-    /// List, show, watch, answer, resume, cancel, steer and export runs
+    /// List, show, watch, answer, resume, pause, cancel, steer and export runs
     Runs(RunsArgs),
     /// List conversations, and tell what happened in one
     Sessions(SessionsArgs),

@@ -137,10 +137,15 @@ pub(crate) async fn drive_and_listen(
     let listen = pin!(async {
         while let Some(line) = terminal.overheard().await {
             let text = line.trim();
-            let text = text.strip_prefix("/steer").unwrap_or(text).trim();
-            if !text.is_empty()
-                && let Err(error) = handle.steer(text).await
-            {
+            let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+            let said = match (word, rest.trim()) {
+                ("", _) | ("/steer", "") => Ok(()),
+                ("/pause", "") => handle.pause(None).await,
+                ("/pause", reason) => handle.pause(Some(reason.into())).await,
+                ("/steer", rest) => handle.steer(rest).await,
+                _ => handle.steer(text).await,
+            };
+            if let Err(error) = said {
                 Failure::from(error).show();
             }
         }

@@ -16,6 +16,7 @@ use crate::stdin;
 pub(crate) struct Input {
     text: String,
     attached: Vec<Part>,
+    pinned: bool,
 }
 
 impl Input {
@@ -34,7 +35,7 @@ impl Input {
             let place = if from_stdin { "the input on stdin" } else { "the input" };
             return Err(Failure::new(Exit::Usage, format!("{place} is empty")).hint(hint));
         }
-        Ok(Self { text, attached })
+        Ok(Self { text, attached, pinned: attach.pin })
     }
 
     /// The words, and after them what another program or a file gives on stdin.
@@ -50,7 +51,7 @@ impl Input {
         let attached = attach.read()?;
         let piped = if stdin::is_given() && !attach.takes_stdin() { on_stdin()? } else { String::new() };
         let text = if piped.is_empty() { words } else { format!("{words}\n\n{piped}") };
-        Ok(Self { text, attached })
+        Ok(Self { text, attached, pinned: attach.pin })
     }
 
     /// Refuses attachments where the agent's input is a value: there is no place for them.
@@ -67,12 +68,14 @@ impl Input {
 
     /// The messages that the run begins with.
     pub(crate) fn messages(self) -> RunMessages {
-        if self.attached.is_empty() {
-            return self.text.into();
-        }
-        let mut parts = vec![Part::Text { text: self.text.into() }];
-        parts.extend(self.attached);
-        vec![Message::User { content: Content::Parts(parts) }].into()
+        let (pinned, mut parts) = (self.pinned, self.attached);
+        let messages = if parts.is_empty() {
+            RunMessages::from(self.text)
+        } else {
+            parts.insert(0, Part::Text { text: self.text.into() });
+            vec![Message::User { content: Content::Parts(parts), pinned }].into()
+        };
+        if pinned { messages.pinned() } else { messages }
     }
 }
 

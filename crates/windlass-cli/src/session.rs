@@ -130,7 +130,7 @@ fn file_of(agent: &AgentRef) -> Option<PathBuf> {
 /// How the conversation stands, in a few lines.
 fn recap(session: &str, last: &RunSummary, state: &State, view: &mut View) {
     let said = |message: &Message| match message {
-        Message::User { content } | Message::TaskDelegation { content } => {
+        Message::User { content, .. } | Message::TaskDelegation { content } => {
             Some(("you", content.text().into_owned()))
         }
         Message::Assistant(said) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Adjusted, AgentRef, Purpose, ResumedBy, RunStarted, Splice, TaskOrder};
+use crate::event::{Adjusted, AgentRef, Purpose, ResumedBy, RunStarted, Splice, Steered, TaskOrder};
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::ledger::Amount;
 use crate::message::Message;
@@ -277,9 +277,13 @@ pub enum InputKind {
         answer: Answer,
     },
     /// A message to the running agent.
-    Steer {
-        /// The message.
-        text: Text,
+    Steer(Steered),
+    /// A request to pause the run: what is going on comes to its end, and the model is not asked again until a person
+    /// [resumes](Answer::Resume) the run.
+    Pause {
+        /// Why, or who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Text>,
     },
     /// A message to the session that a run of its own answers after this one.
     Queue {

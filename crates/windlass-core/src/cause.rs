@@ -93,6 +93,8 @@ pub enum Cause {
     Answered,
     /// [`InputKind::Steer`].
     Steer,
+    /// [`InputKind::Pause`].
+    Pause,
     /// [`InputKind::Queue`].
     Queue,
     /// [`InputKind::Cancel`].
@@ -179,7 +181,8 @@ impl Cause {
                 Self::Stepped { action: action.seq, end: None, unmade: may_be_unmade(edits) }
             }
             InputKind::Answered { .. } => Self::Answered,
-            InputKind::Steer { .. } => Self::Steer,
+            InputKind::Steer(_) => Self::Steer,
+            InputKind::Pause { .. } => Self::Pause,
             InputKind::Queue { .. } => Self::Queue,
             InputKind::Cancel { .. } => Self::Cancel,
             InputKind::ToolsChanged { .. } => Self::ToolsChanged,
@@ -226,6 +229,7 @@ impl Cause {
             Self::Stepped { .. } => "stepped",
             Self::Answered => "answered",
             Self::Steer => "steer",
+            Self::Pause => "pause",
             Self::Queue => "queue",
             Self::Cancel => "cancel",
             Self::ToolsChanged => "tools_changed",

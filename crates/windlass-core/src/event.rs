@@ -14,6 +14,7 @@ use std::sync::Arc;
 mod calls;
 mod code;
 mod context;
+mod interrupts;
 mod iterations;
 mod limits;
 mod plan;
@@ -27,6 +28,7 @@ pub use code::{CodeCalled, CodeFinished, CodeStarted};
 pub use plan::{Perceived, Perception, PlanMade, PlanProposed, PlanStep, StepFinished, StepStatus, StepWork};
 
 pub use context::{Compacted, CompactionSkipped, ContextMeasured, ContextWarned, NotCompacted};
+pub use interrupts::{RunPaused, SteerKind, Steered};
 pub use iterations::{BoardRestored, BoardSaved, IterationStarted, Judged};
 pub use limits::{LimitRaised, LimitReached};
 pub use verdict::{CallVerified, Verdict};
@@ -174,6 +176,8 @@ facts! {
     InputReceived(InputReceived),
     /// A message to the running agent was accepted; it enters the conversation at the next turn.
     Steered(Steered),
+    /// The run stands still until the question of its pause is answered: everything that was going on has ended.
+    RunPaused(RunPaused),
     /// A message came to the session while the run was going on; a run of its own answers it afterwards.
     MessageQueued(MessageQueued),
     /// The run's tools, models or instructions changed while it was running.
@@ -376,13 +380,6 @@ pub struct InputReceived {
     pub question: QuestionId,
     /// The answer.
     pub answer: Answer,
-}
-
-/// See [`Fact::Steered`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Steered {
-    /// The message.
-    pub text: Text,
 }
 
 /// See [`Fact::MessageQueued`].

@@ -14,11 +14,13 @@ use std::sync::Arc;
 
 pub(crate) use code::happened_before;
 
-use crate::event::{Adjusted, CallFinished, Event, Fact, InputRequested, LimitRaised, LimitReached};
+use crate::event::{
+    Adjusted, CallFinished, Event, Fact, InputReceived, InputRequested, LimitRaised, LimitReached, RunPaused,
+};
 use crate::open_call::{Asked, Origin, Stage};
 use crate::policy::LimitKind;
 use crate::question::QuestionKind;
-use crate::state::{Closing, ClosingStage, Ending, OpenQuestion, Phase, State, Warning};
+use crate::state::{Closing, ClosingStage, Ending, OpenQuestion, Paused, Phase, State, Warning};
 
 /// Folds one fact into the state.
 #[must_use]
@@ -80,7 +82,8 @@ impl State {
             Fact::Judged(_) => self.progress.unread = 0,
             Fact::BoardSaved(_) => self.progress.board.save(),
             Fact::BoardRestored(restored) => self.board_restored(restored),
-            Fact::Steered(steered) => self.conversation.steering.push(steered.text.clone()),
+            Fact::Steered(steered) => self.conversation.steering.push(steered.clone()),
+            Fact::RunPaused(paused) => self.paused(paused, seq),
             Fact::MessageQueued(queued) => self.questions.queued.push_back_mut(Arc::new(queued.clone())),
             Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
             Fact::HistoryEdited(edited) => self.history_edited(edited),
@@ -95,11 +98,11 @@ impl State {
             Fact::LimitRaised(raised) => self.limit_raised(raised, seq),
             Fact::CancelRequested(_) => {
                 self.ending.cancel();
-                self.questions.open.clear();
+                self.questions.withdraw();
                 self.give_up_waiting();
             }
             Fact::RunEnded(end) => {
-                self.questions.open.clear();
+                self.questions.withdraw();
                 self.asks.clear();
                 self.plan_ended(end.text.as_ref());
                 self.phase = Phase::Ended(Box::new(end.clone()));
@@ -157,6 +160,24 @@ impl State {
         }
     }
 
+    /// The run stands still. A try that waited begins once the pause is over.
+    fn paused(&mut self, paused: &RunPaused, seq: u64) {
+        self.questions.paused = Some(Paused { seq, next: paused.next.clone() });
+        // A hook has been heard.
+        if matches!(self.phase, Phase::Asking | Phase::Stepping { .. }) {
+            self.asks.give_up_waiting();
+            self.phase = Phase::Between;
+        }
+    }
+
+    fn input_received(&mut self, received: &InputReceived) {
+        self.questions.open.retain(|open| open.id != received.question);
+        if self.questions.pause().is_none() {
+            self.questions.paused = None;
+        }
+        self.finally_answered(&received.answer);
+    }
+
     fn adjusted(&mut self, adjusted: &Adjusted, at: u64, seq: u64) {
         let policy = self.setup.policy.clone();
         if let Some(fresh) = &adjusted.policy {
@@ -185,11 +206,14 @@ impl State {
         self.give_up_waiting();
         let stopping = self.in_flight();
         self.turn.cut = None;
-        // A question about another limit is moot: this one has cut the loop.
+        // A question about another limit is moot: this one has cut the loop. A deadline waits for no pause.
+        let late = reached.limit == LimitKind::Seconds;
         self.questions.open.retain(|open| {
             !matches!(open.kind, QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result)
+                && !(late && open.kind == QuestionKind::Pause)
                 || open.call.is_some()
         });
+        self.questions.paused = self.questions.paused.take().filter(|_| !late);
         let stage = if stopping { ClosingStage::Stopping } else { ClosingStage::Idle };
         let closing = Closing { reached: reached.clone(), seq, at, stage, beyond: None };
         self.ending = Ending::Limit(Box::new(closing));

@@ -140,7 +140,7 @@ pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Me
                     Content::Parts(std::iter::once(head).chain(parts.iter().cloned()).collect())
                 }
             };
-            Cow::Owned(Message::User { content })
+            Cow::Owned(Message::User { content, pinned: false })
         }
         Message::System { .. }
         | Message::User { .. }

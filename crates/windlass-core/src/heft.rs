@@ -38,7 +38,8 @@ impl InputKind {
             Self::DelegateAsks { text, suggestions, .. } => of_texts(suggestions.iter().chain([text])),
             Self::Stepped { edits, .. } => of_splices(&edits.splices),
             Self::Answered { answer, .. } => of_answer(answer),
-            Self::Steer { text } => text.len() as u64,
+            Self::Steer(said) => said.text.len() as u64,
+            Self::Pause { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
             Self::Queue { messages, .. } => messages.iter().map(|message| of_message(message)).sum(),
             Self::Resumed { .. }
             | Self::ResumedWithTools { .. }
@@ -123,6 +124,7 @@ impl Fact {
                 optional(&end.text) + optional(&end.error) + output
             }
             Self::RunResumed(_)
+            | Self::RunPaused(_)
             | Self::TurnStarted(_)
             | Self::CallHeld(_)
             | Self::CallDecided(_)
@@ -174,6 +176,7 @@ fn of_answer(answer: &Answer) -> u64 {
             (final_answer.len() + confidence.as_ref().map_or(0, |text| text.len())) as u64
         }
         Answer::ApproveWith { args } => of_value(args),
+        Answer::Resume { text } => text.as_ref().map_or(0, |text| text.len() as u64),
         Answer::Deny { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
         Answer::Plan { plan, step } => of_texts(plan.iter()) + step.as_ref().map_or(0, of_value),
         Answer::Accept

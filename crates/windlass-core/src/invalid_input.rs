@@ -101,6 +101,14 @@ pub enum InvalidInput {
         /// The base, or the run itself if it has none.
         run: RunId,
     },
+    /// The run is paused already, or is about to be.
+    #[error("run {run} is paused already; question {question} resumes it")]
+    AlreadyPaused {
+        /// The run.
+        run: RunId,
+        /// The question of its pause.
+        question: QuestionId,
+    },
     /// The run is being stopped.
     #[error("run {run} is being stopped and does not accept {found}")]
     Stopping {
@@ -146,6 +154,7 @@ impl InvalidInput {
             Self::NotRaised { .. } => "input.not_raised",
             Self::BeyondBudget { .. } => "input.beyond_budget",
             Self::NothingToFork { .. } => "input.nothing_to_fork",
+            Self::AlreadyPaused { .. } => "input.already_paused",
             Self::Stopping { .. } => "input.stopping",
         }
     }
@@ -172,6 +181,7 @@ impl InvalidInput {
             | Self::AlreadyStarted { .. }
             | Self::UnknownAction { .. }
             | Self::EarlyTimer { .. }
+            | Self::AlreadyPaused { .. }
             | Self::Stopping { .. } => None,
         }
     }

@@ -51,6 +51,8 @@ kinds! {
     Asked => "people asked",
     /// A person is asked about a limit.
     LimitAsked => "limit asked",
+    /// Everything rests until a person resumes the run.
+    Paused => "paused",
     /// The run is cancelled, and work is being stopped.
     Cancelling => "being cancelled",
     /// A limit has cut the loop, and work is being stopped.
@@ -85,6 +87,7 @@ impl State {
             // A call beside the loop, which the next turn waits for.
             Phase::Between if self.asks.asked().next().is_some() => StateKind::Calling,
             Phase::Between if self.asks.iter().next().is_some() => StateKind::Waiting,
+            Phase::Between if self.questions.paused.is_some() => StateKind::Paused,
             Phase::Between => StateKind::LimitAsked,
             Phase::Acting(calls) => {
                 let any = |fits: fn(&Stage) -> bool| calls.iter().any(|call| fits(&call.stage));
@@ -142,7 +145,8 @@ inputs! {
     Self::Checked { .. } => Checked,
     Self::Stepped { .. } => Stepped,
     Self::Answered { .. } => Answered,
-    Self::Steer { .. } => Steer,
+    Self::Steer(_) => Steer,
+    Self::Pause { .. } => Pause,
     Self::Queue { .. } => Queue,
     Self::Cancel { .. } => Cancel,
     Self::ToolsChanged { .. } => ToolsChanged,
@@ -153,8 +157,8 @@ impl StateKind {
     /// The reason why an input of that kind ([`InputKind::KINDS`]) never fits a state of this kind; `None`: it may fit.
     pub fn refuses(self, input: &str) -> Option<&'static str> {
         use StateKind::{
-            Asked, Calling, Cancelling, Checking, Closing, Cutting, Ended, Hook, LimitAsked, NotStarted,
-            Retrying, Running, RunningAsked,
+            Asked, Calling, Cancelling, Checking, Closing, Cutting, Ended, NotStarted, Retrying, Running,
+            RunningAsked,
         };
         let calling = [Calling, Closing, Cancelling, Cutting].contains(&self);
         let acting = [Running, RunningAsked, Checking, Retrying, Asked].contains(&self);
@@ -163,7 +167,6 @@ impl StateKind {
             return (input != "Start").then_some("a run begins with its start");
         }
         let stopping = [Cancelling, Cutting].contains(&self);
-        let asked = [RunningAsked, Checking, Retrying, Asked, LimitAsked].contains(&self);
         let is = |names: &[&str]| names.contains(&input);
         // The first that holds.
         let reasons = [
@@ -177,10 +180,11 @@ impl StateKind {
                 "no call runs",
             ),
             (is(&["Checked"]) && self != Checking && !stopping, "nothing is checked"),
-            (is(&["Stepped"]) && self != Hook, "no hook is asked"),
-            (is(&["Answered"]) && !asked, "no question is open"),
+            (is(&["Stepped"]) && self != Self::Hook, "no hook is asked"),
+            // A pause may be asked for at any time.
+            (is(&["Answered"]) && stopping, "no question is open"),
             (is(&["Cancel"]) && self == Cancelling, "it is cancelled already"),
-            (is(&["Steer"]) && stopping, "nobody listens any more"),
+            (is(&["Steer", "Pause"]) && stopping, "nobody listens any more"),
             (is(&["TimerFired"]) && stopping, "no timer is set any more"),
         ];
         reasons.iter().find(|(holds, _)| *holds).map(|(_, why)| *why)

@@ -20,6 +20,9 @@ pub enum Message {
     User {
         /// Content of the message.
         content: Content,
+        /// Whether no compaction may remove it, in later runs of the session either.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pinned: bool,
     },
     /// A task that another agent hands over; models see it as a user message (KAOS' role `task-delegation`).
     TaskDelegation {
@@ -237,12 +240,18 @@ impl Message {
 
     /// Whether no compaction may remove it.
     pub fn is_pinned(&self) -> bool {
-        false
+        matches!(self, Self::User { pinned: true, .. })
+    }
+
+    /// The same, pinned: no compaction may remove it. Only user messages can be.
+    #[must_use]
+    pub fn pinned(self) -> Self {
+        if let Self::User { content, .. } = self { Self::User { content, pinned: true } } else { self }
     }
 
     /// A user message of plain text.
     pub fn user(text: impl Into<Text>) -> Self {
-        Self::User { content: Content::Text(text.into()) }
+        Self::User { content: Content::Text(text.into()), pinned: false }
     }
 
     /// A system message.
@@ -270,7 +279,7 @@ impl Message {
     pub fn bytes(&self) -> u64 {
         match self {
             Self::System { text } => text.len() as u64,
-            Self::User { content } | Self::TaskDelegation { content } => content.bytes(),
+            Self::User { content, .. } | Self::TaskDelegation { content } => content.bytes(),
             Self::Assistant(message) => {
                 let text = message.text.as_ref().map_or(0, |text| text.len());
                 let calls: usize = message.calls.iter().map(ToolCall::bytes).sum();

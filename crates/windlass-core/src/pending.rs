@@ -47,7 +47,13 @@ pub fn pending(state: &State) -> Vec<Action> {
         Phase::New | Phase::Between | Phase::Asking | Phase::Ended(_) => {}
     }
     for question in &state.questions.open {
-        add(question.seq, ActionKind::Ask { question: question.id.clone() });
+        let seq = match &state.questions.paused {
+            _ if !question.is_pause() => question.seq,
+            // Whether to go on is asked once the pause has taken effect.
+            Some(paused) => paused.seq,
+            None => continue,
+        };
+        add(seq, ActionKind::Ask { question: question.id.clone() });
     }
     let overtime = state.ending.closing().filter(|closing| closing.reached.limit == LimitKind::Seconds);
     match (overtime, state.deadline()) {

@@ -22,6 +22,8 @@ pub enum QuestionKind {
     Plan,
     /// The result of a step that failed. Answer: [`Answer::Result`].
     Result,
+    /// Somebody has paused the run. Answer: [`Answer::Resume`].
+    Pause,
     /// A limit is reached. Answers: [`Answer::Conclude`], [`Answer::Final`], [`Answer::Raise`].
     Limit(LimitKind),
 }
@@ -35,6 +37,7 @@ impl QuestionKind {
             Self::Outcome => "outcome",
             Self::Plan => "plan",
             Self::Result => "result",
+            Self::Pause => "pause",
             Self::Limit(_) => "limit",
         }
     }
@@ -49,6 +52,7 @@ impl QuestionKind {
             Self::Outcome => "the call's result, run_again or unknown",
             Self::Plan => "accept, another plan with its next step, a final answer, or conclude with a text",
             Self::Result => "the step's result",
+            Self::Pause => "resume, with or without a message to the agent",
             Self::Limit(_) => "conclude with a text, a final answer, or raise the limit to a number",
         }
     }
@@ -98,6 +102,12 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<Value>,
     },
+    /// The pause is over.
+    Resume {
+        /// A message to the agent, which enters at the next turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<Text>,
+    },
     /// End the run with this text. Without one: with the last result that there is.
     Conclude(Text),
     /// End the run with this answer, and say how certain it is (the JSON form of the Session 10 agent).
@@ -127,6 +137,7 @@ impl Answer {
                 matches!(self, Self::Accept | Self::Plan { .. } | Self::Conclude(_) | Self::Final { .. })
             }
             QuestionKind::Result => matches!(self, Self::Result(_)),
+            QuestionKind::Pause => matches!(self, Self::Resume { .. }),
             QuestionKind::Limit(_) => {
                 matches!(self, Self::Conclude(_) | Self::Final { .. } | Self::Raise(_))
             }
@@ -147,6 +158,7 @@ impl Answer {
             | Self::Unknown
             | Self::Accept
             | Self::Plan { .. }
+            | Self::Resume { .. }
             | Self::Raise(_) => None,
         }
     }
@@ -164,6 +176,7 @@ impl Answer {
             Self::Unknown => "unknown",
             Self::Accept => "accept",
             Self::Plan { .. } => "another plan",
+            Self::Resume { .. } => "resume",
             Self::Conclude(_) => "conclude",
             Self::Final { .. } => "a final answer",
             Self::Raise(_) => "raise",

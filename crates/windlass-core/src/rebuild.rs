@@ -3,6 +3,7 @@
 
 use crate::action::{Found, HostCall, Input, InputKind, StepEdits};
 use crate::cause::{Cause, CheckResult, StepEnd};
+use crate::decide::pause_reason;
 use crate::decide::{Accepted, decide};
 use crate::event::{
     Adjusted, CallFinished, CallRetried, CodeFinished, DelegationFinished, Event, Fact, InputRequested,
@@ -91,7 +92,11 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
         }
         Cause::Steer => {
             let Fact::Steered(steered) = &first.fact else { return None };
-            InputKind::Steer { text: steered.text.clone() }
+            InputKind::Steer(steered.clone())
+        }
+        Cause::Pause => {
+            let Fact::InputRequested(asked) = &first.fact else { return None };
+            InputKind::Pause { reason: pause_reason(&asked.text) }
         }
         Cause::Queue => {
             let Fact::MessageQueued(queued) = &first.fact else { return None };

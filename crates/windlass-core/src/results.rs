@@ -231,7 +231,7 @@ pub(crate) fn branch_message(policy: &Policy, open: &OpenCall, outcome: CallOutc
             Content::Parts(std::iter::once(before).chain(parts).collect())
         }
     };
-    Message::User { content }
+    Message::User { content, pinned: false }
 }
 
 /// JSON with a blank after each comma and colon.

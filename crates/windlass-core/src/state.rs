@@ -27,7 +27,7 @@ pub(crate) use plan::{PlanStage, REMEMBERED};
 pub(crate) use progress::Progress;
 pub(crate) use proof::Proof;
 pub use questions::OpenQuestion;
-pub(crate) use questions::Questions;
+pub(crate) use questions::{Paused, Questions};
 pub(crate) use setup::{Setup, Toolbox};
 pub use status::RunStatus;
 pub use turn::Branched;
@@ -286,6 +286,11 @@ impl State {
         &self.questions.open
     }
 
+    /// The question of a pause that is not over.
+    pub fn pause(&self) -> Option<&OpenQuestion> {
+        self.questions.pause()
+    }
+
     /// The state of the run as a whole: running, suspended or ended.
     pub fn run_state(&self) -> RunState {
         if let Some(end) = self.ended() {
@@ -310,7 +315,7 @@ impl State {
             }),
         };
         let waits = waits && self.asks.asked().next().is_none();
-        if waits && !self.questions.open.is_empty() { RunState::Suspended } else { RunState::Running }
+        if waits && self.questions.are_put() { RunState::Suspended } else { RunState::Running }
     }
 
     /// The call of that id, while its turn is going on.

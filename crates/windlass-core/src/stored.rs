@@ -140,7 +140,7 @@ impl Message {
     /// Content of the fact that may hold stored payloads.
     pub fn content(&self) -> Option<&Content> {
         match self {
-            Self::User { content } | Self::TaskDelegation { content } => Some(content),
+            Self::User { content, .. } | Self::TaskDelegation { content } => Some(content),
             Self::Tool(result) => Some(&result.content),
             Self::System { .. } | Self::Assistant(_) => None,
         }

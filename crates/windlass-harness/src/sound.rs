@@ -130,6 +130,7 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
         | Fact::DelegationFinished(_)
         | Fact::InputRequested(_)
         | Fact::Steered(_)
+        | Fact::RunPaused(_)
         | Fact::MessageQueued(_)
         | Fact::Adjusted(_)
         | Fact::HistoryEdited(_)

@@ -99,7 +99,7 @@ fn since_last_user(request: &ModelRequest) -> (String, Vec<Done<'_>>) {
     let mut done = Vec::new();
     for message in request.messages.iter() {
         match &**message {
-            Message::User { content } | Message::TaskDelegation { content } => {
+            Message::User { content, .. } | Message::TaskDelegation { content } => {
                 said = content.text().into_owned();
                 calls.clear();
                 done.clear();

@@ -127,6 +127,7 @@ fn without_answer(kind: QuestionKind, run: RunId) -> Answer {
         QuestionKind::Clarify => Answer::Text(why),
         QuestionKind::Outcome => Answer::Unknown,
         QuestionKind::Result => Answer::Result(why),
+        QuestionKind::Pause => Answer::Resume { text: None },
         QuestionKind::Plan | QuestionKind::Limit(_) => Answer::Conclude(why),
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::join;
-use windlass_core::event::{Millis, RunEnded};
-use windlass_core::{Answer, Fact, InputKind, QuestionId, RunId, Text};
+use windlass_core::event::{Millis, RunEnded, Steered};
+use windlass_core::{Answer, Fact, InputKind, InvalidInput, QuestionId, RunId, Text};
 use windlass_store::{Holder, Log, Store};
 
 pub use crate::above::{asked_at, resumed_at};
@@ -78,12 +78,34 @@ pub async fn answer(
     post(log, run, at, InputKind::Answered { question, answer }).await
 }
 
-/// Steers a run that any process drives, or none: the text enters the conversation at the next turn.
+/// Steers a run that any process drives, or none: the message enters the conversation at the next turn.
 ///
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
-pub async fn steer(log: &dyn Store, run: RunId, at: Millis, text: Text) -> Result<Delivery, Error> {
-    post(log, run, at, InputKind::Steer { text }).await
+pub async fn steer(log: &dyn Store, run: RunId, at: Millis, said: Steered) -> Result<Delivery, Error> {
+    post(log, run, at, InputKind::Steer(said)).await
+}
+
+/// Pauses a run that any process drives, or none: what is going on comes to its end, then the run waits for
+/// [`Answer::Resume`].
+///
+/// # Errors
+/// The run has ended, is being stopped or is paused already, or the log failed.
+pub async fn pause(log: &dyn Store, run: RunId, at: Millis, reason: Option<Text>) -> Result<Delivery, Error> {
+    post(log, run, at, InputKind::Pause { reason }).await
+}
+
+/// The question of a run's pause: [`Answer::Resume`] ends it.
+///
+/// # Errors
+/// The run is not paused, or the log failed.
+pub async fn paused_at(log: &dyn Store, run: RunId) -> Result<QuestionId, Error> {
+    let state = load(log, run).await?;
+    let question = state.pause().map(|open| open.id.clone());
+    question.ok_or_else(|| {
+        let expected = state.questions().iter().map(|open| open.id.clone()).collect();
+        Error::Refused(InvalidInput::UnknownQuestion { found: "pause".into(), expected })
+    })
 }
 
 /// Cancels a run that any process drives, or none, without its agent: no further work begins.
@@ -157,12 +179,32 @@ impl Agent {
         self.post(run, InputKind::Answered { question, answer }).await
     }
 
-    /// Steers a run that any process drives, or none: the text enters the conversation at the next turn.
+    /// Steers a run that any process drives, or none: the message enters the conversation at the next turn. A text is a message of
+    /// the kind `steering`; [`Steered`] has the others.
     ///
     /// # Errors
     /// The run has ended, or is being stopped.
-    pub async fn steer(&self, run: RunId, text: impl Into<Text>) -> Result<Delivery, Error> {
-        self.post(run, InputKind::Steer { text: text.into() }).await
+    pub async fn steer(&self, run: RunId, said: impl Into<Steered>) -> Result<Delivery, Error> {
+        self.post(run, InputKind::Steer(said.into())).await
+    }
+
+    /// Pauses a run that any process drives, or none. Calls that are going on come to their end, and the model is not asked
+    /// again. The run is suspended then, until its question of the kind `pause` is answered with [`Answer::Resume`].
+    ///
+    /// # Errors
+    /// The run has ended, is being stopped, or is paused already.
+    pub async fn pause(&self, run: RunId, reason: Option<Text>) -> Result<Delivery, Error> {
+        self.post(run, InputKind::Pause { reason }).await
+    }
+
+    /// Ends the pause of a run that any process drives, with a message to the agent or without. If none does,
+    /// [`resume`](Agent::resume) continues it.
+    ///
+    /// # Errors
+    /// The run is not paused.
+    pub async fn unpause(&self, run: RunId, text: Option<Text>) -> Result<Delivery, Error> {
+        let question = paused_at(&**self.log(), run).await?;
+        self.answer(run, question, Answer::Resume { text }).await
     }
 
     /// Cancels a run that any process drives. If none does, the run is ended here: this agent ends its child runs and stops

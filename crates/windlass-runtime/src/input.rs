@@ -21,6 +21,8 @@ const XML_ROOT: &str = "input";
 pub struct RunMessages {
     messages: Vec<Message>,
     object: Option<Map<String, Value>>,
+    /// Whether what was said by the user stays through every compaction.
+    pinned: bool,
 }
 
 /// The bytes of texts in values, and some for each value.
@@ -48,13 +50,13 @@ impl From<String> for RunMessages {
 
 impl From<Vec<Message>> for RunMessages {
     fn from(messages: Vec<Message>) -> Self {
-        Self { messages, object: None }
+        Self { messages, object: None, pinned: false }
     }
 }
 
 impl From<Map<String, Value>> for RunMessages {
     fn from(object: Map<String, Value>) -> Self {
-        Self { messages: Vec::new(), object: Some(object) }
+        Self { messages: Vec::new(), object: Some(object), pinned: false }
     }
 }
 
@@ -74,14 +76,20 @@ impl RunMessages {
 
     /// Messages that the log has kept.
     pub(crate) fn from_stored(messages: &[Arc<Message>]) -> Self {
-        Self { messages: messages.iter().map(|message| Message::clone(message)).collect(), object: None }
+        Self {
+            messages: messages.iter().map(|message| Message::clone(message)).collect(),
+            object: None,
+            pinned: false,
+        }
     }
 
     /// The whole input as one text.
     pub fn text(&self) -> String {
         let texts = self.messages.iter().map(|message| match message {
             Message::System { text } => text.to_string(),
-            Message::User { content } | Message::TaskDelegation { content } => content.text().into_owned(),
+            Message::User { content, .. } | Message::TaskDelegation { content } => {
+                content.text().into_owned()
+            }
             Message::Assistant(said) => said.text.as_deref().unwrap_or_default().to_owned(),
             Message::Tool(result) => result.content.text().into_owned(),
         });
@@ -100,6 +108,12 @@ impl RunMessages {
         self.messages.is_empty() && self.object.is_none()
     }
 
+    /// The same, pinned: no compaction removes these messages, in later runs of the session either.
+    #[must_use]
+    pub fn pinned(self) -> Self {
+        Self { pinned: true, ..self }
+    }
+
     /// Adds a message after what is there.
     pub fn and(mut self, message: Message) -> Self {
         self.messages.push(message);
@@ -110,7 +124,9 @@ impl RunMessages {
 impl Agent {
     /// Converts an input into the run's start and the templates' `input` value.
     pub(crate) fn take_input(&self, input: RunMessages) -> Result<(RunInput, Value), Error> {
-        let RunMessages { messages, object } = input;
+        let RunMessages { messages, object, pinned } = input;
+        let pin = |message: Message| if pinned { message.pinned() } else { message };
+        let messages: Vec<Message> = messages.into_iter().map(pin).collect();
         let object = match (object, self.input_schema()) {
             (None, Some(_)) => Some(self.object_in(&messages)?),
             (object, _) => object,
@@ -136,7 +152,7 @@ impl Agent {
         };
         let typed = self.input_schema().is_some();
         let others = messages.into_iter().filter(|message| !typed || !is_input(message));
-        let all = std::iter::once(Message::user(text)).chain(others).collect();
+        let all = std::iter::once(pin(Message::user(text))).chain(others).collect();
         Ok((messages_input(all), Value::Object(object)))
     }
 
@@ -180,7 +196,9 @@ fn messages_input(messages: Vec<Message>) -> RunInput {
 
 fn text_of(message: Option<&Message>) -> String {
     match message {
-        Some(Message::User { content } | Message::TaskDelegation { content }) => content.text().into_owned(),
+        Some(Message::User { content, .. } | Message::TaskDelegation { content }) => {
+            content.text().into_owned()
+        }
         _ => String::new(),
     }
 }

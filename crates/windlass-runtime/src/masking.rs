@@ -64,7 +64,8 @@ fn mask_input(what: &mut InputKind) {
         | InputKind::Adopted { .. }
         | InputKind::Stepped { .. }
         | InputKind::Answered { .. }
-        | InputKind::Steer { .. }
+        | InputKind::Steer(_)
+        | InputKind::Pause { .. }
         | InputKind::Queue { .. }
         | InputKind::Cancel { .. }
         // Tool servers mask their tools when they list them.

@@ -110,7 +110,9 @@ async fn read(log: &dyn Store, run: &RunSummary) -> Result<Option<Earlier>, Erro
 
 fn said(message: &Arc<Message>) -> Option<String> {
     match &**message {
-        Message::User { content } | Message::TaskDelegation { content } => Some(content.text().into_owned()),
+        Message::User { content, .. } | Message::TaskDelegation { content } => {
+            Some(content.text().into_owned())
+        }
         Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
     }
 }

@@ -39,7 +39,8 @@ pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -
         | InputKind::Checked { .. }
         | InputKind::Stepped { .. }
         | InputKind::Answered { .. }
-        | InputKind::Steer { .. }
+        | InputKind::Steer(_)
+        | InputKind::Pause { .. }
         | InputKind::Queue { .. }
         | InputKind::Cancel { .. }
         | InputKind::ToolsChanged { .. }

@@ -39,7 +39,7 @@ pub(crate) fn base(first: Option<&Event>) -> Option<RunId> {
 fn title(input: &RunInput) -> Text {
     let RunInput::Messages(messages) = input else { return Text::default() };
     let said = messages.iter().find_map(|message| {
-        if let Message::User { content } | Message::TaskDelegation { content } = message.as_ref() {
+        if let Message::User { content, .. } | Message::TaskDelegation { content } = message.as_ref() {
             Some(content.text())
         } else {
             None

@@ -42,7 +42,7 @@ struct Working {
 }
 
 impl Working {
-    /// Notes that a tool works on a call. Says also whether the run is to be cancelled meanwhile.
+    /// Notes that a tool works on a call. Says also whether the run hears something meanwhile.
     fn begin(script: &Script, key: &str, context: &ToolContext, args: Value) -> (Self, bool) {
         let mut inner = script.lock();
         inner.tool_calls += 1;
@@ -50,8 +50,9 @@ impl Working {
         let fresh = Execution { run: context.run, call: context.call.clone(), args, lost: false };
         let place = inner.execute(key, fresh);
         let cancelled = inner.cancels(During::Tool, number);
+        let (said, _) = inner.steers(During::Tool, number);
         drop(inner);
-        (Self { script: script.clone(), tool: key.to_owned(), place, done: false }, cancelled)
+        (Self { script: script.clone(), tool: key.to_owned(), place, done: false }, cancelled || said > 0)
     }
 }
 
@@ -72,14 +73,14 @@ impl Drop for Working {
 impl ScriptedToolDouble {
     async fn execute(&self, context: ToolContext, args: Value) -> ToolResult {
         let key = self.script.key(&self.tool.name);
-        let (mut working, cancelled) = Working::begin(&self.script, &key, &context, args);
+        let (mut working, interrupted) = Working::begin(&self.script, &key, &context, args);
         let place = working.place;
         let step = self.tool.step(place).cloned();
         let Some(step) = step else {
             self.script.problem(format!("the scripted tool {key} was called, but `does` is empty"));
             return Err(ToolError::new("the script says nothing"));
         };
-        if cancelled {
+        if interrupted {
             step_aside().await;
         }
         let work = async {

@@ -16,7 +16,9 @@ use windlass_tools::SharedService;
 use windlass_tools::memory::Memory;
 
 use crate::crash::CrashLog;
-use crate::fixture::{Cancel, Case, During, HumanAnswer, ModelEntry, Peer, ScriptedTool, SentRequest, Steer};
+use crate::fixture::{
+    Cancel, Case, During, HumanAnswer, Interrupt, ModelEntry, Peer, ScriptedTool, SentRequest, Steer,
+};
 use crate::schedule::Turns;
 use crate::sim::SimEnvironment;
 
@@ -309,9 +311,7 @@ impl Inner {
             return;
         }
         for (place, what) in self.said.iter().enumerate() {
-            let kind = std::mem::discriminant(what);
-            let before =
-                self.said.iter().take(place).filter(|other| std::mem::discriminant(*other) == kind).count();
+            let before = self.said.iter().take(place).filter(|other| *other == what).count();
             if before >= logged(what) {
                 self.send(what.clone());
             }
@@ -415,21 +415,20 @@ impl Inner {
 
     /// Says something to the run, once.
     pub(crate) fn steer_now(&mut self, text: &str) {
-        let what = InputKind::Steer { text: text.into() };
+        let what = InputKind::Steer(text.into());
         if !self.said.contains(&what) {
             self.say(what);
         }
     }
 
-    /// Says what is to be said before the model call after this one.
-    pub(crate) fn steers(&mut self, call: u32) -> bool {
-        let (now, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.steer)
-            .into_iter()
-            .partition(|steer| steer.before_model_call == call + 1);
+    /// Says what is to be said while this call goes on. Gives how much that was, and whether it stops the run.
+    pub(crate) fn steers(&mut self, during: During, call: u32) -> (usize, bool) {
+        let (now, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.steer).into_iter().partition(|steer| steer.when.is(during, call));
         self.steer = later;
         for steer in &now {
-            self.say(InputKind::Steer { text: steer.text.as_str().into() });
+            self.say(steer.what.input());
         }
-        !now.is_empty()
+        (now.len(), now.iter().any(|steer| matches!(steer.what, Interrupt::Abort(_))))
     }
 }

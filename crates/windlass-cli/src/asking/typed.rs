@@ -44,6 +44,7 @@ pub(super) fn choices(kind: QuestionKind, cut: bool, chat: bool) -> String {
             )
         }
         QuestionKind::Limit(_) => format!("[c]onclude TEXT, [j]son ANSWER, [r]aise N{later}{quit}"),
+        QuestionKind::Pause => format!("[r]esume, [r]esume MESSAGE{later}{quit}"),
     }
 }
 
@@ -67,6 +68,7 @@ pub(super) fn typed(put: &Put<'_>, line: &str) -> Typed {
         (QuestionKind::Outcome, "r" | "result") => format!("result {rest}"),
         (QuestionKind::Outcome, "a" | "again" | "run_again") => format!("run_again {rest}"),
         (QuestionKind::Outcome, "u" | "unknown") => format!("unknown {rest}"),
+        (QuestionKind::Pause, "r" | "resume") => format!("resume {rest}"),
         (QuestionKind::Result, _) => line.to_owned(),
         (QuestionKind::Limit(_), "1") if rest.is_empty() => "conclude".to_owned(),
         (QuestionKind::Plan, "") => "accept".to_owned(),

@@ -31,6 +31,7 @@ const HELP: &str = "\
 In the conversation:
   /usage         tokens and cost so far
   /steer TEXT    say something to the agent while it works (any line typed meanwhile does)
+  /pause         let the agent pause once its calls have ended
   /quit          leave; so does Ctrl-D
   Ctrl-C         stops the agent's turn; the conversation goes on. At a question it leaves the question for later
 
@@ -45,6 +46,7 @@ Examples:
 const COMMANDS: &str = "\
 /usage         tokens and cost so far
 /steer TEXT    say something to the agent while it works
+/pause         let the agent pause once its calls have ended
 /quit          leave";
 
 /// The arguments of `windlass chat`.
@@ -185,6 +187,7 @@ impl Chat {
             }
             "/help" => out::note(COMMANDS),
             "/usage" => self.say_usage(),
+            "/pause" => out::note("the agent is not running"),
             "/steer" => out::note("the agent is not running; type the message without /steer"),
             command if command.starts_with('/') && !command.trim_start_matches('/').contains('/') => {
                 out::note(format_args!("unknown command {}\n{COMMANDS}", cut(command, LINE_CHARS)));

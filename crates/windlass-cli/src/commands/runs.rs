@@ -65,6 +65,8 @@ enum RunsCommand {
     Cancel(cancel::CancelArgs),
     /// Say something to a run: it enters at its next turn
     Steer(steer::SteerArgs),
+    /// Pause a run: its calls come to their end, then it waits to be resumed
+    Pause(steer::PauseArgs),
     /// List what the calls of a run did: intents, tries, receipts, doubts
     Effects(effects::EffectsArgs),
     /// Count what runs and their tools did: successes, retries, times, reliability
@@ -96,6 +98,7 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Resume(args) => Box::pin(resume::run(args, log)).await,
         RunsCommand::Cancel(args) => cancel::run(args, log).await,
         RunsCommand::Steer(args) => steer::run(args, log).await,
+        RunsCommand::Pause(args) => steer::pause_run(args, log).await,
         RunsCommand::Effects(args) => effects::run(args, log).await,
         RunsCommand::Stats(args) => stats::run(args, log).await,
         RunsCommand::Fork(args) => Box::pin(fork::run(args, log)).await,

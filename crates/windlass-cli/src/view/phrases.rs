@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::json;
 use windlass_core::event::{
     Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, NotCompacted, PlanMade,
-    RunEnded, RunInput, RunStarted, StepFinished, StepStatus, StepWork, TaskOrder, ToolChoice, TurnCompleted,
-    TurnFailed, TurnStarted,
+    RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus, StepWork, TaskOrder, ToolChoice,
+    TurnCompleted, TurnFailed, TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::model::Purpose;
@@ -155,7 +155,16 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::InputRequested(asked) => format!("asked a person: {}", cuts.line(&asked.text)),
         Fact::InputReceived(received) => format!("was answered: {}", answer(&received.answer, cuts)),
-        Fact::Steered(steered) => format!("was told by a person: {}", cuts.line(&steered.text)),
+        Fact::Steered(steered) => {
+            let what = match steered.kind {
+                SteerKind::Steering => "was told by a person",
+                SteerKind::Correction => "was corrected by a person",
+                SteerKind::Clarification => "was told by a person what was meant",
+                SteerKind::Objective => "was given another objective",
+            };
+            format!("{what}: {}", cuts.line(&steered.text))
+        }
+        Fact::RunPaused(_) => "stood still".to_owned(),
         Fact::MessageQueued(queued) => format!("was followed by a message that run {} answers", queued.run),
         Fact::Adjusted(adjusted) => format!("went on with other {}", changed(adjusted)),
         Fact::HistoryEdited(_) => "had its conversation changed by a hook".to_owned(),
@@ -283,7 +292,7 @@ fn started(start: &RunStarted, cuts: &Cuts) -> String {
     match &start.input {
         RunInput::Messages(messages) => {
             let said = messages.iter().rev().find_map(|message| match &**message {
-                Message::User { content } | Message::TaskDelegation { content } => Some(content.text()),
+                Message::User { content, .. } | Message::TaskDelegation { content } => Some(content.text()),
                 Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
             });
             said.map_or_else(|| "began".to_owned(), |said| format!("began with: {}", cuts.line(&said)))
@@ -407,12 +416,14 @@ fn answer(answer: &Answer, cuts: &Cuts) -> String {
         Answer::Deny { reason: Some(reason) } => format!("deny: {}", cuts.line(reason)),
         Answer::ApproveWith { args } => format!("{}: {}", answer.name(), cuts.line(&args.to_string())),
         Answer::Raise(number) => format!("raise to {number}"),
+        Answer::Resume { text: Some(text) } => format!("{}: {}", answer.name(), cuts.line(text)),
         Answer::Plan { plan, .. } => format!("{}: {}", answer.name(), cuts.line(&plan.join("; "))),
         Answer::Accept
         | Answer::Approve
         | Answer::Always
         | Answer::Deny { reason: None }
         | Answer::RunAgain
+        | Answer::Resume { text: None }
         | Answer::Unknown => answer.name().to_owned(),
     }
 }

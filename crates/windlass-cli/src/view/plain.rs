@@ -16,7 +16,7 @@ use serde_json::Value;
 use windlass_core::budget::Counters;
 use windlass_core::event::{
     Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, Millis, RunEnded, RunInput, RunResumed,
-    RunStarted, StepBranched, TurnCompleted, TurnFailed,
+    RunStarted, SteerKind, StepBranched, TurnCompleted, TurnFailed,
 };
 use windlass_core::policy::Wire;
 use windlass_core::run::LogLevel;
@@ -233,8 +233,15 @@ impl Plain {
             }
             Fact::Steered(steered) => {
                 let text = self.cuts.line(&steered.text);
-                self.remark(&format!("steered: {text}"));
+                let what = match steered.kind {
+                    SteerKind::Steering => "steered",
+                    SteerKind::Correction => "corrected",
+                    SteerKind::Clarification => "clarified",
+                    SteerKind::Objective => "another objective, from the next turn on",
+                };
+                self.remark(&format!("{what}: {text}"));
             }
+            Fact::RunPaused(_) => self.remark("paused"),
             Fact::MessageQueued(queued) => {
                 self.remark(&format!(
                     "a message waits for the end of this run; run {} will answer it",

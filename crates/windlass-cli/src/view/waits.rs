@@ -264,6 +264,7 @@ impl Waits {
             | Fact::PlanProposed(_)
             | Fact::StepFinished(_)
             | Fact::Steered(_)
+            | Fact::RunPaused(_)
             | Fact::MessageQueued(_)
             | Fact::HistoryEdited(_)
             | Fact::CallVerified(_)

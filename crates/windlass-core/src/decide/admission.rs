@@ -48,6 +48,9 @@ struct Wanted<'c> {
 impl Decision {
     /// Begins a model call if it is admitted; otherwise ends the run at the limit under the limit's policy.
     pub(super) fn begin(&mut self, next: TurnStarted) {
+        if self.is_held_back(&next) {
+            return;
+        }
         match self.admits(&self.state.ledger, &next) {
             Ok(()) => self.record(next),
             Err(_) if next.purpose.rules().place == Place::Aside => self.refuse_aside(&next),
@@ -184,7 +187,7 @@ impl Decision {
             .closing()
             .into_iter()
             .filter_map(|closing| Some(closing.reached.note.as_ref()?.len()));
-        let steering = self.state.conversation.steering.iter().map(|text| text.len());
+        let steering = self.state.conversation.steering.iter().map(|said| said.text.len());
         let hears = next.purpose.hears();
         let fresh = hears && next.turn != self.state.turn.number;
         (note.sum::<usize>() + if fresh { closing.chain(steering).sum() } else { 0 }) as u64

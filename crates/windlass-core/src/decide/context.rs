@@ -32,7 +32,7 @@ impl Decision {
         let acting = matches!(self.state.phase, Phase::Acting(_)) && !self.state.stopping();
         let policy = &self.state.setup.policy;
         let beside = policy.past.context.compact == Compact::Summarise && policy.calls.hooks == Hooks::None;
-        if acting && beside && !self.is_summarising() {
+        if acting && beside && !self.is_summarising() && self.state.questions.pause().is_none() {
             self.compacts();
         }
     }
@@ -152,7 +152,7 @@ impl Decision {
     }
 
     fn steering_bytes(&self) -> u64 {
-        self.state.conversation.steering.iter().map(|text| text.len() as u64).sum()
+        self.state.conversation.steering.iter().map(|said| said.text.len() as u64).sum()
     }
 
     /// Records an estimate that the provider's count differs from by more than a tenth, where a budget depends on it.

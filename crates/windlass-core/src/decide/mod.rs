@@ -10,6 +10,7 @@ mod finish;
 mod fork;
 mod gating;
 mod hooks;
+mod interrupts;
 mod iterations;
 mod limits;
 mod people;
@@ -19,13 +20,14 @@ mod takeover;
 mod turns;
 mod verification;
 
+pub(crate) use interrupts::pause_reason;
 pub use turns::MAX_CALLS;
 
 use self::delegation::Done;
 use crate::action::{Input, InputKind};
 use crate::cause::Cause;
 use crate::event::{
-    Adjusted, CancelRequested, Event, Fact, InputRequested, MessageQueued, RunInput, RunResumed, Steered,
+    Adjusted, CancelRequested, Event, Fact, InputRequested, MessageQueued, RunInput, RunResumed,
 };
 use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
 use crate::invalid_input::InvalidInput;
@@ -141,13 +143,8 @@ impl Decision {
             InputKind::Checked { action, found } => self.checked(action, found),
             InputKind::Stepped { action, edits } => self.stepped(action, *edits),
             InputKind::Answered { question, answer } => self.answered(&question, answer),
-            InputKind::Steer { text } => {
-                if self.state.stopping() {
-                    return Err(InvalidInput::Stopping { run: self.state.run, found: "a steering message" });
-                }
-                self.record(Steered { text });
-                Ok(())
-            }
+            InputKind::Steer(said) => self.steer(said),
+            InputKind::Pause { reason } => self.pause(reason),
             InputKind::Queue { run, messages } => {
                 self.record(MessageQueued { run, messages });
                 Ok(())
@@ -275,7 +272,8 @@ fn name_of(what: &InputKind) -> &'static str {
         InputKind::Checked { .. } => "a check's result",
         InputKind::Stepped { .. } => "a hook's edits",
         InputKind::Answered { .. } => "an answer",
-        InputKind::Steer { .. } => "a steering message",
+        InputKind::Steer(_) => "a steering message",
+        InputKind::Pause { .. } => "a request to pause",
         InputKind::Queue { .. } => "a message for a later run",
         InputKind::Cancel { .. } => "a request to cancel",
         InputKind::ToolsChanged { .. } => "changed tools",

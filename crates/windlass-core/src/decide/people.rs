@@ -38,6 +38,10 @@ impl Decision {
         if let QuestionKind::Limit(limit) = open.kind {
             return self.limit_answered(open.id, limit, answer);
         }
+        if open.kind == QuestionKind::Pause && call.is_none() {
+            self.resumed_by_answer(open.id, answer);
+            return Ok(());
+        }
         if matches!(open.kind, QuestionKind::Plan | QuestionKind::Result) && call.is_none() {
             self.plan_answered(open.id, answer);
             return Ok(());
@@ -85,7 +89,8 @@ impl Decision {
             | Answer::Final { .. }
             | Answer::Raise(_)
             | Answer::Accept
-            | Answer::Plan { .. } => {}
+            | Answer::Plan { .. }
+            | Answer::Resume { .. } => {}
         }
         Ok(())
     }

@@ -33,6 +33,9 @@ pub const MAX_CALLS: usize = 1_024;
 impl Decision {
     /// Begins the next model call if it is admitted.
     pub(super) fn next_turn(&mut self) {
+        if self.is_laid_aside(None) {
+            return;
+        }
         if self.state.plans() {
             return self.plan_on();
         }

@@ -4,6 +4,7 @@ use crate::event::TaskOrder;
 use std::sync::Arc;
 
 use crate::budget::Reservation;
+use crate::event::Steered;
 use crate::forking::{Fork, MadeCall, StartedCall};
 use crate::ids::{Millis, RunId};
 use crate::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
@@ -44,7 +45,7 @@ impl State {
         self.conversation = base.conversation.clone();
         self.progress.clone_from(&base.progress);
         self.ending = base.ending.carried_on();
-        self.conversation.steering.extend(fork.say.clone());
+        self.conversation.steering.extend(fork.say.clone().map(Steered::from));
         self.phase = base.phase.clone();
         self.asks = base.asks.clone();
         let began = if self.setup.agent == base.setup.agent { Began::Here } else { Began::Elsewhere };
@@ -55,7 +56,7 @@ impl State {
     /// Another agent goes on with the run: what people and the old policy have decided counts no more, and every open
     /// call passes the gate of the new one.
     pub(super) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
-        self.questions.open.clear();
+        self.questions.withdraw();
         self.questions.rules.clear();
         // A run is adopted only by a person.
         self.ledger.lost = 0;

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::call_args::CallArgs;
 use crate::code::{CODE_FIELD, RUN_CODE};
 use crate::event::{
-    InputReceived, OutputRejected, Perceived, PlanMade, PlanProposed, Rejection, StepFinished, StepWork,
+    OutputRejected, Perceived, PlanMade, PlanProposed, Rejection, StepFinished, StepWork,
     TurnCompleted,
 };
 use crate::ids::{CallId, Text};
@@ -157,10 +157,9 @@ impl State {
         self.ledger.counters.plan_steps += u64::from(code);
     }
 
-    /// A person's answer came. A final answer is what the plan has found, with the person's confidence.
-    pub(super) fn input_received(&mut self, received: &InputReceived) {
-        self.questions.open.retain(|open| open.id != received.question);
-        let Answer::Final { final_answer, confidence, original_goal_achieved } = &received.answer else {
+    /// A person's final answer is what the plan has found, with the person's confidence.
+    pub(super) fn finally_answered(&mut self, answer: &Answer) {
+        let Answer::Final { final_answer, confidence, original_goal_achieved } = answer else {
             return;
         };
         if self.progress.plan.is_none() {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::asks::{Ask, Counts, Place};
 use crate::budget::Reservation;
-use crate::event::{OutputRejected, Purpose, TurnCompleted, TurnFailed, TurnStarted};
-use crate::message::{AssistantMessage, Message};
+use crate::event::{OutputRejected, Purpose, SteerKind, TurnCompleted, TurnFailed, TurnStarted};
+use crate::message::{AssistantMessage, Content, Message};
 use crate::open_call::{Origin, Stage};
 use crate::reply::{StopReason, Usage};
 use crate::state::{ClosingStage, Phase, State};
@@ -57,9 +57,14 @@ impl State {
 
     /// Moves steering messages into the conversation.
     pub(super) fn hear(&mut self) {
-        for text in std::mem::take(&mut self.conversation.steering) {
+        for said in std::mem::take(&mut self.conversation.steering) {
             self.progress.steered.push(self.conversation.history.len());
-            self.conversation.history.push(Arc::new(Message::user(text)));
+            if said.kind == SteerKind::Objective {
+                self.setup.instruct(said.text.clone());
+            }
+            let text = self.setup.policy.wording.texts.told(&said);
+            let heard = Message::User { content: Content::Text(text), pinned: said.pinned };
+            self.conversation.history.push(Arc::new(heard));
         }
     }
 

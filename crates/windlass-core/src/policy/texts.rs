@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::{SteerKind, Steered};
 use crate::ids::Text;
 
 /// Makes a struct of templates. A run stores only templates that differ from the defaults, so the defaults may change only
@@ -75,6 +76,14 @@ templates! {
         /// model is not told.
         recalled: "Earlier runs with similar inputs ended with these answers. They may be outdated; \
                    use them where they help.\n{runs}",
+        /// A message to the running agent, `{text}`.
+        told_steering: "{text}",
+        /// A correction to the running agent, `{text}`.
+        told_correction: "[Correction]: {text}",
+        /// A clarification to the running agent, `{text}`.
+        told_clarification: "[Clarification]: {text}",
+        /// Another objective of the running agent, `{text}`.
+        told_objective: "[The objective is now]: {text}",
         /// After `note_at` equal calls in a row; `{n}` is their number, `{tool}` the tool.
         repeated: "You have called `{tool}` {n} times in a row with the same arguments. \
                    The result will not change: use what you have, or do something else.",
@@ -117,6 +126,19 @@ templates! {
         decide: "",
         /// After an answer that is to be JSON and does not fit; `{error}` says why.
         json_again: "Error: Output validation failed: {error}\n\nReply again with JSON that fits the schema.",
+    }
+}
+
+impl Texts {
+    /// A message to the running agent, as the model reads it.
+    pub(crate) fn told(&self, said: &Steered) -> Text {
+        let template = match said.kind {
+            SteerKind::Steering => &self.told_steering,
+            SteerKind::Correction => &self.told_correction,
+            SteerKind::Clarification => &self.told_clarification,
+            SteerKind::Objective => &self.told_objective,
+        };
+        filled(template, &[("text", &*said.text)]).into()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 
+use crate::event::Steered;
 use crate::history::History;
 use crate::ids::{CallId, Text};
 use crate::state::context::{Gauge, LeftOut};
@@ -16,7 +17,7 @@ pub(crate) struct Conversation {
     /// Its stored payloads, by handle.
     pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
     /// Steering messages that enter at the next turn.
-    pub(crate) steering: Vec<Text>,
+    pub(crate) steering: Vec<Steered>,
     /// The last text of the model that was not blank.
     pub(crate) last_text: Option<Text>,
     /// Number of tool results.

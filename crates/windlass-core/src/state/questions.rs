@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rpds::VectorSync;
 
-use crate::event::MessageQueued;
+use crate::event::{MessageQueued, TurnStarted};
 use crate::ids::{CallId, QuestionId, Text};
 use crate::question::QuestionKind;
 use crate::rules::Rule;
@@ -14,12 +14,41 @@ use crate::rules::Rule;
 pub(crate) struct Questions {
     /// Open questions, in the order in which they were asked.
     pub(crate) open: Vec<OpenQuestion>,
+    /// A pause that has taken effect.
+    pub(crate) paused: Option<Paused>,
     /// Number of questions asked so far.
     pub(crate) asked: u32,
     /// What answers have allowed for the rest of the session.
     pub(crate) rules: Vec<Rule>,
     /// Messages to the session that runs of their own answer after this one, in order.
     pub(crate) queued: VectorSync<Arc<MessageQueued>>,
+}
+
+impl Questions {
+    /// The question of a pause that was asked for and is not over.
+    pub(crate) fn pause(&self) -> Option<&OpenQuestion> {
+        self.open.iter().find(|open| open.is_pause())
+    }
+
+    /// Whether somebody is asked. A pause that has not taken effect asks nobody yet.
+    pub(crate) fn are_put(&self) -> bool {
+        self.open.iter().any(|open| self.paused.is_some() || !open.is_pause())
+    }
+
+    /// Nobody is asked any more.
+    pub(crate) fn withdraw(&mut self) {
+        self.open.clear();
+        self.paused = None;
+    }
+}
+
+/// A pause that has taken effect: nothing goes on any more.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Paused {
+    /// The event that says so.
+    pub(crate) seq: u64,
+    /// The model call that begins once it is over; `None`: the loop's next turn.
+    pub(crate) next: Option<TurnStarted>,
 }
 
 /// A question that waits for its answer.
@@ -37,4 +66,11 @@ pub struct OpenQuestion {
     pub text: Text,
     /// Answers to choose from.
     pub suggestions: Vec<Text>,
+}
+
+impl OpenQuestion {
+    /// Whether it is the question of the run's own pause, not of a task's.
+    pub(crate) fn is_pause(&self) -> bool {
+        self.kind == QuestionKind::Pause && self.call.is_none()
+    }
 }

@@ -33,6 +33,15 @@ pub(crate) struct Setup {
     pub(crate) output: Option<Arc<Value>>,
 }
 
+impl Setup {
+    /// Puts other instructions in the place of the agent's own. Worked examples and reminders stay.
+    pub(crate) fn instruct(&mut self, instructions: Text) {
+        let own = usize::from(self.prompt.first().is_some_and(|first| first.instructs()));
+        let system = std::iter::once(Arc::new(Message::system(instructions)));
+        self.prompt = Arc::new(system.chain(self.prompt.iter().skip(own).cloned()).collect());
+    }
+}
+
 impl Default for Setup {
     fn default() -> Self {
         // Each run has its own policy from its first event on: until then all of them share one.

@@ -287,6 +287,7 @@ families! {
     all_crashes_with_doubts, deep_crashes_with_doubts => Doubts, 1_000;
     all_limits, deep_limits => Limits, 1_000;
     all_iterations, deep_iterations => Iterations, 100;
+    all_pauses, deep_pauses => Pauses, 1_000;
     all_outputs_and_hooks, deep_outputs_and_hooks => Outputs, 1_000;
     all_replies_and_failures, deep_replies_and_failures => Models, 1_000;
 }

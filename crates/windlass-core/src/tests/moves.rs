@@ -17,6 +17,7 @@ pub(super) struct Left {
     pub(super) adoptions: u8,
     pub(super) cancels: u8,
     pub(super) steers: u8,
+    pub(super) pauses: u8,
     pub(super) model_failures: u8,
     pub(super) tool_failures: u8,
     pub(super) tool_changes: u8,
@@ -75,7 +76,10 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
         all.add(InputKind::Cancel { reason: None }, Left { cancels: left.cancels - 1, ..left });
     }
     if left.steers > 0 && !node.state.stopping() {
-        all.add(InputKind::Steer { text: "Also this.".into() }, Left { steers: left.steers - 1, ..left });
+        all.add(InputKind::Steer("Also this.".into()), Left { steers: left.steers - 1, ..left });
+    }
+    if left.pauses > 0 && !node.state.stopping() && node.state.pause().is_none() {
+        all.add(InputKind::Pause { reason: None }, Left { pauses: left.pauses - 1, ..left });
     }
     if left.tool_changes > 0 {
         for tools in scenario.tools.iter().skip(1) {
@@ -227,6 +231,9 @@ impl Moves<'_> {
                 vec![Answer::Result("paid".into()), Answer::RunAgain, Answer::Unknown]
             }
             QuestionKind::Result => vec![Answer::Result("by hand".into())],
+            QuestionKind::Pause => {
+                vec![Answer::Resume { text: None }, Answer::Resume { text: Some("Also.".into()) }]
+            }
             QuestionKind::Plan => vec![Answer::Accept, Answer::Conclude("enough".into())],
             QuestionKind::Limit(limit) => {
                 let mut answers = vec![Answer::Conclude("enough".into())];
@@ -279,8 +286,16 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
             }
         }
     }
-    let every =
-        [Answer::Approve, Answer::Text("blue".into()), Answer::Unknown, Answer::Conclude("enough".into())];
+    if state.pause().is_some() || state.stopping() {
+        all.push(InputKind::Pause { reason: None });
+    }
+    let every = [
+        Answer::Approve,
+        Answer::Resume { text: None },
+        Answer::Text("blue".into()),
+        Answer::Unknown,
+        Answer::Conclude("enough".into()),
+    ];
     for number in 0..=state.questions.asked + 1 {
         let question: crate::QuestionId = format!("q{number}").into();
         let open = state.questions.open.iter().find(|open| open.id == question);

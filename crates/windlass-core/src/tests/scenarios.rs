@@ -64,6 +64,8 @@ pub(super) enum Family {
     Outputs,
     /// Iterations: each limit on them, with a judge or without.
     Iterations,
+    /// A pause and a message at any time in worlds of the others.
+    Pauses,
     /// Failing model calls, and replies of every kind under every talk and malformed policy.
     Models,
 }
@@ -185,7 +187,28 @@ pub(super) fn scenarios(family: Family, depth: Depth) -> Vec<Scenario> {
         Family::Iterations => iterations(depth),
         Family::Models => models(depth),
         Family::Outputs => outputs(depth),
+        Family::Pauses => pauses(depth),
     }
+}
+
+/// Worlds of the other families, each with a pause: the quick search has some of each, in which little else happens.
+fn pauses(depth: Depth) -> Vec<Scenario> {
+    let deep = depth == Depth::Deep;
+    let worlds: [fn(Depth) -> Vec<Scenario>; 7] =
+        [orders, codes, people, limits, iterations, models, outputs];
+    let each = if deep { 4 } else { 16 };
+    let worlds = worlds.into_iter().flat_map(|of| of(Depth::Quick).into_iter().step_by(each));
+    let paused = |world: Scenario| {
+        let calm = Left {
+            crashes: world.left.crashes.min(1),
+            model_failures: world.left.model_failures.min(1),
+            raises: world.left.raises,
+            ..Left::default()
+        };
+        let left = Left { pauses: 1, ..if deep { world.left } else { calm } };
+        Scenario { name: format!("pause, {}", world.name), left, ..world }
+    };
+    worlds.map(paused).collect()
 }
 
 /// All pairs of these, in both orders.

@@ -41,8 +41,8 @@ fn shown(state: &State) -> impl Iterator<Item = Arc<Message>> {
 fn after(input: &Arc<Message>, board: &str) -> Arc<Message> {
     let text = format!("\n\n{CURRENT_STATE}{board}");
     let content = match &**input {
-        Message::User { content: Content::Text(input) } => Content::Text(format!("{input}{text}").into()),
-        Message::User { content } | Message::TaskDelegation { content } => {
+        Message::User { content: Content::Text(input), .. } => Content::Text(format!("{input}{text}").into()),
+        Message::User { content, .. } | Message::TaskDelegation { content } => {
             let own = match content {
                 Content::Text(text) => vec![Part::Text { text: text.clone() }],
                 Content::Parts(parts) => parts.clone(),
@@ -52,7 +52,7 @@ fn after(input: &Arc<Message>, board: &str) -> Arc<Message> {
         }
         Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => return input.clone(),
     };
-    Arc::new(Message::User { content })
+    Arc::new(Message::User { content, pinned: false })
 }
 
 fn board(state: &State) -> String {

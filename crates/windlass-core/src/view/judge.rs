@@ -25,7 +25,7 @@ fn text_of(message: &Message) -> Cow<'_, str> {
     match message {
         Message::System { text } => (&**text).into(),
         Message::Assistant(said) => said.text.as_deref().unwrap_or_default().into(),
-        Message::User { content } | Message::TaskDelegation { content } => content.text(),
+        Message::User { content, .. } | Message::TaskDelegation { content } => content.text(),
         Message::Tool(result) => result.content.text(),
     }
 }

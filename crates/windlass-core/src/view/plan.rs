@@ -176,7 +176,7 @@ fn put(object: &mut Value, key: &str, value: Value) {
 /// Messages that came while the run was on.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
-        Message::User { content } => Some(json!(content.text())),
+        Message::User { content, .. } => Some(json!(content.text())),
         Message::System { .. }
         | Message::TaskDelegation { .. }
         | Message::Assistant(_)
@@ -198,7 +198,7 @@ fn exchanges(state: &State, plan: &Plan) -> Vec<Value> {
             Message::Assistant(said) if said.calls.is_empty() && answer.is_none() => {
                 answer = said.text.clone()
             }
-            Message::User { content } | Message::TaskDelegation { content } => {
+            Message::User { content, .. } | Message::TaskDelegation { content } => {
                 if let Some(answer) = answer.take() {
                     let query = content.text();
                     found.push(

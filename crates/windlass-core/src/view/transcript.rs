@@ -68,7 +68,7 @@ fn lines(out: &mut String, message: &Message) {
     // Writing into a String cannot fail.
     let _infallible = match message {
         Message::System { .. } => Ok(()),
-        Message::User { content } | Message::TaskDelegation { content } => {
+        Message::User { content, .. } | Message::TaskDelegation { content } => {
             write!(out, "\n[User] {}", content.text())
         }
         Message::Tool(result) => write!(out, "\n[Tool Result] {}", result.content.text()),

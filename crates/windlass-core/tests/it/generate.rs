@@ -385,7 +385,8 @@ pub(crate) fn found(step: Step) -> Found {
 }
 
 pub(crate) fn answer(step: Step) -> Answer {
-    match step.more % 12 {
+    match step.more % 16 {
+        12..16 => Answer::Resume { text: step.pick.is_multiple_of(3).then(|| "go on".into()) },
         10 => Answer::Accept,
         11 => Answer::Plan {
             plan: vec!["mine".into()],

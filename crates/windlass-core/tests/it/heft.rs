@@ -50,7 +50,7 @@ fn all_that_comes_from_others_counts() {
             question: "q".into(),
             answer: Answer::ApproveWith { args: json!({ "a": long() }) },
         },
-        InputKind::Steer { text: long().into() },
+        InputKind::Steer(long().into()),
     ] {
         assert!(what.heft() >= LONG, "{}", what.heft());
     }

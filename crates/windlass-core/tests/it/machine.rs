@@ -141,7 +141,7 @@ impl Machine {
         };
         let what = match step.kind {
             0..180 => self.fitting(step),
-            180..188 => Some(InputKind::Steer { text: format!("steer {}", step.pick).into() }),
+            180..188 => Some(InputKind::Steer(format!("steer {}", step.pick).into())),
             188..190 => Some(InputKind::Queue {
                 run: RunId::from_number(u128::from(step.pick) + 1_000),
                 messages: vec![Arc::new(Message::user("later"))],
@@ -149,6 +149,9 @@ impl Machine {
             190..193 => Some(InputKind::Cancel { reason: None }),
             193..200 => Some(self.restarted()),
             200..205 => Some(self.changed_tools(step)),
+            205..209 => {
+                Some(InputKind::Pause { reason: step.pick.is_multiple_of(2).then(|| "lunch".into()) })
+            }
             _ => self.unfitting(step),
         };
         if let Some(what) = what {

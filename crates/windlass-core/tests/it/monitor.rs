@@ -388,7 +388,10 @@ impl Monitor {
 
     fn asked(&mut self, kind: QuestionKind, call: Option<&CallId>, fact: &Fact) -> Held {
         match (kind, call) {
-            (QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result, None) => Ok(()),
+            (
+                QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result | QuestionKind::Pause,
+                None,
+            ) => Ok(()),
             (QuestionKind::Clarify, Some(call)) => {
                 self.step(call, Seen::Asking, fact, |seen| *seen == Seen::Wanted)
             }

@@ -60,12 +60,11 @@ fn a_fact_shares_all_earlier_messages() {
 fn a_decision_shares_all_earlier_messages() {
     let (state, messages) = long_run();
     let before: Vec<usize> = messages.iter().map(Arc::strong_count).collect();
-    let events = accept(&state, Input { at: 5, what: InputKind::Steer { text: "Hurry.".into() } }).unwrap();
+    let events = accept(&state, Input { at: 5, what: InputKind::Steer("Hurry.".into()) }).unwrap();
     assert_eq!(events.iter().map(|event| event.fact.kind()).collect::<Vec<_>>(), ["Steered"]);
     // Had the decision kept or copied the conversation, somebody would hold its messages beside us.
     assert!(messages.iter().zip(before).all(|(message, before)| Arc::strong_count(message) == before));
-    let next =
-        evolve(state.clone(), &Event { at: 5, fact: Fact::Steered(Steered { text: "Hurry.".into() }) });
+    let next = evolve(state.clone(), &Event { at: 5, fact: Fact::Steered(Steered::from("Hurry.")) });
     assert!(shares(&next, &messages));
 }
 

@@ -31,7 +31,7 @@ fn begun(input: Option<Content>) -> State {
     let mut state = State::new(environment::run_id());
     let mut start = environment::start(Preset::CHAT.policy(), &Arc::new(environment::tools()));
     if let (InputKind::Start(start), Some(content)) = (&mut start.what, input) {
-        start.input = RunInput::Messages(vec![Arc::new(Message::User { content })]);
+        start.input = RunInput::Messages(vec![Arc::new(Message::User { content, pinned: false })]);
     }
     take(&mut state, start.what);
     state
@@ -83,7 +83,7 @@ fn e35_a_fact_says_which_payloads_it_needs() {
     assert_eq!(finished("short".into()).refs().len(), 0);
     let state = begun(Some(long()));
     assert!(
-        matches!(&**state.history().last().unwrap(), Message::User { content } if content.refs().count() == 1)
+        matches!(&**state.history().last().unwrap(), Message::User { content, .. } if content.refs().count() == 1)
     );
 }
 

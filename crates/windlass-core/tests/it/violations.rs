@@ -84,10 +84,11 @@ fn e28_every_refusal_says_what_was_found_and_what_was_expected() {
     run.take(answered("q2", Answer::Raise(2.0)));
     run.take(InputKind::Cancel { reason: None });
     run.refuse("a second cancel", InputKind::Cancel { reason: None });
-    run.refuse("steering what stops", InputKind::Steer { text: "left".into() });
+    run.refuse("steering what stops", InputKind::Steer("left".into()));
+    run.refuse("pausing what stops", InputKind::Pause { reason: None });
     let seq = run.state.version() - 1;
     run.reply(seq, Vec::new());
     assert!(run.state.is_finished());
-    run.refuse("anything after the end", InputKind::Steer { text: "left".into() });
+    run.refuse("anything after the end", InputKind::Steer("left".into()));
     insta::assert_snapshot!(run.lines.join("\n"));
 }

@@ -151,6 +151,7 @@ pub fn comparable(event: &Event) -> Fact {
         | Fact::InputRequested(_)
         | Fact::InputReceived(_)
         | Fact::Steered(_)
+        | Fact::RunPaused(_)
         | Fact::MessageQueued(_)
         | Fact::HistoryEdited(_)
         | Fact::CallVerified(_)

@@ -187,6 +187,7 @@ impl Ledger {
             | Fact::DelegationStarted(_)
             | Fact::DelegationFinished(_)
             | Fact::Steered(_)
+            | Fact::RunPaused(_)
             | Fact::MessageQueued(_)
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)

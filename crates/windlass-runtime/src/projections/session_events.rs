@@ -127,6 +127,7 @@ impl Teller {
             | Fact::DelegationStarted(_)
             | Fact::InputRequested(_)
             | Fact::InputReceived(_)
+            | Fact::RunPaused(_)
             | Fact::MessageQueued(_)
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
@@ -192,7 +193,7 @@ fn ids(parent: &str) -> Option<(String, String)> {
 
 fn said(message: &Message) -> Option<(&'static str, Value)> {
     match message {
-        Message::User { content } => Some(("user_message", json!(content.text()))),
+        Message::User { content, .. } => Some(("user_message", json!(content.text()))),
         Message::TaskDelegation { content } => Some(("task_delegation_received", json!(content.text()))),
         Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
     }

@@ -167,7 +167,7 @@ impl Trail {
     pub(super) fn query(&self) -> String {
         let RunInput::Messages(messages) = &self.start.input else { return String::new() };
         let given = messages.iter().rev().find_map(|message| match &**message {
-            Message::User { content } | Message::TaskDelegation { content } => {
+            Message::User { content, .. } | Message::TaskDelegation { content } => {
                 Some(content.text().into_owned())
             }
             Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
@@ -297,6 +297,7 @@ impl Reader {
             | Fact::ToolAllowed(_)
             | Fact::CallDoubted(_)
             | Fact::Steered(_)
+            | Fact::RunPaused(_)
             | Fact::MessageQueued(_)
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
@@ -337,6 +338,7 @@ impl Reader {
             | Answer::Unknown
             | Answer::Accept
             | Answer::Plan { step: None, .. }
+            | Answer::Resume { .. }
             | Answer::Raise(_) => {}
         }
     }

@@ -2,9 +2,11 @@
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use windlass_core::event::Steered;
 use windlass_core::{Answer, InputKind, QuestionId, RunId, Text};
 
 use crate::agent::Agent;
+use crate::control::paused_at;
 use crate::driver::Sent;
 use crate::error::Error;
 
@@ -42,8 +44,25 @@ impl RunHandle {
     ///
     /// # Errors
     /// The run has ended, or is being stopped.
-    pub async fn steer(&self, text: impl Into<Text>) -> Result<(), Error> {
-        self.send(InputKind::Steer { text: text.into() }).await
+    pub async fn steer(&self, said: impl Into<Steered>) -> Result<(), Error> {
+        self.send(InputKind::Steer(said.into())).await
+    }
+
+    /// Pauses the run ([`Agent::pause`]).
+    ///
+    /// # Errors
+    /// The run has ended, is being stopped, or is paused already.
+    pub async fn pause(&self, reason: Option<Text>) -> Result<(), Error> {
+        self.send(InputKind::Pause { reason }).await
+    }
+
+    /// Ends the run's pause ([`Agent::unpause`]).
+    ///
+    /// # Errors
+    /// The run is not paused.
+    pub async fn unpause(&self, text: Option<Text>) -> Result<(), Error> {
+        let question = paused_at(&**self.agent.log(), self.run).await?;
+        self.answer(question, Answer::Resume { text }).await
     }
 
     /// Answers a question.

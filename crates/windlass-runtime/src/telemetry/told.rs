@@ -109,7 +109,8 @@ impl Told {
             | InputKind::Checked { .. }
             | InputKind::Stepped { .. }
             | InputKind::Answered { .. }
-            | InputKind::Steer { .. }
+            | InputKind::Steer(_)
+            | InputKind::Pause { .. }
             | InputKind::Queue { .. }
             | InputKind::Cancel { .. }
             | InputKind::ToolsChanged { .. }

@@ -124,7 +124,7 @@ fn reviewed(ground: &Ground) -> Agent {
             let Some(review) = step.branch("review", None, Map::new()) else { return Ok(step) };
             let review = review?;
             assert!(step.history.iter().any(|message| {
-                matches!(&**message, Message::User { content } if *content.text() == *format!("[Branch Result]\n{review}"))
+                matches!(&**message, Message::User { content, .. } if *content.text() == *format!("[Branch Result]\n{review}"))
             }));
             if review.contains("<good>true</good>") {
                 step.append(Message::user("It was reviewed."));

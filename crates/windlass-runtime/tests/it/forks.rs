@@ -133,7 +133,7 @@ fn what_is_said_to_a_fork_enters_once_before_its_first_model_call() {
         let id = fork.prepared.id();
         let forked = ground.drive(fork.prepared, |_| false).unwrap();
         let said = forked.messages().filter(|message| {
-            matches!(&***message, windlass_core::Message::User { content } if content.text() == "Be careful.")
+            matches!(&***message, windlass_core::Message::User { content, .. } if content.text() == "Be careful.")
         });
         assert_eq!(said.count(), 1, "after event {at}: {:?}", ground.kinds(id));
         assert_eq!(forked.status(), Some(Status::Answered));

@@ -69,10 +69,10 @@ fn a_long_input_stays_whole_and_so_do_its_images() {
     let data: Arc<str> = "QUJD".repeat(50_000).into();
     let image = Media { media_type: "image/png".into(), name: None, source: MediaSource::Base64(data) };
     let parts = vec![Part::Text { text: "long ".repeat(20_000).into() }, Part::Image(image.clone())];
-    let input = vec![Message::User { content: Content::Parts(parts) }];
+    let input = vec![Message::User { content: Content::Parts(parts), pinned: false }];
     let run = ground.wait(async { agent.prepare(input, options()).await.unwrap().drive().await.unwrap() });
     let first = run.messages().next().unwrap();
-    let Message::User { content: Content::Parts(parts) } = &**first else { panic!("{first:?}") };
+    let Message::User { content: Content::Parts(parts), .. } = &**first else { panic!("{first:?}") };
     let [Part::Text { text }, Part::Image(same)] = parts.as_slice() else { panic!("its parts are others") };
     assert_eq!((text.len(), same), (100_000, &image));
     assert_eq!(ground.memory.payloads(), 0);

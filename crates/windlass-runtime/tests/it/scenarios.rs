@@ -248,6 +248,7 @@ fn people(ground: &Ground) -> FnPeople {
             (QuestionKind::Clarify, _) => Answer::Text("this one".into()),
             (QuestionKind::Plan, _) => Answer::Accept,
             (QuestionKind::Result, _) => Answer::Result("done".into()),
+            (QuestionKind::Pause, _) => Answer::Resume { text: None },
             (QuestionKind::Limit(_), _) => Answer::Conclude("enough".into()),
         };
         let thought = environment.sleep_until(environment.now() + 50);

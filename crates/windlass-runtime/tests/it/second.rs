@@ -12,7 +12,7 @@ use windlass_testing::{FnModel, FnTool, called, said};
 fn agent(log: &Arc<MemoryLog>, fate: &str) -> Agent {
     let model = FnModel::new(|request| {
         let last = request.messages.iter().last().map(|message| match &**message {
-            Message::User { content } => content.text().into_owned(),
+            Message::User { content, .. } => content.text().into_owned(),
             other => other.role().to_string(),
         });
         let paid = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
@@ -104,7 +104,7 @@ async fn e61_a_later_message_runs_what_waits_before_it() {
     let texts: Vec<String> = last
         .messages()
         .filter_map(|message| match &**message {
-            Message::User { content } => Some(content.text().into_owned()),
+            Message::User { content, .. } => Some(content.text().into_owned()),
             _ => None,
         })
         .collect();

@@ -137,7 +137,7 @@ fn said_by_users(run: &Run) -> (Vec<String>, bool) {
     let mut answered = false;
     for message in run.messages() {
         match &**message {
-            Message::User { content } => {
+            Message::User { content, .. } => {
                 users.push(content.text().into_owned());
                 answered = false;
             }
@@ -160,8 +160,8 @@ fn e21_what_is_said_at_any_moment_enters_once_in_order_and_is_answered() {
             let sent = std::cell::Cell::new(false);
             let steer = || {
                 sent.set(true);
-                handle.send_now(InputKind::Steer { text: "first".into() });
-                handle.send_now(InputKind::Steer { text: "second".into() });
+                handle.send_now(InputKind::Steer("first".into()));
+                handle.send_now(InputKind::Steer("second".into()));
             };
             if polls == 0 {
                 steer();

@@ -52,8 +52,8 @@ pub(super) fn started(number: u32, said: &str) -> RunStarted {
 /// So many events, the first with that sequence number. They differ from each other and hold difficult text.
 pub(super) fn said(first: u64, count: u64) -> Arc<[Event]> {
     let event = |seq| {
-        let text = format!("event {seq}: \"quotes\" \\ \u{0} line\nbreak and \u{1f9ed}").into();
-        Event { at: BEGAN + seq, fact: Fact::from(Steered { text }) }
+        let text = format!("event {seq}: \"quotes\" \\ \u{0} line\nbreak and \u{1f9ed}");
+        Event { at: BEGAN + seq, fact: Fact::from(Steered::from(text)) }
     };
     (first..first + count).map(event).collect()
 }
@@ -70,7 +70,7 @@ pub(super) fn ended(status: Status) -> Arc<[Event]> {
 }
 
 pub(super) fn steer(text: &str) -> InputKind {
-    InputKind::Steer { text: text.into() }
+    InputKind::Steer(text.into())
 }
 
 /// Starts a run with one event, held by `maker` with epoch 1.

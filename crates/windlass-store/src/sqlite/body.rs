@@ -202,7 +202,7 @@ mod tests {
         let body =
             r#"[{"type":"Steered","data":{"said":"hi"}},{"at":4,"type":"Steered","data":{"said":"ho"}}]"#;
         let head = Head { last: 9, count: 2, at: 5, schema: 0 };
-        let said = |at, text: &str| Event { at, fact: Steered { text: text.into() }.into() };
+        let said = |at, text: &str| Event { at, fact: Steered::from(text).into() };
         let events = [said(5, "hi"), said(4, "ho")].into();
         let batch = read_by(&SYNTHETIC, run, head, (cause, body)).unwrap();
         assert_eq!(batch, Batch { first: 8, cause: Cause::Steer, events });

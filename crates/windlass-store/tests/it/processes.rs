@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use futures_util::StreamExt;
 use windlass_core::InputKind;
+use windlass_core::event::Steered;
 use windlass_store::{Append, Holder, Inbox, Index, Leases, Log, SqliteLog, SqliteOptions, StoreError};
 
 use crate::sample::{append, begin, end, fence, id, said};
@@ -113,7 +114,7 @@ async fn role_waits_for_a_post_and_ends() {
     say("began");
     log.inbox_changed(run, None).await.unwrap();
     let posted = log.inbox(run, None).await.unwrap();
-    let InputKind::Steer { text } = &posted[0].what else { panic!("{posted:?}") };
+    let InputKind::Steer(Steered { text, .. }) = &posted[0].what else { panic!("{posted:?}") };
     log.append(Append { uses: Some(posted[0].id), ..append(run, 1, said(text)) }).await.unwrap();
     log.append(end(run, 2)).await.unwrap();
 }
@@ -127,7 +128,7 @@ async fn posts_and_events_cross_processes() {
     let log = SqliteLog::open(&path).unwrap();
     let mut batches = log.follow(id(1), 2);
     assert!(futures_util::poll!(batches.next()).is_pending());
-    log.post(id(1), 5, InputKind::Steer { text: "go".into() }).await.unwrap();
+    log.post(id(1), 5, InputKind::Steer("go".into())).await.unwrap();
     let batches: Vec<_> = batches.map(Result::unwrap).collect().await;
     assert_eq!(batches.iter().map(|batch| batch.first).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(*batches[0].events, *said("go"));
@@ -140,7 +141,7 @@ async fn a_post_that_waited_before_the_log_was_opened_is_seen() {
     let path = folder.path().join("log.db");
     let first = SqliteLog::open(&path).unwrap();
     let run = begin(&first, 1).await;
-    let post = first.post(run, 5, InputKind::Steer { text: "go".into() }).await.unwrap();
+    let post = first.post(run, 5, InputKind::Steer("go".into())).await.unwrap();
     first.release(run, &fence("maker", 1)).await.unwrap();
     let second = SqliteLog::open(&path).unwrap();
     let taken = second.acquire(run, &Holder("other".into())).await.unwrap();

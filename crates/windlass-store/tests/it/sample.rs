@@ -41,7 +41,7 @@ pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
 }
 
 pub(crate) fn said(text: &str) -> Arc<[Event]> {
-    Arc::new([Event { at: 2, fact: Fact::from(Steered { text: text.into() }) }])
+    Arc::new([Event { at: 2, fact: Fact::from(Steered::from(text)) }])
 }
 
 pub(crate) fn ended() -> Arc<[Event]> {

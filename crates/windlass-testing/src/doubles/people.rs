@@ -48,6 +48,7 @@ fn asked_kind(kind: QuestionKind) -> Asked {
         QuestionKind::Outcome => Asked::Outcome,
         QuestionKind::Plan => Asked::Plan,
         QuestionKind::Result => Asked::Result,
+        QuestionKind::Pause => Asked::Pause,
         QuestionKind::Limit(_) => Asked::Limit,
     }
 }

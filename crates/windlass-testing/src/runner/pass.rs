@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use serde_json::Value;
-use windlass_core::event::ResumedBy;
+use windlass_core::event::{QuestionKind, ResumedBy, SteerKind, Steered};
 use windlass_core::{Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
 use windlass_runtime::{
     Agent, DriveOptions, Environment, Error, People, Prepared, Run, RunMessages, in_full as refusal, load,
@@ -20,7 +20,7 @@ use super::record::{self, RunRecord};
 use super::seen::Seen;
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
-use crate::fixture::{Case, CaseInput, Mismatch};
+use crate::fixture::{Case, CaseInput, Interrupt, Mismatch, When};
 use crate::schedule::{Plan, Turns};
 use crate::script::{Execution, GivenTask, Inner, PostOffice, Script, last_step, within};
 use crate::sim::SimEnvironment;
@@ -331,10 +331,21 @@ impl Stage<'_> {
         };
         let mut script = self.script.lock();
         let first = script.requests().len() as u32 + 1;
-        let (now, later): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut script.steer).into_iter().partition(|steer| steer.before_model_call == first);
+        let (now, later): (Vec<_>, Vec<_>) = std::mem::take(&mut script.steer)
+            .into_iter()
+            .partition(|steer| steer.when == When::BeforeModelCall(first));
         script.steer = later;
-        messages.extend(now.into_iter().map(|steer| Message::user(steer.text)));
+        for steer in now {
+            match steer.what {
+                Interrupt::Say(Steered { text, kind: SteerKind::Steering, pinned }) => {
+                    let said = Message::user(text);
+                    messages.push(if pinned { said.pinned() } else { said });
+                }
+                Interrupt::Say(_) | Interrupt::Pause(_) | Interrupt::Abort(_) => {
+                    return Err(format!("before model call {first} no run goes on that could hear this"));
+                }
+            }
+        }
         let input = match &run.input {
             CaseInput::Object(object) => RunMessages::from(object.clone()),
             CaseInput::Text(_) | CaseInput::Messages(_) => RunMessages::default(),
@@ -387,8 +398,10 @@ impl Stage<'_> {
         let batches = self.batches(prepared.id());
         let logged = |what: &InputKind| {
             let same = |event: &&Event| {
-                if matches!(what, InputKind::Steer { .. }) {
-                    matches!(event.fact, Fact::Steered(_))
+                if let InputKind::Steer(said) = what {
+                    matches!(&event.fact, Fact::Steered(heard) if heard == said)
+                } else if let InputKind::Pause { .. } = what {
+                    matches!(&event.fact, Fact::InputRequested(asked) if asked.kind == QuestionKind::Pause)
                 } else if matches!(what, InputKind::Cancel { .. }) {
                     matches!(event.fact, Fact::CancelRequested(_))
                 } else {

@@ -78,6 +78,7 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             | Fact::StepFinished(_)
             | Fact::DelegationFinished(_)
             | Fact::Steered(_)
+            | Fact::RunPaused(_)
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
             | Fact::MessageQueued(_)

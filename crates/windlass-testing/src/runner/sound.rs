@@ -61,7 +61,10 @@ pub(crate) fn steered(run: &RunRecord) -> Checked {
         .state
         .history()
         .iter()
-        .filter(|message| matches!(&***message, Message::User { content } if content.text() == STEERED));
+        // A preset may have its own words before it.
+        .filter(
+            |message| matches!(&***message, Message::User { content, .. } if content.text().ends_with(STEERED)),
+        );
     let (heard, wanted) = (heard.count(), usize::from(all > before));
     if heard == wanted {
         return Ok(());
@@ -169,6 +172,7 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
             | Fact::InputRequested(_)
             | Fact::InputReceived(_)
             | Fact::Steered(_)
+            | Fact::RunPaused(_)
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
             | Fact::MessageQueued(_)

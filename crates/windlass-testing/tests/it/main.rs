@@ -113,6 +113,7 @@ files! {
     edges_transport => "edges/transport",
     refine_blackboard => "refine/blackboard",
     refine_edges => "refine/edges",
+    refine_interrupts => "refine/interrupts",
     refine_iterations => "refine/iterations",
     refine_loop => "refine/loop",
     refine_views => "refine/views",

@@ -114,7 +114,7 @@ fn said(messages: &[Arc<Message>], title: &str) -> String {
 fn unspoken(messages: &[Arc<Message>]) -> String {
     let mut media = Vec::new();
     for message in messages {
-        if let Message::User { content: Content::Parts(parts) } = &**message {
+        if let Message::User { content: Content::Parts(parts), .. } = &**message {
             media.extend(parts.iter().filter_map(|part| match part {
                 Part::Image(media) | Part::File(media) => Some(&*media.media_type),
                 Part::Text { .. } | Part::Stored(_) => None,

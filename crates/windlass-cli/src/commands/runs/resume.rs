@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_core::Status;
 use windlass_core::policy::LimitKind;
-use windlass_runtime::control::resumed_at;
+use windlass_core::{Answer, Status};
+use windlass_runtime::control::{answer as answer_paused, resumed_at};
 use windlass_runtime::load;
+use windlass_store::Index;
 
 use super::go_on::GoOn;
 use super::{all, find};
-use crate::agents::{Again, Wanted};
+use crate::agents::{Again, Wanted, changed, now};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
@@ -21,7 +22,7 @@ use crate::view::ViewArgs;
 const HELP: &str = "\
 Goes on from the last event: finished tool calls are not run again. Calls that had started when the process died \
 follow their tool's effect: read_only and idempotent ones run again, for `once` a person is asked. \
-A run that a limit cut goes on with a higher one, as a new run that begins where the old one ended.
+A pause is over then. A run that a limit cut goes on with a higher one, as a new run that begins where the old one ended.
 
 Examples:
   windlass runs resume last
@@ -51,6 +52,9 @@ pub(super) struct ResumeArgs {
     /// Raise the limit that cut the run (may be repeated)
     #[arg(long = "limit", value_name = "NAME=N", value_parser = overrides::limit)]
     limits: Vec<(LimitKind, f64)>,
+    /// With the end of a pause, say this to the agent
+    #[arg(long, value_name = "TEXT", conflicts_with = "all")]
+    say: Option<String>,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -82,10 +86,28 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
         }
         _ => {}
     }
-    let mut go_on = GoOn { log_args, log, view: args.view, interrupts };
+    let paused = state.pause().map(|open| open.id.clone());
+    if paused.is_none() && args.say.is_some() {
+        return Err(Failure::new(Exit::Usage, format!("run {run} is not paused, so `--say` has no place"))
+            .hint(format!("`windlass runs steer{} {run} TEXT` says something to it", log_args.words())));
+    }
+    let resume = paused.map(|question| (question, Answer::Resume { text: args.say.map(Into::into) }));
+    if let (Some(answer), Some(holder)) = (&resume, log.summary(run).await?.holder) {
+        answer_paused(&*log, run, now(), answer.clone()).await?;
+        out::note(format_args!("the pause is over; {} goes on with the run", holder.0));
+        return Ok(Exit::Good);
+    }
+    let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts };
     let again =
         Again::new(format!("windlass runs resume{} {run}", log_args.words())).then_limits(&args.limits);
     let wanted = Wanted { with: args.with.as_deref(), agents: &args.agents, replaces: false, again };
     let found = go_on.agent(&state, &wanted).await?;
+    if let Some(answer) = resume {
+        // What keeps us from going on is said before the pause is over.
+        if let Err(error) = found.resume(run).check().await {
+            return Err(changed(error, &found.path, &wanted.again).detail("the run is still paused"));
+        }
+        answer_paused(&*log, run, now(), answer).await?;
+    }
     Box::pin(go_on.drive(&state, found, &args.limits, &wanted.again)).await
 }

@@ -222,7 +222,7 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize, cuts: &Cuts) -> st
         out::line("")?;
         match &**message {
             Message::System { text } => out::line(format_args!("system: {text}"))?,
-            Message::User { content } | Message::TaskDelegation { content } => {
+            Message::User { content, .. } | Message::TaskDelegation { content } => {
                 out::line(format_args!("{}: {}", message.role(), content.text()))?;
                 for media in media(content) {
                     let name = media.name.as_deref().map(|name| format!("{}: ", words::name(name)));

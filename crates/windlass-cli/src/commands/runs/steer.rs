@@ -1,7 +1,9 @@
-//! `windlass runs steer`.
+//! `windlass runs steer` and `windlass runs pause`.
 
 use clap::Args;
-use windlass_runtime::control::{Delivery, steer};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use windlass_core::event::{SteerKind, Steered};
+use windlass_runtime::control::{Delivery, pause, steer};
 
 use super::find;
 use crate::agents::now;
@@ -9,7 +11,18 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 
+const HELP: &str = "\
+Kinds: `steering` (usual) is something to take into account, `correction` something that the agent has got wrong, \
+`clarification` what an earlier message meant. An `objective` takes the place of the agent's instructions from the \
+next turn on. Options stand before RUN.
+
+Examples:
+  windlass runs steer last also in French
+  windlass runs steer --kind correction last the year is 2025
+  windlass runs steer --kind objective last write the tests first";
+
 #[derive(Debug, Args)]
+#[command(after_help = HELP)]
 pub(super) struct SteerArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
@@ -17,16 +30,62 @@ pub(super) struct SteerArgs {
     /// Message to the agent
     #[arg(value_name = "TEXT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     text: Vec<String>,
+    /// The kind of the message
+    #[arg(long, value_name = "KIND", default_value = SteerKind::Steering.name(), value_parser = kinds())]
+    kind: SteerKind,
+    /// Keep the message through every compaction of the conversation
+    #[arg(long)]
+    pin: bool,
+}
+
+fn kinds() -> impl TypedValueParser<Value = SteerKind> {
+    let names = PossibleValuesParser::new(SteerKind::ALL.map(SteerKind::name));
+    names.map(|name| SteerKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or_default())
+}
+
+const PAUSE_HELP: &str = "\
+Calls that are going on come to their end, and the model is not asked again. The run waits then, also across restarts, \
+until `windlass runs resume RUN`. To stop it for good: `windlass runs cancel RUN`.
+
+Examples:
+  windlass runs pause last
+  windlass runs pause last until the meeting is over";
+
+#[derive(Debug, Args)]
+#[command(after_help = PAUSE_HELP)]
+pub(super) struct PauseArgs {
+    /// The run's id, the beginning or end of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Why it is paused
+    #[arg(value_name = "REASON", trailing_var_arg = true)]
+    reason: Vec<String>,
 }
 
 pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
-    match steer(&*log, run, now(), args.text.join(" ").into()).await? {
+    let said = Steered { pinned: args.pin, ..Steered::new(args.kind, args.text.join(" ")) };
+    match steer(&*log, run, now(), said).await? {
         Delivery::Driven(_) => out::note("the message enters at the run's next turn"),
         Delivery::Waiting => out::note(format_args!(
             "the run has no driver now; the message enters after `windlass runs resume{} {run}`",
             log_args.words()
         )),
+    }
+    Ok(Exit::Good)
+}
+
+pub(super) async fn pause_run(args: PauseArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let (log, run) = find::open(log_args, &args.run).await?;
+    let reason = (!args.reason.is_empty()).then(|| args.reason.join(" ").into());
+    let words = log_args.words();
+    match pause(&*log, run, now(), reason).await? {
+        Delivery::Driven(_) => out::note(format_args!(
+            "the run pauses once its calls have ended; `windlass runs resume{words} {run}` continues it"
+        )),
+        Delivery::Waiting => {
+            out::note("the run has no driver now; it pauses as soon as a process goes on with it");
+        }
     }
     Ok(Exit::Good)
 }

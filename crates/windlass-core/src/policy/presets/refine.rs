@@ -3,7 +3,9 @@
 use super::refine_results::{results, say_failures};
 use super::{Alias, Preset};
 use crate::ids::Text;
-use crate::policy::{AtLimit, Batch, Limit, LimitKind, LogTexts, Objective, Repetition, Talk, View, Wire};
+use crate::policy::{
+    AtLimit, Batch, Limit, LimitKind, LogTexts, Objective, Repetition, Talk, Texts, View, Wire,
+};
 
 impl Preset {
     /// Iterations, each up to an answer.
@@ -34,9 +36,18 @@ impl Preset {
             policy.bounds.at_limit = AtLimit::last_text_or_limit();
             policy.wording.results = results();
             say_failures(&mut policy.wording.texts);
+            say_interrupts(&mut policy.wording.texts);
             policy.wording.log = log();
         },
     };
+}
+
+/// What people say to the running agent, in the system's words.
+fn say_interrupts(texts: &mut Texts) {
+    texts.told_steering = "[User interrupt]: {text}".into();
+    texts.told_correction = "[User interrupt, correction]: {text}".into();
+    texts.told_clarification = "[User interrupt, clarification]: {text}".into();
+    texts.told_objective = "[User interrupt, the objective is now]: {text}".into();
 }
 
 fn log() -> LogTexts {

@@ -18,7 +18,7 @@ pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message, m
             out.extend_from_slice(b"{\"role\":\"system\",\"content\":");
             text(out, said, marked);
         }
-        Message::User { content } | Message::TaskDelegation { content } => {
+        Message::User { content, .. } | Message::TaskDelegation { content } => {
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
             user_content(out, content, marked);
         }

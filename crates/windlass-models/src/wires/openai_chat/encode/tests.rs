@@ -280,7 +280,10 @@ fn media_of_users() {
         ])
     );
     let texts = Content::Parts(vec![Part::Text { text: "a".into() }, Part::Text { text: "b".into() }]);
-    assert_eq!(message(Message::User { content: texts }), json!({"role": "user", "content": "a\nb"}));
+    assert_eq!(
+        message(Message::User { content: texts, pinned: false }),
+        json!({"role": "user", "content": "a\nb"})
+    );
 }
 
 #[test]
@@ -337,7 +340,7 @@ fn a33_marked_messages_have_their_text_in_a_part_with_the_marker() {
     let messages = vec![
         Message::user("hi"),
         Message::Assistant(said),
-        Message::User { content: parts },
+        Message::User { content: parts, pinned: false },
         with_calls(&["{}"]),
         result("found".into()),
     ];

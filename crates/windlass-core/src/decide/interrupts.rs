@@ -1,0 +1,81 @@
+//! What people say to a running agent: messages, and pauses.
+
+use super::{Decided, Decision};
+use crate::asks::Place;
+use crate::event::{InputReceived, InputRequested, RunPaused, Steered, TurnStarted};
+use crate::ids::{QuestionId, Text};
+use crate::invalid_input::InvalidInput;
+use crate::question::{Answer, QuestionKind};
+use crate::state::{Paused, Phase};
+
+/// The question of a pause for which no reason was given.
+const PAUSED: &str = "The run is paused.";
+
+/// The reason that the question of a pause has.
+pub(crate) fn pause_reason(question: &Text) -> Option<Text> {
+    (**question != *PAUSED).then(|| question.clone())
+}
+
+impl Decision {
+    pub(super) fn steer(&mut self, said: Steered) -> Decided {
+        if self.state.stopping() {
+            return Err(InvalidInput::Stopping { run: self.state.run, found: "a steering message" });
+        }
+        self.record(said);
+        Ok(())
+    }
+
+    /// Asks for a pause: nothing is stopped by it, so nothing is lost.
+    pub(super) fn pause(&mut self, reason: Option<Text>) -> Decided {
+        let run = self.state.run;
+        if self.state.stopping() {
+            return Err(InvalidInput::Stopping { run, found: "a request to pause" });
+        }
+        if let Some(open) = self.state.questions.pause() {
+            return Err(InvalidInput::AlreadyPaused { run, question: open.id.clone() });
+        }
+        let question = self.next_question();
+        self.record(InputRequested {
+            question,
+            kind: QuestionKind::Pause,
+            call: None,
+            text: reason.unwrap_or_else(|| PAUSED.into()),
+            suggestions: vec!["resume".into()],
+            child: None,
+        });
+        Ok(())
+    }
+
+    /// Whether a model call waits for the end of a pause. One that was lost with its process begins again all the same: the
+    /// pause waits for its reply.
+    pub(super) fn is_held_back(&mut self, next: &TurnStarted) -> bool {
+        next.purpose.rules().place == Place::Turn && !next.again && self.is_laid_aside(Some(next))
+    }
+
+    /// Whether the run is to be paused: then it is recorded what it goes on with. `None` is the loop's next turn.
+    pub(super) fn is_laid_aside(&mut self, next: Option<&TurnStarted>) -> bool {
+        if self.state.questions.pause().is_none() {
+            return false;
+        }
+        self.record(RunPaused { next: next.cloned() });
+        true
+    }
+
+    /// A person ends the pause: the run goes on where it stood, and hears what was said meanwhile.
+    pub(super) fn resumed_by_answer(&mut self, question: QuestionId, answer: Answer) {
+        let paused = self.state.questions.paused.clone();
+        let said = if let Answer::Resume { text } = &answer { text.clone() } else { None };
+        self.record(InputReceived { question, answer });
+        if let Some(text) = said {
+            self.record(Steered::from(text));
+        }
+        // An answer may have brought work meanwhile, which the run goes on from.
+        let Some(Paused { next, .. }) = paused.filter(|_| self.state.phase == Phase::Between) else { return };
+        let heard = !self.state.conversation.steering.is_empty() && self.state.ending.closing().is_none();
+        match next {
+            // What comes next depends on what was said.
+            Some(next) if !heard => self.begin(next),
+            Some(_) | None => self.next_turn(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Messages to a running agent, and its pause.
+
+use serde::{Deserialize, Serialize};
+
+use super::TurnStarted;
+use crate::ids::Text;
+
+/// See [`Fact::Steered`](super::Fact::Steered). It is also what one says: a text is a message of the kind `steering`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steered {
+    /// The message.
+    pub text: Text,
+    /// Its kind: how it is worded for the model, and what else follows from it.
+    #[serde(default, skip_serializing_if = "SteerKind::is_usual")]
+    pub kind: SteerKind,
+    /// Whether no compaction may remove it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
+}
+
+/// The kind of a message to a running agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SteerKind {
+    /// Something to take into account from here on.
+    #[default]
+    Steering,
+    /// Something that the agent has got wrong.
+    Correction,
+    /// What an earlier message meant.
+    Clarification,
+    /// Another objective: it takes the place of the instructions from the next turn on.
+    Objective,
+}
+
+impl SteerKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Steering, Self::Correction, Self::Clarification, Self::Objective];
+
+    /// The kind's name on the command line and in scripted conversations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Steering => "steering",
+            Self::Correction => "correction",
+            Self::Clarification => "clarification",
+            Self::Objective => "objective",
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_usual(&self) -> bool {
+        *self == Self::Steering
+    }
+}
+
+impl Steered {
+    /// A message of that kind.
+    pub fn new(kind: SteerKind, text: impl Into<Text>) -> Self {
+        Self { text: text.into(), kind, pinned: false }
+    }
+
+    /// The same, pinned: no compaction may remove it.
+    #[must_use]
+    pub fn pinned(self) -> Self {
+        Self { pinned: true, ..self }
+    }
+
+    /// Something that the agent has got wrong.
+    pub fn correction(text: impl Into<Text>) -> Self {
+        Self::new(SteerKind::Correction, text)
+    }
+
+    /// What an earlier message meant.
+    pub fn clarification(text: impl Into<Text>) -> Self {
+        Self::new(SteerKind::Clarification, text)
+    }
+
+    /// Another objective in place of the instructions.
+    pub fn objective(text: impl Into<Text>) -> Self {
+        Self::new(SteerKind::Objective, text)
+    }
+}
+
+impl From<Text> for Steered {
+    fn from(text: Text) -> Self {
+        Self::new(SteerKind::Steering, text)
+    }
+}
+
+impl From<&str> for Steered {
+    fn from(text: &str) -> Self {
+        Self::from(Text::from(text))
+    }
+}
+
+impl From<String> for Steered {
+    fn from(text: String) -> Self {
+        Self::from(Text::from(text))
+    }
+}
+
+/// See [`Fact::RunPaused`](super::Fact::RunPaused).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunPaused {
+    /// The model call that would have begun; `None`: the loop's next turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<TurnStarted>,
+}
