@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{Growth, Maker, View};
-use crate::asks::Ask;
+use crate::asks::{Ask, contract};
 use crate::event::ToolChoice;
 use crate::message::Message;
 use crate::policy::Wire;
@@ -13,7 +13,7 @@ use crate::state::State;
 
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
-fn view(state: &State, _: &Ask) -> View {
+fn view(state: &State, ask: &Ask) -> View {
     let judge = Arc::new(Message::system(state.setup.policy.wording.texts.judge.clone()));
     let asked = Arc::new(Message::user(asked(state)));
     let bytes = judge.bytes() + asked.bytes();
@@ -22,7 +22,7 @@ fn view(state: &State, _: &Ask) -> View {
         messages: [asked].into_iter().collect(),
         tools: Arc::default(),
         choice: ToolChoice::None,
-        output_form: None,
+        output_form: contract::schema(state, ask.purpose),
         cache_points: Vec::new(),
         max_tokens: None,
         bytes,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{Growth, Maker, Messages, View, full};
-use crate::asks::Ask;
+use crate::asks::{Ask, contract};
 use crate::code::functions;
 use crate::event::{Purpose, ToolChoice};
 use crate::ids::Millis;
@@ -25,7 +25,7 @@ fn view(state: &State, ask: &Ask) -> View {
         messages: messages.into_iter().collect::<Messages>(),
         tools: Arc::default(),
         choice: ToolChoice::None,
-        output_form: None,
+        output_form: contract::schema(state, ask.purpose),
         cache_points: Vec::new(),
         max_tokens: None,
     }
@@ -160,7 +160,6 @@ fn shown(step: &DoneStep) -> Value {
     })
 }
 
-/// Messages that came while the run was on.
 /// Adds a field to an object.
 fn put(object: &mut Value, key: &str, value: Value) {
     if let Some(fields) = object.as_object_mut() {
@@ -168,6 +167,7 @@ fn put(object: &mut Value, key: &str, value: Value) {
     }
 }
 
+/// Adds the messages that came while the run was on.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
         Message::User { content } => Some(json!(content.text())),
