@@ -1,10 +1,17 @@
 //! The JSON contracts of perception and decision: how replies are read, with defaults for what is missing (S).
 
-use serde_json::{Map, Value};
+use std::sync::Arc;
 
-use crate::event::{Perception, StepWork};
+use serde_json::{Map, Value, json};
+
+use crate::event::{Perception, Purpose, StepWork};
 use crate::ids::Text;
-use crate::json;
+use crate::json::object_in;
+use crate::policy::Contracts;
+use crate::state::State;
+
+/// The types of a step, for a model that named none of them.
+const TYPES: &str = "it must be \"CODE\" (with `code`), \"CONCLUDE\" (with `conclusion`) or \"NOP\" (with the question as `description`)";
 
 /// A decision: a plan and its next step.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,17 +21,69 @@ pub(crate) struct Decided {
     pub(crate) work: StepWork,
 }
 
+/// The JSON Schema of replies for this purpose, where the policy wants one sent. All fields are required and no others allowed,
+/// as strict servers demand.
+pub(crate) fn schema(state: &State, purpose: Purpose) -> Option<Arc<Value>> {
+    if state.setup.policy.replies.contracts == Contracts::Text {
+        return None;
+    }
+    let (text, flag) = (|| json!({ "type": "string" }), || json!({ "type": "boolean" }));
+    let texts = || json!({ "type": "array", "items": { "type": "string" } });
+    let fields = match purpose {
+        Purpose::Perceive => json!({
+            "entities": texts(), "result_requirement": text(), "original_goal_achieved": flag(), "confidence": text(),
+            "reasoning": text(), "local_goal_achieved": flag(), "local_reasoning": text(), "last_tooluse_summary": text(),
+            "solution_summary": text(),
+        }),
+        Purpose::Decide => json!({
+            "plan_text": texts(), "step_index": { "type": "integer" }, "description": text(),
+            "type": { "enum": ["CODE", "CONCLUDE", "NOP"] }, "code": text(), "conclusion": text(),
+        }),
+        Purpose::Judge => json!({ "satisfied": flag(), "missing": text() }),
+        Purpose::Act | Purpose::Merge | Purpose::Summarise | Purpose::Verify => return None,
+    };
+    let required: Vec<&String> = fields.as_object().into_iter().flat_map(Map::keys).collect();
+    Some(Arc::new(json!({
+        "type": "object", "properties": fields, "required": required, "additionalProperties": false,
+    })))
+}
+
 /// The JSON object of a reply: in a fence, bare, or between other words.
 fn object(reply: &str) -> Result<Map<String, Value>, String> {
+    if reply.trim().is_empty() {
+        return Err("the reply is empty".to_owned());
+    }
     let fenced = reply.split_once("```").map(|(_, rest)| rest.strip_prefix("json").unwrap_or(rest));
     let fenced = fenced.and_then(|rest| rest.split_once("```")).map(|(body, _)| body);
     let text = fenced.filter(|body| body.contains('{')).unwrap_or(reply).trim();
-    let read = json::read(text).or_else(|error| json::object_in(reply).map_or(Err(error), json::read));
+    let read = read(text).or_else(|error| object_in(reply).map_or(Err(error), read));
     match read {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err("the reply is JSON, but no object".to_owned()),
         Err(error) => Err(format!("the reply is no JSON object: {error}")),
     }
+}
+
+/// Reads JSON. Models write code into it with line breaks and tabs as they are, which can mean only one thing.
+fn read(text: &str) -> Result<Value, String> {
+    crate::json::read(text).or_else(|error| crate::json::read(&escaped(text)).map_err(|_| error))
+}
+
+/// The text with the control characters within its strings escaped.
+fn escaped(text: &str) -> String {
+    let (mut out, mut within, mut skips) = (String::with_capacity(text.len()), false, false);
+    for char in text.chars() {
+        let quote = char == '"' && !skips;
+        skips = within && char == '\\' && !skips;
+        within ^= quote;
+        match char {
+            '\n' if within => out.push_str("\\n"),
+            '\r' if within => out.push_str("\\r"),
+            '\t' if within => out.push_str("\\t"),
+            _ => out.push(char),
+        }
+    }
+    out
 }
 
 fn text(map: &Map<String, Value>, key: &str, usual: &str) -> Text {
@@ -63,7 +122,8 @@ pub(crate) fn perception(reply: &str) -> Result<Perception, String> {
     })
 }
 
-/// Reads a decision. Its step may be nested in `next_step`.
+/// Reads a decision. Its step may be nested in `next_step`. A step without the work that its type names is an error; one
+/// without a type and without work is a NOP.
 pub(crate) fn decision(reply: &str) -> Result<Decided, String> {
     let mut map = object(reply)?;
     if let Some(Value::Object(step)) = map.remove("next_step") {
@@ -77,29 +137,76 @@ pub(crate) fn decision(reply: &str) -> Result<Decided, String> {
     Ok(Decided {
         text: lines,
         description: text(&map, "description", "Missing from LLM response"),
-        work: work(&map),
+        work: work(&map)?,
     })
 }
 
 /// A plan that a person gave: lines, and a step as a decision names it.
 pub(crate) fn given(lines: &[Text], step: &Map<String, Value>) -> Decided {
     let first = lines.first().map_or("", |line| &**line);
-    Decided { text: lines.to_vec(), description: text(step, "description", first), work: work(step) }
+    let work = work(step).unwrap_or(StepWork::Nop);
+    Decided { text: lines.to_vec(), description: text(step, "description", first), work }
 }
 
 fn line(line: &Value) -> Text {
     line.as_str().map_or_else(|| line.to_string().into(), Text::from)
 }
 
-fn work(map: &Map<String, Value>) -> StepWork {
+fn work(map: &Map<String, Value>) -> Result<StepWork, String> {
     let (code, conclusion) = (text(map, "code", ""), text(map, "conclusion", ""));
-    let named = map.get("type").and_then(Value::as_str).unwrap_or_default().to_ascii_uppercase();
+    let (codes, concludes) = (!code.trim().is_empty(), !conclusion.trim().is_empty());
+    let named = map.get("type").and_then(Value::as_str).unwrap_or_default().trim().to_ascii_uppercase();
     match named.as_str() {
-        "CODE" => StepWork::Code(code),
-        "CONCLUDE" => StepWork::Conclude(conclusion),
+        "CODE" if codes => Ok(StepWork::Code(code)),
+        "CODE" => {
+            Err("`type` is \"CODE\", but `code` is empty: write Python there that returns a result"
+                .to_owned())
+        }
+        "CONCLUDE" if concludes => Ok(StepWork::Conclude(conclusion)),
+        "CONCLUDE" => {
+            Err("`type` is \"CONCLUDE\", but `conclusion` is empty: write the answer there".to_owned())
+        }
+        "NOP" | "NOOP" => Ok(StepWork::Nop),
         // Not named: what is there says it.
-        "" if !code.trim().is_empty() => StepWork::Code(code),
-        "" if !conclusion.trim().is_empty() => StepWork::Conclude(conclusion),
-        _ => StepWork::Nop,
+        "" if codes => Ok(StepWork::Code(code)),
+        "" if concludes => Ok(StepWork::Conclude(conclusion)),
+        // The default of S.
+        "" => Ok(StepWork::Nop),
+        other => Err(format!("`type` is {other:?}: {TYPES}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(reply: &str) -> String {
+        decision(reply).unwrap_err()
+    }
+
+    #[test]
+    fn s13_code_with_line_breaks_as_they_are_is_read() {
+        let reply = "{\"type\": \"CODE\", \"code\": \"a = \\\"x\\\"\n\tb = 1\nreturn a\"}";
+        let StepWork::Code(code) = decision(reply).unwrap().work else { panic!("no code") };
+        assert_eq!(&*code, "a = \"x\"\n\tb = 1\nreturn a");
+        assert!(
+            perception("{\"reasoning\": \"one\ntwo\",\n\"original_goal_achieved\": true}")
+                .unwrap()
+                .original_goal_achieved
+        );
+        assert_eq!(wrong(" "), "the reply is empty");
+        assert!(wrong("{\"type\": \"CODE\"").starts_with("the reply is no JSON object: not valid JSON: "));
+    }
+
+    #[test]
+    fn s13_a_step_without_its_work_is_told() {
+        assert!(wrong(r#"{"type": "CODE", "conclusion": "x"}"#).contains("`code` is empty"));
+        assert!(wrong(r#"{"type": "CONCLUDE", "code": "return 1"}"#).contains("`conclusion` is empty"));
+        assert!(
+            wrong(r#"{"type": "CODE | CONCLUDE | NOP"}"#).contains("`type` is \"CODE | CONCLUDE | NOP\": ")
+        );
+        assert_eq!(decision(r#"{"plan_text": []}"#).unwrap().work, StepWork::Nop);
+        assert_eq!(decision(r#"{"type": "noop"}"#).unwrap().work, StepWork::Nop);
+        assert_eq!(decision(r#"{"conclusion": "x"}"#).unwrap().work, StepWork::Conclude("x".into()));
     }
 }

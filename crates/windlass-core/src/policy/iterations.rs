@@ -17,6 +17,18 @@ pub enum Another {
     Judge,
 }
 
+/// Form in which a model is asked for the JSON of a contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Contracts {
+    /// In words.
+    #[default]
+    Text,
+    /// In words, and as a JSON Schema beside them.
+    Schema,
+}
+
 /// Whether an agent must have instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -27,7 +27,7 @@ mod verify;
 pub use cache::{CachePoint, CachePoints};
 pub use code::{CodeLimits, CodeMode};
 pub use context::{Compact, Context, ContextKey};
-pub use iterations::{Another, Objective};
+pub use iterations::{Another, Contracts, Objective};
 pub use later::{LATER, Later, Named};
 pub use limit_keys::{LimitKey, LimitKeys};
 pub use limit_value::LimitValue;
@@ -100,6 +100,9 @@ policy! {
         ask_on_replan: OnReplan = OnReplan::GoOn,
         /// Whether another iteration follows an answer. An iteration is an inner loop up to an answer.
         another: Another = Another::Never,
+        /// Form in which perception, decision and judges are asked for JSON: `text` in words, `schema` also as a JSON Schema
+        /// (`response_format`), for servers that hold a model to it. Small models need it.
+        contracts: Contracts = Contracts::Text,
     } beside {}
 
     /// Execution of calls.

@@ -5,15 +5,16 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{Growth, Maker, View};
-use crate::asks::Ask;
+use crate::asks::{Ask, contract};
 use crate::message::Message;
 use crate::policy::Wire;
 use crate::state::State;
 
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
-fn view(state: &State, _: &Ask) -> View {
-    View::about(state.setup.policy.wording.texts.judge.clone(), asked(state))
+fn view(state: &State, ask: &Ask) -> View {
+    let output_form = contract::schema(state, ask.purpose);
+    View { output_form, ..View::about(state.setup.policy.wording.texts.judge.clone(), asked(state)) }
 }
 
 fn bytes(state: &State, _: Wire) -> u64 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{Growth, Maker, View, full};
-use crate::asks::Ask;
+use crate::asks::{Ask, contract};
 use crate::code::functions;
 use crate::event::Purpose;
 use crate::ids::{Millis, Text};
@@ -22,7 +22,8 @@ pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 fn view(state: &State, ask: &Ask) -> View {
     let Some(plan) = state.plan() else { return full::view(state, ask) };
     let (prompt, messages) = made(state, plan, ask.purpose);
-    View::alone(prompt, messages)
+    let output_form = contract::schema(state, ask.purpose);
+    View { output_form, ..View::alone(prompt, messages) }
 }
 
 /// Bytes of the next request: a plan is small, so that it is made to be measured.
@@ -157,15 +158,8 @@ fn shown(step: &DoneStep) -> Value {
     })
 }
 
-/// How the tools did in earlier runs.
-fn reliability(state: &State) -> Value {
-    let entries = state.tool_records().iter().map(|tool| {
-        let of = json!({ "class": tool.reliability, "calls": tool.calls, "succeeded": tool.succeeded });
-        (tool.tool.to_string(), of)
-    });
-    Value::Object(entries.collect())
-}
-
+    let output_form = contract::schema(state, ask.purpose);
+    View { output_form, ..View::alone(prompt, messages) }
 /// Adds a field to an object.
 fn put(object: &mut Value, key: &str, value: Value) {
     if let Some(fields) = object.as_object_mut() {
@@ -173,7 +167,8 @@ fn put(object: &mut Value, key: &str, value: Value) {
     }
 }
 
-/// Messages that came while the run was on.
+    let output_form = contract::schema(state, ask.purpose);
+    View { output_form, ..View::alone(prompt, messages) }
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
         Message::User { content, .. } => Some(json!(content.text())),
