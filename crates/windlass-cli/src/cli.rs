@@ -74,7 +74,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run an agent: its answer goes to stdout, everything else to stderr
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Talk with an agent, turn after turn
     Chat(ChatArgs),
     /// List, show, watch, answer, resume, pause, cancel, steer and export runs

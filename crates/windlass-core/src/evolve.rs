@@ -209,9 +209,9 @@ impl State {
         // A question about another limit is moot: this one has cut the loop. A deadline waits for no pause.
         let late = reached.limit == LimitKind::Seconds;
         self.questions.open.retain(|open| {
-            !matches!(open.kind, QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result)
-                && !(late && open.kind == QuestionKind::Pause)
-                || open.call.is_some()
+            let of_step =
+                matches!(open.kind, QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result);
+            !(of_step || late && open.kind == QuestionKind::Pause) || open.call.is_some()
         });
         self.questions.paused = self.questions.paused.take().filter(|_| !late);
         let stage = if stopping { ClosingStage::Stopping } else { ClosingStage::Idle };

@@ -30,7 +30,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     let Some(command) = cli.command else { return on_runtime(ask::run(cli.ask)) };
     match command {
         Command::Chat(args) => on_runtime(chat::run(args)),
-        Command::Run(args) => on_runtime(run::run(args)),
+        Command::Run(args) => on_runtime(run::run(*args)),
         Command::Runs(args) => on_runtime(runs::run(args)),
         Command::Sessions(args) => on_runtime(sessions::run(args)),
         Command::Test(args) => test::run(&args),

@@ -411,12 +411,13 @@ fn handed(started: &DelegationStarted, calls: &Calls, cuts: &Cuts) -> String {
 fn answer(answer: &Answer, cuts: &Cuts) -> String {
     match answer {
         Answer::Text(text) => cuts.line(text),
-        Answer::Result(text) | Answer::Conclude(text) => format!("{}: {}", answer.name(), cuts.line(text)),
-        Answer::Final { final_answer, .. } => format!("{}: {}", answer.name(), cuts.line(final_answer)),
+        Answer::Result(text)
+        | Answer::Conclude(text)
+        | Answer::Final { final_answer: text, .. }
+        | Answer::Resume { text: Some(text) } => format!("{}: {}", answer.name(), cuts.line(text)),
         Answer::Deny { reason: Some(reason) } => format!("deny: {}", cuts.line(reason)),
         Answer::ApproveWith { args } => format!("{}: {}", answer.name(), cuts.line(&args.to_string())),
         Answer::Raise(number) => format!("raise to {number}"),
-        Answer::Resume { text: Some(text) } => format!("{}: {}", answer.name(), cuts.line(text)),
         Answer::Plan { plan, .. } => format!("{}: {}", answer.name(), cuts.line(&plan.join("; "))),
         Answer::Accept
         | Answer::Approve

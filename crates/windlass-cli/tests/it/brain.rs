@@ -85,9 +85,10 @@ fn answer(stream: &TcpStream, think: &Think, seen: &Mutex<Vec<Value>>) -> io::Re
         "id": "1", "object": "chat.completion", "model": "m", "usage": usage,
         "choices": [ { "index": 0, part: message, "finish_reason": finish } ],
     });
-    let (kind, body) = match streamed {
-        true => ("text/event-stream", format!("data: {body}\n\ndata: [DONE]\n\n")),
-        false => ("application/json", body.to_string()),
+    let (kind, body) = if streamed {
+        ("text/event-stream", format!("data: {body}\n\ndata: [DONE]\n\n"))
+    } else {
+        ("application/json", body.to_string())
     };
     let length = body.len();
     let head = format!(

@@ -111,9 +111,10 @@ impl Files {
 
     fn journal_call(&self, line: &str) -> (String, Value) {
         let edit = json!({ "oldText": "(end)", "newText": format!("{line}\n(end)") });
-        let args = match self.npm {
-            true => json!({ "path": "journal.txt", "edits": [edit] }),
-            false => json!({ "line": line }),
+        let args = if self.npm {
+            json!({ "path": "journal.txt", "edits": [edit] })
+        } else {
+            json!({ "line": line })
         };
         (self.journal.to_owned(), args)
     }

@@ -157,21 +157,17 @@ fn work(map: &Map<String, Value>) -> Result<StepWork, String> {
     let (codes, concludes) = (!code.trim().is_empty(), !conclusion.trim().is_empty());
     let named = map.get("type").and_then(Value::as_str).unwrap_or_default().trim().to_ascii_uppercase();
     match named.as_str() {
-        "CODE" if codes => Ok(StepWork::Code(code)),
+        // Not named: what is there says it, and without anything it is the default of S.
+        "CODE" | "" if codes => Ok(StepWork::Code(code)),
+        "CONCLUDE" | "" if concludes => Ok(StepWork::Conclude(conclusion)),
+        "NOP" | "NOOP" | "" => Ok(StepWork::Nop),
         "CODE" => {
             Err("`type` is \"CODE\", but `code` is empty: write Python there that returns a result"
                 .to_owned())
         }
-        "CONCLUDE" if concludes => Ok(StepWork::Conclude(conclusion)),
         "CONCLUDE" => {
             Err("`type` is \"CONCLUDE\", but `conclusion` is empty: write the answer there".to_owned())
         }
-        "NOP" | "NOOP" => Ok(StepWork::Nop),
-        // Not named: what is there says it.
-        "" if codes => Ok(StepWork::Code(code)),
-        "" if concludes => Ok(StepWork::Conclude(conclusion)),
-        // The default of S.
-        "" => Ok(StepWork::Nop),
         other => Err(format!("`type` is {other:?}: {TYPES}")),
     }
 }

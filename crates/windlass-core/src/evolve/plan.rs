@@ -7,8 +7,7 @@ use serde_json::json;
 use crate::call_args::CallArgs;
 use crate::code::{CODE_FIELD, RUN_CODE};
 use crate::event::{
-    OutputRejected, Perceived, PlanMade, PlanProposed, Rejection, StepFinished, StepWork,
-    TurnCompleted,
+    OutputRejected, Perceived, PlanMade, PlanProposed, Rejection, StepFinished, StepWork, TurnCompleted,
 };
 use crate::ids::{CallId, Text};
 use crate::message::{AssistantMessage, Message, ToolCall};

@@ -158,8 +158,15 @@ fn shown(step: &DoneStep) -> Value {
     })
 }
 
-    let output_form = contract::schema(state, ask.purpose);
-    View { output_form, ..View::alone(prompt, messages) }
+/// How the tools did in earlier runs.
+fn reliability(state: &State) -> Value {
+    let entries = state.tool_records().iter().map(|tool| {
+        let of = json!({ "class": tool.reliability, "calls": tool.calls, "succeeded": tool.succeeded });
+        (tool.tool.to_string(), of)
+    });
+    Value::Object(entries.collect())
+}
+
 /// Adds a field to an object.
 fn put(object: &mut Value, key: &str, value: Value) {
     if let Some(fields) = object.as_object_mut() {
@@ -167,8 +174,7 @@ fn put(object: &mut Value, key: &str, value: Value) {
     }
 }
 
-    let output_form = contract::schema(state, ask.purpose);
-    View { output_form, ..View::alone(prompt, messages) }
+/// Messages that came while the run was on.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
         Message::User { content, .. } => Some(json!(content.text())),
@@ -191,7 +197,7 @@ fn exchanges(state: &State, plan: &Plan) -> Vec<Value> {
         let Some(message) = state.conversation.history.get(place) else { continue };
         match &**message {
             Message::Assistant(said) if said.calls.is_empty() && answer.is_none() => {
-                answer = said.text.clone()
+                answer.clone_from(&said.text);
             }
             Message::User { content, .. } | Message::TaskDelegation { content } => {
                 if let Some(answer) = answer.take() {

@@ -123,7 +123,7 @@ fn executed(done: &DoneStep, code: Option<&TrailCall>) -> Value {
     }
     let seconds = |ms: u64| json!(ms as f64 / 1e3);
     let person = done.status == Some(StepStatus::HumanProvided);
-    let ok = person || done.outcome.as_ref().is_some_and(|outcome| outcome.is_ok());
+    let ok = person || done.outcome.as_ref().is_some_and(windlass_core::CallOutcome::is_ok);
     let mut fields = Map::new();
     fields.insert("status".to_owned(), json!(if ok { "success" } else { "error" }));
     fields.insert(if ok { "result" } else { "error" }.to_owned(), json!(done.told()));
