@@ -247,6 +247,7 @@ impl Plain {
             Fact::CancelRequested(_) => self.warn("stopping…"),
             Fact::RunEnded(end) => self.ended(end, event.at),
             Fact::CallVerified(_)
+            | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)

@@ -15,6 +15,7 @@ mod limits;
 mod people;
 mod planning;
 mod proof;
+mod results;
 mod takeover;
 mod turns;
 mod verification;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Growth, Maker, Messages, View, conversation_text};
+use super::{Growth, Maker, Messages, View, conversation_text, result};
 use crate::asks::Ask;
 use crate::event::{Purpose, ToolChoice};
 use crate::ledger::BYTES_A_TOKEN;
@@ -23,6 +23,9 @@ const LEAST: usize = 400;
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, ask: &Ask) -> View {
+    if let Some(call) = &ask.about {
+        return result::view(state, call);
+    }
     let covers = ask.covers.unwrap_or_else(|| state.before_last());
     let prompt = SUMMARISE.replace("{n}", &state.setup.policy.past.context.summary_tokens.to_string());
     let messages: Messages = [Arc::new(Message::user(text(state, covers)))].into_iter().collect();

@@ -65,7 +65,7 @@ fn request(state: &State, ask: &Ask) -> (String, Messages) {
 }
 
 /// The end of the conversation.
-fn context(state: &State) -> String {
+pub(super) fn context(state: &State) -> String {
     let history = &state.conversation.history;
     let last = history.since(history.len().saturating_sub(LAST)).map(|message| &**message);
     let text = conversation_text(last, CONTEXT_CHARS * 4);

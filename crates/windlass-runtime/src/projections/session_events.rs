@@ -131,6 +131,7 @@ impl Teller {
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
             | Fact::CallVerified(_)
+            | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)

@@ -3,7 +3,9 @@
 use super::Preset;
 use super::refine_results::{results, say_failures};
 use crate::ids::Text;
-use crate::policy::{AtLimit, Batch, Limit, LimitKind, LogTexts, Objective, Repetition, Talk, View, Wire};
+use crate::policy::{
+    AtLimit, Batch, Compact, Limit, LimitKind, LogTexts, Objective, Repetition, Talk, View, Wire,
+};
 
 impl Preset {
     /// Iterations, each up to an answer.
@@ -24,6 +26,8 @@ impl Preset {
             policy.calls.batch = Batch::Serial;
             policy.calls.repetition = Repetition::Off;
             policy.calls.tool_ms = 120_000;
+            // It begins with a budget: without one nothing is too large.
+            policy.past.context.compact = Compact::Summarise;
             let none: Text = "No tool was called, and the LLM did not provide an answer. \
                               Please try rephrasing your request or check tool availability."
                 .into();
