@@ -6,11 +6,12 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::model::{ModelChoice, Prices, Role};
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
 use windlass_models::{ModelSettings, Timeouts};
 
+use super::AgentFile;
 use super::address::Address;
 use super::kinds::{AddressText, Filled, LooseText, Number, Pairs, SecretText, Short, TextOr};
 use super::reading::{ModelNames, Reading};
@@ -28,6 +29,8 @@ const MOST_REPLY_BYTES: u64 = 1024 * 1024 * 1024;
 pub struct ModelEntry {
     /// `provider/model`, `auto` or `tour`; with a base URL any name.
     pub use_: String,
+    /// What it is asked for.
+    pub role: Role,
     /// Base URL of the API, in place of the provider's default.
     pub base_url: Option<Address>,
     /// The key, instead of the provider's usual variable.
@@ -65,6 +68,7 @@ impl ModelEntry {
     pub fn choice(&self) -> ModelChoice {
         ModelChoice {
             name: self.use_.as_str().into(),
+            role: self.role,
             temperature: self.temperature,
             max_tokens: self.max_tokens,
             max_reply_bytes: self.max_reply_bytes,
@@ -147,6 +151,19 @@ pub(super) struct ModelMap {
     /// Timeouts of this model's calls. Default: the agent's.
     #[serde(default)]
     timeouts: ModelTimeouts,
+    /// The model for simple turns: those that only follow up on results of tools. The name of another model of the list
+    /// has its settings. Only of the first model.
+    simple: Option<Box<At<TextOr<SimpleModel>>>>,
+}
+
+/// The model for simple turns.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(transparent)]
+pub(super) struct SimpleModel(ModelMap);
+
+impl Short for SimpleModel {
+    const EXPECTED: &'static str = "a model's name or a map";
 }
 
 impl Short for ModelMap {
@@ -233,18 +250,69 @@ pub(super) fn entries(
     if models.value.0.is_empty() {
         return Err(models.error("agent.no_model", "`model` is an empty list"));
     }
-    models.value.0.iter().map(|entry| self::entry(entry, reading)).collect()
+    let mut entries: Vec<ModelEntry> = Vec::new();
+    let mut simple = None;
+    for entry in &models.value.0 {
+        match &entry.value {
+            TextOr::Text(name) => entries.push(named(&entry.with(name), reading)?),
+            TextOr::Map(keys) => {
+                if let Some(own) = keys.simple.as_deref().filter(|_| !entries.is_empty()) {
+                    let message = "only the first model names one for simple turns";
+                    return Err(own.error("agent.simple_model", message));
+                }
+                simple = simple.or(keys.simple.as_deref());
+                entries.push(self::entry(keys.clone(), entry.place, reading)?);
+            }
+        }
+    }
+    if let Some(keys) = simple {
+        let model = match &keys.value {
+            TextOr::Text(name) => known_or_named(&entries, &keys.with(name), reading)?,
+            TextOr::Map(SimpleModel(map)) => {
+                if let Some(again) = &map.simple {
+                    let message = "the model for simple turns has none of its own";
+                    return Err(again.error("agent.simple_model", message));
+                }
+                entry(map.clone(), keys.place, reading)?
+            }
+        };
+        entries.push(ModelEntry { role: Role::Simple, ..model });
+    }
+    Ok(entries)
 }
 
-fn entry(entry: &At<TextOr<ModelMap>>, reading: &mut Reading<'_>) -> Result<ModelEntry, YamlError> {
-    let place = entry.place;
-    let keys = match &entry.value {
-        TextOr::Text(name) => {
-            let use_ = name_of(&entry.with(name), false, reading)?;
-            return Ok(ModelEntry { use_, place, ..ModelEntry::default() });
+impl AgentFile {
+    /// These models, the file's own or usual ones, and the one that `context.model` names, with the settings of one of them if
+    /// it has its name.
+    pub fn with_summariser(&self, entries: &[ModelEntry]) -> Vec<ModelEntry> {
+        let mut all = entries.to_vec();
+        let named = self.policy().ok().and_then(|policy| policy.past.context.model);
+        if let Some(name) = named {
+            let known = entries.iter().find(|entry| entry.use_ == *name).cloned();
+            let model =
+                known.unwrap_or_else(|| ModelEntry { use_: name.to_string(), ..ModelEntry::default() });
+            all.push(ModelEntry { role: Role::Summarise, ..model });
         }
-        TextOr::Map(keys) => keys.clone(),
-    };
+        all
+    }
+}
+
+/// A model by its name: one of these with its settings, or another one.
+fn known_or_named<T: AsRef<str>>(
+    entries: &[ModelEntry],
+    name: &At<T>,
+    reading: &Reading<'_>,
+) -> Result<ModelEntry, YamlError> {
+    let known = entries.iter().find(|entry| entry.use_ == name.value.as_ref());
+    known.map_or_else(|| named(name, reading), |known| Ok(known.clone()))
+}
+
+fn named<T: AsRef<str>>(name: &At<T>, reading: &Reading<'_>) -> Result<ModelEntry, YamlError> {
+    let use_ = name_of(name, false, reading)?;
+    Ok(ModelEntry { use_, place: name.place, ..ModelEntry::default() })
+}
+
+fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<ModelEntry, YamlError> {
     let metadata = keys.metadata.value.0;
     if metadata.len() > MAX_METADATA {
         let found =
@@ -257,6 +325,7 @@ fn entry(entry: &At<TextOr<ModelMap>>, reading: &mut Reading<'_>) -> Result<Mode
     }
     Ok(ModelEntry {
         use_: name_of(&keys.use_, keys.base_url.is_some(), reading)?,
+        role: Role::Main,
         base_url: keys.base_url.map(|url| reading.address(&url)).transpose()?,
         key: keys.key.map(|key| reading.secret(&key)).transpose()?,
         headers: reading.secrets(&keys.headers)?,

@@ -10,6 +10,7 @@ pub(super) struct Overrides {
     pub(super) effect: Option<Effect>,
     pub(super) approve: Option<bool>,
     pub(super) retries: Option<u32>,
+    pub(super) summary_above: Option<u64>,
     pub(super) poll: Option<bool>,
     pub(super) prefix: Option<String>,
 }
@@ -22,6 +23,7 @@ impl Overrides {
             effect: self.effect.or(outer.effect),
             approve: self.approve.or(outer.approve),
             retries: self.retries.or(outer.retries),
+            summary_above: self.summary_above.or(outer.summary_above),
             poll: self.poll.or(outer.poll),
             prefix: self.prefix.or_else(|| outer.prefix.clone()),
         }
@@ -33,6 +35,7 @@ impl Overrides {
             effect: self.effect,
             approve: self.approve,
             retries: self.retries,
+            summary_above: self.summary_above,
             poll: self.poll,
             prefix: self.prefix.map(Into::into),
         }
@@ -55,6 +58,9 @@ macro_rules! with_overrides {
             approve: Option<bool>,
             /// Maximum number of retries of a failed call. Default: the loop's `retries`.
             retries: Option<u32>,
+            /// A result above this many bytes enters the conversation as a model's summary of it; `read_result` reads the
+            /// whole. Default: results enter as they are.
+            summary_above: Option<windlass_core::settings::Whole<0>>,
             /// Whether equal calls in a row are legitimate.
             poll: Option<bool>,
             /// Put before the tool's name. For an MCP server: put before its tools' names, with `__` between; default: the
@@ -69,6 +75,7 @@ macro_rules! with_overrides {
                     effect: self.effect,
                     approve: self.approve,
                     retries: self.retries,
+                    summary_above: self.summary_above.map(windlass_core::settings::Whole::get),
                     poll: self.poll,
                     prefix: self.prefix.clone(),
                 }

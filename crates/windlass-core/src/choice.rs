@@ -12,11 +12,43 @@ use crate::reply::Usage;
 /// The most bytes of one reply, where its model has no other bound (16 MiB).
 pub const MAX_REPLY_BYTES: u64 = 16 * 1024 * 1024;
 
+/// What a model of a run is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Everything that no other model is there for: it, and after it its fallbacks in order.
+    #[default]
+    Main,
+    /// Simple turns, which only follow up on results of tools.
+    Simple,
+    /// Summaries of messages and of long results.
+    Summarise,
+}
+
+impl Role {
+    /// The name, as it is stored and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Simple => "simple",
+            Self::Summarise => "summarise",
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_main(&self) -> bool {
+        *self == Self::Main
+    }
+}
+
 /// A model to ask, in the order of fallbacks, with its settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelChoice {
     /// `provider/model`, as the agent names it.
     pub name: Text,
+    /// What it is asked for. Only models of the role [`Role::Main`] are fallbacks.
+    #[serde(default, skip_serializing_if = "Role::is_main")]
+    pub role: Role,
     /// Sampling temperature; `None`: the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,

@@ -22,7 +22,7 @@ mod verdict;
 
 pub use calls::{
     CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision, DelegationFinished,
-    DelegationStarted, StepBranched, TaskOrder, ToolAllowed,
+    DelegationStarted, ResultSummarised, StepBranched, TaskOrder, ToolAllowed,
 };
 pub use code::{CodeCalled, CodeFinished, CodeStarted};
 pub use plan::{Perceived, Perception, PlanMade, PlanProposed, PlanStep, StepFinished, StepStatus, StepWork};
@@ -152,6 +152,8 @@ facts! {
     CallDoubted(CallDoubted),
     /// A call has its one result.
     CallFinished(CallFinished),
+    /// A model summed up the result of a call, or could not.
+    ResultSummarised(ResultSummarised),
     /// Code that a model wrote may run from here on: durable before done.
     CodeStarted(CodeStarted),
     /// Code makes calls, and waits for their results.

@@ -7,6 +7,7 @@ mod context;
 mod fork;
 mod iterations;
 mod plan;
+mod results;
 mod start;
 mod turns;
 
@@ -60,6 +61,7 @@ impl State {
                 self.stage(&doubted.call, Stage::Doubted { seq, asked: Asked::Tool });
             }
             Fact::CallFinished(finished) => self.call_finished(finished),
+            Fact::ResultSummarised(summarised) => self.result_summarised(summarised),
             Fact::CodeStarted(started) => self.code_started(started, seq),
             Fact::CodeCalled(called) => self.code_called(called),
             Fact::CodeFinished(finished) => self.code_finished(finished),
@@ -104,6 +106,7 @@ impl State {
             Fact::RunEnded(end) => {
                 self.questions.withdraw();
                 self.asks.clear();
+                self.take_results_as_they_are();
                 self.plan_ended(end.text.as_ref());
                 self.phase = Phase::Ended(Box::new(end.clone()));
             }
@@ -223,6 +226,7 @@ impl State {
     /// A model call that waited for its next try is not tried again, a hook is not asked any more.
     fn give_up_waiting(&mut self) {
         self.asks.give_up_waiting();
+        self.take_results_as_they_are();
         let asking = self.turns_ask().is_some();
         if matches!(self.phase, Phase::Asking if !asking) || matches!(self.phase, Phase::Stepping { .. }) {
             self.phase = Phase::Between;

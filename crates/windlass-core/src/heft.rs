@@ -114,6 +114,7 @@ impl Fact {
             }
             Self::HistoryEdited(edited) => of_splices(&edited.splices),
             Self::Compacted(compacted) => of_splices(&compacted.splices),
+            Self::ResultSummarised(summarised) => summarised.summary.as_ref().map_or(0, Content::bytes),
             Self::StepBranched(branched) => of_calls(&branched.calls),
             Self::OutputRejected(rejected) => rejected.note.len() as u64,
             Self::IterationStarted(started) => optional(&started.note),

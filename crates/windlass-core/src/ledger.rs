@@ -11,7 +11,7 @@ use crate::asks::Ask;
 use crate::budget::{Budget, Need, Reservation};
 use crate::choice::{Carried, ModelChoice, Prices};
 use crate::event::{DelegationFinished, Purpose, ResumedBy, TurnStarted};
-use crate::ids::ActionId;
+use crate::ids::{ActionId, CallId};
 use crate::policy::{LimitKind, Wire};
 use crate::reply::Usage;
 use crate::state::{Proof, State};
@@ -22,6 +22,9 @@ pub(crate) const BYTES_A_TOKEN: u64 = 4;
 /// Maximum number of consecutive attempts at one model call that may be lost with their process. After that only a person can
 /// resume the run.
 pub const LOST_ATTEMPTS: u32 = 5;
+
+/// The purpose of a model call, and the tool call that it is about.
+pub(crate) type Subject<'c> = (Purpose, Option<&'c CallId>);
 
 /// The limits that the ledger counts.
 pub(crate) const METERED: [LimitKind; 4] =
@@ -212,13 +215,13 @@ impl Ledger {
 
 impl State {
     /// Tokens of what a call would send, by rule of thumb, `more` bytes of text included that enter with it.
-    pub(crate) fn estimated_input(&self, purpose: Purpose, wire: Wire, more: u64) -> u64 {
-        self.view_bytes(purpose, wire).saturating_add(more) / BYTES_A_TOKEN
+    pub(crate) fn estimated_input(&self, (purpose, about): Subject<'_>, wire: Wire, more: u64) -> u64 {
+        self.view_bytes(purpose, about, wire).saturating_add(more) / BYTES_A_TOKEN
     }
 
     /// Upper bound for a call of `model`; `more` is the number of bytes of text that enter with it.
-    pub(crate) fn need(&self, purpose: Purpose, model: &ModelChoice, more: u64) -> Need {
-        Need::of(self.estimated_input(purpose, self.setup.policy.wire_of(model), more), model)
+    pub(crate) fn need(&self, subject: Subject<'_>, model: &ModelChoice, more: u64) -> Need {
+        Need::of(self.estimated_input(subject, self.setup.policy.wire_of(model), more), model)
     }
 
     /// Amount of a limit that is used, reserved or lent, given `ledger`. A call that begins does not count itself.
@@ -232,7 +235,7 @@ impl State {
     /// The needs of a model call that is going on, for an account that it draws on before it begins.
     pub fn need_of(&self, action: ActionId) -> Option<Need> {
         let ask = self.asked(action)?;
-        Some(self.need(ask.purpose, self.setup.models.get(ask.model as usize)?, 0))
+        Some(self.need((ask.purpose, ask.about.as_ref()), self.setup.models.get(ask.model as usize)?, 0))
     }
 
     /// The reservation of a model call that is going on.
@@ -251,7 +254,8 @@ impl State {
     /// Reservation of a model call that begins now with the current conversation.
     pub(crate) fn reserve(&self, turn: &TurnStarted) -> Reservation {
         let model = self.setup.models.get(turn.model as usize);
-        let need = model.map_or_else(Need::unknown, |model| self.need(turn.purpose, model, 0));
+        let need = model
+            .map_or_else(Need::unknown, |model| self.need((turn.purpose, turn.about.as_ref()), model, 0));
         need.reserve(&self.left(Some(turn)))
     }
 
@@ -268,8 +272,9 @@ impl State {
     /// Allowance of a closing call that begins now with the current conversation.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
         let asked = self.setup.models.get(model as usize);
-        let need =
-            asked.map_or_else(Need::unknown, |model| self.need(self.setup.policy.request.purpose, model, 0));
+        let need = asked.map_or_else(Need::unknown, |model| {
+            self.need((self.setup.policy.request.purpose, None), model, 0)
+        });
         Beyond { before: self.ledger.spent(), most: need.sure }
     }
 

@@ -140,6 +140,7 @@ mod reach;
 mod rebuild;
 mod reply;
 mod results;
+mod routing;
 mod rules;
 mod said;
 pub mod schema;
@@ -193,10 +194,10 @@ pub mod run {
 
 /// Requests to models and their replies.
 pub mod model {
-    pub use crate::choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
+    pub use crate::choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices, Role};
     pub use crate::event::{Purpose, ToolChoice};
     pub use crate::reply::{FailureKind, ModelFailure, Refusal, Reply, ReplyCall, StopReason, Usage};
-    pub use crate::view::{Growth, Messages, SUMMARY_PROMPT, View as RequestView, transcript};
+    pub use crate::view::{Growth, Messages, SUMMARY_PROMPT, SUMMED_BYTES, View as RequestView, transcript};
 }
 
 /// Forms of text: calls in XML and fences, names to compare and to show, steps that reading takes.

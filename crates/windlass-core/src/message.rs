@@ -2,7 +2,7 @@
 
 pub use crate::call_args::{CallArgs, Span};
 pub use crate::history::History;
-pub use crate::stored::{Ref, SPILL_BYTES, shortened};
+pub use crate::stored::{Ref, SPILL_BYTES, cut, shortened};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{CallId, Text};
@@ -175,6 +175,16 @@ pub enum MediaSource {
     Url(Text),
     /// In the log's content-addressed store, in the base64 form.
     Stored(Ref),
+}
+
+impl Part {
+    /// Its text, if it is one.
+    pub(crate) fn text(&self) -> Option<&Text> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::Stored(_) | Self::Image(_) | Self::File(_) => None,
+        }
+    }
 }
 
 impl Content {

@@ -9,7 +9,7 @@ use crate::budget::Budget;
 use crate::event::TaskOrder;
 use crate::gate::Gate;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
-use crate::message::ToolCall;
+use crate::message::{Content, ToolCall};
 use crate::outcome::CallOutcome;
 use crate::reach::Reached;
 use crate::state::{Phase, State};
@@ -46,6 +46,19 @@ pub struct OpenCall {
     pub(crate) rejected: bool,
     /// Whether a model has judged it.
     pub(crate) verified: bool,
+    pub(crate) summing: Summing,
+}
+
+/// Whether a model sums up the result of a call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Summing {
+    /// The result enters the conversation as it is.
+    #[default]
+    Off,
+    /// It waits for its summary.
+    Waits,
+    /// This takes its place.
+    Made(Content),
 }
 
 /// The origin of a call. Gate, budget, ledger and events are the same for all origins.

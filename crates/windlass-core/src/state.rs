@@ -338,7 +338,8 @@ impl State {
 
     /// The wire of the current or next model.
     pub fn wire(&self) -> Wire {
-        let asked = self.turns_ask().filter(|ask| ask.retry_at.is_none()).map_or(0, |ask| ask.model);
+        let asked = self.turns_ask().filter(|ask| ask.retry_at.is_none()).map(|ask| ask.model);
+        let asked = asked.unwrap_or_else(|| self.next_model());
         self.setup
             .models
             .get(asked as usize)

@@ -85,6 +85,18 @@ pub fn shortened(text: &str, spill_bytes: u64) -> String {
     format!("{head}\n[... {left} of {} bytes are left out ...]\n{tail}", text.len())
 }
 
+/// The beginning and the end of a text that is to be read once, with at most about so many bytes. More of its beginning stays.
+pub fn cut(text: &str, most: u64) -> String {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let head = text.get(..text.floor_char_boundary(most / 4 * 3)).unwrap_or_default();
+    let tail = text.get(text.ceil_char_boundary(text.len() - most / 4)..).unwrap_or_default();
+    let left = text.len() - head.len() - tail.len();
+    format!("{head}\n[... {left} of {} bytes are left out ...]\n{tail}", text.len())
+}
+
 /// The tool that reads stored payloads, as models are told of it.
 pub fn read_result() -> &'static ToolSpec {
     static SPEC: OnceLock<ToolSpec> = OnceLock::new();

@@ -104,6 +104,9 @@ pub struct ToolSpec {
     /// Maximum number of retries of a failed call; `None`: the policy's `retries`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
+    /// Results above this many bytes enter the conversation as a model's summary of them; `None`: they enter as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_above: Option<u64>,
     /// Whether a person must allow each call, beside the policy's `approve` patterns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approve: bool,
@@ -220,6 +223,7 @@ impl ToolSpec {
             kind: ToolKind::default(),
             timeout_ms: None,
             retries: None,
+            summary_above: None,
             approve: false,
             poll: false,
             offer: Offer::Offered,
@@ -283,6 +287,7 @@ impl Clone for ToolSpec {
             kind: self.kind,
             timeout_ms: self.timeout_ms,
             retries: self.retries,
+            summary_above: self.summary_above,
             approve: self.approve,
             poll: self.poll,
             offer: self.offer,
@@ -304,6 +309,7 @@ impl PartialEq for ToolSpec {
             && self.kind == other.kind
             && self.timeout_ms == other.timeout_ms
             && self.retries == other.retries
+            && self.summary_above == other.summary_above
             && self.approve == other.approve
             && self.poll == other.poll
             && self.offer == other.offer

@@ -5,6 +5,7 @@
 //! can name: its file in `view/`, and its line in the table below.
 
 pub(crate) mod judge;
+mod result;
 pub(crate) mod summary;
 mod table;
 pub(crate) mod transcript;
@@ -19,7 +20,7 @@ use crate::asks::Ask;
 use crate::event::{Purpose, ToolChoice};
 use crate::fenced::fenced_message;
 use crate::history::History;
-use crate::ids::{ActionId, Text};
+use crate::ids::{ActionId, CallId, Text};
 use crate::message::Message;
 use crate::policy::{CachePoint, Results, Wire};
 use crate::state::State;
@@ -27,6 +28,7 @@ use crate::tool::ToolSpec;
 
 use self::table::views;
 
+pub use self::result::SUMMED_BYTES;
 pub(crate) use self::transcript::conversation_text;
 pub use self::transcript::{SUMMARY_PROMPT, transcript};
 
@@ -208,11 +210,19 @@ impl State {
 
     /// How the request of this action's model call changes from one call to the next; `None`: no such call is in progress.
     pub fn growth(&self, action: ActionId) -> Option<Growth> {
-        Some(self.maker(self.asked(action)?.purpose).growth)
+        Some(self.growth_of(self.asked(action)?.purpose))
+    }
+
+    /// How requests of a purpose change from one to the next.
+    pub(crate) fn growth_of(&self, purpose: Purpose) -> Growth {
+        self.maker(purpose).growth
     }
 
     /// Bytes of text in what a call of that purpose would send now: as [`View::bytes`], without making the view.
-    pub(crate) fn view_bytes(&self, purpose: Purpose, wire: Wire) -> u64 {
+    pub(crate) fn view_bytes(&self, purpose: Purpose, about: Option<&CallId>, wire: Wire) -> u64 {
+        if let (Purpose::Summarise, Some(call)) = (purpose, about) {
+            return result::bytes(self, call);
+        }
         (self.maker(purpose).bytes)(self, wire)
     }
 

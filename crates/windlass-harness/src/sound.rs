@@ -135,6 +135,7 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
         | Fact::Adjusted(_)
         | Fact::HistoryEdited(_)
         | Fact::CallVerified(_)
+        | Fact::ResultSummarised(_)
         | Fact::ContextMeasured(_)
         | Fact::ContextWarned(_)
         | Fact::Compacted(_)

@@ -1,5 +1,7 @@
 //! Model calls: from the state's view to a whole reply.
 
+mod summing;
+
 use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,11 +11,13 @@ use std::task::{Context, Poll};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Need;
-use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Usage};
+use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Role, Usage};
 use windlass_core::{ActionId, InputKind, State, Text};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Thoughts};
+use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
+use self::summing::{stored_texts, with_texts};
 use crate::environment::Environment;
 use crate::masking::Masks;
 use crate::off_thread::off_thread;
@@ -41,9 +45,26 @@ pub(crate) struct ModelWork {
     /// A state that calls a model. Boxed: the work is moved a few times before it begins.
     pub(crate) state: Box<State>,
     pub(crate) prefix: PrefixCell,
+    pub(crate) payloads: Arc<dyn Store>,
     pub(crate) publisher: Publisher,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) cancel: CancellationToken,
+}
+
+/// Bytes of the requests of a run. Models that take turns may have different wires, and each keeps its own bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Prefixes {
+    main: PrefixCell,
+    simple: PrefixCell,
+}
+
+impl Prefixes {
+    pub(crate) fn of(&self, role: Role) -> PrefixCell {
+        match role {
+            Role::Main | Role::Summarise => self.main.clone(),
+            Role::Simple => self.simple.clone(),
+        }
+    }
 }
 
 /// The request of a model call that is going on; only shared parts are cloned. `None`: no such call is.
@@ -143,7 +164,7 @@ impl ModelWork {
 
     /// Sends the request, unless it was stopped before.
     async fn begin(self) -> (Taking, Pieces) {
-        let Self { action, model, state, prefix, publisher, environment, cancel } = self;
+        let Self { action, model, state, prefix, payloads, publisher, environment, cancel } = self;
         let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
         // People see the run's own voice as it comes; all other replies are only read by the loop.
         let voice = state.request(action).is_some_and(|asked| asked.purpose.speaks());
@@ -171,9 +192,10 @@ impl ModelWork {
             return (taking, stopped);
         }
         let heft = heft(&state, action);
+        let texts = stored_texts(&state, action, &*payloads).await;
         let streamed = heard && !taking.for_actions;
         let begin = move || {
-            let asked = request(&state, action, &prefix, streamed);
+            let asked = request(&state, action, &prefix, streamed).map(|asked| with_texts(asked, &texts));
             asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &choice.name)))
         };
         let begun =

@@ -343,7 +343,7 @@ async fn models(
     chosen: &mut Vec<String>,
 ) -> Result<Vec<Named>, AssembleError> {
     let usual = [ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];
-    let entries = if file.models.is_empty() { &usual[..] } else { &file.models };
+    let entries = file.with_summariser(if file.models.is_empty() { &usual } else { &file.models });
     let mut models = Vec::new();
     if let Some((variable, value)) = file.mock_replies(env) {
         chosen.push(format!("model: replaced by {variable}"));
@@ -352,7 +352,7 @@ async fn models(
             |entry: &ModelEntry| Named { choice: entry.choice(), model: model.clone(), auto: false };
         return Ok(entries.iter().map(stands_in).collect());
     }
-    for entry in entries {
+    for entry in &entries {
         let mut choice = entry.choice();
         let auto = entry.use_ == "auto";
         let model = if auto {

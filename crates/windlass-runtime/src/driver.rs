@@ -25,12 +25,12 @@ use windlass_core::tool::ToolKind;
 use windlass_core::{
     Accepted, Event, Fact, InputKind, InvalidInput, RunId, RunState, State, ToolSpec, evolve, pending,
 };
-use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 
 use crate::above::settled;
 use crate::account::SharedAccount;
 use crate::agent::Agent;
+use crate::asking::Prefixes;
 use crate::clock::RunClock;
 use crate::coding::CodeSessions;
 use crate::error::Error;
@@ -75,7 +75,7 @@ pub(crate) struct Driver {
     /// Whether a person lets it go on: so do the runs that it handed tasks to.
     pub(crate) resumed_by: ResumedBy,
     publisher: Publisher,
-    prefix: PrefixCell,
+    prefixes: Prefixes,
     slots: Slots,
     /// The children of code that wait.
     code: CodeSessions,
@@ -138,7 +138,7 @@ impl Driver {
             clock: RunClock::default(),
             resumed_by: options.resumed_by,
             publisher: Publisher::default(),
-            prefix: PrefixCell::default(),
+            prefixes: Prefixes::default(),
             slots: Slots::default(),
             code: CodeSessions::default(),
             sender,

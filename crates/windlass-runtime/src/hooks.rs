@@ -11,7 +11,7 @@ use futures_core::future::BoxFuture;
 use serde_json::{Map, Value};
 use windlass_core::event::{Adjusted, Millis, Splice};
 use windlass_core::message::{Content, ToolCall, ToolMessage};
-use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::model::{ModelChoice, Prices, Role};
 use windlass_core::policy::Merge;
 use windlass_core::run::{Branched, HookEnd, StepEdits};
 use windlass_core::tool::Offer;
@@ -215,7 +215,8 @@ impl Step {
             && self.temperature == before.temperature
             && self.max_tokens == before.max_tokens;
         let models = (!same_settings).then(|| {
-            let known = state.models().iter().find(|choice| choice.name == self.model).cloned();
+            let named = |choice: &&ModelChoice| choice.name == self.model;
+            let known = state.models().iter().find(named).cloned();
             let wire = known.as_ref().and_then(|choice| choice.wire);
             // Another model never has the price of the one before it: it is paid, and admitted, at its own (contract 15).
             let own_prices = match &known {
@@ -224,6 +225,7 @@ impl Step {
             };
             let first = ModelChoice {
                 name: self.model.clone(),
+                role: Role::Main,
                 temperature: self.temperature,
                 max_tokens: self.max_tokens,
                 wire,
@@ -240,7 +242,8 @@ impl Step {
                 }
                 choice
             };
-            let others = state.models().iter().skip(1).filter(|choice| choice.name != self.model);
+            let kept = |choice: &&ModelChoice| choice.role != Role::Main || choice.name != self.model;
+            let others = state.models().iter().skip(1).filter(kept);
             Arc::new(std::iter::once(first).chain(others.cloned().map(set)).collect())
         });
         let prompt = (self.instructions != before.instructions).then(|| {

@@ -27,6 +27,9 @@ pub struct ToolOverrides {
     /// Maximum number of retries of a failed call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
+    /// Results above this many bytes enter the conversation as a model's summary of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary_above: Option<u64>,
     /// Whether equal calls in a row are legitimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<bool>,
@@ -37,7 +40,8 @@ pub struct ToolOverrides {
 
 impl ToolOverrides {
     /// The keys, as an agent file writes them.
-    pub const KEYS: [&str; 6] = ["timeout_ms", "effect", "approve", "retries", "poll", "prefix"];
+    pub const KEYS: [&str; 7] =
+        ["timeout_ms", "effect", "approve", "retries", "summary_above", "poll", "prefix"];
 
     /// Whether nothing is changed.
     pub fn is_empty(&self) -> bool {
@@ -55,6 +59,7 @@ impl ToolOverrides {
         }
         spec.timeout_ms = self.timeout_ms.or(spec.timeout_ms);
         spec.retries = self.retries.or(spec.retries);
+        spec.summary_above = self.summary_above.or(spec.summary_above);
         spec.effect = self.effect.unwrap_or(spec.effect);
         spec.approve = self.approve.unwrap_or(spec.approve);
         spec.poll = self.poll.unwrap_or(spec.poll);

@@ -14,6 +14,7 @@ mod go_on;
 mod import;
 pub(crate) mod list;
 mod listed;
+mod measures;
 pub(crate) mod prune;
 mod replay;
 mod resume;

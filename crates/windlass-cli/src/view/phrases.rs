@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::json;
 use windlass_core::event::{
     Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, NotCompacted, PlanMade,
-    RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus, StepWork, TaskOrder, ToolChoice,
-    TurnCompleted, TurnFailed, TurnStarted,
+    ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus, StepWork,
+    TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::model::Purpose;
@@ -134,6 +134,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::CallHeld(held) => format!("held {} until a person allows it", called(&held.call)),
         Fact::CallDecided(decided) => verdict(decided, calls, cuts),
         Fact::CallVerified(verified) => verification(verified, calls, cuts),
+        Fact::ResultSummarised(summarised) => taken(summarised, calls, cuts),
         Fact::ToolAllowed(allowed) => {
             format!("was allowed to run `{}` always in this session", name(&allowed.tool))
         }
@@ -199,6 +200,15 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         | Fact::Judged(_)
         | Fact::BoardSaved(_)
         | Fact::BoardRestored(_) => progress(fact, cuts),
+    }
+}
+
+/// How a result that was to be summed up enters the conversation.
+fn taken(summarised: &ResultSummarised, calls: &Calls, cuts: &Cuts) -> String {
+    let called = calls.with_args(&summarised.call, cuts);
+    match summarised.summary {
+        Some(_) => format!("took a summary of the result of {called}"),
+        None => format!("took the result of {called} as it is"),
     }
 }
 

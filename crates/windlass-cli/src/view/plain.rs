@@ -263,6 +263,7 @@ impl Plain {
                 self.planning(&event.fact);
             }
             Fact::CallVerified(_)
+            | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)

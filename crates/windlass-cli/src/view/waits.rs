@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use windlass_core::event::{CallFinished, CodeFinished, DelegationFinished, Millis, TurnFailed, TurnStarted};
+use windlass_core::event::{
+    CallFinished, CodeFinished, DelegationFinished, InputRequested, Millis, TurnFailed, TurnStarted,
+};
 use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::{CallId, Event, Fact, Message, QuestionId, RunState, State, Text};
 use windlass_runtime::Update;
@@ -242,12 +244,7 @@ impl Waits {
             | Fact::DelegationStarted(_)
             | Fact::CallFinished(_)
             | Fact::DelegationFinished(_) => self.call_event(&event.fact, at),
-            Fact::InputRequested(asked) => {
-                if let Some(call) = &asked.call {
-                    self.end_call(call);
-                }
-                self.begin(Who::Person { question: asked.question.clone(), call: asked.call.clone() }, at);
-            }
+            Fact::InputRequested(asked) => self.asked(asked, at),
             // A rule answers a question that was put before it was made.
             Fact::CallDecided(decided) => self.end_call(&decided.call),
             Fact::InputReceived(received) => {
@@ -268,6 +265,7 @@ impl Waits {
             | Fact::MessageQueued(_)
             | Fact::HistoryEdited(_)
             | Fact::CallVerified(_)
+            | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)
@@ -279,6 +277,14 @@ impl Waits {
             | Fact::BoardRestored(_)
             | Fact::LimitRaised(_) => {}
         }
+    }
+
+    /// A person is asked.
+    fn asked(&mut self, asked: &InputRequested, at: Millis) {
+        if let Some(call) = &asked.call {
+            self.end_call(call);
+        }
+        self.begin(Who::Person { question: asked.question.clone(), call: asked.call.clone() }, at);
     }
 
     /// A call begins, ends or waits.

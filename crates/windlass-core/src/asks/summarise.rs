@@ -1,4 +1,5 @@
-//! Summarise: the model sums up messages that the conversation is to hold no longer. It runs beside the loop.
+//! Summarise: the model sums up messages that the conversation is to hold no longer, or a result that is too long for it. It
+//! runs beside the loop.
 
 use super::{Ask, Counts, Place, Rules, Speech};
 use crate::decide::Decision;
@@ -18,6 +19,9 @@ pub(super) const RULES: Rules = Rules {
 };
 
 fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
+    if let Some(call) = ask.about.clone() {
+        return decision.result_replied(ask, call, reply);
+    }
     let (stop, text) = (reply.stop, reply.text.clone());
     decision.record_read(ask, reply);
     if decision.stopped_beside() {
@@ -30,6 +34,10 @@ fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
 fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) {
     let reason = NotCompacted::Failed(failure.to_string().into());
     decision.record(TurnFailed::last(ask, failure));
+    if ask.about.is_some() {
+        // The fold takes the result as it is.
+        return decision.go_on();
+    }
     decision.not_compacted(reason);
     decision.go_on_after_summary();
 }

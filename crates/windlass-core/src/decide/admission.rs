@@ -99,7 +99,7 @@ impl Decision {
         if model.prices.is_none() && state.setup.policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
             return Err(Refusal::Unpriced(model.name.clone()));
         }
-        let need = state.need(next.purpose, model, self.entering(next));
+        let need = state.need((next.purpose, next.about.as_ref()), model, self.entering(next));
         let call = Wanted { next, ledger, need };
         if let Some(closing) = state.ending.closing() {
             return self.admit_closing(closing, &call);

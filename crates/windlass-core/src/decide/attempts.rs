@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Decided, Decision};
 use crate::asks::{Ask, Place};
+use crate::choice::Role;
 use crate::event::{Adjusted, ToolChoice, TurnFailed, TurnStarted};
 use crate::ids::ActionId;
 use crate::policy::{LimitKind, Wire};
@@ -44,8 +45,11 @@ impl Decision {
         if self.forced_choice_refused(&ask, &failure) || self.tools_refused(&ask, &failure) {
             return Ok(());
         }
-        let next = ask.model + 1;
-        if failure.kind.may_fall_back() && (next as usize) < self.state.setup.models.len() {
+        // A model with a role has one that can do its work whatever was wrong with it.
+        let helps = self.state.role_of(ask.model) != Role::Main && failure.kind != FailureKind::Cancelled;
+        if let Some(next) = self.state.stands_in_for(ask.model)
+            && (helps || failure.kind.may_fall_back())
+        {
             let next = TurnStarted { model: next, attempt: 1, ..ask.again() };
             self.begin_after(&ask, failure, 0, next);
             return Ok(());

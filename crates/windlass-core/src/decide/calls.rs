@@ -113,11 +113,12 @@ impl Decision {
     }
 
     /// Starts the calls that may run now; if the turn has none left, the loop continues.
-    pub(super) fn go_on(&mut self) {
+    pub(crate) fn go_on(&mut self) {
         if self.state.stopping() {
             self.after_stop();
             return;
         }
+        self.sum_up_results();
         while let Some(id) = next_to_start(&self.state) {
             let counts = |open: &OpenCall| open.origin.counts() && open.attempt == 0;
             let counts = self.state.open_call(&id).is_some_and(counts);

@@ -15,6 +15,7 @@ use crate::policy::{Compact, Hooks};
 use crate::reply::{FailureKind, ModelFailure, Reply, StopReason, Usage};
 use crate::state::{Covers, Phase, Sent, Skip, State, Warning, result_handle};
 use crate::stored::READ_RESULT;
+use crate::view::Growth;
 
 impl Decision {
     /// Whether the next turn may begin now. It waits for a summary; then it begins with what the summary left.
@@ -64,10 +65,11 @@ impl Decision {
             return false;
         }
         let turn = self.state.turn.number;
-        let next = TurnStarted::first(turn, Purpose::Summarise, ToolChoice::None);
+        let model = self.state.summariser();
+        let next = TurnStarted { model, ..TurnStarted::first(turn, Purpose::Summarise, ToolChoice::None) };
         // Where no turn may follow, there is nothing to make room for.
-        let act =
-            TurnStarted { turn: turn + 1, purpose: self.state.setup.policy.request.purpose, ..next.clone() };
+        let (purpose, model) = (self.state.setup.policy.request.purpose, self.state.next_model());
+        let act = TurnStarted { turn: turn + 1, purpose, model, ..next.clone() };
         let begins = self.is_admitted(&act) && self.is_admitted(&next);
         if begins {
             self.record(next);
@@ -175,7 +177,8 @@ impl Decision {
         let asides: Vec<Ask> = self.state.asks.asked().filter(aside).cloned().collect();
         for ask in asides {
             let model = self.state.setup.models.get(ask.model as usize).map(|model| model.name.clone());
-            let input = self.state.view_bytes(ask.purpose, self.state.wire()) / BYTES_A_TOKEN;
+            let input =
+                self.state.view_bytes(ask.purpose, ask.about.as_ref(), self.state.wire()) / BYTES_A_TOKEN;
             let usage = Usage { input, estimated: true, ..Usage::default() };
             let failure =
                 ModelFailure::new(FailureKind::Cancelled, "the run ended", model.unwrap_or_default());
@@ -189,11 +192,19 @@ impl State {
     /// many replies as the policy says, and there are old messages that no attempt has seen.
     fn compaction_is_due(&self) -> bool {
         let (context, gauge) = (&self.setup.policy.past.context, &self.conversation.gauge);
-        if context.compact == Compact::Off || gauge.tried == Some(self.before_last()) {
+        if context.compact == Compact::Off
+            || !self.shows_old_messages()
+            || gauge.tried == Some(self.before_last())
+        {
             return false;
         }
         let many = context.every.is_some_and(|every| gauge.replies >= every);
         many || context.tokens_at(context.at).is_some_and(|at| self.next_tokens(0) >= at)
+    }
+
+    /// Whether requests hold old messages. Where they do not, nothing that a compaction removes would make them smaller.
+    fn shows_old_messages(&self) -> bool {
+        self.growth_of(self.setup.policy.request.purpose) == Growth::Appended
     }
 
     /// Old tool results, each replaced by a note that says how to read it, where that is shorter.
@@ -205,6 +216,10 @@ impl State {
             let Message::Tool(result) = &**message else { return None };
             let Content::Text(text) = &result.content else { return None };
             let handle = result_handle(&result.call);
+            if self.conversation.left_out.contains_key(&handle) {
+                // It is a summary already, and what it stands for is kept under that name.
+                return None;
+            }
             let note = format!(
                 "[{} bytes of this result are left out; `{READ_RESULT}` reads them: {{\"handle\": \"{handle}\"}}]",
                 text.len()

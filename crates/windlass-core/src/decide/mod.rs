@@ -16,6 +16,7 @@ mod limits;
 mod people;
 mod planning;
 mod proof;
+mod results;
 mod takeover;
 mod turns;
 mod verification;

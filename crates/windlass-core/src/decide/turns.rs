@@ -54,7 +54,8 @@ impl Decision {
     pub(super) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
         let turn = self.state.turn.number + 1;
         let purpose = self.state.setup.policy.request.purpose;
-        self.begin(TurnStarted { note, ..TurnStarted::first(turn, purpose, choice) });
+        let model = self.state.model_of_turn(&choice, note.as_deref());
+        self.begin(TurnStarted { model, note, ..TurnStarted::first(turn, purpose, choice) });
     }
 
     /// A reply to the loop's own call: it is on record with its calls, then the loop goes on.
@@ -316,7 +317,8 @@ impl Decision {
     pub(super) fn closing_overdue(&mut self) {
         let why = "stopped: the closing call did not end within the grace after the deadline";
         // The usage is unknown, because the request had been sent (E41).
-        let input = self.state.estimated_input(self.state.setup.policy.request.purpose, self.state.wire(), 0);
+        let input =
+            self.state.estimated_input((self.state.setup.policy.request.purpose, None), self.state.wire(), 0);
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.ending.closing().map(|closing| closing.reached.limit);
         let text = self.state.conversation.last_text.clone();

@@ -6,7 +6,7 @@ use super::InputReceived;
 use crate::budget::Budget;
 use crate::ids::{CallId, Millis, RunId, Text};
 use crate::ledger::Amount;
-use crate::message::ToolCall;
+use crate::message::{Content, ToolCall};
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::reply::Usage;
@@ -95,6 +95,16 @@ pub struct CallRetried {
 pub struct CallDoubted {
     /// The call.
     pub call: CallId,
+}
+
+/// See [`Fact::ResultSummarised`](crate::Fact::ResultSummarised).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResultSummarised {
+    /// The call.
+    pub call: CallId,
+    /// What enters the conversation in place of the result; `None`: the result itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Content>,
 }
 
 /// See [`Fact::CallFinished`](crate::Fact::CallFinished).

@@ -11,10 +11,11 @@ use crate::event::{
 use crate::ids::{CallId, Text};
 use crate::json;
 use crate::message::{Message, ToolCall};
-use crate::open_call::{OpenCall, Origin, Stage};
+use crate::open_call::{OpenCall, Origin, Stage, Summing};
 use crate::outcome::CallOutcome;
 use crate::policy::Hooks;
 use crate::results::{branch_message, tool_message};
+use crate::routing::says_something;
 use crate::state::{Branched, ClosingStage, Cut, Ending, Phase, Repeated, State};
 use crate::tool::ToolSpec;
 
@@ -78,6 +79,7 @@ impl State {
             origin,
             rejected: false,
             verified: false,
+            summing: Summing::Off,
         }
     }
 
@@ -171,7 +173,9 @@ impl State {
         }
         self.questions.open.retain(|open| open.call.as_ref() != Some(&finished.call));
         let own = self.run;
+        let sums_up = self.sums_up(finished);
         let Some(call) = self.call_mut(&finished.call) else { return };
+        call.summing = if sums_up { Summing::Waits } else { Summing::Off };
         // What the base ran counts as run.
         let ran_below =
             call.ran_below(&finished.outcome) && call.known().is_some_and(|known| known.run != own);
@@ -193,6 +197,7 @@ impl State {
     /// Counts the outcome of a call of the turn.
     fn count_outcome(&mut self, finished: &CallFinished) {
         let own = self.open_call(&finished.call).is_none_or(|open| open.origin.is_model());
+        self.turn.failed += u32::from(!finished.outcome.is_ok());
         match &finished.outcome {
             CallOutcome::Malformed { .. } => {
                 // A hook's request is no fault of the model's.
@@ -204,6 +209,7 @@ impl State {
             CallOutcome::Rejected { .. } | CallOutcome::Skipped { .. } => {}
             CallOutcome::Ok { content } => {
                 self.conversation.outputs += 1;
+                self.turn.found += u32::from(says_something(content));
                 self.keep_stored(content);
                 self.turn.accepted += 1;
             }
@@ -222,7 +228,7 @@ impl State {
     pub(super) fn commit_round(&mut self) {
         let cut = self.ending != Ending::None;
         let Phase::Acting(calls) = &mut self.phase else { return };
-        if !calls.iter().all(|call| matches!(call.stage, Stage::Done(_))) {
+        if !calls.iter().all(|call| matches!(call.stage, Stage::Done(_)) && call.summing != Summing::Waits) {
             return;
         }
         let calls = std::mem::take(calls);
@@ -246,6 +252,10 @@ impl State {
                     self.step_outcome(outcome, open.failed);
                     continue;
                 }
+                let outcome = match std::mem::take(&mut open.summing) {
+                    Summing::Made(content) => CallOutcome::Ok { content },
+                    Summing::Off | Summing::Waits => outcome,
+                };
                 let message = if open.origin == Origin::Hook {
                     let args = open.call.args.to_text();
                     self.turn.branched.push(Branched { args, outcome: outcome.clone() });

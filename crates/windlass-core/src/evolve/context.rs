@@ -14,7 +14,7 @@ impl State {
         if turn.purpose.speaks() {
             let wire =
                 self.setup.models.get(turn.model as usize).map(|model| self.setup.policy.wire_of(model));
-            let bytes = self.view_bytes(turn.purpose, wire.unwrap_or(self.setup.policy.request.wire));
+            let bytes = self.view_bytes(turn.purpose, about, wire.unwrap_or(self.setup.policy.request.wire));
             let sent = Sent { bytes, tokens: self.conversation.gauge.tokens(bytes) };
             if let Some(ask) = self.asks.get_mut(turn.purpose, about) {
                 ask.sent = Some(sent);

@@ -113,6 +113,7 @@ impl State {
         let failed = self.asks.close(turn.purpose, turn.about.as_ref());
         self.asked_for(&turn.failure.usage, failed.as_ref());
         let Some(failed) = failed else { return };
+        self.note_failed_model(turn, failed.model);
         let (model, attempt) = match turn.next_model {
             Some(model) => (model, 1),
             None => (failed.model, failed.attempt + 1),
@@ -123,6 +124,7 @@ impl State {
         } else if turn.purpose.rules().place == Place::Turn {
             self.phase = Phase::Between;
         }
+        self.summary_failed(turn);
     }
 
     pub(super) fn output_rejected(&mut self, rejected: &OutputRejected) {

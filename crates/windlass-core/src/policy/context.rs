@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Put;
 use super::share::Part;
+use crate::ids::Text;
 use crate::settings::{Count, Whole, Word, Written};
 use crate::stored::SPILL_BYTES;
 use crate::written;
@@ -81,7 +82,7 @@ impl JsonSchema for Compact {
 }
 
 /// The context budget.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Context {
     /// The budget for one request, in tokens; `None`: no budget.
@@ -100,6 +101,9 @@ pub struct Context {
     pub keep_last: u32,
     /// The most tokens of a summary.
     pub summary_tokens: u64,
+    /// The model that makes summaries, by its name; `None`: the run's main model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Text>,
     /// Results above this many bytes are stored once and read by ranges.
     pub spill_bytes: u64,
 }
@@ -114,6 +118,7 @@ impl Default for Context {
             every: None,
             keep_last: 2,
             summary_tokens: 500,
+            model: None,
             spill_bytes: SPILL_BYTES,
         }
     }
@@ -154,6 +159,9 @@ pub struct ContextMap {
     keep_last: Option<Count<1>>,
     /// The most tokens of a summary. Default: 500.
     summary_tokens: Option<Whole<1>>,
+    /// The model that makes summaries: provider/model. The name of one of the agent's models has its settings. Default: the
+    /// agent's first model.
+    model: Option<String>,
     /// Results above this many bytes are stored once and read by ranges. Default: 65,536.
     spill_bytes: Option<Whole<0>>,
 }
@@ -181,7 +189,7 @@ impl Put<Context> for ContextKey {
             *place = Context::default();
             return;
         };
-        let fallback = *place;
+        let fallback = place.clone();
         *place = Context {
             max_tokens: keys.max_tokens.map(Whole::get).or(fallback.max_tokens),
             warn_at: keys.warn_at.map_or(fallback.warn_at, Part::get),
@@ -190,6 +198,7 @@ impl Put<Context> for ContextKey {
             every: keys.every.map(Whole::get_u32).or(fallback.every),
             keep_last: keys.keep_last.map_or(fallback.keep_last, Whole::get_u32),
             summary_tokens: keys.summary_tokens.map_or(fallback.summary_tokens, Whole::get),
+            model: keys.model.map(Text::from).or(fallback.model),
             spill_bytes: keys.spill_bytes.map_or(fallback.spill_bytes, Whole::get),
         };
     }

@@ -94,6 +94,16 @@ pub struct ContextUse {
     pub max_tokens: Option<u64>,
 }
 
+impl ContextUse {
+    /// By how much the estimate for the last counted request was too high, in percent of the provider's count; negative: too
+    /// low. `None`: none was counted.
+    pub fn error_percent(&self) -> Option<f64> {
+        let (estimated, counted) = (self.estimated as f64, self.counted as f64);
+        // Two digits behind the point are more than an estimate is worth.
+        (self.counted > 0).then(|| ((estimated - counted) / counted * 1e4).round() / 1e2)
+    }
+}
+
 impl Gauge {
     /// For a run that begins with this conversation.
     pub(crate) fn below(&self) -> Self {
@@ -150,7 +160,7 @@ impl State {
 
     /// Tokens of the next request, `more` bytes of text included that enter with it.
     pub(crate) fn next_tokens(&self, more: u64) -> u64 {
-        let bytes = self.view_bytes(self.setup.policy.request.purpose, self.wire());
+        let bytes = self.view_bytes(self.setup.policy.request.purpose, None, self.wire());
         self.conversation.gauge.tokens(bytes.saturating_add(more))
     }
 

@@ -19,6 +19,10 @@ pub(crate) struct Turn {
     pub(crate) counted: u32,
     /// Number of malformed calls.
     pub(crate) malformed: u32,
+    /// Number of calls without a result.
+    pub(crate) failed: u32,
+    /// Number of results that say something.
+    pub(crate) found: u32,
     /// The limit that one of its calls ran into.
     pub(crate) cut: Option<Cut>,
     /// The branches that the hook asked for after its step, with their ends.
@@ -46,6 +50,8 @@ pub(crate) struct Streaks {
     pub(crate) malformed: u32,
     /// Outputs that did not fit.
     pub(crate) rejected: u32,
+    /// Final failures of the model for simple turns.
+    pub(crate) simple_failed: u32,
     /// The last call.
     pub(crate) repeated: Option<Repeated>,
 }

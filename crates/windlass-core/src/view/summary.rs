@@ -1,6 +1,6 @@
 //! The messages that a summary is to stand for, as one text.
 
-use super::{Growth, Maker, View, conversation_text};
+use super::{Growth, Maker, View, conversation_text, result};
 use crate::asks::Ask;
 use crate::event::Purpose;
 use crate::ledger::BYTES_A_TOKEN;
@@ -21,6 +21,9 @@ const LEAST: usize = 400;
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, ask: &Ask) -> View {
+    if let Some(call) = &ask.about {
+        return result::view(state, call);
+    }
     let covers = ask.covers.unwrap_or_else(|| state.before_last());
     let prompt = SUMMARISE.replace("{n}", &state.setup.policy.past.context.summary_tokens.to_string());
     let max_tokens = Some(state.setup.policy.past.context.summary_tokens);

@@ -47,7 +47,7 @@ fn view(state: &State, ask: &Ask) -> View {
 }
 
 /// The end of the conversation.
-fn context(state: &State) -> String {
+pub(super) fn context(state: &State) -> String {
     let history = &state.conversation.history;
     let last = history.since(history.len().saturating_sub(LAST)).map(|message| &**message);
     let text = conversation_text(last, CONTEXT_CHARS * 4);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use windlass_core::event::Compacted;
+use windlass_core::event::{Compacted, ResultSummarised};
 use windlass_core::policy::{Compact, Context};
 use windlass_core::{Fact, Message, Policy, State, evolve};
 
@@ -61,4 +61,31 @@ fn e37_e38_e63_each_compaction_of_a_random_run_holds_its_promises() {
         count += compactions(policy, steps);
     }
     assert!(count > 50, "only {count} compactions");
+}
+
+/// The number of results of a run that a summary stands for, each of which can be read whole.
+fn summed_up(policy: Policy, steps: Vec<Step>) -> usize {
+    let machine = Machine::new(policy).driven(steps);
+    let (mut state, mut count) = (State::new(environment::run_id()), 0);
+    for event in &machine.events {
+        state = evolve(state, event);
+        if let Fact::ResultSummarised(ResultSummarised { call, summary: Some(summary) }) = &event.fact {
+            count += 1;
+            let whole = state.left_out(&format!("result_{call}")).unwrap();
+            assert!(summary.text().len() < whole.len(), "a summary is shorter");
+            assert!(state.tools().iter().any(|tool| &*tool.name == "read_result"), "it is offered");
+        }
+    }
+    count
+}
+
+#[test]
+fn p37_each_summed_result_of_a_random_run_can_be_read_whole() {
+    let mut runner = TestRunner::deterministic();
+    let mut count = 0;
+    for _ in 0..1_800 {
+        let (policy, steps) = (policies(), steps()).new_tree(&mut runner).unwrap().current();
+        count += summed_up(policy, steps);
+    }
+    assert!(count > 5, "only {count} summaries of results");
 }

@@ -30,10 +30,12 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         tool("put", |tool| {
             tool.effect = Effect::Idempotent;
             tool.retries = Some(1);
+            tool.summary_above = Some(200);
         }),
         tool("pay", |tool| {
             tool.effect = Effect::Once;
             tool.has_check = true;
+            tool.summary_above = Some(200);
         }),
         tool("book", |tool| {
             tool.effect = Effect::Once;

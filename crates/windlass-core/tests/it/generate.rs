@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::event::{Adjusted, Splice};
 use windlass_core::model::{
-    FailureKind, ModelChoice, ModelFailure, Prices, Refusal, Reply, StopReason, Usage,
+    FailureKind, ModelChoice, ModelFailure, Prices, Refusal, Reply, Role, StopReason, Usage,
 };
 use windlass_core::policy::Results;
 use windlass_core::policy::{
@@ -343,7 +343,8 @@ fn chosen(name: &str, price: Option<u64>) -> Adjusted {
         prices: price.map(prices),
         ..ModelChoice::default()
     };
-    let models = vec![model(name, price), model("m2", Some(3_000_000))];
+    let small = ModelChoice { role: Role::Simple, ..model("small", Some(1_000_000)) };
+    let models = vec![model(name, price), model("m2", Some(3_000_000)), small];
     Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() }
 }
 
@@ -360,7 +361,7 @@ pub(crate) fn outcome(step: Step) -> CallOutcome {
         }
         3 => CallOutcome::UnknownTool { nearest: Vec::new() },
         // Longer than the note that takes its place.
-        4 => CallOutcome::Ok { content: "done ".repeat(30).into() },
+        4 => CallOutcome::Ok { content: "done ".repeat(60).into() },
         _ => CallOutcome::Ok { content: "done".into() },
     }
 }

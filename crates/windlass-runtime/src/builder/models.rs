@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::model::ModelChoice;
+use windlass_core::model::{ModelChoice, Role};
 use windlass_core::policy::Preset;
 use windlass_core::{Policy, Text};
 use windlass_models::providers::list_price;
@@ -12,7 +12,7 @@ use super::AgentBuilder;
 use crate::error::Error;
 
 /// A model for [`AgentBuilder::model`]: a name such as `openai/gpt-5-mini`, or a name with a model, `("mine", model)`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ModelRef {
     choice: ModelChoice,
     /// `None`: it is looked up by its name.
@@ -96,15 +96,51 @@ impl AgentBuilder {
         self
     }
 
-    /// The models, those that were only named included.
-    pub(super) fn chosen_models(&self, policy: &Policy) -> Result<Vec<Chosen>, Error> {
-        if self.models.is_empty() {
+    /// The model for simple turns: those that only follow up on results of tools. Once it has failed for good, the run's
+    /// other models are asked in its place.
+    pub fn simple_model(self, model: impl Into<ModelRef>) -> Self {
+        self.with_role(Role::Simple, model)
+    }
+
+    /// The model that sums up messages and long results. Once it has failed for good, the run's other models are asked in
+    /// its place.
+    pub fn summary_model(self, model: impl Into<ModelRef>) -> Self {
+        self.with_role(Role::Summarise, model)
+    }
+
+    fn with_role(mut self, role: Role, model: impl Into<ModelRef>) -> Self {
+        let mut model = model.into();
+        model.choice.role = role;
+        self.models.push(model);
+        self
+    }
+
+    /// The model that the policy names for summaries, unless the agent has it. One of its models keeps its settings.
+    fn add_summariser(&mut self, policy: &Policy) {
+        let Some(name) = &policy.past.context.model else { return };
+        let named = |model: &&ModelRef| model.choice.name == *name;
+        if self.models.iter().filter(named).any(|model| model.choice.role == Role::Summarise) {
+            return;
+        }
+        let own = self.models.iter().find(named);
+        let mut model = own.map_or_else(|| ModelRef::from(&**name), ModelRef::clone);
+        model.choice.role = Role::Summarise;
+        self.models.push(model);
+    }
+
+    /// The models, those that were only named included. Models with a role come after all others, so that the first one
+    /// is the main model.
+    pub(super) fn chosen_models(&mut self, policy: &Policy) -> Result<Vec<Chosen>, Error> {
+        self.add_summariser(policy);
+        let is_main = |model: &&ModelRef| model.choice.role == Role::Main;
+        if !self.models.iter().any(|model| is_main(&model)) {
             return Err(Error::NoModel { agent: self.name.to_string() });
         }
         let total_ms = Preset::named(&policy.preset).map(|preset| preset.total_ms);
         let timeouts = Timeouts::default();
         let timeouts = Timeouts { total_ms: total_ms.unwrap_or(timeouts.total_ms), ..timeouts };
-        let ready = self.models.iter().map(|model| {
+        let main = self.models.iter().filter(is_main);
+        let ready = main.chain(self.models.iter().filter(|model| !is_main(model))).map(|model| {
             model.ready(timeouts).map_err(|source| Error::Model {
                 agent: self.name.to_string(),
                 model: model.choice.name.clone(),

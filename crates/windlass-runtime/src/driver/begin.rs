@@ -26,17 +26,27 @@ use crate::slots::Slot;
 use crate::work::{self, ToolWork};
 
 impl Driver {
+    fn model_work(&self, action: ActionId, cancel: &CancellationToken) -> Option<ModelWork> {
+        let asked = self.state.request(action)?.model;
+        Some(ModelWork {
+            action,
+            model: self.agent.model(&asked.name).cloned(),
+            state: Box::new(self.state.clone()),
+            prefix: self.prefixes.of(asked.role),
+            payloads: self.agent.log().clone(),
+            publisher: self.publisher.clone(),
+            environment: self.agent.environment().clone(),
+            cancel: cancel.clone(),
+        })
+    }
+
     /// Starts the work of an action; `None`: it cannot be done here.
     pub(super) fn begin(&self, action: Action) -> Option<Slot> {
         let cancel = CancellationToken::new();
         let id = action.id;
         let future: BoxFuture<'static, Option<InputKind>> = match &action.work {
             ActionKind::CallModel { .. } => {
-                let model = self.agent.model(&self.state.request(id)?.model.name).cloned();
-                let (state, prefix) = (Box::new(self.state.clone()), self.prefix.clone());
-                let (publisher, environment) = (self.publisher.clone(), self.agent.environment().clone());
-                let cancel = cancel.clone();
-                let work = ModelWork { action: id, model, state, prefix, publisher, environment, cancel };
+                let work = self.model_work(id, &cancel)?;
                 match self.account.clone() {
                     Some(account) => Box::pin(paid(work, account).map(Some)),
                     None => Box::pin(work.run().map(Some)),

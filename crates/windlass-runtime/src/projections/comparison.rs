@@ -155,6 +155,7 @@ pub fn comparable(event: &Event) -> Fact {
         | Fact::MessageQueued(_)
         | Fact::HistoryEdited(_)
         | Fact::CallVerified(_)
+        | Fact::ResultSummarised(_)
         | Fact::ContextMeasured(_)
         | Fact::ContextWarned(_)
         | Fact::Compacted(_)

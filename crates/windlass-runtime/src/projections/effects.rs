@@ -192,6 +192,7 @@ impl Ledger {
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
             | Fact::CallVerified(_)
+            | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)

@@ -3,11 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 use windlass_core::policy::LimitKind;
-use windlass_core::{RunId, Status};
+use windlass_core::{RunId, State, Status};
 use windlass_store::Log;
 
+use super::accuracy;
+use super::routes::ModelTurns;
 use super::trail::{Trail, TrailCall, TrailStep};
 use crate::error::Error;
+use crate::load::load;
 use crate::run::Run;
 
 /// A run's metadata. Its JSON has PromptChain's field names.
@@ -36,6 +39,15 @@ pub struct RunMetadata {
     pub max_internal_steps: Option<u64>,
     /// The first model of the run.
     pub model_name: String,
+    /// Its models with the number of their replies, if it has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub turns_by_model: Vec<ModelTurns>,
+    /// The size of its requests, once a provider has counted one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextSize>,
+    /// How far results are like what a verifier expected, over all calls with an expected result: from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prediction_accuracy: Option<f64>,
     /// Number of errors.
     pub errors_count: usize,
     /// Failed model calls, failed tools, and the run's own error.
@@ -46,6 +58,36 @@ pub struct RunMetadata {
     /// Limits that were reached.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// The size of a run's requests, and how good the estimate for the last one was.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ContextSize {
+    /// Tokens of the last counted request by the run's own estimate.
+    pub estimated_tokens: u64,
+    /// Its tokens as the provider counted them.
+    pub counted_tokens: u64,
+    /// By how much the estimate was too high, in percent of the count; negative: too low.
+    pub error_percent: f64,
+    /// Tokens that the next request would have.
+    pub next_tokens: u64,
+    /// The budget for one request, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+}
+
+impl ContextSize {
+    /// Of a run; `None`: no provider has counted a request of it.
+    pub fn of(state: &State) -> Option<Self> {
+        let size = state.context_use();
+        Some(Self {
+            estimated_tokens: size.estimated,
+            counted_tokens: size.counted,
+            error_percent: size.error_percent()?,
+            next_tokens: size.tokens,
+            max_tokens: size.max_tokens,
+        })
+    }
 }
 
 /// An iteration.
@@ -78,6 +120,12 @@ pub struct ToolCallMetadata {
     pub args: Value,
     /// The result.
     pub result: Option<String>,
+    /// The result that a verifier expected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// How far the result is like the expected one, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
     /// Time that it ran.
     pub time_ms: u64,
     /// Why it gave no result.
@@ -109,7 +157,9 @@ impl RunMetadata {
 /// # Errors
 /// The run is not in the log, or the log failed.
 pub async fn run_metadata(log: &dyn Log, run: RunId) -> Result<RunMetadata, Error> {
-    Trail::of(log, run).await.map(|trail| of(&trail))
+    let trail = Trail::of(log, run).await?;
+    let state = load(log, run).await?;
+    Ok(RunMetadata { context: ContextSize::of(&state), ..of(&trail) })
 }
 
 impl Run {
@@ -141,6 +191,9 @@ fn of(trail: &Trail) -> RunMetadata {
         history_mode: view.as_str().unwrap_or_default().to_owned(),
         max_internal_steps: policy.limit(LimitKind::Iterations),
         model_name: trail.start.models.first().map(|model| model.name.to_string()).unwrap_or_default(),
+        turns_by_model: if trail.models.len() > 1 { trail.models.clone() } else { Vec::new() },
+        context: None,
+        prediction_accuracy: accuracy::mean(trail.calls()),
         errors_count: errors.len(),
         errors,
         warnings_count: trail.warnings.len(),
@@ -166,6 +219,8 @@ fn call(call: &TrailCall) -> ToolCallMetadata {
         name: call.name.to_string(),
         args: serde_json::from_str(&call.args).unwrap_or_else(|_| Value::String(call.args.to_string())),
         result: call.result(),
+        expected: call.expected.as_ref().map(ToString::to_string),
+        accuracy: accuracy::of_call(call),
         time_ms: call.ms(),
         error: call.error(),
     }

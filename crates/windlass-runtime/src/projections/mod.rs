@@ -15,6 +15,7 @@
 //! | Where do two runs part? | [`compare_runs`] |
 //! | Which runs can no longer be read? | [`damaged_runs`] |
 
+mod accuracy;
 mod comparison;
 mod damage;
 mod differences;
@@ -23,6 +24,7 @@ pub mod json;
 mod metadata;
 mod receipts;
 mod replays;
+mod routes;
 mod run_log;
 pub mod session10;
 mod session_events;
@@ -30,13 +32,15 @@ mod sessions;
 mod statistics;
 mod trail;
 
+pub use accuracy::similarity;
 pub use comparison::{ComparedRun, Comparison, PlacedEvent, comparable, compare_runs};
 pub use damage::{DamagedRun, damaged_runs};
 pub use differences::{ValueChange, value_changes};
 pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};
-pub use metadata::{RunMetadata, StepMetadata, ToolCallMetadata, run_metadata};
+pub use metadata::{ContextSize, RunMetadata, StepMetadata, ToolCallMetadata, run_metadata};
 pub use receipts::{Receipt, ReceiptOutcome, receipts};
 pub use replays::{Replayed, replay_run};
+pub use routes::ModelTurns;
 pub use run_log::RunLog;
 pub use session_events::session_events;
 pub use sessions::{Session, SessionStats, session_runs, session_stats, sessions};

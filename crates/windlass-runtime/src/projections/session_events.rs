@@ -132,6 +132,7 @@ impl Teller {
             | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
             | Fact::CallVerified(_)
+            | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)

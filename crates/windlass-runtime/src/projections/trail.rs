@@ -1,12 +1,14 @@
 //! A run as a whole: its start, its steps with their calls, its end. Reports are made of it.
 
 use windlass_core::event::{
-    InputReceived, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput, RunStarted, TurnCompleted,
+    CallVerified, InputReceived, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput, RunStarted,
+    TurnCompleted,
 };
 use windlass_core::message::ToolCall;
 use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, Message, QuestionId, RunId, Text};
 use windlass_store::Log;
 
+use super::routes::{ModelTurns, Router};
 use crate::error::Error;
 use crate::load::start_of;
 use crate::pages::RunPages;
@@ -20,6 +22,8 @@ pub(super) struct Trail {
     /// Time of its last event.
     pub(super) last: Millis,
     pub(super) steps: Vec<TrailStep>,
+    /// Its models with their replies.
+    pub(super) models: Vec<ModelTurns>,
     pub(super) warnings: Vec<String>,
     pub(super) ending: By,
     pub(super) end: Option<RunEnded>,
@@ -66,6 +70,8 @@ pub(super) struct TrailCall {
     /// Number of failed tries before the last one.
     pub(super) retries: u32,
     pub(super) outcome: Option<CallOutcome>,
+    /// The result that a verifier expected.
+    pub(super) expected: Option<Text>,
     pub(super) result_by: By,
 }
 
@@ -89,6 +95,7 @@ impl TrailCall {
             ended: None,
             retries: 0,
             outcome: None,
+            expected: None,
             result_by: By::Agent,
         }
     }
@@ -147,6 +154,7 @@ impl Trail {
             began: 0,
             last: 0,
             steps: Vec::new(),
+            models: Vec::new(),
             warnings: Vec::new(),
             ending: By::Agent,
             end: None,
@@ -155,6 +163,7 @@ impl Trail {
             codes: Vec::new(),
         };
         let (mut reader, mut pages) = (Reader::default(), RunPages::new(log, run));
+        reader.router.models(&mut trail.models, &trail.start.models);
         while let Some(batches) = pages.next().await? {
             for event in batches.iter().flat_map(|batch| batch.events.iter()) {
                 reader.read(&mut trail, event);
@@ -229,6 +238,7 @@ impl Trail {
 struct Reader {
     /// Questions about calls.
     asked: Vec<(QuestionId, Option<CallId>)>,
+    router: Router,
 }
 
 /// Whether an event begins a step of the run.
@@ -246,6 +256,7 @@ impl Reader {
         if begins_step(&event.fact) || trail.steps.is_empty() {
             trail.steps.push(TrailStep { began: event.at, ..TrailStep::default() });
         }
+        self.router.learn(&mut trail.models, &event.fact);
         let Some(step) = trail.steps.last_mut() else { return };
         step.ended = step.ended.max(event.at);
         match &event.fact {
@@ -259,6 +270,7 @@ impl Reader {
             Fact::CodeStarted(started) => step.begins(&started.call, event.at),
             Fact::CodeCalled(called) => step.opens(&called.calls),
             Fact::CodeFinished(finished) => step.ends(&finished.call, &finished.outcome, event.at),
+            Fact::CallVerified(verified) => step.expects(verified),
             Fact::CallRetried(retried) => step.retried(&retried.call),
             Fact::CallFinished(finished) => step.ends(&finished.call, &finished.outcome, event.at),
             Fact::DelegationFinished(finished) => {
@@ -279,6 +291,7 @@ impl Reader {
             Fact::RunStarted(_)
             | Fact::RunResumed(_)
             | Fact::TurnStarted(_)
+            | Fact::Adjusted(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)
             | Fact::BoardSaved(_)
@@ -287,7 +300,7 @@ impl Reader {
             | Fact::PlanProposed(_)
             | Fact::PlanMade(_)
             | Fact::StepFinished(_)
-            | Fact::CallVerified(_)
+            | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)
@@ -299,7 +312,6 @@ impl Reader {
             | Fact::Steered(_)
             | Fact::RunPaused(_)
             | Fact::MessageQueued(_)
-            | Fact::Adjusted(_)
             | Fact::HistoryEdited(_)
             | Fact::StepBranched(_)
             | Fact::LimitRaised(_)
@@ -352,6 +364,12 @@ impl TrailStep {
 
     fn opens(&mut self, calls: &[ToolCall]) {
         self.calls.extend(calls.iter().map(TrailCall::opened));
+    }
+
+    fn expects(&mut self, verified: &CallVerified) {
+        if let Some(call) = self.call(&verified.call) {
+            call.expected.clone_from(&verified.verdict.predicted_result);
+        }
     }
 
     fn retried(&mut self, id: &CallId) {

@@ -3,13 +3,16 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use futures_util::stream;
 use serde_json::{Value, json};
+use windlass_core::model::{FailureKind, Role, Usage};
 use windlass_core::{Answer, Message, RunState, Status};
+use windlass_models::Delta;
 use windlass_runtime::projections::session10::{PERFORMANCE_COLUMNS, session_log, tables};
-use windlass_runtime::projections::{Reliability, RunLog, newest_runs, receipts, statistics};
+use windlass_runtime::projections::{ContextSize, Reliability, RunLog, newest_runs, receipts, statistics};
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, DriveOptions, Error, Repeat};
 use windlass_store::MemoryLog;
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, model_failure, said};
 
 fn builder(model: FnModel) -> AgentBuilder {
     Agent::builder("worker").model(("m1", Arc::new(model)))
@@ -50,6 +53,7 @@ async fn p25_metadata_in_promptchains_shape() {
             "history_mode",
             "max_internal_steps",
             "model_name",
+            "context",
             "errors_count",
             "warnings_count"
         ]
@@ -78,6 +82,102 @@ async fn p25_a_limit_and_a_failed_tool_are_a_warning_and_an_error() {
     assert!(metadata.max_steps_reached && !metadata.objective_achieved);
     assert_eq!((metadata.errors_count, metadata.warnings_count), (1, 1), "{metadata:?}");
     assert_eq!(metadata.errors, ["look: no light"]);
+}
+
+/// A model that asks for two rounds of tools, and answers.
+fn rounds() -> FnModel {
+    FnModel::new(|request| {
+        let results = request.messages.iter().filter(|message| matches!(&***message, Message::Tool(_)));
+        let round = results.count() + 1;
+        if round > 2 { said("Done.") } else { called(&[("look", &format!(r#"{{"n": {round}}}"#))]) }
+    })
+}
+
+#[tokio::test]
+async fn p20_simple_turns_go_to_their_model_and_are_counted() {
+    let (big, small) = (rounds(), rounds());
+    // The order does not matter: the main model is the first without a role.
+    let agent = Agent::builder("worker").simple_model(("small", Arc::new(small.clone())));
+    let agent = agent.model(("big", Arc::new(big.clone()))).tool(look()).build().unwrap();
+    assert_eq!(&*agent.models()[0].name, "big");
+    let run = agent.run("Go").await.unwrap();
+    assert_eq!(run.text(), Some("Done."));
+    assert_eq!((big.requests().len(), small.requests().len()), (1, 2));
+    let metadata = run.metadata(&**agent.log()).await.unwrap();
+    let turns: Vec<_> =
+        metadata.turns_by_model.iter().map(|one| (&*one.model, one.role, one.turns)).collect();
+    assert_eq!(turns, [("big", Role::Main, 1), ("small", Role::Simple, 2)]);
+    assert_eq!(
+        serde_json::to_value(&metadata).unwrap()["turns_by_model"][1],
+        json!({ "model": "small", "role": "simple", "turns": 2 })
+    );
+}
+
+#[tokio::test]
+async fn p20_a_fallback_s_turns_are_its_own() {
+    let gone = FnModel::streaming(|_, request| {
+        Box::pin(stream::iter([Err(model_failure(&request, FailureKind::Auth, "no key"))]))
+    });
+    let (spare, small) = (rounds(), rounds());
+    let agent = Agent::builder("worker").model(("big", Arc::new(gone))).model(("spare", Arc::new(spare)));
+    let agent = agent.simple_model(("small", Arc::new(small))).tool(look()).build().unwrap();
+    let metadata = agent.run("Go").await.unwrap().metadata(&**agent.log()).await.unwrap();
+    let turns: Vec<_> = metadata.turns_by_model.iter().map(|one| (&*one.model, one.turns)).collect();
+    assert_eq!(turns, [("big", 0), ("spare", 1), ("small", 2)]);
+}
+
+#[tokio::test]
+async fn p20_a_role_alone_is_no_model() {
+    let alone = Agent::builder("worker").simple_model(("small", Arc::new(rounds()))).build().unwrap_err();
+    assert!(matches!(alone, Error::NoModel { .. }), "{alone}");
+}
+
+#[tokio::test]
+async fn e39_the_error_of_an_estimate_is_shown() {
+    let model = FnModel::new(|_| {
+        let usage = Usage { input: 80, output: 2, ..Usage::default() };
+        said("Done.").into_iter().chain([Delta::Usage(usage)]).collect()
+    });
+    let agent = builder(model).settings(&json!({ "context": { "max_tokens": 1000 } })).build().unwrap();
+    let run = agent.run("x".repeat(400)).await.unwrap();
+    let metadata = run.metadata(&**agent.log()).await.unwrap();
+    let size = metadata.context.unwrap();
+    assert_eq!((size.estimated_tokens, size.counted_tokens, size.next_tokens), (100, 80, 81));
+    assert_eq!((size.error_percent, size.max_tokens), (25.0, Some(1000)));
+    assert_eq!(ContextSize::of(run.state()), Some(size));
+    assert_eq!(serde_json::to_value(&metadata).unwrap()["context"]["error_percent"], json!(25.0));
+    // A provider that counts nothing leaves nothing to compare.
+    let silent = builder(FnModel::new(|_| vec![Delta::Text("Done.".into())])).build().unwrap();
+    assert_eq!(silent.run("Go").await.unwrap().metadata(&**silent.log()).await.unwrap().context, None);
+}
+
+#[tokio::test]
+async fn p19_results_are_compared_with_what_the_verifier_expected() {
+    let verdict = |expected: &str| {
+        said(&json!({ "should_execute": true, "confidence": 1.0, "predicted_result": expected }).to_string())
+    };
+    let refusal =
+        json!({ "should_execute": false, "confidence": 1.0, "predicted_result": "seen" }).to_string();
+    let model = FnModel::script([
+        called(&[("look", r#"{"n": 1}"#)]),
+        verdict("seen"),
+        called(&[("look", r#"{"n": 2}"#)]),
+        verdict("nothing but seen"),
+        called(&[("look", r#"{"n": 3}"#)]),
+        said(&refusal),
+        said("Done."),
+    ]);
+    let settings = json!({ "verify": { "dry_run": true } });
+    let agent = builder(model).tool(look()).settings(&settings).build().unwrap();
+    let metadata = agent.run("Go").await.unwrap().metadata(&**agent.log()).await.unwrap();
+    let calls: Vec<_> = metadata.steps.iter().flat_map(|step| &step.tool_calls).collect();
+    let accuracies: Vec<_> = calls.iter().map(|call| (call.expected.as_deref(), call.accuracy)).collect();
+    assert_eq!(
+        accuracies,
+        [(Some("seen"), Some(1.0)), (Some("nothing but seen"), Some(0.5)), (Some("seen"), None)],
+        "a call that does not run has no result to compare"
+    );
+    assert_eq!(metadata.prediction_accuracy, Some(0.75));
 }
 
 #[tokio::test]

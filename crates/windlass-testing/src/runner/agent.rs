@@ -182,7 +182,8 @@ impl Cast<'_> {
         file: &AgentFile,
     ) -> Result<AgentBuilder, String> {
         let (script, environment) = (&part.script, self.environment);
-        for entry in &file.models {
+        let models = if file.models.is_empty() { Vec::new() } else { file.with_summariser(&file.models) };
+        for entry in &models {
             let mut choice = entry.choice();
             choice.prices = choice.prices.or(self.case.prices);
             let total_ms = entry.settings(file.timeouts()).timeouts.total_ms;

@@ -83,6 +83,7 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             | Fact::HistoryEdited(_)
             | Fact::MessageQueued(_)
             | Fact::CallVerified(_)
+            | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)

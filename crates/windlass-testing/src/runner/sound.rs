@@ -177,6 +177,7 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
             | Fact::HistoryEdited(_)
             | Fact::MessageQueued(_)
             | Fact::CallVerified(_)
+            | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)

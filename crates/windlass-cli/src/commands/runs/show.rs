@@ -13,6 +13,7 @@ use windlass_store::{Index, Log, RunSummary, Store};
 
 use super::approvals::Approvals;
 use super::find;
+use super::measures;
 use crate::answers;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -49,8 +50,8 @@ pub(super) struct ShowArgs {
 
 pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, id) = find::open(log_args, &args.run).await?;
+    let metadata = run_metadata(&*log, id).await?;
     if args.metadata {
-        let metadata = run_metadata(&*log, id).await?;
         out::json(&value!(if args.summary { metadata.summary() } else { metadata }))?;
         return Ok(Exit::Good);
     }
@@ -61,6 +62,9 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let receipts = run.receipts(&*log).await?;
     if args.json {
         let mut value = as_json(&run, &summary, start.as_deref(), &receipts);
+        value.insert("turns_by_model".to_owned(), value!(metadata.turns_by_model));
+        value.insert("context".to_owned(), value!(metadata.context));
+        value.insert("prediction_accuracy".to_owned(), value!(metadata.prediction_accuracy));
         value.insert("approvals".to_owned(), approvals.json());
         if args.events {
             value.insert("events".to_owned(), events(&*log, id).await?.into());
@@ -70,6 +74,9 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     }
     let cuts = Cuts::default();
     header(&run, &summary, start.as_deref(), &cuts)?;
+    for (name, line) in measures::lines(&metadata) {
+        out::line(format_args!("{name:<9}{line}"))?;
+    }
     if let Some(line) = receipts::line(&receipts) {
         out::line(format_args!("{:<9}{line}", "did"))?;
     }

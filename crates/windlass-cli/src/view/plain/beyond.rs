@@ -41,6 +41,9 @@ impl Plain {
         if let Fact::CallVerified(verified) = fact {
             let name = self.name(&verified.call);
             verified.args.as_ref().and_then(|_| remark(format!("verified: {name}, with changed arguments")))
+        } else if let Fact::ResultSummarised(summarised) = fact {
+            let name = self.name(&summarised.call);
+            summarised.summary.as_ref().and_then(|_| remark(format!("summed up: the result of {name}")))
         } else if let Fact::ContextWarned(ContextWarned { tokens, max_tokens }) = fact {
             Some((true, format!("the context has {tokens} of {max_tokens} tokens")))
         } else if let Fact::Compacted(compacted) = fact {

@@ -4,7 +4,7 @@ use super::refine_results::{results, say_failures};
 use super::{Alias, Preset};
 use crate::ids::Text;
 use crate::policy::{
-    AtLimit, Batch, Limit, LimitKind, LogTexts, Objective, Repetition, Talk, Texts, View, Wire,
+    AtLimit, Batch, Compact, Limit, LimitKind, LogTexts, Objective, Repetition, Talk, Texts, View, Wire,
 };
 
 impl Preset {
@@ -26,6 +26,8 @@ impl Preset {
             policy.calls.batch = Batch::Serial;
             policy.calls.repetition = Repetition::Off;
             policy.calls.tool_ms = 120_000;
+            // It begins with a budget: without one nothing is too large.
+            policy.past.context.compact = Compact::Summarise;
             let none: Text = "No tool was called, and the LLM did not provide an answer. \
                               Please try rephrasing your request or check tool availability."
                 .into();
