@@ -90,28 +90,28 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             let Fact::InputReceived(received) = &first.fact else { return None };
             InputKind::Answered { question: received.question.clone(), answer: received.answer.clone() }
         }
-        Cause::Steer => {
-            let Fact::Steered(steered) = &first.fact else { return None };
-            InputKind::Steer(steered.clone())
-        }
-        Cause::Pause => {
-            let Fact::InputRequested(asked) = &first.fact else { return None };
-            InputKind::Pause { reason: pause_reason(&asked.text) }
-        }
-        Cause::Queue => {
-            let Fact::MessageQueued(queued) = &first.fact else { return None };
-            InputKind::Queue { run: queued.run, messages: queued.messages.clone() }
-        }
-        Cause::Cancel => {
-            let Fact::CancelRequested(request) = &first.fact else { return None };
-            InputKind::Cancel { reason: request.reason.clone() }
-        }
+        Cause::Steer | Cause::Pause | Cause::Queue | Cause::Cancel => said(first)?,
         Cause::ToolsChanged => {
             let Adjusted { tools, seals, .. } = adjusted(first)?;
             InputKind::ToolsChanged { tools: tools?, seals }
         }
         Cause::TimerFired { action } => InputKind::TimerFired { action: freed(action) },
     })
+}
+
+/// What people said to a run.
+fn said(first: &Event) -> Option<InputKind> {
+    if let Fact::Steered(steered) = &first.fact {
+        Some(InputKind::Steer(steered.clone()))
+    } else if let Fact::InputRequested(asked) = &first.fact {
+        Some(InputKind::Pause { reason: pause_reason(&asked.text) })
+    } else if let Fact::MessageQueued(queued) = &first.fact {
+        Some(InputKind::Queue { run: queued.run, messages: queued.messages.clone() })
+    } else if let Fact::CancelRequested(request) = &first.fact {
+        Some(InputKind::Cancel { reason: request.reason.clone() })
+    } else {
+        None
+    }
 }
 
 /// The input with which a run was taken over.

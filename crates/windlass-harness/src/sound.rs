@@ -93,9 +93,8 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
             calls.get_mut(id).ok_or_else(|| unknown(id))?.attempt.question = Some(asked.question.clone());
         }
         Fact::InputReceived(received) => {
-            let of =
-                calls.values_mut().find(|call| call.attempt.question.as_ref() == Some(&received.question));
-            if let Some(call) = of {
+            let asked = |call: &&mut Told| call.attempt.question.as_ref() == Some(&received.question);
+            if let Some(call) = calls.values_mut().find(asked) {
                 call.attempt.answer = Some(received.answer.clone());
             }
         }

@@ -144,27 +144,19 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
             let made: Vec<String> = code.calls.iter().map(|call| name(&call.name)).collect();
             format!("called {} from its code", made.join(", "))
         }
-        Fact::CodeFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::CallRetried(retried) => {
             format!("{}, and will run it again", result(&retried.call, &retried.outcome, calls, cuts))
         }
         Fact::CallDoubted(doubted) => {
             format!("lost its process while {} ran: the call may have happened", called(&doubted.call))
         }
+        Fact::CodeFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::CallFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::DelegationStarted(started) => handed(started, calls, cuts),
         Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::InputRequested(asked) => format!("asked a person: {}", cuts.line(&asked.text)),
         Fact::InputReceived(received) => format!("was answered: {}", answer(&received.answer, cuts)),
-        Fact::Steered(steered) => {
-            let what = match steered.kind {
-                SteerKind::Steering => "was told by a person",
-                SteerKind::Correction => "was corrected by a person",
-                SteerKind::Clarification => "was told by a person what was meant",
-                SteerKind::Objective => "was given another objective",
-            };
-            format!("{what}: {}", cuts.line(&steered.text))
-        }
+        Fact::Steered(steered) => format!("{}: {}", told(steered.kind), cuts.line(&steered.text)),
         Fact::RunPaused(_) => "stood still".to_owned(),
         Fact::MessageQueued(queued) => format!("was followed by a message that run {} answers", queued.run),
         Fact::Adjusted(adjusted) => format!("went on with other {}", changed(adjusted)),
@@ -182,9 +174,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::StepBranched(branched) => {
             format!("began {} for a hook", count(branched.calls.len() as u64, "branch call"))
         }
-        Fact::OutputRejected(rejected) => {
-            format!("did not accept the output: {}", rejection(rejected.reason))
-        }
+        Fact::OutputRejected(no) => format!("did not accept the output: {}", rejection(no.reason)),
         Fact::LimitReached(reached) => format!("reached its limit of {}", limit(reached)),
         Fact::LimitRaised(raised) => format!("got a higher limit: {}", raised.limit.amount(raised.max)),
         Fact::CancelRequested(cancel) => {
@@ -200,6 +190,15 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         | Fact::Judged(_)
         | Fact::BoardSaved(_)
         | Fact::BoardRestored(_) => progress(fact, cuts),
+    }
+}
+
+fn told(kind: SteerKind) -> &'static str {
+    match kind {
+        SteerKind::Steering => "was told by a person",
+        SteerKind::Correction => "was corrected by a person",
+        SteerKind::Clarification => "was told by a person what was meant",
+        SteerKind::Objective => "was given another objective",
     }
 }
 

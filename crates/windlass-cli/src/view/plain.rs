@@ -232,14 +232,7 @@ impl Plain {
                 self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
             }
             Fact::Steered(steered) => {
-                let text = self.cuts.line(&steered.text);
-                let what = match steered.kind {
-                    SteerKind::Steering => "steered",
-                    SteerKind::Correction => "corrected",
-                    SteerKind::Clarification => "clarified",
-                    SteerKind::Objective => "another objective, from the next turn on",
-                };
-                self.remark(&format!("{what}: {text}"));
+                self.remark(&format!("{}: {}", told(steered.kind), self.cuts.line(&steered.text)));
             }
             Fact::RunPaused(_) => self.remark("paused"),
             Fact::MessageQueued(queued) => {
@@ -485,4 +478,13 @@ fn is_left_of(text: &str, whole: &str) -> bool {
 fn in_json(reply: &str) -> Option<Value> {
     let fenced = reply.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")?.split_once('\n'));
     serde_json::from_str(fenced.map_or(reply, |(_, within)| within)).ok()
+}
+
+fn told(kind: SteerKind) -> &'static str {
+    match kind {
+        SteerKind::Steering => "steered",
+        SteerKind::Correction => "corrected",
+        SteerKind::Clarification => "clarified",
+        SteerKind::Objective => "another objective, from the next turn on",
+    }
 }

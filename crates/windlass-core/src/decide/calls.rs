@@ -128,6 +128,8 @@ impl Decision {
                 self.start_call(id);
             }
         }
+        // A call that a fork's base had ended has ended here, too.
+        self.sum_up_results();
         if matches!(self.state.phase, Phase::Between) {
             self.notice_stuck();
             self.next_turn();

@@ -83,7 +83,7 @@ fn summed_up(policy: Policy, steps: Vec<Step>) -> usize {
 fn p37_each_summed_result_of_a_random_run_can_be_read_whole() {
     let mut runner = TestRunner::deterministic();
     let mut count = 0;
-    for _ in 0..1_800 {
+    for _ in 0..6_000 {
         let (policy, steps) = (policies(), steps()).new_tree(&mut runner).unwrap().current();
         count += summed_up(policy, steps);
     }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
 use windlass_core::model::Usage;
+use windlass_core::policy::Stop;
 use windlass_core::run::Origin;
 use windlass_core::tool::Effect;
 use windlass_core::{
@@ -69,6 +70,8 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
 pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machine> {
     let state = at(base, place);
     let say = other.say.then_some("Think again.");
+    let plans = |policy: &Policy| policy.replies.stop == Stop::Judge;
+    let planning = plans(state.policy()) || other.policy.as_ref().is_some_and(plans);
     let input = start(&state, &base.events[place..], other.policy, say);
     let fresh = State::on_base(next_id(&state), &state);
     if state.is_finished() {
@@ -81,7 +84,8 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
     // A closing call that the base had begun has a purse of its own.
     let line = || base.before.iter().chain(&base.events[..place]);
     let plain = !line().any(|event| matches!(event.fact, Fact::LimitReached(_)));
-    let purse = plain.then(|| Purse::carrying(&state.carried()));
+    // Neither has one that makes its requests anew from a plan.
+    let purse = (plain && !planning).then(|| Purse::carrying(&state.carried()));
     Some(Machine::begun_with(fresh, before, &input, tools, purse))
 }
 
@@ -131,7 +135,7 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
     if state.is_finished() || wanted.iter().any(|action| speaks(&action.work)) {
         let all = || lines(before).chain(lines(events)).collect::<Vec<_>>().join("\n");
         assert!(open.values().all(|open| !open), "every call has its result: {open:?}\n{}", all());
-        assert_eq!(state.history().fault(), None);
+        assert_eq!(state.history().fault(), None, "\n{}", all());
     }
     let ids: BTreeSet<_> = wanted.iter().map(|action| action.id).collect();
     assert_eq!(ids.len(), wanted.len(), "ids of actions are unique: {wanted:?}");
@@ -290,7 +294,7 @@ fn story(bases: &[&Machine], place: usize, fork: &Machine) -> String {
     lines.join("\n")
 }
 
-fn lines(events: &[Event]) -> impl Iterator<Item = String> {
+pub(crate) fn lines(events: &[Event]) -> impl Iterator<Item = String> {
     events.iter().enumerate().map(|(number, event)| {
         let body = event.fact.body().unwrap();
         let body: String = body.chars().take(if number == 0 { 120 } else { 400 }).collect();

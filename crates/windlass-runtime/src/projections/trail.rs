@@ -283,9 +283,8 @@ impl Reader {
                 step.clarifications += u32::from(rejected.reason == Rejection::NoCall);
             }
             Fact::LimitReached(reached) => {
-                trail
-                    .warnings
-                    .push(format!("the limit of {} was reached", reached.limit.amount(reached.max)));
+                let amount = reached.limit.amount(reached.max);
+                trail.warnings.push(format!("the limit of {amount} was reached"));
             }
             Fact::RunEnded(end) => trail.end = Some(end.clone()),
             Fact::RunStarted(_)

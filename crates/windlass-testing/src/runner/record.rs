@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use windlass_core::event::{CallFinished, CodeFinished};
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
 use windlass_core::run::{narrate, overshot};
@@ -57,12 +58,8 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
                 running.insert(retried.call.clone(), false);
                 false
             }
-            Fact::CallFinished(finished) => {
-                running.remove(&finished.call);
-                false
-            }
-            Fact::CodeFinished(finished) => {
-                running.remove(&finished.call);
+            Fact::CallFinished(CallFinished { call, .. }) | Fact::CodeFinished(CodeFinished { call, .. }) => {
+                running.remove(call);
                 false
             }
             Fact::RunStarted(_)

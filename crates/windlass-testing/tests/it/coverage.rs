@@ -31,6 +31,24 @@ fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
         (StateKind::RunningAsked | StateKind::Retrying | StateKind::Asked, "Replied" | "ModelFailed") => {
             "no conversation has a summary or a verdict in the making there"
         }
+        (
+            StateKind::Closing
+            | StateKind::Waiting
+            | StateKind::Hook
+            | StateKind::Retrying
+            | StateKind::Asked
+            | StateKind::LimitAsked
+            | StateKind::Paused,
+            "Pause",
+        ) => "conversations pause during model calls and tools",
+        (
+            StateKind::Calling
+            | StateKind::Closing
+            | StateKind::Waiting
+            | StateKind::Hook
+            | StateKind::Running,
+            "Answered",
+        ) => "no conversation ends a pause that has not begun yet",
         (StateKind::Checking, _) | (_, "Checked") => "a scripted check answers at once",
         (StateKind::Hook, "TimerFired") => "a scripted hook answers at once",
         (StateKind::Cutting, "Replied") => "a scripted model stops as soon as it is asked to",
