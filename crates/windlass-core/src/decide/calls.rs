@@ -314,12 +314,11 @@ impl Decision {
 
     /// Gives every call that has no result yet one: it was not run.
     pub(super) fn skip_all(&mut self, reason: &str) {
-        let open: Vec<CallId> = self
-            .open_calls()
-            .iter()
-            .filter(|open| !matches!(open.stage, Stage::Done(_)))
-            .map(|open| open.call.id.clone())
-            .collect();
+        let left = |open: &&OpenCall| !matches!(open.stage, Stage::Done(_));
+        let mut open: Vec<&OpenCall> = self.open_calls().iter().filter(left).collect();
+        // Code ends after the calls that it made: its result is the last of them.
+        open.sort_by_key(|open| open.origin.code().is_none());
+        let open: Vec<CallId> = open.into_iter().map(|open| open.call.id.clone()).collect();
         for call in open {
             self.skip(call, reason, None);
         }
