@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::asks::Ask;
+use crate::asks::{Ask, Place};
 use crate::budget::{Budget, Need, Reservation};
 use crate::choice::{Carried, ModelChoice, Prices};
 use crate::event::{DelegationFinished, Purpose, ResumedBy, TurnStarted};
@@ -214,14 +214,36 @@ impl Ledger {
 }
 
 impl State {
-    /// Tokens of what a call would send, by rule of thumb, `more` bytes of text included that enter with it.
-    pub(crate) fn estimated_input(&self, (purpose, about): Subject<'_>, wire: Wire, more: u64) -> u64 {
-        self.view_bytes(purpose, about, wire).saturating_add(more) / BYTES_A_TOKEN
+    /// Tokens of what a call would send, by rule of thumb.
+    pub(crate) fn estimated_input(&self, (purpose, about): Subject<'_>, wire: Wire) -> u64 {
+        self.view_bytes(purpose, about, wire) / BYTES_A_TOKEN
     }
 
-    /// Upper bound for a call of `model`; `more` is the number of bytes of text that enter with it.
-    pub(crate) fn need(&self, subject: Subject<'_>, model: &ModelChoice, more: u64) -> Need {
-        Need::of(self.estimated_input(subject, self.setup.policy.wire_of(model), more), model)
+    /// Upper bound for a call of `model`.
+    pub(crate) fn need(&self, subject: Subject<'_>, model: &ModelChoice) -> Need {
+        Need::of(self.estimated_input(subject, self.setup.policy.wire_of(model)), model)
+    }
+
+    /// Upper bound for a call of `model` that is to begin, with all that enters the conversation as it begins.
+    pub(crate) fn need_of_next(&self, next: &TurnStarted, model: &ModelChoice) -> Need {
+        let subject = (next.purpose, next.about.as_ref());
+        if !self.is_entered(next) {
+            return self.need(subject, model);
+        }
+        // A view may word it in its own way, so that only the fold knows its size.
+        let mut begun = self.clone();
+        begun.step_started(next);
+        begun.need(subject, model)
+    }
+
+    /// Whether anything enters the conversation as this call begins.
+    fn is_entered(&self, next: &TurnStarted) -> bool {
+        let waits = || {
+            let closing = self.ending.closing().is_some_and(|closing| closing.reached.note.is_some());
+            closing || (next.purpose.hears() && !self.conversation.steering.is_empty())
+        };
+        let fresh = next.turn != self.turn.number;
+        next.purpose.rules().place == Place::Turn && (next.note.is_some() || (fresh && waits()))
     }
 
     /// Amount of a limit that is used, reserved or lent, given `ledger`. A call that begins does not count itself.
@@ -235,7 +257,7 @@ impl State {
     /// The needs of a model call that is going on, for an account that it draws on before it begins.
     pub fn need_of(&self, action: ActionId) -> Option<Need> {
         let ask = self.asked(action)?;
-        Some(self.need((ask.purpose, ask.about.as_ref()), self.setup.models.get(ask.model as usize)?, 0))
+        Some(self.need((ask.purpose, ask.about.as_ref()), self.setup.models.get(ask.model as usize)?))
     }
 
     /// The reservation of a model call that is going on.
@@ -254,8 +276,8 @@ impl State {
     /// Reservation of a model call that begins now with the current conversation.
     pub(crate) fn reserve(&self, turn: &TurnStarted) -> Reservation {
         let model = self.setup.models.get(turn.model as usize);
-        let need = model
-            .map_or_else(Need::unknown, |model| self.need((turn.purpose, turn.about.as_ref()), model, 0));
+        let need =
+            model.map_or_else(Need::unknown, |model| self.need((turn.purpose, turn.about.as_ref()), model));
         need.reserve(&self.left(Some(turn)))
     }
 
@@ -272,9 +294,8 @@ impl State {
     /// Allowance of a closing call that begins now with the current conversation.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
         let asked = self.setup.models.get(model as usize);
-        let need = asked.map_or_else(Need::unknown, |model| {
-            self.need((self.setup.policy.request.purpose, None), model, 0)
-        });
+        let need = asked
+            .map_or_else(Need::unknown, |model| self.need((self.setup.policy.request.purpose, None), model));
         Beyond { before: self.ledger.spent(), most: need.sure }
     }
 

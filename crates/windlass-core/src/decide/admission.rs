@@ -99,7 +99,7 @@ impl Decision {
         if model.prices.is_none() && state.setup.policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
             return Err(Refusal::Unpriced(model.name.clone()));
         }
-        let need = state.need((next.purpose, next.about.as_ref()), model, self.entering(next));
+        let need = state.need_of_next(next, model);
         let call = Wanted { next, ledger, need };
         if let Some(closing) = state.ending.closing() {
             return self.admit_closing(closing, &call);
@@ -176,21 +176,6 @@ impl Decision {
             LimitKind::Seconds => self.reached(kind) >= max,
         };
         if used_up { Err(Refusal::used_up(kind, self.reached(kind))) } else { Ok(()) }
-    }
-
-    /// Bytes of what enters the conversation as this call begins.
-    fn entering(&self, next: &TurnStarted) -> u64 {
-        let note = next.note.iter().map(|note| note.len());
-        let closing = self
-            .state
-            .ending
-            .closing()
-            .into_iter()
-            .filter_map(|closing| Some(closing.reached.note.as_ref()?.len()));
-        let steering = self.state.conversation.steering.iter().map(|said| said.text.len());
-        let hears = next.purpose.hears();
-        let fresh = hears && next.turn != self.state.turn.number;
-        (note.sum::<usize>() + if fresh { closing.chain(steering).sum() } else { 0 }) as u64
     }
 
     /// The run goes where a call leads that was not admitted.

@@ -318,7 +318,7 @@ impl Decision {
         let why = "stopped: the closing call did not end within the grace after the deadline";
         // The usage is unknown, because the request had been sent (E41).
         let input =
-            self.state.estimated_input((self.state.setup.policy.request.purpose, None), self.state.wire(), 0);
+            self.state.estimated_input((self.state.setup.policy.request.purpose, None), self.state.wire());
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.ending.closing().map(|closing| closing.reached.limit);
         let text = self.state.conversation.last_text.clone();

@@ -8,7 +8,7 @@ use crate::event::Steered;
 use crate::forking::{Fork, MadeCall, StartedCall};
 use crate::ids::{Millis, RunId};
 use crate::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
-use crate::policy::{Hooks, LimitKind, Policy};
+use crate::policy::{Hooks, LimitKind, Policy, Stop};
 use crate::state::{Closing, Phase, State};
 
 /// The run that began the work in progress.
@@ -81,7 +81,9 @@ impl State {
         self.ending = std::mem::take(&mut self.ending).with_closing(closing);
         let stopping = self.stopping();
         let again = began == Began::Elsewhere && !stopping;
-        if stopping {
+        // A step of another loop is none of this one, which decides itself what it asks for.
+        let other_loop = (old.replies.stop == Stop::Judge) != self.plans() && self.ending.closing().is_none();
+        if stopping || other_loop {
             self.asks.clear();
         }
         // Whether summaries and verdicts are needed is decided anew.
@@ -91,7 +93,7 @@ impl State {
             (ask.seq, ask.retry_at, ask.reserved) = (seq, Some(at), Reservation::default());
         });
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
-            Phase::Asking if !stopping => {
+            Phase::Asking if self.turns_ask().is_some() => {
                 // The call begins anew, so that it hears what was said.
                 if self.turns_ask().is_some_and(|ask| ask.purpose.hears()) {
                     self.hear();

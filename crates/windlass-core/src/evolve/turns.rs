@@ -25,7 +25,7 @@ impl State {
     }
 
     /// The loop waits for this call.
-    pub(super) fn step_started(&mut self, turn: &TurnStarted) {
+    pub(crate) fn step_started(&mut self, turn: &TurnStarted) {
         if turn.turn != self.turn.number {
             if self.turn.malformed == 0 && self.turn.counted > 0 {
                 self.turn.streaks.malformed = 0;
@@ -37,6 +37,7 @@ impl State {
                 let text = turn.note.is_some() || closing.stage == ClosingStage::TextAsked;
                 closing.stage = if text { ClosingStage::TextAsked } else { ClosingStage::Called };
                 if let Some(note) = closing.reached.note.take() {
+                    self.progress.closing = Some(self.conversation.history.len());
                     self.conversation.history.push(Arc::new(Message::user(note)));
                 }
             }

@@ -23,6 +23,8 @@ pub(crate) struct Progress {
     pub(crate) steered: Vec<usize>,
     /// Place of the last reply with calls.
     pub(crate) round: Option<usize>,
+    /// Place from which on stands what a closing call is told.
+    pub(crate) closing: Option<usize>,
     /// The blackboard, where the view is made of it.
     pub(crate) board: Board,
     /// The tool of the last call, and how many calls in a row it had.
@@ -72,6 +74,11 @@ impl Progress {
             }
         }
         self.round = self.round.map(moved);
+        self.closing = self.closing.map(moved);
+        if let Some(plan) = &mut self.plan {
+            let plan = Arc::make_mut(plan);
+            plan.from = moved(plan.from);
+        }
     }
 
     /// Takes what was said since into the essence.

@@ -11,7 +11,7 @@ use crate::event::Purpose;
 use crate::ids::{Millis, Text};
 use crate::message::{AssistantMessage, Message};
 use crate::policy::{Strategy, Wire};
-use crate::state::{DoneStep, Plan, PlanStage, REMEMBERED, State};
+use crate::state::{Closing, DoneStep, Plan, PlanStage, REMEMBERED, State};
 
 /// Messages before the run that are looked at for exchanges.
 const LOOKED_AT: usize = 64;
@@ -58,11 +58,15 @@ fn made(state: &State, plan: &Plan, purpose: Purpose) -> (Vec<Arc<Message>>, Vec
         }
         messages.push(Arc::new(Message::user(note.clone())));
     }
-    if !planning {
-        // Its note is the last message of the conversation.
-        messages.extend(state.conversation.history.last().cloned());
+    if let Some(place) = closing(state) {
+        messages.extend(state.conversation.history.since(place).cloned());
     }
     (instructed(&state.setup.prompt, &contract), messages)
+}
+
+/// Place from which on stands what the closing call that is going on was told.
+fn closing(state: &State) -> Option<usize> {
+    state.progress.closing.filter(|_| state.ending.closing().is_some_and(Closing::has_called))
 }
 
 fn next_purpose(plan: &Plan) -> Purpose {
@@ -176,7 +180,9 @@ fn put(object: &mut Value, key: &str, value: Value) {
 
 /// Messages that came while the run was on.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
-    let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
+    let until = closing(state).unwrap_or(usize::MAX);
+    let notes = state.conversation.history.since(plan.from).take(until.saturating_sub(plan.from));
+    let said = notes.filter_map(|message| match &**message {
         Message::User { content, .. } => Some(json!(content.text())),
         Message::System { .. }
         | Message::TaskDelegation { .. }

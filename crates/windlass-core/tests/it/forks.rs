@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
 use windlass_core::model::Usage;
-use windlass_core::policy::Stop;
 use windlass_core::run::Origin;
 use windlass_core::tool::Effect;
 use windlass_core::{
@@ -70,8 +69,6 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
 pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machine> {
     let state = at(base, place);
     let say = other.say.then_some("Think again.");
-    let plans = |policy: &Policy| policy.replies.stop == Stop::Judge;
-    let planning = plans(state.policy()) || other.policy.as_ref().is_some_and(plans);
     let input = start(&state, &base.events[place..], other.policy, say);
     let fresh = State::on_base(next_id(&state), &state);
     if state.is_finished() {
@@ -85,7 +82,7 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
     let line = || base.before.iter().chain(&base.events[..place]);
     let plain = !line().any(|event| matches!(event.fact, Fact::LimitReached(_)));
     // Neither has one that makes its requests anew from a plan.
-    let purse = (plain && !planning).then(|| Purse::carrying(&state.carried()));
+    let purse = plain.then(|| Purse::carrying(&state.carried()));
     Some(Machine::begun_with(fresh, before, &input, tools, purse))
 }
 

@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 use windlass_core::budget::Amount;
 use windlass_core::event::{Cause, ResumedBy};
 use windlass_core::model::{FailureKind, ModelFailure};
-use windlass_core::policy::{LATER, LimitKind, Preset, Stop};
+use windlass_core::policy::{LATER, LimitKind, Preset};
 use windlass_core::run::Found;
 use windlass_core::{
     Accepted, ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Message, Policy, QuestionId,
@@ -48,10 +48,7 @@ impl Machine {
     pub(crate) fn new(policy: Policy) -> Self {
         let tools = Arc::new(environment::tools());
         let (state, start) = (State::new(environment::run_id()), environment::start(policy, &tools));
-        // The note of a plan's closing call is not weighed before it is there, so that its need is up to a few tokens off.
-        let plans =
-            matches!(&start.what, InputKind::Start(start) if start.policy.replies.stop == Stop::Judge);
-        Self::begun_with(state, Vec::new(), &start, tools, (!plans).then(Purse::default))
+        Self::begun_with(state, Vec::new(), &start, tools, Some(Purse::default()))
     }
 
     pub(crate) fn begun_with(
