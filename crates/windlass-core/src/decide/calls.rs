@@ -312,7 +312,7 @@ impl Decision {
         self.end_call(call, CallOutcome::Skipped { reason: reason.into() }, None, limit);
     }
 
-    /// Gives every call that has no result yet one: it was not run.
+    /// Gives every call that has no result yet one: it was not run. The turn ends with it: no result waits for a summary.
     pub(super) fn skip_all(&mut self, reason: &str) {
         let left = |open: &&OpenCall| !matches!(open.stage, Stage::Done(_));
         let mut open: Vec<&OpenCall> = self.open_calls().iter().filter(left).collect();
@@ -322,6 +322,7 @@ impl Decision {
         for call in open {
             self.skip(call, reason, None);
         }
+        self.enter_whole_results();
     }
 
     /// When the run is being stopped: ends the calls without work in progress.

@@ -36,7 +36,7 @@ use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
 use crate::schema::Checks;
-use crate::state::{Phase, State};
+use crate::state::{Closing, Phase, State};
 
 /// Stands before what a model or hook gave as output, in the error of a run that failed for it.
 const RAW_OUTPUT: &str = "\nraw output: ";
@@ -232,7 +232,7 @@ impl Decision {
             self.closing_overdue();
             return Ok(());
         }
-        let closes = closing.is_some();
+        let (closes, called) = (closing.is_some(), closing.is_some_and(Closing::has_called));
         let Some(at) = self.state.deadline().filter(|_| action.seq == self.state.clock.deadline_seq) else {
             return Err(self.unknown(action));
         };
@@ -240,6 +240,9 @@ impl Decision {
         // The closing call of another limit ends here; that limit stays the run's status.
         if closes && calling {
             self.closing_overdue();
+        } else if called {
+            // A pause held back what would have followed it.
+            self.finish_closing(None);
         } else {
             self.deadline_passed();
         }

@@ -14,11 +14,7 @@ use crate::stored::READ_RESULT;
 impl Decision {
     /// Begins the summaries that results wait for. Where limits leave too little for one, the result enters as it is.
     pub(super) fn sum_up_results(&mut self) {
-        let asked = |open: &OpenCall| self.state.asks.get(Purpose::Summarise, Some(&open.call.id)).is_some();
-        let waits = |open: &&OpenCall| open.summing == Summing::Waits && !asked(open);
-        let calls: Vec<CallId> =
-            self.open_calls().iter().filter(waits).map(|open| open.call.id.clone()).collect();
-        for call in calls {
+        for call in self.unsummed() {
             let turn = self.state.turn.number;
             let next = TurnStarted {
                 about: Some(call.clone()),
@@ -33,6 +29,20 @@ impl Decision {
             } else {
                 self.record(ResultSummarised { call, summary: None });
             }
+        }
+    }
+
+    /// The calls whose results wait for a summary that nobody is asked for yet.
+    fn unsummed(&self) -> Vec<CallId> {
+        let asked = |open: &OpenCall| self.state.asks.get(Purpose::Summarise, Some(&open.call.id)).is_some();
+        let waits = |open: &&OpenCall| open.summing == Summing::Waits && !asked(open);
+        self.open_calls().iter().filter(waits).map(|open| open.call.id.clone()).collect()
+    }
+
+    /// Results whose summary nobody is asked for enter as they are.
+    pub(super) fn enter_whole_results(&mut self) {
+        for call in self.unsummed() {
+            self.record(ResultSummarised { call, summary: None });
         }
     }
 

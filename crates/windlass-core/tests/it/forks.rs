@@ -6,7 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
-use windlass_core::model::Usage;
+use windlass_core::model::{Purpose, Usage};
+use windlass_core::policy::Preset;
 use windlass_core::run::Origin;
 use windlass_core::tool::Effect;
 use windlass_core::{
@@ -321,4 +322,25 @@ pub(crate) fn folds_and_replays(base: &Machine, place: usize, fork: &Machine) {
             replay(&state, cause, &events[from..*to]).unwrap_or_else(|difference| panic!("{difference:#?}"));
         from = *to;
     }
+}
+
+#[test]
+fn a_fork_into_another_loop_begins_with_its_own_step() {
+    let purposes = |policy: Policy, other: Policy| {
+        let base = Machine::new(policy);
+        let fork = begin(&base, base.events.len(), Other { policy: Some(other), say: false }).unwrap();
+        let asked = |machine: &Machine| {
+            let mut asked = machine.events.iter().filter_map(|event| match &event.fact {
+                Fact::TurnStarted(turn) => Some((turn.turn, turn.purpose)),
+                _ => None,
+            });
+            (asked.next(), asked.next())
+        };
+        assert!(asked(&base).0.is_some(), "a call of the base is open");
+        asked(&fork)
+    };
+    let (chat, plan) = (|| Preset::CHAT.policy(), || Preset::PLAN.policy());
+    assert_eq!(purposes(chat(), plan()), (Some((2, Purpose::Perceive)), None), "a plan is begun");
+    assert_eq!(purposes(plan(), chat()), (Some((2, Purpose::Act)), None), "the loop of tools is begun");
+    assert_eq!(purposes(chat(), chat()), (Some((1, Purpose::Act)), None), "the same loop repeats its call");
 }

@@ -13,7 +13,7 @@ use windlass_core::policy::{LATER, LimitKind, Preset};
 use windlass_core::run::Found;
 use windlass_core::{
     Accepted, ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Message, Policy, QuestionId,
-    RunId, State, ToolSpec, accept, decide, evolve, pending, replay,
+    RunId, State, Status, ToolSpec, accept, decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -90,7 +90,10 @@ impl Machine {
         assert_eq!(self.state, decided, "the state is the fold of its events (invariant 3)");
         if self.before.is_empty() {
             let seen = self.monitor.see(&input.what, &before, &events, &self.state);
-            seen.map_err(|fault| format!("{fault}: {:?}, {:?}", input.what, before.kind())).unwrap();
+            let all =
+                || forks::lines(&self.events).chain(forks::lines(&events)).collect::<Vec<_>>().join("\n");
+            seen.map_err(|fault| format!("{fault}: {:?}, {:?}\n{}", input.what, before.kind(), all()))
+                .unwrap();
         }
         if let Some(purse) = &mut self.purse {
             purse.see(&before, &events);
@@ -575,4 +578,29 @@ fn a_call_that_failed_as_a_tool_is_tried_again_as_the_agent_that_is_there_now() 
         handed_over.any(|so| so)
     });
     assert!(seen, "no run has tried a failed call again as another agent's");
+}
+
+/// Found by random runs: the deadline passed while a closing run was paused.
+#[test]
+fn e2_a_deadline_in_a_paused_closing_opens_no_second_one() {
+    let mut policy = windlass_core::policy::Preset::CHAT.policy();
+    policy.calls.batch = windlass_core::policy::Batch::Concurrent(1);
+    policy.replies.malformed = windlass_core::policy::Malformed::FeedBack(0);
+    policy.calls.retries = 0;
+    policy.replies.parse_retries = 1;
+    policy.calls.repetition = windlass_core::policy::Repetition::Off;
+    policy.bounds.limits.clear();
+    policy.bounds.at_limit = windlass_core::policy::AtLimit::WrapUp;
+    let one = windlass_core::policy::Limit { max: 1, at_limit: None };
+    policy.bounds.limits.insert(LimitKind::ModelCalls, one.clone());
+    policy.bounds.limits.insert(LimitKind::Seconds, one);
+    policy.transport.retries = 0;
+    let steps =
+        [(0, 23113, 1662, 0), (205, 0, 0, 0), (0, 1723, 3766, 6), (0, 17870, 0, 0), (0, 27391, 7671, 0)];
+    let steps = steps.map(|(kind, pick, more, waits)| Step { kind, pick, more, waits }).to_vec();
+    let machine = Machine::new(policy).driven(steps);
+    let limits = machine.events.iter().filter(|event| matches!(event.fact, Fact::LimitReached(_)));
+    assert_eq!(limits.count(), 1);
+    let Fact::RunEnded(end) = &machine.events.last().unwrap().fact else { unreachable!() };
+    assert_eq!(end.status, Status::Limit(LimitKind::ModelCalls));
 }
