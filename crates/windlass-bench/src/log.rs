@@ -32,12 +32,16 @@ const USAGE: &str = "windlass-bench log append [--appends N] [--runs N] | durabl
 pub(crate) struct Options(Vec<String>);
 
 impl Options {
-    fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn new(given: Vec<String>) -> Self {
+        Self(given)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let place = self.0.iter().position(|item| item == name)?;
         self.0.get(place + 1).map(String::as_str)
     }
 
-    fn number(&self, name: &str, usual: u64) -> u64 {
+    pub(crate) fn number(&self, name: &str, usual: u64) -> u64 {
         self.text(name).and_then(|number| number.parse().ok()).unwrap_or(usual)
     }
 

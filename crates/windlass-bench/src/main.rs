@@ -3,6 +3,7 @@
 
 mod bounds;
 mod log;
+mod loops;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -177,6 +178,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn measure(given: Vec<String>) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(("log", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return log::run(rest.to_vec()).await;
+    }
+    if let Some(("loops", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return loops::run(rest.to_vec()).await;
     }
     let args = args();
     let agent = agent(&args)?;

@@ -63,7 +63,7 @@ pub(crate) struct Monitor {
     allowed: BTreeSet<CallId>,
     /// The tools that a person has allowed for the rest of the session.
     rules: BTreeSet<String>,
-    /// Those begun of which it is known that they did not happen.
+    /// Those begun of which it is known that they did not happen, or how they failed.
     settled: BTreeSet<CallId>,
     cancelled: bool,
     ended: bool,
@@ -176,6 +176,7 @@ impl Monitor {
                 let once = spec(state, &retried.call, name).is_none_or(|tool| tool.effect == Effect::Once);
                 hold!(!(once && out_of_time), "call {} may have happened, and is tried again", retried.call);
                 self.step(&retried.call, Seen::Failed, fact, |seen| *seen == Seen::Running)?;
+                self.settled.insert(retried.call.clone());
             }
             Fact::CallDoubted(doubted) => {
                 self.doubted(input, &doubted.call, fact, state)?;
@@ -427,6 +428,7 @@ impl Monitor {
         hold!(may, "call {} of {name} is {seen:?} and must not begin: {input:?}", started.call);
         hold!(begun == (started.attempt > 1), "attempts are counted: {started:?} while {seen:?}");
         self.begun.insert(started.call.clone());
+        self.settled.remove(&started.call);
         self.begun_with.extend(args.map(|args| (started.call.clone(), args)));
         if let Some((_, seen)) = self.calls.get_mut(&started.call) {
             *seen = Seen::Running;
