@@ -28,7 +28,10 @@ fn row(name: &str, outcome: &str) -> String {
     let cell = match said.split_once(": ") {
         Some((head, error)) if !head.starts_with("done") => {
             let (error, hint) = error.split_once(" (hint: ").unwrap_or((error, ")"));
-            let hint = hint.split(". Modules:").next().unwrap_or_default().trim_end_matches(')');
+            let hint = match hint.split_once(". Modules:") {
+                Some((hint, _)) => hint,
+                None => hint.strip_suffix(')').unwrap_or(hint),
+            };
             let hint = if hint.is_empty() { String::new() } else { format!(". *{hint}*") };
             format!("{error}{hint}").replace('|', "\\|")
         }
