@@ -72,6 +72,10 @@ impl Progress {
             }
         }
         self.round = self.round.map(moved);
+        if let Some(plan) = &mut self.plan {
+            let plan = Arc::make_mut(plan);
+            plan.from = moved(plan.from);
+        }
     }
 
     /// Takes what was said since into the essence.

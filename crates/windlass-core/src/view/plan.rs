@@ -174,9 +174,12 @@ fn put(object: &mut Value, key: &str, value: Value) {
     }
 }
 
-/// Messages that came while the run was on.
+/// Pinned messages from before the run, and messages that came while it was on. The run's input is its query.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
-    let said = state.conversation.history.since(plan.from).filter_map(|message| match &**message {
+    let history = &state.conversation.history;
+    let pinned = history.pinned_before(plan.from).into_iter();
+    let pinned = pinned.filter(|at| !state.progress.input.contains(at)).filter_map(|at| history.get(at));
+    let said = pinned.chain(history.since(plan.from)).filter_map(|message| match &**message {
         Message::User { content, .. } => Some(json!(content.text())),
         Message::System { .. }
         | Message::TaskDelegation { .. }
