@@ -118,6 +118,7 @@ files! {
     refine_edges => "refine/edges",
     refine_interrupts => "refine/interrupts",
     refine_iterations => "refine/iterations",
+    refine_limits => "refine/limits",
     refine_loop => "refine/loop",
     refine_views => "refine/views",
     edges_verify => "edges/verify",
