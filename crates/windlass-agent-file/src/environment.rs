@@ -1,13 +1,14 @@
-//! An agent described by environment variables, as those of KAOS' agent container.
+//! An agent described by environment variables, as those of KAOS' agent container; and numbers of a loop that stand there.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use windlass_core::policy::Preset;
+use windlass_core::policy::{Alias, LimitKey, Preset};
 use windlass_models::mock;
 use windlass_models::resolve::Env;
 
 use super::{AgentFile, AgentFileError};
+use crate::yaml::{Field, Node};
 
 impl AgentFile {
     /// Reads an agent from the variables of KAOS' agent container, with KAOS' loop: `AGENT_NAME`, `AGENT_DESCRIPTION`,
@@ -23,6 +24,34 @@ impl AgentFile {
         let (agent, model, tools, settings) = (part("name"), part("model"), part("tools"), part("loop"));
         tracing::info!("agent {agent} from the environment: model {model}, tools {tools}, loop {settings}");
         Self::parse(&document.to_string(), name, env)
+    }
+}
+
+impl AgentFile {
+    /// Numbers of the loop that stand in the environment and not in the file: Session 10's `MAX_STEPS` and `MAX_RETRIES`.
+    ///
+    /// # Errors
+    /// A variable is no whole number.
+    pub(super) fn take_numbers(&mut self, env: Env<'_>) -> Result<(), AgentFileError> {
+        let keys = &mut self.loop_section.keys;
+        let Some(preset) = keys.preset else { return Ok(()) };
+        for (name, named) in preset.variables() {
+            let Some(found) = number(env, name)? else { continue };
+            let too_large = || bad(name, found.to_string(), "a smaller number");
+            match named {
+                Alias::Limit(kind) => {
+                    let limit = Node::from_json(&json!(found));
+                    let limit = Field::new(&limit, *name).decode_with(LimitKey(*kind));
+                    let limit = limit.map_err(|_| too_large())?;
+                    keys.limits.get_or_insert_default().0.entry(*kind).or_insert(limit);
+                }
+                Alias::Retries => {
+                    let retries = u32::try_from(found).map_err(|_| too_large())?;
+                    keys.retries.get_or_insert(retries);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -116,6 +145,8 @@ fn bad(name: &str, found: String, expected: &'static str) -> AgentFileError {
 mod tests {
     use std::path::Path;
 
+    use windlass_core::policy::LimitKind;
+
     use super::AgentFile;
 
     fn read(given: &[(&str, &str)]) -> Result<AgentFile, (&'static str, String)> {
@@ -150,5 +181,43 @@ mod tests {
         );
         assert_eq!(fault("MEMORY_TYPE", "redis"), environment("MEMORY_TYPE is `redis`: expected `local`"));
         assert_eq!(fault("PEER_AGENTS", "a").0, "agent.later");
+    }
+
+    #[test]
+    fn s1_a_number_of_the_plan_loop_holds_where_the_file_says_nothing() {
+        let numbers = |given: &[(&str, &str)], file: &str| {
+            let env = |name: &str| {
+                given.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            let read = AgentFile::parse(&format!("name: a\nmodel: tour\n{file}"), Path::new("a.yaml"), &env);
+            let policy = read.map_err(|error| error.to_string())?.policy().unwrap();
+            Ok::<_, String>((policy.limit(LimitKind::PlanSteps), policy.calls.retries))
+        };
+        let both: &[(&str, &str)] = &[("MAX_STEPS", "7"), ("MAX_RETRIES", "0")];
+        for (given, file, steps, retries) in [
+            (&[][..], "loop: { preset: session10 }", Some(3), 3),
+            (both, "loop: { preset: session10 }", Some(7), 0),
+            (both, "loop: { preset: plan }", Some(7), 0),
+            (both, "loop: { preset: plan, MAX_STEPS: 2 }", Some(2), 0),
+            (both, "loop: { preset: plan, limits: { plan_steps: 2 }, retries: 1 }", Some(2), 1),
+            (both, "loop: { preset: plan, limits: { tokens: 9 }, MAX_RETRIES: 2 }", Some(7), 2),
+            (&[("MAX_STEPS", "0"), ("MAX_RETRIES", " ")], "loop: { preset: plan }", Some(0), 3),
+            // Another loop does not read them.
+            (both, "loop: { preset: refine }", None, 0),
+            (both, "loop: { preset: typed }", None, 0),
+            (both, "", None, 0),
+        ] {
+            assert_eq!(numbers(given, file), Ok((steps, retries)), "{given:?} {file}");
+        }
+        for (name, value, fault) in [
+            ("MAX_STEPS", "three", "MAX_STEPS is `three`: expected a whole number from 0"),
+            ("MAX_STEPS", "-1", "MAX_STEPS is `-1`: expected a whole number from 0"),
+            ("MAX_RETRIES", "1.5", "MAX_RETRIES is `1.5`: expected a whole number from 0"),
+            ("MAX_RETRIES", "5000000000", "MAX_RETRIES is `5000000000`: expected a smaller number"),
+        ] {
+            let given = [(name, value)];
+            assert_eq!(numbers(&given, "loop: { preset: plan }"), Err(fault.to_owned()));
+            assert!(numbers(&given, "loop: { preset: chat }").is_ok(), "{name} is not chat's");
+        }
     }
 }

@@ -116,7 +116,7 @@ fn text_of(path: &Path) -> Result<String, AgentFileError> {
 }
 
 impl AgentFile {
-    /// Reads an agent file. `env` answers `${NAME}`.
+    /// Reads an agent file. `env` answers `${NAME}`, and the preset's [variables](windlass_core::policy::Preset::variables).
     ///
     /// # Errors
     /// The file cannot be read, or something in it does not fit.
@@ -155,7 +155,8 @@ impl AgentFile {
         model_names: ModelNames,
     ) -> Result<Self, AgentFileError> {
         let mut reading = Reading::new(node, file, env, model_names);
-        let agent = decode(node, &mut reading).map_err(|error| error.in_file(&reading.file))?;
+        let mut agent = decode(node, &mut reading).map_err(|error| error.in_file(&reading.file))?;
+        agent.take_numbers(env)?;
         agent.check()?;
         Ok(agent)
     }

@@ -29,11 +29,11 @@ pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Fail
 
 fn read_pinned(path: &Path, overrides: &Overrides, pinned: &[String]) -> Result<AgentFile, Failure> {
     let mut file = if from_env::is(path) {
-        AgentFile::from_environment(path, &home::env)?
+        AgentFile::from_environment(path, &|name| overrides.env(name))?
     } else if assistant::is(path) {
         assistant::read()?
     } else {
-        AgentFile::read(path, &home::env)?
+        AgentFile::read(path, &|name| overrides.env(name))?
     };
     overrides.apply(&mut file, pinned);
     file.check_available()?;
@@ -59,10 +59,11 @@ async fn assembled(
     interrupts: &mut Interrupts,
 ) -> Result<Result<Assembly, AssembleError>, Failure> {
     let waits = Waits::default();
-    let assembling = assemble_watched(file, &home::env, log, &waits);
+    let env = |name: &str| overrides.env(name);
+    let assembling = assemble_watched(file, &env, log, &waits);
     let assembly = interrupts.or(watched(assembling, &waits)).await?;
     if let (Ok(home), Ok(assembly)) = (home::folder(), &assembly) {
-        let note = Note { path: remembered(path), overrides: overrides.clone(), used_at: now() };
+        let note = Note { path: remembered(path), overrides: overrides.remembered(), used_at: now() };
         notes::remember(&home, assembly.agent.agent_ref(), note);
     }
     Ok(assembly)

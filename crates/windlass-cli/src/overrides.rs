@@ -1,15 +1,17 @@
 //! Command-line overrides of an agent file.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use windlass_core::policy::{LATER, LimitKind};
+use windlass_core::policy::{LATER, LimitKind, Preset};
 use windlass_core::text::nearest;
 use windlass_runtime::agent_file::{AgentFile, DelegateEntry, ModelEntry};
 use windlass_runtime::yaml::Place;
 
 use crate::failure::{Exit, Failure};
+use crate::home;
 
 /// Command-line overrides of an agent file.
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
@@ -31,6 +33,15 @@ pub(crate) struct Overrides {
     #[arg(long = "agent", value_name = "NAME=FILE", value_parser = delegate)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) agents: Vec<(String, PathBuf)>,
+    /// The variables that loops read, as they were when the agent was first used; `None`: as they are.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) variables: Option<BTreeMap<String, String>>,
+}
+
+/// Whether a loop reads this variable of the environment.
+fn is_of_a_loop(name: &str) -> bool {
+    Preset::ALL.iter().flat_map(Preset::variables).any(|(own, _)| *own == name)
 }
 
 /// Reads `NAME=FILE`. The path is made absolute, because the run may be resumed from another directory.
@@ -66,6 +77,21 @@ pub(crate) fn limit(text: &str) -> Result<(LimitKind, f64), String> {
 }
 
 impl Overrides {
+    /// A variable of the environment. Those that loops read keep the values that they had for a run.
+    pub(crate) fn env(&self, name: &str) -> Option<String> {
+        match &self.variables {
+            Some(kept) if is_of_a_loop(name) => kept.get(name).cloned(),
+            _ => home::env(name),
+        }
+    }
+
+    /// The same, with the variables that loops read as they are now, for later commands.
+    pub(crate) fn remembered(&self) -> Self {
+        let names = Preset::ALL.iter().flat_map(Preset::variables).map(|(name, _)| *name);
+        let set = names.filter_map(|name| Some((name.to_owned(), self.env(name)?)));
+        Self { variables: Some(set.collect()), ..self.clone() }
+    }
+
     /// Puts new files in the places of agents that were given with `--agent`.
     pub(crate) fn move_agents(&mut self, moved: &[(String, PathBuf)]) -> Result<(), Failure> {
         for (name, file) in moved {

@@ -14,6 +14,8 @@ pub struct History {
     /// Bytes of calls that are contained in a text, too.
     again: u64,
     edits: u64,
+    /// Places of pinned messages, the last one first. An empty list takes no memory.
+    pins: rpds::ListSync<usize>,
 }
 
 impl History {
@@ -51,6 +53,9 @@ impl History {
     pub fn push(&mut self, message: Arc<Message>) {
         self.bytes = self.bytes.saturating_add(message.bytes());
         self.again = self.again.saturating_add(message.bytes_again());
+        if message.is_pinned() {
+            self.pins.push_front_mut(self.messages.len());
+        }
         self.messages.push_back_mut(message);
     }
 
@@ -70,6 +75,9 @@ impl History {
             if let Some(last) = self.messages.last() {
                 self.bytes = self.bytes.saturating_sub(last.bytes());
                 self.again = self.again.saturating_sub(last.bytes_again());
+                if last.is_pinned() {
+                    self.pins.drop_first_mut();
+                }
             }
             self.messages.drop_last_mut();
         }
@@ -107,6 +115,13 @@ impl History {
     /// The messages from that place on, found without walking over the earlier ones.
     pub fn since(&self, start: usize) -> impl Iterator<Item = &Arc<Message>> {
         (start..self.messages.len()).filter_map(|at| self.messages.get(at))
+    }
+
+    /// Places of the pinned messages before that place, in order. Costs as much as there are pinned messages.
+    pub(crate) fn pinned_before(&self, place: usize) -> Vec<usize> {
+        let mut places: Vec<usize> = self.pins.iter().copied().filter(|at| *at < place).collect();
+        places.reverse();
+        places
     }
 
     /// The message at that place, from 0.

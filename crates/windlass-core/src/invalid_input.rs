@@ -175,13 +175,13 @@ impl InvalidInput {
             Self::NothingToFork { .. } => {
                 Some("name an earlier event, or give an input to start anew after the end".to_owned())
             }
+            Self::AlreadyPaused { run, .. } => Some(format!("`windlass runs resume {run}` ends the pause")),
             Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
             Self::BeyondBudget { .. } => Some("conclude, or raise the limit of the parent run".to_owned()),
             Self::NotStarted { .. }
             | Self::AlreadyStarted { .. }
             | Self::UnknownAction { .. }
             | Self::EarlyTimer { .. }
-            | Self::AlreadyPaused { .. }
             | Self::Stopping { .. } => None,
         }
     }

@@ -184,6 +184,7 @@ impl StateKind {
             // A pause may be asked for at any time.
             (is(&["Answered"]) && stopping, "no question is open"),
             (is(&["Cancel"]) && self == Cancelling, "it is cancelled already"),
+            (is(&["Pause"]) && self == Self::Paused, "it is paused already"),
             (is(&["Steer", "Pause"]) && stopping, "nobody listens any more"),
             (is(&["TimerFired"]) && stopping, "no timer is set any more"),
         ];

@@ -36,9 +36,9 @@ views! {
     Full => full, "Everything.";
     Plan => plan, "The plan with its last step, and what failed.";
     Progressive => progressive, "Everything but reasoning and attempts that failed: replies that were cut off or said nothing.";
-    Minimal => minimal, "Input, messages of people, and the last round of calls with all that follows it.";
+    Minimal => minimal, "Input, messages of people, and the last round of calls with all that follows it. Of earlier runs: pinned messages.";
     KitchenSink => kitchen_sink, "Everything, reasoning and attempts that failed included.";
-    Blackboard => blackboard, "Input, the blackboard, messages of people, and the last round of calls with all that follows it.";
+    Blackboard => blackboard, "Input, the blackboard, messages of people, and the last round of calls with all that follows it. Of earlier runs: pinned messages.";
 }
 
 /// The functions of a view.

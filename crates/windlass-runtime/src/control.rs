@@ -108,6 +108,15 @@ pub async fn paused_at(log: &dyn Store, run: RunId) -> Result<QuestionId, Error>
     })
 }
 
+/// Whether a pause waits in the run's inbox, which no driver has taken yet.
+///
+/// # Errors
+/// The log failed.
+pub async fn pause_waits(log: &dyn Store, run: RunId) -> Result<bool, Error> {
+    let posts = log.inbox(run, None).await?;
+    Ok(posts.iter().any(|post| matches!(post.what, InputKind::Pause { .. })))
+}
+
 /// Cancels a run that any process drives, or none, without its agent: no further work begins.
 ///
 /// # Errors

@@ -39,7 +39,7 @@ use crate::masking::masked;
 use crate::off_thread::decided;
 use crate::people::People;
 use crate::posts::Posts;
-use crate::run::{DriveOptions, RunHandle};
+use crate::run::{DriveOptions, RunHandle, Unpause};
 use crate::scope::scoped;
 use crate::serving;
 use crate::slots::Slots;
@@ -74,6 +74,8 @@ pub(crate) struct Driver {
     clock: RunClock,
     /// Whether a person lets it go on: so do the runs that it handed tasks to.
     pub(crate) resumed_by: ResumedBy,
+    /// Set if taking the run over ends its pause.
+    unpause: Option<Unpause>,
     publisher: Publisher,
     prefixes: Prefixes,
     slots: Slots,
@@ -137,6 +139,7 @@ impl Driver {
             wait_for_timers: options.wait_for_timers,
             clock: RunClock::default(),
             resumed_by: options.resumed_by,
+            unpause: options.unpause,
             publisher: Publisher::default(),
             prefixes: Prefixes::default(),
             slots: Slots::default(),
@@ -208,6 +211,7 @@ impl Driver {
                 // A question whose answer waits in the inbox is not put to people again.
                 let posts = self.posts.now().await?;
                 self.posted(posts).await?;
+                self.unpause().await?;
             }
         }
         self.open_account().await?;
@@ -371,7 +375,7 @@ impl Driver {
     }
 
     /// Starts what is new, stops what is gone.
-    fn reconcile(&mut self) {
+    pub(crate) fn reconcile(&mut self) {
         let wanted = pending(&self.state);
         self.slots.keep_only(&wanted);
         for action in wanted {
@@ -400,11 +404,12 @@ impl Driver {
             if leave.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Next::Leave);
             }
-            if let Poll::Ready(Some(sent)) = inbox.poll_recv(context) {
-                return Poll::Ready(Next::Sent(sent));
-            }
+            // All posts come at once; words of this process might come without an end.
             if let Poll::Ready(posts) = posts.poll(context) {
                 return Poll::Ready(Next::Posted(posts));
+            }
+            if let Poll::Ready(Some(sent)) = inbox.poll_recv(context) {
+                return Poll::Ready(Next::Sent(sent));
             }
             if poll_changes(changes, context).is_ready() {
                 return Poll::Ready(Next::ToolsChanged);

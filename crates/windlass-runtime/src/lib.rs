@@ -100,7 +100,7 @@ pub use partial::Partially;
 pub use people::{Asked, People};
 pub use repeat::{Repeat, Repeated};
 pub use resume::Resume;
-pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream};
+pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream, Unpause};
 pub use second::Admitted;
 pub use settings::SettingsError;
 pub use source::ToolSource;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use windlass_core::event::ResumedBy;
-use windlass_core::{Answer, RunId};
+use windlass_core::{Answer, RunId, Text};
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::people::{Asked, People, asking};
-use crate::run::{DriveOptions, Prepared, Run};
+use crate::run::{DriveOptions, Prepared, Run, Unpause};
 
 /// Options for resuming a run. Awaiting it drives the run until it has ended or is suspended; [`prepare`](Self::prepare) gives
 /// handles and updates first.
@@ -53,6 +53,13 @@ impl Resume<'_> {
     /// ([`Error::LostAttempts`]).
     pub fn by_hand(mut self) -> Self {
         self.options.resumed_by = ResumedBy::Person;
+        self
+    }
+
+    /// Ends the run's pause, with a message to the agent or without. A pause that was asked for while nobody drove the run
+    /// ends with it: what is asked for last holds.
+    pub fn unpaused(mut self, text: Option<Text>) -> Self {
+        self.options.unpause = Some(Unpause { text });
         self
     }
 

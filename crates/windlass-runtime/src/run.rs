@@ -122,6 +122,15 @@ pub struct DriveOptions {
     pub only_tools: Option<Vec<Text>>,
     /// Whether a person lets the run go on, however often its model call was lost ([`given_up`](crate::given_up)).
     pub resumed_by: ResumedBy,
+    /// Whether the run's pause ends when it is resumed; `None`: it stays paused.
+    pub unpause: Option<Unpause>,
+}
+
+/// The end of a pause that comes with resuming the run ([`Resume::unpaused`](crate::Resume::unpaused)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unpause {
+    /// A message to the agent, as steering.
+    pub text: Option<Text>,
 }
 
 /// A run that is about to be driven: subscribe, take handles, then [`drive`](Self::drive).

@@ -31,8 +31,8 @@ pub use fn_model::{FnModel, any_object, called, model_failure, said};
 pub use fn_tool::{FnPeople, FnTool};
 pub use killer::{Moment, ProcessEnd, run_and_kill};
 pub use runner::{
-    CaseFailure, CaseReport, RunnerOptions, Visited, appends_of_case, cancel_everywhere, run_case,
-    steer_everywhere,
+    CaseFailure, CaseReport, RunnerOptions, Visited, appends_of_case, cancel_everywhere, pause_everywhere,
+    run_case, steer_everywhere,
 };
 pub use sim::{BEGINNING, SimEnvironment, step_aside};
 pub use volatile::VolatileLog;

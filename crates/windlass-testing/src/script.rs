@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use windlass_core::event::Millis;
 use windlass_core::tool::Effect;
-use windlass_core::{CallId, CallOutcome, Event, Fact, InputKind, QuestionId, RunId};
+use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, InputKind, QuestionId, RunId};
 use windlass_models::mock;
 use windlass_runtime::{Environment, RunHandle};
 use windlass_store::Inbox;
@@ -126,6 +126,8 @@ pub(crate) struct Inner {
     pub(crate) crashing: bool,
     /// Whether this pass crashes at another place than the script: then no scripted answer can tell what happened.
     pub(crate) oracle: bool,
+    /// Whether somebody ends each pause that nothing in the script answers.
+    pub(crate) resumes: bool,
     pub(crate) by_oracle: Vec<QuestionId>,
     /// Questions that were given a wrong answer last, with the answer's place.
     pub(crate) wrong_given: Vec<(QuestionId, usize)>,
@@ -163,6 +165,7 @@ impl Script {
             begun: BTreeMap::new(),
             crashing: false,
             oracle: false,
+            resumes: false,
             by_oracle: Vec::new(),
             wrong_given: Vec::new(),
             problem: None,
@@ -416,6 +419,22 @@ impl Inner {
     /// Says something to the run, once.
     pub(crate) fn steer_now(&mut self, text: &str) {
         let what = InputKind::Steer(text.into());
+        if !self.said.contains(&what) {
+            self.say(what);
+        }
+    }
+
+    /// Pauses the run, once.
+    pub(crate) fn pause_now(&mut self) {
+        let what = InputKind::Pause { reason: Some("a pause after an event".into()) };
+        if !self.said.contains(&what) {
+            self.say(what);
+        }
+    }
+
+    /// Answers a question, once.
+    pub(crate) fn answer_now(&mut self, question: &QuestionId, answer: Answer) {
+        let what = InputKind::Answered { question: question.clone(), answer };
         if !self.said.contains(&what) {
             self.say(what);
         }

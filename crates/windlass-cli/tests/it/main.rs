@@ -36,6 +36,7 @@ mod money;
 mod moved;
 mod own_agents;
 mod patterns;
+mod pausing;
 mod people;
 mod plans;
 mod reach;

@@ -1,6 +1,6 @@
 //! Runs of a plan loop, as people see them.
 
-use crate::kit::{Home, assert_end};
+use crate::kit::{Home, PATIENCE, assert_end};
 use crate::seat::Seat;
 use crate::server::{Reply, Server};
 
@@ -84,4 +84,54 @@ fn s20_a_failed_plan_is_accepted_with_enter_or_ended_with_json() {
         seat.expect(answer);
         assert_eq!(seat.code(), 0);
     }
+}
+
+#[test]
+fn e2_s6_a_plan_that_a_limit_cut_goes_on_with_a_higher_one() {
+    let (home, server) = (Home::new(), server(&[OPEN, LIST, OPEN, LIST, DONE, OPEN, OTHER, DONE]));
+    agent(&home, &server, "MAX_STEPS: 1, at_limit: fail");
+    let cut = home.windlass(["run", "agent.yaml", "--session", "s", "Which files are here?"]);
+    assert_eq!(cut.code, 124, "{cut:?}");
+    assert!(cut.stderr.contains("--limit plan_steps=2` continues it without repeating work"), "{cut:?}");
+    let done = home.windlass(["runs", "resume", "last", "--limit", "plan_steps=2"]);
+    assert_eq!((done.code, done.stdout.as_str()), (0, "By hand: 42.\n"), "{done:?}");
+    let sent: Vec<_> = (0..5).map(|_| server.requests.recv_timeout(PATIENCE).unwrap()).collect();
+    let decision = sent[3]["messages"].to_string();
+    assert!(decision.contains("completed_steps") && decision.contains("list the files"), "{decision}");
+    assert!(!decision.contains("\\\"plan_mode\\\": \\\"initial\\\""), "it goes on with the plan: {decision}");
+    // The next run of the session has the agent's own limit and a plan of its own.
+    let next = home.windlass(["run", "agent.yaml", "--session", "s", "And now?"]);
+    assert_eq!((next.code, next.stdout.as_str()), (0, "There is one file.\n"), "{next:?}");
+}
+
+#[test]
+fn s1_the_environment_has_the_limits_that_the_file_does_not_set() {
+    let run = |file: &str, variable: (&str, &str)| {
+        let (home, server) = (Home::new(), server(&[OPEN, LIST, OPEN]));
+        agent(&home, &server, file);
+        let mut command = home.command(["run", "agent.yaml", "Which files are here?"]);
+        command.env(variable.0, variable.1);
+        let end = crate::kit::end(command.output().unwrap());
+        (end.code, end.stderr)
+    };
+    let (code, said) = run("at_limit: ask", ("MAX_STEPS", "1"));
+    assert!(code == 75 && said.contains("Max steps limit (1) reached at step 1"), "{said}");
+    let (code, said) = run("MAX_STEPS: 0", ("MAX_STEPS", "1"));
+    assert!(code == 75 && said.contains("Max steps limit (0) reached at step 0"), "the file wins: {said}");
+    let (code, said) = run("at_limit: ask", ("MAX_RETRIES", "some"));
+    assert_eq!(code, 65, "{said}");
+    assert_eq!(said, "error: MAX_RETRIES is `some`: expected a whole number from 0\n");
+}
+
+#[test]
+fn s1_a_run_keeps_the_limits_that_the_environment_had() {
+    let (home, server) = (Home::new(), server(&[OPEN, LIST, OPEN]));
+    agent(&home, &server, "at_limit: ask");
+    let mut command = home.command(["run", "agent.yaml", "Which files are here?"]);
+    assert_eq!(crate::kit::end(command.env("MAX_STEPS", "1").output().unwrap()).code, 75);
+    // Here the variable is not set, or set to something else.
+    assert_eq!(home.windlass(["runs", "resume", "last"]).code, 75);
+    let mut command = home.command(["runs", "answer", "last", "q1", "conclude", "enough"]);
+    let end = crate::kit::end(command.env("MAX_STEPS", "7").output().unwrap());
+    assert_eq!((end.code, end.stdout.as_str()), (0, "enough\n"), "{end:?}");
 }

@@ -120,7 +120,9 @@ impl Decision {
         }
         self.sum_up_results();
         while let Some(id) = next_to_start(&self.state) {
-            let counts = |open: &OpenCall| open.origin.counts() && open.attempt == 0;
+            // The code of a plan's step is no call of a tool: what it calls is admitted one by one.
+            let counts =
+                |open: &OpenCall| open.origin.counts() && open.origin != Origin::Plan && open.attempt == 0;
             let counts = self.state.open_call(&id).is_some_and(counts);
             if counts && self.used_up(self.state.ledger.counters.tool_calls) {
                 self.skip_beyond(id);

@@ -1,5 +1,5 @@
-//! The blackboard in place of the conversation: the run's input with the blackboard after it, messages of people, and the last
-//! round of calls with all that follows it.
+//! The blackboard in place of the conversation: the run's input with the blackboard after it, messages of people (of earlier
+//! runs the pinned ones), and the last round of calls with all that follows it.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ fn after(input: &Arc<Message>, board: &str) -> Arc<Message> {
         }
         Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => return input.clone(),
     };
-    Arc::new(Message::User { content, pinned: false })
+    Arc::new(Message::User { content, pinned: input.is_pinned() })
 }
 
 fn board(state: &State) -> String {

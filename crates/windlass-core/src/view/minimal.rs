@@ -1,5 +1,5 @@
 //! The last round only: the run's input, the messages of people, the last reply with calls and its results, and everything
-//! after it. Earlier runs of the session are left out, and so are attempts that were in vain.
+//! after it. Earlier runs of the session are left out but for their pinned messages, and so are attempts that were in vain.
 
 use std::sync::Arc;
 
@@ -27,8 +27,12 @@ fn bytes(state: &State, wire: Wire) -> u64 {
 pub(super) fn shown(state: &State) -> impl Iterator<Item = (usize, &Arc<Message>)> {
     let (history, progress) = (&state.conversation.history, &state.progress);
     let first = progress.round.filter(|round| *round >= progress.input.end).unwrap_or(progress.input.end);
-    let before = progress.input.clone().chain(progress.steered.iter().copied().filter(move |at| *at < first));
-    let places = before.chain(first..history.len());
+    let said = progress.steered.iter().copied().filter(|at| *at < first);
+    let mut before = history.pinned_before(first);
+    before.extend(progress.input.clone().chain(said));
+    before.sort_unstable();
+    before.dedup();
+    let places = before.into_iter().chain(first..history.len());
     let found = places.filter_map(|at| Some((at, history.get(at)?)));
     found.filter(|(at, message)| !progress.is_vain(*at, message))
 }

@@ -178,11 +178,14 @@ fn put(object: &mut Value, key: &str, value: Value) {
     }
 }
 
-/// Messages that came while the run was on.
+/// Pinned messages from before the run, and messages that came while it was on. The run's input is its query.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
+    let history = &state.conversation.history;
+    let pinned = history.pinned_before(plan.from).into_iter();
+    let pinned = pinned.filter(|at| !state.progress.input.contains(at)).filter_map(|at| history.get(at));
     let until = closing(state).unwrap_or(usize::MAX);
-    let notes = state.conversation.history.since(plan.from).take(until.saturating_sub(plan.from));
-    let said = notes.filter_map(|message| match &**message {
+    let heard = history.since(plan.from).take(until.saturating_sub(plan.from));
+    let said = pinned.chain(heard).filter_map(|message| match &**message {
         Message::User { content, .. } => Some(json!(content.text())),
         Message::System { .. }
         | Message::TaskDelegation { .. }

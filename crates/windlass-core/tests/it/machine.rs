@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::budget::Amount;
-use windlass_core::event::{Cause, ResumedBy};
+use windlass_core::event::{Cause, ResumedBy, Steered};
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::policy::{LATER, LimitKind, Preset};
 use windlass_core::run::Found;
@@ -146,7 +146,10 @@ impl Machine {
         };
         let what = match step.kind {
             0..180 => self.fitting(step),
-            180..188 => Some(InputKind::Steer(format!("steer {}", step.pick).into())),
+            180..188 => Some(InputKind::Steer(Steered {
+                pinned: step.pick.is_multiple_of(2),
+                ..format!("steer {}", step.pick).into()
+            })),
             188..190 => Some(InputKind::Queue {
                 run: RunId::from_number(u128::from(step.pick) + 1_000),
                 messages: vec![Arc::new(Message::user("later"))],

@@ -24,6 +24,7 @@ mod money;
 mod monitor;
 mod moot;
 mod narrate;
+mod pins;
 mod prices;
 mod purse;
 mod replaying;

@@ -1,37 +1,66 @@
 //! Inputs from outside: those sent in this process, and posts of the durable inbox.
 
-use windlass_core::InputKind;
 use windlass_core::event::ResumedBy;
+use windlass_core::{Answer, InputKind};
 use windlass_store::{Fence, PostId, Posted};
 
 use super::{Driver, Sent};
 use crate::error::Error;
+use crate::run::Unpause;
+
+/// Puts an abort before everything that came with it: however much that is, it does not delay the abort, and frees no work
+/// that would be begun to be stopped. All else keeps its order.
+fn abort_first<T>(inputs: &mut [T], what: impl Fn(&T) -> &InputKind) {
+    inputs.sort_by_key(|input| !matches!(what(input), InputKind::Cancel { .. }));
+}
 
 impl Driver {
-    pub(super) async fn sent(&mut self, sent: Box<Sent>) -> Result<(), Error> {
-        let Sent { what, reply } = *sent;
-        let taken = self.take(what, None).await?;
-        if let Some(reply) = reply {
-            // An error means that the sender no longer cares.
-            let _uncared = reply.send(taken);
+    /// Takes an input of this process, and those that have come with it.
+    pub(super) async fn sent(&mut self, first: Box<Sent>) -> Result<(), Error> {
+        let mut all = vec![first];
+        while let Ok(sent) = self.inbox.try_recv() {
+            all.push(sent);
+        }
+        abort_first(&mut all, |sent| &sent.what);
+        for sent in all {
+            let Sent { what, reply } = *sent;
+            let taken = self.take(what, None).await?;
+            if let Some(reply) = reply {
+                // An error means that the sender no longer cares.
+                let _uncared = reply.send(taken);
+            }
         }
         Ok(())
     }
 
-    pub(super) async fn posted(&mut self, posts: Vec<Posted>) -> Result<(), Error> {
-        if posts.is_empty() {
-            return Ok(());
-        }
+    pub(super) async fn posted(&mut self, mut posts: Vec<Posted>) -> Result<(), Error> {
+        let Some(newest) = posts.last().map(|post| post.id) else { return Ok(()) };
         let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
         // After a crash, the inbox of some stores still lists what the last append has used.
         let used = self.agent.log().used(self.state.run(), &ids).await?;
+        abort_first(&mut posts, |post| &post.what);
+        if posts.iter().any(|post| matches!(post.what, InputKind::Cancel { .. })) {
+            // Work that a take-over has just begun again must be there to be stopped, or its end never comes.
+            self.reconcile();
+        }
         for post in posts {
-            self.posts.seen(post.id);
             let done = used.contains(&post.id) || self.take(post.what, Some(post.id)).await?.is_err();
             if done && !self.state.is_finished() {
                 // A refused post stays refused: it must not wait there for ever (E28).
                 self.agent.log().discard(self.state.run(), post.id, self.lease.fence()).await?;
             }
+        }
+        // An error ends the driver, and the next holder reads all that is left.
+        self.posts.seen(newest);
+        Ok(())
+    }
+
+    /// Ends the pause, also one that has just been taken from the inbox.
+    pub(super) async fn unpause(&mut self) -> Result<(), Error> {
+        let paused = self.state.pause().map(|open| open.id.clone());
+        if let (Some(Unpause { text }), Some(question)) = (self.unpause.take(), paused) {
+            let answer = Answer::Resume { text };
+            self.take(InputKind::Answered { question, answer }, None).await?.map_err(Error::Refused)?;
         }
         Ok(())
     }

@@ -4,13 +4,15 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use futures_util::future::join;
+use windlass_core::event::{SteerKind, Steered};
 use windlass_core::tool::ToolKind;
-use windlass_core::{Answer, Fact, InputKind, RunId, Status};
+use windlass_core::{Answer, Fact, InputKind, Message, RunId, Status};
+use windlass_models::ModelRequest;
 use windlass_runtime::control::{self, Cancelled, Delivery};
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
 use windlass_store::Store;
 use windlass_store::conformance::LostRemovals;
-use windlass_testing::{BEGINNING, FnTool};
+use windlass_testing::{BEGINNING, FnModel, FnTool, called, said};
 use windlass_tools::ToolError;
 
 use crate::ground::{Ground, assert_sound};
@@ -55,6 +57,131 @@ fn words_for_a_run_that_nobody_drives_wait_for_its_resume() {
     assert!(!ground.kinds(run).contains(&"Steered"));
     ground.wait(agent.resume(run).into_future()).unwrap();
     assert!(ground.kinds(run).contains(&"Steered"));
+}
+
+/// An agent as [`payer`], which answers once it has paid, whatever is said then.
+fn obedient(ground: &Ground) -> Agent {
+    let pay = slow_tool(ground, "pay", 5).spec(|spec| spec.approve = true);
+    let paid =
+        |request: &ModelRequest| request.messages.iter().any(|message| matches!(**message, Message::Tool(_)));
+    let model =
+        FnModel::new(move |request| if paid(request) { said("done") } else { called(&[("pay", "{}")]) });
+    ground.agent(model).tool(pay).build().unwrap()
+}
+
+/// The texts of the steering messages that a run has taken.
+fn steered(ground: &Ground, run: RunId) -> Vec<String> {
+    let text = |fact| if let Fact::Steered(said) = fact { Some(said.text.to_string()) } else { None };
+    ground.facts(run).into_iter().filter_map(text).collect()
+}
+
+#[test]
+fn p36_p21_an_abort_in_the_inbox_is_never_behind_a_steering_message() {
+    let ground = Ground::new();
+    let agent = payer(&ground);
+    let run = driven(&ground, &agent).id();
+    for n in 0..200 {
+        ground.wait(agent.steer(run, format!("hurry {n}"))).unwrap();
+    }
+    ground.wait(agent.pause(run, None)).unwrap();
+    ground.wait(agent.answer(run, "q1", Answer::Approve)).unwrap();
+    ground.wait(agent.post(run, InputKind::Cancel { reason: None })).unwrap();
+    let run = ground.wait(agent.resume(run).into_future()).unwrap();
+    assert_eq!(run.status(), Some(Status::Cancelled));
+    assert_eq!(steered(&ground, run.id()), [""; 0], "the abort was taken first");
+    let kinds = ground.kinds(run.id());
+    assert!(!kinds.contains(&"CallStarted"), "an approval beside it frees nothing: {kinds:?}");
+    assert_eq!(kinds.iter().filter(|kind| **kind == "InputRequested").count(), 1, "there is no pause");
+    assert_sound(&ground, &run);
+}
+
+/// The process dies at any moment, and somebody else's abort lies in the inbox.
+#[test]
+fn e19_p36_an_abort_in_the_inbox_of_a_run_that_died_ends_it() {
+    let mut begun_again = 0;
+    let finished = (1..200).any(|polls| {
+        let ground = Ground::new();
+        let look = slow_tool(&ground, "look", 5);
+        let agent = ground.agent(calls_then_answers(&[("look", "{}")])).tool(look).build().unwrap();
+        let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
+        let run = prepared.id();
+        if ground.drive(prepared, |poll| poll >= polls).is_some() {
+            return true;
+        }
+        ground.memory.forget_holder(agent.holder());
+        // Before its first event there is no run.
+        if ground.wait(agent.post(run, InputKind::Cancel { reason: None })).is_ok() {
+            let ended = ground.wait(agent.resume(run).into_future()).unwrap();
+            assert_eq!(ended.status(), Some(Status::Cancelled), "after {polls} polls");
+            assert_sound(&ground, &ended);
+            begun_again += ground.kinds(run).iter().filter(|kind| **kind == "CallStarted").count() / 2;
+        }
+        false
+    });
+    assert!(finished && begun_again > 0, "it never died during a call");
+}
+
+#[test]
+fn p36_p21_an_abort_in_this_process_is_never_behind_a_steering_message() {
+    let ground = Ground::new();
+    let agent = payer(&ground);
+    let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
+    let (run, handle) = (prepared.id(), prepared.handle());
+    let words = futures_util::future::join_all((0..40).map(|n| handle.steer(format!("hurry {n}"))));
+    let both = async { join(words, handle.cancel("enough")).await };
+    // They are all there before the driver looks.
+    let ((refused, cancelled), ended) = ground.wait(join(both, prepared.drive()));
+    cancelled.unwrap();
+    assert_eq!(ended.unwrap().status(), Some(Status::Cancelled));
+    assert!(refused.iter().all(Result::is_err), "{refused:?}");
+    assert_eq!(steered(&ground, run), [""; 0]);
+}
+
+#[test]
+fn p36_e21_messages_keep_their_order_whatever_their_kind() {
+    let ground = Ground::new();
+    let agent = obedient(&ground);
+    let run = driven(&ground, &agent).id();
+    let mut words = Vec::new();
+    for n in 0..20 {
+        let kind = SteerKind::ALL[n % SteerKind::ALL.len()];
+        ground.wait(agent.steer(run, Steered::new(kind, format!("word {n}")))).unwrap();
+        words.push(format!("word {n}"));
+    }
+    ground.wait(agent.answer(run, "q1", Answer::Approve)).unwrap();
+    let run = ground.wait(agent.resume(run).into_future()).unwrap();
+    assert_eq!(run.status(), Some(Status::Answered));
+    assert_eq!(steered(&ground, run.id()), words);
+}
+
+#[test]
+fn p21_a_pause_of_a_run_that_nobody_drives_ends_as_a_person_resumes_it() {
+    let ground = Ground::new();
+    let agent = obedient(&ground);
+    let pauses = |run| ground.kinds(run).iter().filter(|kind| **kind == "RunPaused").count();
+    let begun = || {
+        let run = driven(&ground, &agent).id();
+        assert_eq!(ground.wait(agent.pause(run, Some("lunch".into()))).unwrap(), Delivery::Waiting);
+        assert!(ground.wait(control::pause_waits(&*ground.log, run)).unwrap());
+        ground.wait(agent.answer(run, "q1", Answer::Approve)).unwrap();
+        run
+    };
+    // Nobody says that it is over.
+    let run = begun();
+    let paused = ground.wait(agent.resume(run).into_future()).unwrap();
+    assert_eq!((paused.status(), pauses(run)), (None, 1));
+    assert!(!ground.wait(control::pause_waits(&*ground.log, run)).unwrap());
+    let done = ground.wait(agent.resume(run).unpaused(None).into_future()).unwrap();
+    assert_eq!((done.status(), pauses(run)), (Some(Status::Answered), 1));
+    // Somebody says so as it is resumed.
+    let run = begun();
+    let done = ground.wait(agent.resume(run).unpaused(Some("in French".into())).into_future()).unwrap();
+    assert_eq!((done.status(), pauses(run)), (Some(Status::Answered), 0));
+    assert_eq!(steered(&ground, run), ["in French"]);
+    // Without a pause it says nothing.
+    let run = driven(&ground, &agent).id();
+    let waits = ground.wait(agent.resume(run).unpaused(Some("in French".into())).into_future()).unwrap();
+    assert_eq!((waits.status(), steered(&ground, run).len()), (None, 0));
 }
 
 /// A process dies at any moment, and its store loses each removal that should follow an append.

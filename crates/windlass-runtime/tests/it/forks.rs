@@ -6,6 +6,7 @@ use windlass_core::policy::Preset;
 use windlass_core::tool::Effect;
 use windlass_core::{CallId, CallOutcome, Fact, Message, RunId, Status};
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, Run};
+use windlass_testing::{FnModel, called, said};
 
 use crate::ground::{Ground, assert_sound, assert_valid};
 use crate::scenarios::{SCENARIOS, Scenario, calls_then_answers, slow_tool};
@@ -88,6 +89,41 @@ fn e36_a_fork_at_any_event_ends_as_its_base_and_repeats_nothing() {
                 ground.wait(windlass_runtime::projections::replay_run(&*ground.memory, id, None)).unwrap();
             assert_eq!(replayed.difference, None, "{place}");
         }
+    }
+}
+
+/// Each event is a checkpoint, and a fork rewinds to it.
+#[test]
+fn p36_a_rewind_to_after_each_call_has_all_earlier_results_and_runs_none_twice() {
+    let names = ["one", "two", "three", "four"];
+    let ground = Ground::new();
+    // One call a turn.
+    let agent = ground.agent(FnModel::new(move |request| {
+        let done = request.messages.iter().filter(|message| matches!(***message, Message::Tool(_))).count();
+        names.get(done).map_or_else(|| said("done"), |name| called(&[(name, "{}")]))
+    }));
+    let agent = names
+        .into_iter()
+        .fold(agent, |agent, name| {
+            agent.tool(slow_tool(&ground, name, 5).spec(|spec| spec.effect = Effect::Once))
+        })
+        .build()
+        .unwrap();
+    let prepared = ground.wait(agent.prepare("Go on.", DriveOptions::default())).unwrap();
+    let run = prepared.id();
+    ground.drive(prepared, |_| false).unwrap();
+    let whole = results(&ground.state(run));
+    let ends = ground.kinds(run).into_iter().zip(1..).filter(|(kind, _)| *kind == "CallFinished");
+    let ends: Vec<u64> = ends.map(|(_, at)| at).collect();
+    assert_eq!((ends.len(), whole.len()), (names.len(), names.len()));
+    for (done, at) in (1..).zip(ends) {
+        let before = begun(&ground);
+        let fork = ground.wait(agent.fork(run, options(at), DriveOptions::default())).unwrap();
+        let forked = ground.drive(fork.prepared, |_| false).unwrap();
+        assert_eq!(forked.status(), Some(Status::Answered));
+        assert_eq!(results(forked.state()), whole, "after call {done}: all results are there, in order");
+        let after = begun(&ground).values().sum::<usize>() - before.values().sum::<usize>();
+        assert_eq!(after, names.len() - done, "after call {done}: only the later calls run");
     }
 }
 

@@ -102,6 +102,10 @@ impl ScriptedPeople {
         question.kind == QuestionKind::Outcome && self.script.lock().oracle
     }
 
+    fn resumes(&self, question: &OpenQuestion) -> bool {
+        question.kind == QuestionKind::Pause && self.script.lock().resumes
+    }
+
     /// The answer of a person who looks: whether the call had ended before the crash.
     fn find_out(&self, state: &State, question: &OpenQuestion) -> Answer {
         let call = self.call(state, question).map(|(run, call)| (run, call.id));
@@ -139,6 +143,9 @@ impl ScriptedPeople {
         let Some(place) = self.entry(state, question) else {
             if self.knows(question) {
                 return self.find_out(state, question);
+            }
+            if self.resumes(question) {
+                return Answer::Resume { text: None };
             }
             return std::future::pending().await;
         };
@@ -231,7 +238,7 @@ fn answer_of(reply: &HumanReply) -> Answer {
 
 impl People for ScriptedPeople {
     fn answers(&self, state: &State, question: &OpenQuestion) -> bool {
-        self.entry(state, question).is_some() || self.knows(question)
+        self.entry(state, question).is_some() || self.knows(question) || self.resumes(question)
     }
 
     fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer> {

@@ -15,7 +15,7 @@ use std::fmt;
 use windlass_core::{Event, RunId};
 use windlass_store::Batch;
 
-use crate::fixture::{Case, Crash, Mismatch, SentRequest};
+use crate::fixture::{Case, Crash, Interrupt, Mismatch, SentRequest};
 pub use coverage::Visited;
 use outcome::Outcome;
 use pass::{Mode, Pass, Seed};
@@ -65,6 +65,15 @@ impl CaseReport {
             failures: Vec::new(),
             log: Vec::new(),
             visited: Visited::new(),
+        }
+    }
+
+    /// Adds the passes of another report of the same case.
+    fn join(&mut self, other: Self) {
+        self.passes += other.passes;
+        self.failures.extend(other.failures);
+        for (pair, facts) in other.visited {
+            self.visited.entry(pair).or_default().extend(facts);
         }
     }
 
@@ -194,38 +203,46 @@ pub fn appends_of_case(case: &Case) -> Result<Vec<(RunId, Vec<Batch>)>, String> 
 /// right after the cancellation.
 pub fn cancel_everywhere(case: &Case) -> CaseReport {
     let cancel = |event, mode| Pass { cancel: event, ..Pass::plain(mode) };
-    let mut report = everywhere(case, cancel, sound::cancelled);
+    let mut report = everywhere(case, cancel, |run, _| sound::cancelled(run));
     let dies = |event, mode| Pass { crash: event + 1, scripted: false, ..cancel(event, mode) };
-    let again = everywhere(case, dies, sound::cancelled);
-    report.passes += again.passes;
-    report.failures.extend(again.failures);
-    for (pair, facts) in again.visited {
-        report.visited.entry(pair).or_default().extend(facts);
-    }
+    report.join(everywhere(case, dies, |run, _| sound::cancelled(run)));
     report
 }
 
 /// Runs a case once for every event position, with a message to the run there. Whatever the case expects, each run must receive
 /// it at its next turn, once.
 pub fn steer_everywhere(case: &Case) -> CaseReport {
-    everywhere(case, |event, mode| Pass { steer: event, ..Pass::plain(mode) }, sound::steered)
+    let steer = |event, mode| Pass { steer: event, ..Pass::plain(mode) };
+    everywhere(case, steer, |run, _| sound::steered(run))
+}
+
+/// Runs a case once for every event position, with a pause there. It is ended as soon as a person is asked; after every other
+/// event, before that. Each run must come to the end that it has without the pause, and begin no turn while it is paused. A case
+/// that pauses by itself is left out: its people answer for its own pause.
+pub fn pause_everywhere(case: &Case) -> CaseReport {
+    if case.steer.iter().any(|steer| matches!(steer.what, Interrupt::Pause(_))) {
+        return CaseReport::new(case);
+    }
+    let pause = |event, mode| Pass { pause: event, at_once: event % 2 == 0, ..Pass::plain(mode) };
+    everywhere(case, pause, sound::paused)
 }
 
 fn everywhere(
     case: &Case,
     pass_at: impl Fn(u64, Mode) -> Pass,
-    sound: fn(&RunRecord) -> Result<(), Mismatch>,
+    sound: fn(&RunRecord, Option<&RunRecord>) -> Result<(), Mismatch>,
 ) -> CaseReport {
     let mut report = CaseReport::new(case);
     let Ok(plain) = pass::run(case, Pass::plain(Mode::Blocking)) else { return report };
     report.log = plain.log();
-    for (place, event) in plain.batch_ends.into_iter().enumerate() {
+    for (place, event) in plain.batch_ends.iter().copied().enumerate() {
         let pass = pass_at(event, if place % 2 == 0 { Mode::Blocking } else { Mode::Streaming });
         report.passes += 1;
         // A run that nobody let end keeps the session from the next one.
         let Ok(outcome) = pass::run(case, pass) else { continue };
         coverage::note(&mut report.visited, &outcome);
-        if let Some(miss) = outcome.runs.iter().find_map(|run| sound(run).err()) {
+        let mut runs = outcome.runs.iter().enumerate();
+        if let Some(miss) = runs.find_map(|(place, run)| sound(run, plain.runs.get(place)).err()) {
             let (pass, differences, log) = (pass.to_string(), vec![miss.to_string()], outcome.log());
             let failure =
                 CaseFailure { pass, seed: None, differences, log, request: None, request_number: None };

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::future::join;
+use futures_util::{FutureExt, future::join};
 use serde_json::Value;
 use windlass_core::event::{QuestionKind, ResumedBy, SteerKind, Steered};
-use windlass_core::{Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
+use windlass_core::{Answer, Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
 use windlass_runtime::{
     Agent, DriveOptions, Environment, Error, People, Prepared, Run, RunMessages, in_full as refusal, load,
     load_until,
@@ -40,6 +40,10 @@ pub(crate) struct Pass {
     pub(crate) cancel: u64,
     /// The event after which [`STEERED`] is sent to the run; 0: none.
     pub(crate) steer: u64,
+    /// The event after which the run is paused; 0: none. A person ends the pause as soon as one is asked.
+    pub(crate) pause: u64,
+    /// Whether the pause is ended before anybody is asked.
+    pub(crate) at_once: bool,
     /// The seed of the schedule and its interruptions; `None`: a deterministic pass.
     pub(crate) seed: Option<Seed>,
 }
@@ -57,7 +61,7 @@ pub(crate) struct Seed {
 impl Pass {
     /// A pass without a crash or cancel of its own.
     pub(crate) fn plain(mode: Mode) -> Self {
-        Self { mode, crash: 0, scripted: true, cancel: 0, steer: 0, seed: None }
+        Self { mode, crash: 0, scripted: true, cancel: 0, steer: 0, pause: 0, at_once: false, seed: None }
     }
 
     fn plan(&self) -> Option<Plan> {
@@ -87,9 +91,13 @@ impl fmt::Display for Pass {
             Mode::Blocking => "blocking",
             Mode::Streaming => "streaming",
         })?;
-        let places =
-            [("restarted", self.crash), ("cancelled", self.cancel), ("steered", self.steer)].into_iter();
-        for (what, event) in places.filter(|(_, event)| *event > 0) {
+        let places = [
+            ("restarted", self.crash),
+            ("cancelled", self.cancel),
+            ("steered", self.steer),
+            (if self.at_once { "paused and resumed" } else { "paused" }, self.pause),
+        ];
+        for (what, event) in places.into_iter().filter(|(_, event)| *event > 0) {
             write!(f, ", {what} after event {event}")?;
         }
         match (self.seed, self.plan()) {
@@ -129,7 +137,8 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Box<Stop>> {
     let script = Script::of(case, turns.clone());
     script.lock().oracle = !pass.scripted;
     let log = CrashLog::scheduled(pass.crash, turns);
-    log.pause_after(pass.cancel.max(pass.steer));
+    script.lock().resumes = pass.pause > 0;
+    log.pause_after(pass.cancel.max(pass.steer).max(pass.pause));
     if let Some(plan) = pass.plan() {
         plan.interruptions.iter().for_each(|(event, how)| log.interrupt(*event, *how));
         let office = PostOffice { log: log.clone(), environment: environment.clone() };
@@ -319,6 +328,7 @@ impl Stage<'_> {
             session,
             only_tools: None,
             resumed_by: ResumedBy::Runtime,
+            unpause: None,
         }
     }
 
@@ -364,6 +374,10 @@ impl Stage<'_> {
             if self.pass.steer > 0 && self.log.written() >= self.pass.steer {
                 self.script.lock().steer_now(STEERED);
             }
+            if self.pass.pause > 0 && self.log.written() >= self.pass.pause {
+                self.script.lock().pause_now();
+                self.unpause_now();
+            }
             let crashed = self.log.crashed();
             // What is dropped now was in flight: it did not happen.
             self.script.lock().crashing |= crashed || self.log.failed();
@@ -380,6 +394,17 @@ impl Stage<'_> {
         );
         self.script.lock().crashing = false;
         end
+    }
+
+    /// Ends the pause where that does not wait until somebody is asked.
+    fn unpause_now(&self) {
+        let Some(run) = self.current.filter(|_| self.pass.at_once) else { return };
+        // The log is in memory: it answers at once.
+        if let Some(Ok(state)) = load(&*self.log, run).now_or_never()
+            && let Some(open) = state.pause()
+        {
+            self.script.lock().answer_now(&open.id, Answer::Resume { text: None });
+        }
     }
 
     /// Simulates a new process: everything was dropped, and the run is resumed from the log.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::event::{CallFinished, CodeFinished, DelegationFinished};
 use windlass_core::model::Usage;
-use windlass_core::{CallId, Event, Fact, Message, State, Status};
+use windlass_core::{Answer, CallId, Event, Fact, Message, State, Status};
 
 use super::pass::STEERED;
 use super::record::RunRecord;
@@ -70,6 +70,31 @@ pub(crate) fn steered(run: &RunRecord) -> Checked {
         return Ok(());
     }
     Err(fault("steering", format!("heard {wanted} times"), heard.to_string()))
+}
+
+/// A run that was paused after some event, and resumed: it begins no turn in between, and ends as it does without.
+pub(crate) fn paused(run: &RunRecord, plain: Option<&RunRecord>) -> Checked {
+    self::run(run)?;
+    let mut stands = false;
+    for event in &run.events {
+        match &event.fact {
+            Fact::RunPaused(_) => stands = true,
+            Fact::TurnStarted(turn) if stands && !turn.again => {
+                return Err(fault("pause", "no turn before its end", super::record::line(event)));
+            }
+            Fact::InputReceived(received) => {
+                stands &= !matches!(received.answer, Answer::Resume { .. });
+            }
+            _ => {}
+        }
+    }
+    let end = |run: &RunRecord| run.state.ended().map(|end| (end.status, end.text.clone()));
+    let (paused, plain) = (end(run), plain.and_then(end));
+    // A case that waits for people waits with them.
+    if plain.is_none() || paused == plain {
+        return Ok(());
+    }
+    Err(fault("pause", format!("the same end: {plain:?}"), format!("{paused:?}")))
 }
 
 fn fault(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Mismatch {

@@ -1,5 +1,5 @@
 //! The table of what came in which state and what followed, over all scripted conversations: blocking, with a restart
-//! with a cancel and with a steering message after every event. It is a committed snapshot (`fixtures/snapshots/coverage.snap`), and what no
+//! with a cancel, with a steering message and with a pause after every event. It is a committed snapshot (`fixtures/snapshots/coverage.snap`), and what no
 //! conversation brings stands in it, too: with the reason why it cannot be, or with the reason why none does.
 
 use std::fmt::Write as _;
@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use windlass_core::InputKind;
 use windlass_core::run::StateKind;
 use windlass_testing::fixture::{Case, FixtureFile};
-use windlass_testing::{RunnerOptions, Visited, cancel_everywhere, run_case, steer_everywhere};
+use windlass_testing::{
+    RunnerOptions, Visited, cancel_everywhere, pause_everywhere, run_case, steer_everywhere,
+};
 
 use crate::{FILES, root};
 
@@ -31,24 +33,9 @@ fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
         (StateKind::RunningAsked | StateKind::Retrying | StateKind::Asked, "Replied" | "ModelFailed") => {
             "no conversation has a summary or a verdict in the making there"
         }
-        (
-            StateKind::Closing
-            | StateKind::Waiting
-            | StateKind::Hook
-            | StateKind::Retrying
-            | StateKind::Asked
-            | StateKind::LimitAsked
-            | StateKind::Paused,
-            "Pause",
-        ) => "conversations pause during model calls and tools",
-        (
-            StateKind::Calling
-            | StateKind::Closing
-            | StateKind::Waiting
-            | StateKind::Hook
-            | StateKind::Running,
-            "Answered",
-        ) => "no conversation ends a pause that has not begun yet",
+        (StateKind::Closing | StateKind::Hook | StateKind::Running, "Answered") => {
+            "no conversation ends a pause there that has not begun yet"
+        }
         (StateKind::Checking, _) | (_, "Checked") => "a scripted check answers at once",
         (StateKind::Hook, "TimerFired") => "a scripted hook answers at once",
         (StateKind::Cutting, "Replied") => "a scripted model stops as soon as it is asked to",
@@ -69,9 +56,12 @@ fn visited() -> Visited {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let reports = [run_case(case, options), cancel_everywhere(case), steer_everywhere(case)];
+                    let plain = run_case(case, options);
+                    let disturbed = [cancel_everywhere(case), steer_everywhere(case), pause_everywhere(case)];
                     let mut all = all.lock().unwrap();
-                    for (pair, facts) in reports.into_iter().flat_map(|report| report.visited) {
+                    for (pair, facts) in
+                        disturbed.into_iter().chain([plain]).flat_map(|report| report.visited)
+                    {
                         all.entry(pair).or_default().extend(facts);
                     }
                 }

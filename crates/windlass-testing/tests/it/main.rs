@@ -1,5 +1,5 @@
 //! The project's own scripted conversations, run as users run theirs: blocking, streaming, and once more with a restart
-//! after every event; then with a cancel (E19) and with a steering message (E21) after every event. There is one test per file under `fixtures/`, so that a failure names the file.
+//! after every event; then with a cancel (E19), with a steering message (E21) and with a pause (P21) after every event. There is one test per file under `fixtures/`, so that a failure names the file.
 //!
 //! The event log of each case is a committed snapshot beside its file (`fixtures/**/snapshots/FILE.snap`), reviewed like
 //! code: an event that moves shows in the diff. After a change that is meant, look at it and accept it:
@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use windlass_testing::fixture::FixtureFile;
-use windlass_testing::{RunnerOptions, cancel_everywhere, run_case, steer_everywhere};
+use windlass_testing::{RunnerOptions, cancel_everywhere, pause_everywhere, run_case, steer_everywhere};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -51,7 +51,7 @@ fn hold(file: &str) {
                 for failure in &report.failures {
                     failed.push(format!("{file}: {}\n{failure}", report.name));
                 }
-                let disturbed = [cancel_everywhere(&case), steer_everywhere(&case)];
+                let disturbed = [cancel_everywhere(&case), steer_everywhere(&case), pause_everywhere(&case)];
                 for failure in disturbed.iter().flat_map(|report| &report.failures) {
                     failed.push(format!("{file}: {}\n{failure}", report.name));
                 }
@@ -85,6 +85,7 @@ macro_rules! files {
 files! {
     edges_code => "edges/code",
     plan_edges => "plan/edges",
+    plan_limits => "plan/limits",
     plan_loop => "plan/loop",
     plan_scenarios => "plan/scenarios",
     chat_agents => "chat/agents",
@@ -117,6 +118,7 @@ files! {
     refine_edges => "refine/edges",
     refine_interrupts => "refine/interrupts",
     refine_iterations => "refine/iterations",
+    refine_limits => "refine/limits",
     refine_loop => "refine/loop",
     refine_views => "refine/views",
     edges_verify => "edges/verify",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::State;
 use windlass_core::event::ResumedBy;
 use windlass_core::policy::LimitKind;
-use windlass_runtime::{DriveOptions, Prepared};
+use windlass_runtime::{DriveOptions, Prepared, Unpause};
 use windlass_store::SqliteLog;
 
 use crate::agents::{self, Again, Found, Wanted, changed};
@@ -23,6 +23,8 @@ pub(super) struct GoOn<'a> {
     pub(super) log: Arc<SqliteLog>,
     pub(super) view: ViewArgs,
     pub(super) interrupts: Interrupts,
+    /// Set if the run's pause is over.
+    pub(super) unpause: Option<Unpause>,
 }
 
 impl GoOn<'_> {
@@ -41,7 +43,8 @@ impl GoOn<'_> {
         again: &Again,
     ) -> Result<Exit, Failure> {
         let people = if self.view.json { None } else { people(self.log.clone(), &found.path) };
-        let options = DriveOptions { people, resumed_by: ResumedBy::Person, ..DriveOptions::default() };
+        let (resumed_by, unpause) = (ResumedBy::Person, self.unpause.clone());
+        let options = DriveOptions { people, resumed_by, unpause, ..DriveOptions::default() };
         let prepared = match limits {
             [] => found.resume(state.run()).options(options).prepare().await,
             _ => found.agent.continue_run(state.run(), limits, options).await,

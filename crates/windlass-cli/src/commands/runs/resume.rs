@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_core::policy::LimitKind;
 use windlass_core::{Answer, Status};
-use windlass_runtime::control::{answer as answer_paused, resumed_at};
-use windlass_runtime::load;
+use windlass_runtime::control::{answer as answer_paused, pause_waits, resumed_at};
+use windlass_runtime::{Unpause, load};
 use windlass_store::Index;
 
 use super::go_on::GoOn;
@@ -87,27 +87,27 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
         _ => {}
     }
     let paused = state.pause().map(|open| open.id.clone());
-    if paused.is_none() && args.say.is_some() {
+    // One that was asked for while nobody drove the run counts from the take-over on.
+    let waits = state.ended().is_none() && pause_waits(&*log, run).await?;
+    if paused.is_none() && !waits && args.say.is_some() {
         return Err(Failure::new(Exit::Usage, format!("run {run} is not paused, so `--say` has no place"))
             .hint(format!("`windlass runs steer{} {run} TEXT` says something to it", log_args.words())));
     }
-    let resume = paused.map(|question| (question, Answer::Resume { text: args.say.map(Into::into) }));
-    if let (Some(answer), Some(holder)) = (&resume, log.summary(run).await?.holder) {
-        answer_paused(&*log, run, now(), answer.clone()).await?;
+    let text = args.say.map(Into::into);
+    let is_paused = paused.is_some();
+    if let (Some(question), Some(holder)) = (paused, log.summary(run).await?.holder) {
+        answer_paused(&*log, run, now(), (question, Answer::Resume { text })).await?;
         out::note(format_args!("the pause is over; {} goes on with the run", holder.0));
         return Ok(Exit::Good);
     }
-    let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts };
+    let unpause = Some(Unpause { text });
+    let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts, unpause };
     let again =
         Again::new(format!("windlass runs resume{} {run}", log_args.words())).then_limits(&args.limits);
     let wanted = Wanted { with: args.with.as_deref(), agents: &args.agents, replaces: false, again };
     let found = go_on.agent(&state, &wanted).await?;
-    if let Some(answer) = resume {
-        // What keeps us from going on is said before the pause is over.
-        if let Err(error) = found.resume(run).check().await {
-            return Err(changed(error, &found.path, &wanted.again).detail("the run is still paused"));
-        }
-        answer_paused(&*log, run, now(), answer).await?;
+    if is_paused && let Err(error) = found.resume(run).check().await {
+        return Err(changed(error, &found.path, &wanted.again).detail("the run is still paused"));
     }
     Box::pin(go_on.drive(&state, found, &args.limits, &wanted.again)).await
 }

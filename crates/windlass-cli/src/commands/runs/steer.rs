@@ -84,7 +84,10 @@ pub(super) async fn pause_run(args: PauseArgs, log_args: &LogArgs) -> Result<Exi
             "the run pauses once its calls have ended; `windlass runs resume{words} {run}` continues it"
         )),
         Delivery::Waiting => {
-            out::note("the run has no driver now; it pauses as soon as a process goes on with it");
+            out::note(format_args!(
+                "the run has no driver now; it is paused before its next model call; \
+                 `windlass runs resume{words} {run}` continues it"
+            ));
         }
     }
     Ok(Exit::Good)

@@ -9,6 +9,7 @@ impl Preset {
         name: "chat",
         alias: "swiftagent",
         aliases: &[("maxAgenticIterations", Alias::Limit(LimitKind::ModelCalls))],
+        aliases_in_env: false,
         total_ms: 600_000,
         replies_variable: None,
         values: |policy| {

@@ -54,6 +54,8 @@ pub struct Preset {
     pub alias: &'static str,
     /// Names that this system has for numbers of the loop, each with the one that it means here.
     pub aliases: &'static [(&'static str, Alias)],
+    /// Whether these names are variables of the environment, too, which hold where an agent's file says nothing.
+    pub aliases_in_env: bool,
     /// Default timeout of a model call, in milliseconds.
     pub total_ms: u64,
     /// The environment's variable with replies that stand in for the model's, if this loop reads one.
@@ -71,6 +73,11 @@ impl Preset {
     /// The preset of an agent that the variables of its container describe.
     pub fn of_containers() -> Self {
         Self::TEXT
+    }
+
+    /// The variables of the environment that hold numbers of this loop, each with what it means.
+    pub fn variables(&self) -> &'static [(&'static str, Alias)] {
+        if self.aliases_in_env { self.aliases } else { &[] }
     }
 
     /// Its name and its alias.

@@ -42,6 +42,7 @@ impl Preset {
         name: "plan",
         alias: "session10",
         aliases: &[("MAX_STEPS", Alias::Limit(LimitKind::PlanSteps)), ("MAX_RETRIES", Alias::Retries)],
+        aliases_in_env: true,
         total_ms: 600_000,
         replies_variable: None,
         values: |policy| {

@@ -16,6 +16,7 @@ impl Preset {
             ("max_internal_steps", Alias::Limit(LimitKind::Iterations)),
             ("max_tool_rounds", Alias::Limit(LimitKind::ToolRounds)),
         ],
+        aliases_in_env: false,
         total_ms: 120_000,
         replies_variable: None,
         values: |policy| {

@@ -13,6 +13,7 @@ impl Preset {
         name: "text",
         alias: "kaos",
         aliases: &[("max_steps", Alias::Limit(LimitKind::ModelCalls))],
+        aliases_in_env: false,
         total_ms: 60_000,
         replies_variable: Some("DEBUG_MOCK_RESPONSES"),
         values: |policy| {

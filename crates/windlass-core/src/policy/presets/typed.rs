@@ -13,6 +13,7 @@ impl Preset {
         name: "typed",
         alias: "acorn",
         aliases: &[("max_steps", Alias::Limit(LimitKind::ModelCalls))],
+        aliases_in_env: false,
         total_ms: 600_000,
         replies_variable: None,
         values: |policy| {
