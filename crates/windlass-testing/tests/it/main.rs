@@ -118,6 +118,7 @@ files! {
     refine_interrupts => "refine/interrupts",
     refine_iterations => "refine/iterations",
     refine_loop => "refine/loop",
+    refine_prompts => "refine/prompts",
     refine_views => "refine/views",
     edges_verify => "edges/verify",
     edges_wordings => "edges/wordings",
