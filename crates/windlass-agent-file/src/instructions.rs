@@ -46,33 +46,45 @@ impl Instructions {
     pub(super) fn read(keys: &At<InstructionKeys>, reading: &Reading<'_>) -> Result<Self, YamlError> {
         match &keys.value {
             InstructionKeys::Text(text) => {
-                check(text).map_err(|Fault { line, reason }| {
-                    // Only in literal style does a line of the template stand in a line of the file.
-                    let place = if keys.literal {
-                        Place { line: keys.place.line + line - 1, column: 1 }
-                    } else {
-                        keys.place
-                    };
-                    let within =
-                        if keys.literal { String::new() } else { format!(" (line {line} of the text)") };
-                    invalid(place, format!("The instructions are not a valid template: {reason}{within}"))
-                })?;
+                check_text(WHAT, keys, text)?;
                 Ok(Self::Text(text.clone()))
             }
             InstructionKeys::File(InstructionFile { file }) => {
-                let path = reading.path(&file.value.0);
-                let shown = reading.shown(&file.value.0);
-                let text = crate::files::read_text(&path, MAX_INSTRUCTIONS_BYTES).map_err(|reason| {
-                    file.error("agent.instructions", format!("{shown} cannot be read: {reason}"))
-                })?;
-                check(&text).map_err(|Fault { line, reason }| {
-                    let message = format!("The instructions are not a valid template: {reason}");
-                    invalid(Place { line, column: 1 }, message).in_file(&shown)
-                })?;
+                let (path, text) = check_file(WHAT, "agent.instructions", file, reading)?;
                 Ok(Self::File { path, text })
             }
         }
     }
+}
+
+const WHAT: &str = "The instructions are";
+
+/// Checks a template that stands in the file.
+pub(super) fn check_text<T>(what: &str, at: &At<T>, text: &str) -> Result<(), YamlError> {
+    check(text).map_err(|Fault { line, reason }| {
+        // Only in literal style does a line of the template stand in a line of the file.
+        let place = if at.literal { Place { line: at.place.line + line - 1, column: 1 } } else { at.place };
+        let within = if at.literal { String::new() } else { format!(" (line {line} of the text)") };
+        invalid(place, &at.path, format!("{what} not a valid template: {reason}{within}"))
+    })
+}
+
+/// Reads and checks a template of another file.
+pub(super) fn check_file(
+    what: &str,
+    code: &'static str,
+    file: &At<Filled>,
+    reading: &Reading<'_>,
+) -> Result<(PathBuf, String), YamlError> {
+    let path = reading.path(&file.value.0);
+    let shown = reading.shown(&file.value.0);
+    let text = crate::files::read_text(&path, MAX_INSTRUCTIONS_BYTES)
+        .map_err(|reason| file.error(code, format!("{shown} cannot be read: {reason}")))?;
+    check(&text).map_err(|Fault { line, reason }| {
+        let message = format!("{what} not a valid template: {reason}");
+        invalid(Place { line, column: 1 }, &file.path, message).in_file(&shown)
+    })?;
+    Ok((path, text))
 }
 
 /// Instructions as a file says them.
@@ -129,6 +141,6 @@ impl JsonSchema for InstructionKeys {
     }
 }
 
-fn invalid(place: Place, message: String) -> YamlError {
-    YamlError::new(place, "instructions", Problem::Other { code: "agent.template", message, help: None })
+fn invalid(place: Place, path: &str, message: String) -> YamlError {
+    YamlError::new(place, path, Problem::Other { code: "agent.template", message, help: None })
 }

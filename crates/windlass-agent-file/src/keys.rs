@@ -18,6 +18,7 @@ use super::json_schema::{SchemaKeys, checked};
 use super::kinds::{Filled, TextOr};
 use super::loop_section::LoopSection;
 use super::models::{self, ModelKeys};
+use super::prompt::{PromptEntry, PromptKeys};
 use super::reading::Reading;
 use super::timeouts::AgentTimeouts;
 use super::tools::{self, ToolKeys};
@@ -97,6 +98,9 @@ agent_keys! {
     model: Option<At<ModelKeys>>,
     /// Instructions for the model: a minijinja template in which the run's input is `input`.
     instructions: Option<At<InstructionKeys>>,
+    /// How the system message is made of the instructions, which are the objective then: `plain` (as they are, the default), `react`
+    /// (a scaffold of objective, tools, and how to think, act and observe), either with more instructions, or a template.
+    prompt: Option<At<PromptKeys>>,
     /// Worked examples, sent before the input. Small models need them.
     examples: Vec<At<ExampleKeys>>,
     /// A typed input.
@@ -152,6 +156,7 @@ impl Body {
         };
         let models = self.model.map(|model| models::entries(&model, reading)).transpose()?;
         let instructions = self.instructions.map(|keys| Instructions::read(&keys, reading)).transpose()?;
+        let prompt = self.prompt.map(|keys| PromptEntry::read(&keys, reading)).transpose()?;
         let examples = self.examples.into_iter().map(examples::example).collect::<Result<_, _>>()?;
         let input_schema = schema(self.input, reading)?;
         let output_schema = schema(self.output, reading)?;
@@ -166,6 +171,7 @@ impl Body {
             description: self.description,
             models: models.unwrap_or_default(),
             instructions: instructions.unwrap_or_default(),
+            prompt: prompt.unwrap_or_default(),
             examples,
             input_schema,
             output_schema,

@@ -24,6 +24,7 @@ mod names;
 mod overrides;
 mod patterns;
 mod policy;
+mod prompt;
 mod reading;
 mod schema;
 mod services;
@@ -56,6 +57,7 @@ pub use loop_section::{LaterKey, LoopSection};
 pub use models::{ModelEntry, read_prices};
 pub use names::NamedTool;
 pub use patterns::{PatternList, ServedTools, UnmatchedPattern};
+pub use prompt::{PromptEntry, PromptTemplate};
 pub use reading::ModelNames;
 pub use schema::schema;
 pub use services::{BuiltinService, ServiceEntry};
@@ -77,6 +79,8 @@ pub struct AgentFile {
     pub models: Vec<ModelEntry>,
     /// The instructions, unrendered.
     pub instructions: Instructions,
+    /// How the system message is made of them.
+    pub prompt: PromptEntry,
     /// Worked examples.
     pub examples: Vec<Example>,
     /// JSON Schema of a typed input.

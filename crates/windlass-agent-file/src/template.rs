@@ -1,4 +1,4 @@
-//! Instructions as templates, within bounds: an agent's file may come from a stranger.
+//! Instructions and prompts as templates, within bounds: an agent's file may come from a stranger.
 //!
 //! `minijinja` counts the steps of a template (fuel), but a step may do any amount of work, and a value may double with
 //! each. So four things are added: `check` bounds how deep and long tags are before the parser sees them and refuses
@@ -29,8 +29,8 @@ const MAX_STEPS: u64 = 200_000;
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of copies of the input in the rendered text.
 const MAX_INPUT_COPIES: usize = 4;
-/// The name of the instructions among an agent's templates.
-const NAME: &str = "instructions";
+/// The name of every template, for messages.
+const NAME: &str = "template";
 
 /// A template that was checked.
 #[derive(Debug)]
@@ -65,14 +65,31 @@ impl Template {
         Ok(self.counted(input)?.0)
     }
 
+    /// The text for values by name.
+    ///
+    /// # Errors
+    /// The template fails on them, or a bound is exceeded.
+    pub fn render_with(
+        &self,
+        values: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<String, TemplateError> {
+        let bytes = serde_json::to_string(values).map_or(0, |json| json.len());
+        Ok(self.evaluated(Value::from(minijinja::value::Serde(values)), bytes)?.0)
+    }
+
     /// As [`Template::render`], with the steps that were taken and the work that was done.
     fn counted(&self, input: &serde_json::Value) -> Result<(String, u64), Error> {
-        let input_bytes = serde_json::to_string(input).map_or(0, |json| json.len());
+        let bytes = serde_json::to_string(input).map_or(0, |json| json.len());
+        let context = minijinja::context! { input => Value::from(minijinja::value::Serde(input)) };
+        self.evaluated(context, bytes)
+    }
+
+    /// The text for values of so many bytes, with what `counted` counts.
+    fn evaluated(&self, context: Value, input_bytes: usize) -> Result<(String, u64), Error> {
         let most = MAX_TEXT_BYTES.saturating_add(input_bytes.saturating_mul(MAX_INPUT_COPIES));
         let mut environment = self.environment.clone();
         environment.set_formatter(move |out, state, value| work::emit(out, state, value, most));
         let instructions = operators::compile(&self.text)?;
-        let context = minijinja::context! { input => Value::from(minijinja::value::Serde(input)) };
         let (mut text, no_blocks) = (String::new(), std::collections::BTreeMap::new());
         let mut out = make_string_output(&mut text);
         let (_, state) = eval(&environment, &instructions, context, &no_blocks, &mut out, AutoEscape::None)?;

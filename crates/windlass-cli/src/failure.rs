@@ -288,7 +288,10 @@ impl From<Error> for Failure {
             | Error::Tools { .. }
             | Error::UnknownPrice { .. }
             | Error::NoModel { .. }
-            | Error::Template { .. } => Exit::BadFile,
+            | Error::Template { .. }
+            | Error::Prompt { .. }
+            | Error::SameInCode { .. }
+            | Error::PromptTwice { .. } => Exit::BadFile,
             Error::MissingBase { .. } => Exit::Internal,
             _ => Exit::Failed,
         };

@@ -26,6 +26,46 @@ const ABOUT: &str = "Runs Python code that calls the functions below, and return
     code. There are no files, no network and no other modules than Python's math, re and json.";
 /// The text of a result where the code neither printed nor returned anything.
 const NOTHING: &str = "The code returned nothing.";
+/// Python's keywords, and names that have a meaning in code.
+const TAKEN: &[&str] = &[
+    "False",
+    "None",
+    "True",
+    "ToolError",
+    "and",
+    "as",
+    "assert",
+    "async",
+    "await",
+    "break",
+    "class",
+    "continue",
+    "def",
+    "del",
+    "elif",
+    "else",
+    "except",
+    "finally",
+    "for",
+    "from",
+    "global",
+    "if",
+    "import",
+    "in",
+    "is",
+    "lambda",
+    "nonlocal",
+    "not",
+    "or",
+    "parallel",
+    "pass",
+    "raise",
+    "return",
+    "try",
+    "while",
+    "with",
+    "yield",
+];
 
 impl ToolSpec {
     /// The tool that runs code, which calls `tools`. Under [`CodeMode::Steps`] no model is offered it.
@@ -55,6 +95,20 @@ impl ToolSpec {
         matches!(self.kind, ToolKind::Run | ToolKind::Ask | ToolKind::Delegate) && self.is_known()
     }
 
+    /// The name that code calls it by: characters that Python's names do not have become `_`, and words that Python needs get a
+    /// `_` behind them. `windlass_code::Function::in_code` is the same rule, on the other side.
+    pub fn name_in_code(&self) -> String {
+        let mut name: String =
+            self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        if name.chars().next().is_none_or(|first| first.is_ascii_digit()) {
+            name.insert(0, '_');
+        }
+        if TAKEN.contains(&name.as_str()) {
+            name.push('_');
+        }
+        name
+    }
+
     /// The names of its parameters, in the order of positional arguments: required ones first.
     pub fn function_params(&self) -> Vec<&str> {
         let properties = self.parameters.get("properties").and_then(Value::as_object);
@@ -81,7 +135,7 @@ impl ToolSpec {
                 if self.requires(name) { format!("{name}: {kind}") } else { format!("{name}: {kind} = None") }
             })
             .collect();
-        let mut text = format!("def {}({})", self.name, params.join(", "));
+        let mut text = format!("def {}({})", self.name_in_code(), params.join(", "));
         if !self.description.is_empty() {
             let _infallible = write!(text, "\n    \"\"\"{}\"\"\"", self.description);
         }

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
-use crate::policy::{CodeMode, Discovery, LimitKind, View};
+use crate::ids::RunId;
+use crate::policy::{CodeMode, Discovery, LimitKind, Policy, View};
 use crate::state::{State, UPDATE_BLACKBOARD, update_blackboard};
 use crate::stored::{READ_RESULT, read_result};
 use crate::tool::{ToolKind, ToolSpec};
@@ -159,6 +160,15 @@ impl State {
         };
         self.toolbox.own = own;
     }
+}
+
+/// The tools that the first request of a run with this policy shows, of those that it is given: for prompts that name them.
+pub fn offered(policy: &Arc<Policy>, tools: &Arc<Vec<ToolSpec>>) -> Vec<ToolSpec> {
+    // Which run it is says nothing about its tools.
+    let mut state = State::new(RunId::from_number(0));
+    state.setup.policy = policy.clone();
+    state.offer_tools(tools.clone());
+    state.toolbox.shown.iter().filter(|tool| tool.is_offered()).cloned().collect()
 }
 
 /// Tools in the request when discovery is on, in acorn's order: the search tool, the finish tool, then the tools that discovery

@@ -405,6 +405,9 @@ pub struct Adjusted {
     /// The messages before the conversation from here on; `None`: as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Arc<Vec<Arc<Message>>>>,
+    /// The objective of an adopted run, as in [`RunStarted::objective`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Text>,
     /// The values of all policy slots from here on; `None`: as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Arc<Policy>>,

@@ -201,6 +201,7 @@ impl State {
         }
         if let Some(agent) = &adjusted.agent {
             self.setup.agent = Some(agent.clone());
+            self.setup.objective.clone_from(&adjusted.objective);
             self.adopted(&policy, at, seq);
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::action::{Found, InputKind};
-use crate::event::{CallDecided, Decision, Fact, PlanStep, RunInput, RunStarted, Splice, StepWork};
+use crate::event::{CallDecided, Decision, Fact, PlanStep, RunInput, RunStarted, Splice, Steered, StepWork};
 use crate::ids::Text;
 use crate::message::{Content, Message, Reasoning, ToolCall};
 use crate::outcome::CallOutcome;
@@ -38,7 +38,7 @@ impl InputKind {
             Self::DelegateAsks { text, suggestions, .. } => of_texts(suggestions.iter().chain([text])),
             Self::Stepped { edits, .. } => of_splices(&edits.splices),
             Self::Answered { answer, .. } => of_answer(answer),
-            Self::Steer(said) => said.text.len() as u64,
+            Self::Steer(said) => of_steered(said),
             Self::Pause { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
             Self::Queue { messages, .. } => messages.iter().map(|message| of_message(message)).sum(),
             Self::Resumed { .. }
@@ -105,12 +105,12 @@ impl Fact {
             Self::StepFinished(finished) => optional(&finished.result),
             Self::InputRequested(asked) => of_texts(asked.suggestions.iter().chain([&asked.text])),
             Self::InputReceived(received) => of_answer(&received.answer),
-            Self::Steered(steered) => steered.text.len() as u64,
+            Self::Steered(steered) => of_steered(steered),
             Self::MessageQueued(queued) => queued.messages.iter().map(|message| of_message(message)).sum(),
             Self::Adjusted(adjusted) => {
                 let prompt = adjusted.prompt.iter().flat_map(|prompt| prompt.iter());
                 let prompt: u64 = prompt.map(|message| of_message(message)).sum();
-                prompt + adjusted.tools.as_ref().map_or(0, |all| tools(all))
+                prompt + optional(&adjusted.objective) + adjusted.tools.as_ref().map_or(0, |all| tools(all))
             }
             Self::HistoryEdited(edited) => of_splices(&edited.splices),
             Self::Compacted(compacted) => of_splices(&compacted.splices),
@@ -146,12 +146,17 @@ impl Fact {
     }
 }
 
+fn of_steered(said: &Steered) -> u64 {
+    (said.text.len() + said.prompt.as_ref().map_or(0, |prompt| prompt.len())) as u64
+}
+
 fn of_start(start: &RunStarted) -> u64 {
     let input = match &start.input {
         RunInput::Messages(messages) => messages.as_slice(),
         RunInput::Fork(_) | RunInput::Continue(_) => &[],
     };
-    start.prompt.iter().chain(input).map(|message| of_message(message)).sum()
+    let messages: u64 = start.prompt.iter().chain(input).map(|message| of_message(message)).sum();
+    messages + start.objective.as_ref().map_or(0, |objective| objective.len() as u64)
 }
 
 fn of_reasoning(reasoning: &Reasoning) -> u64 {

@@ -109,6 +109,14 @@ pub enum InvalidInput {
         /// The question of its pause.
         question: QuestionId,
     },
+    /// The agent's prompt builder makes no prompt of the new objective.
+    #[error("the objective of run {run} stays as it is: {reason}")]
+    BadObjective {
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: String,
+    },
     /// The run is being stopped.
     #[error("run {run} is being stopped and does not accept {found}")]
     Stopping {
@@ -155,6 +163,7 @@ impl InvalidInput {
             Self::BeyondBudget { .. } => "input.beyond_budget",
             Self::NothingToFork { .. } => "input.nothing_to_fork",
             Self::AlreadyPaused { .. } => "input.already_paused",
+            Self::BadObjective { .. } => "input.bad_objective",
             Self::Stopping { .. } => "input.stopping",
         }
     }
@@ -182,6 +191,7 @@ impl InvalidInput {
             | Self::AlreadyStarted { .. }
             | Self::UnknownAction { .. }
             | Self::EarlyTimer { .. }
+            | Self::BadObjective { .. }
             | Self::Stopping { .. } => None,
         }
     }

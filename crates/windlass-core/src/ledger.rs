@@ -19,6 +19,11 @@ use crate::state::{Proof, State};
 /// Estimated bytes of a token: a rule of thumb that needs no tokenizer.
 pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
+/// Tokens of a text by the rule of thumb that requests are estimated by: four bytes a token.
+pub fn estimated_tokens(text: &str) -> u64 {
+    text.len() as u64 / BYTES_A_TOKEN
+}
+
 /// Maximum number of consecutive attempts at one model call that may be lost with their process. After that only a person can
 /// resume the run.
 pub const LOST_ATTEMPTS: u32 = 5;

@@ -27,6 +27,7 @@
 //! #     base: None,
 //! #     input: RunInput::Messages(vec![Arc::new(Message::user("What is 2 + 2?"))]),
 //! #     prompt: Arc::default(),
+//! #     objective: None,
 //! #     tools: Arc::default(),
 //! #     models: Arc::new(vec![ModelChoice { name: "m1".into(), ..ModelChoice::default() }]),
 //! #     policy: Arc::new(Policy::default()),
@@ -182,6 +183,7 @@ pub use tool::ToolSpec;
 pub mod run {
     pub use crate::action::{Found, HookEnd, HostCall, StepEdits};
     pub use crate::decide::MAX_CALLS;
+    pub use crate::discovery::offered;
     pub use crate::kind::StateKind;
     pub use crate::narrate::{LogLevel, LogLine, narrate, overshot};
     pub use crate::open_call::{OpenCall, Origin};
@@ -205,6 +207,7 @@ pub mod text {
     pub use crate::fenced::{fenced_message, fenced_prompt};
     pub use crate::glob::covers;
     pub use crate::json::MAX_VALUES;
+    pub use crate::ledger::estimated_tokens;
     pub use crate::nearest::nearest;
     pub use crate::shown::{shown_args, shown_name, shown_value};
     pub use crate::steps::{Shape, Steps, doubling};

@@ -120,6 +120,9 @@ pub struct RunStarted {
     pub input: RunInput,
     /// The messages that stand before the conversation: the rendered instructions and worked examples.
     pub prompt: Arc<Vec<Arc<Message>>>,
+    /// The objective, where a prompt builder made the system message of it. `None`: the system message is the objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Text>,
     /// The tools, offered or only known.
     pub tools: Arc<Vec<ToolSpec>>,
     /// The models to ask, in order of fallback.

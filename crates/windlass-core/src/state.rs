@@ -236,6 +236,11 @@ impl State {
         &self.setup.prompt
     }
 
+    /// The objective that a prompt builder made the system message of. `None`: the system message is the objective.
+    pub fn objective(&self) -> Option<&Text> {
+        self.setup.objective.as_ref()
+    }
+
     /// JSON Schema of the typed output, if there is one.
     pub fn output_schema(&self) -> Option<&Arc<Value>> {
         self.setup.output.as_ref()

@@ -7,12 +7,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::watch;
-use windlass_agent_file::template::Template;
-use windlass_core::budget::Budget;
-use windlass_core::event::{AgentRef, Base, RunInput, RunStarted, Seals};
+use windlass_core::event::{AgentRef, Seals};
 use windlass_core::model::{ModelChoice, Prices};
-use windlass_core::policy::{CallersSystem, LimitKind, Wire};
-use windlass_core::{Message, Policy, RunId, SessionId, State, Text, ToolSpec};
+use windlass_core::policy::Wire;
+use windlass_core::{Message, Policy, State, Text, ToolSpec};
 use windlass_models::Model;
 use windlass_store::{Holder, Store};
 use windlass_tools::{ServiceError, SharedService, Tool, ToolSet};
@@ -21,12 +19,10 @@ use crate::branches::{Above, OwnBranch};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::environment::Environment;
-use crate::error::Error;
 use crate::hooks::{OutputChecks, StepHook};
-use crate::input::RunMessages;
 use crate::people::People;
+use crate::prompt::Prompting;
 use crate::recall::Remembered;
-use crate::scope::scoped;
 use crate::source::{ToolSource, together};
 use windlass_agent_file::Written;
 
@@ -45,7 +41,8 @@ pub(crate) struct Inner {
     pub(crate) written: Written,
     /// The salt of the seals of runs that begin here.
     pub(crate) salt: Text,
-    pub(crate) template: Option<Arc<Template>>,
+    pub(crate) prompting: Prompting,
+    /// The messages before the conversation, where they are the same for all runs.
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
     pub(crate) examples: Vec<Arc<Message>>,
     pub(crate) policy: Arc<Policy>,
@@ -82,14 +79,14 @@ pub(crate) struct Inner {
 impl Inner {
     /// Number of messages before the conversation.
     pub(crate) fn prompt_len(&self) -> usize {
-        if self.template.is_some() { 1 + self.examples.len() } else { self.prompt.len() }
+        if self.prompting.varies() { 1 + self.examples.len() } else { self.prompt.len() }
     }
 
     /// Clones the agent's parts.
     pub(crate) fn again(&self) -> Self {
         let toolbox = self.tools.read().unwrap_or_else(PoisonError::into_inner).clone();
         Self {
-            template: self.template.clone(),
+            prompting: self.prompting.clone(),
             prompt: self.prompt.clone(),
             examples: self.examples.clone(),
             input: self.input.clone(),
@@ -118,7 +115,7 @@ impl Inner {
             identity: self.identity.clone(),
             written: self.written.clone(),
             salt: self.salt.clone(),
-            template: None,
+            prompting: Prompting::default(),
             prompt: Arc::default(),
             examples: Vec::new(),
             policy: self.policy.clone(),
@@ -362,91 +359,6 @@ impl Agent {
     pub(crate) fn model(&self, name: &str) -> Option<&Arc<dyn Model>> {
         self.inner.models.get(name)
     }
-
-    /// The facts of a new run's start.
-    pub(crate) fn start(
-        &self,
-        run: RunId,
-        input: RunMessages,
-        session: Option<SessionId>,
-        base: Option<&State>,
-    ) -> Result<RunStarted, Error> {
-        let (input, seen) = self.take_input(input)?;
-        self.inner.sources.iter().for_each(|source| source.seek());
-        Ok(RunStarted {
-            run,
-            agent: self.inner.agent_ref.clone(),
-            session,
-            parent: None,
-            budget: Budget::default(),
-            base: base.map(|base| Base { run: base.run(), version: base.version(), digest: base.digest() }),
-            prompt: self.prompt(&seen)?,
-            input,
-            tools: self.refresh(),
-            models: self.known_models(base),
-            policy: self.inner.policy.clone(),
-            output: self.inner.output.clone(),
-            seals: self.seals(base.and_then(salt_of_rules)),
-            only_tools: None,
-            recalled: Vec::new(),
-            tool_records: Vec::new(),
-            trace: None,
-        })
-    }
-
-    /// Rebuilds a run's start with this agent's policy, prompt and tools. `input` is the original input of the run's chain of
-    /// forks.
-    pub(crate) fn start_again(&self, start: &RunStarted, input: &RunInput) -> Result<RunStarted, Error> {
-        let prompt = self.prompt(&self.seen_input(input))?;
-        let forks = matches!(start.input, RunInput::Fork(_));
-        Ok(RunStarted {
-            // A fork is given no messages of its own that could bring them.
-            prompt: if forks { self.instructed(prompt, input) } else { prompt },
-            tools: scoped(self.tools(), start.only_tools.as_ref()),
-            policy: self.inner.policy.clone(),
-            output: self.inner.output.clone(),
-            seals: self.seals(start.seals.as_ref().map(|seals| &seals.salt)),
-            ..start.clone()
-        })
-    }
-
-    /// A prompt with the caller's system messages, if the policy puts them there (KAOS).
-    pub(crate) fn instructed(
-        &self,
-        prompt: Arc<Vec<Arc<Message>>>,
-        input: &RunInput,
-    ) -> Arc<Vec<Arc<Message>>> {
-        if self.policy().request.callers_system == CallersSystem::WithInstructions {
-            input.instruct(&prompt)
-        } else {
-            prompt
-        }
-    }
-
-    /// The policy with some limits raised.
-    pub(crate) fn raised(policy: &Arc<Policy>, limits: &[(LimitKind, u64)]) -> Arc<Policy> {
-        let mut policy = Policy::clone(policy);
-        for (kind, max) in limits {
-            policy.set_limit_value(*kind, *max);
-        }
-        Arc::new(policy)
-    }
-
-    /// The messages before the conversation. Instructions without variables are rendered once for all runs.
-    pub(crate) fn prompt(&self, input: &Value) -> Result<Arc<Vec<Arc<Message>>>, Error> {
-        let Some(template) = &self.inner.template else { return Ok(self.inner.prompt.clone()) };
-        let failed = |source| Error::Template { agent: self.inner.name.to_string(), source };
-        let text = template.render(input).map_err(failed)?;
-        let mut messages = vec![Arc::new(Message::system(text))];
-        messages.extend(self.inner.examples.iter().cloned());
-        Ok(Arc::new(messages))
-    }
-}
-
-/// The salt under which the rules of a session were made, which the next run takes over: its tools can then be compared with them.
-fn salt_of_rules(base: &State) -> Option<&Text> {
-    let mut rules = base.allowed_tools();
-    rules.next().and(base.seals()).map(|seals| &seals.salt)
 }
 
 /// The tools' descriptions, followed by those offered beside them.

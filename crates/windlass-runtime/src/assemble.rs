@@ -26,11 +26,13 @@ use windlass_tools::{Tool, ToolSetError, ToolWarning};
 
 use crate::agent::Agent;
 use crate::agent_file::{
-    AgentFile, AgentFileError, BuiltinEntry, ModelEntry, ServedTools, ToolEntry, UnmatchedPattern,
+    AgentFile, AgentFileError, BuiltinEntry, ModelEntry, PromptEntry, ServedTools, ToolEntry,
+    UnmatchedPattern,
 };
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
+use crate::prompt::{React, TemplatePrompt};
 use crate::yaml::Place;
 use family::{MAX_AGENTS, MAX_DEPTH};
 
@@ -297,9 +299,9 @@ async fn alone(
     told: &mut Told,
 ) -> Result<AgentBuilder, AssembleError> {
     told.chosen.extend(file.unmasked.iter().cloned());
-    let mut builder = Agent::builder(file.name.as_str())
+    let builder = prompted(Agent::builder(file.name.as_str()), file)?;
+    let mut builder = builder
         .description(file.description.as_str())
-        .instructions(file.instructions.text())
         .examples(file.example_messages())
         .policy(file.policy()?)
         .written(file.written())
@@ -320,6 +322,22 @@ async fn alone(
         builder = tools.into_iter().fold(builder, AgentBuilder::shared_tool).uses(&service);
     }
     servers::with_servers(builder, file, told).await
+}
+
+/// Gives a builder the instructions of a file, and its prompt.
+///
+/// # Errors
+/// The prompt is not a valid template.
+pub fn prompted(builder: AgentBuilder, file: &AgentFile) -> Result<AgentBuilder, AssembleError> {
+    let builder = builder.instructions(file.instructions.text());
+    Ok(match &file.prompt {
+        PromptEntry::Plain { instructions } => builder.extra_instructions(instructions),
+        PromptEntry::React { instructions } => builder.prompt(React::new().instructions(instructions)),
+        PromptEntry::Template(template) => {
+            let failed = |source| Error::Template { agent: file.name.clone(), source };
+            builder.prompt(TemplatePrompt::new(template.text()).map_err(failed)?)
+        }
+    })
 }
 
 fn with_models(builder: AgentBuilder, models: Vec<Named>) -> AgentBuilder {

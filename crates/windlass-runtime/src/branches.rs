@@ -183,7 +183,6 @@ impl Agent {
             choice.temperature = None;
         }
         Self::from_inner(Inner {
-            template: None,
             prompt: Arc::new(vec![Arc::new(Message::system(SUMMARY_PROMPT))]),
             policy: Arc::new(Policy::summary(self.policy().transport)),
             choices: Arc::new(choices),

@@ -31,10 +31,11 @@ use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
 use crate::people::People;
 use crate::prices::{check_prices, prices_of};
+use crate::prompt::{PromptBuilder, PromptContext, PromptFn};
 use crate::schemas::take_in;
 use crate::source::ToolSource;
 use digests::with_branches;
-use finishing::{check_names, check_output, check_required, holder, schema_of, template};
+use finishing::{check_names, check_output, check_required, holder, schema_of};
 use iterations::iterates;
 use models::Chosen;
 pub use models::ModelRef;
@@ -46,6 +47,9 @@ pub struct AgentBuilder {
     name: Text,
     description: Text,
     instructions: String,
+    /// Added to the instructions, one sentence or rule each.
+    extra: Vec<String>,
+    prompt: Option<Arc<dyn PromptBuilder>>,
     examples: Vec<Message>,
     policy: Option<Policy>,
     settings: Option<Value>,
@@ -81,6 +85,8 @@ impl AgentBuilder {
             name,
             description: "".into(),
             instructions: String::new(),
+            extra: Vec::new(),
+            prompt: None,
             examples: Vec::new(),
             policy: None,
             settings: None,
@@ -116,6 +122,28 @@ impl AgentBuilder {
     /// The instructions: text, or a minijinja template that sees the input as `input`. Empty: no system message.
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = text.into();
+        self
+    }
+
+    /// Makes the system message of each run from its objective (the instructions), its tools and its context, such as
+    /// [`React`](crate::React). What it made is recorded: resumed runs, forks and replays do not call the builder.
+    pub fn prompt(mut self, builder: impl PromptBuilder + 'static) -> Self {
+        self.prompt = Some(Arc::new(builder));
+        self
+    }
+
+    /// [`prompt`](Self::prompt) as a function.
+    pub fn prompt_fn(
+        self,
+        generate: impl Fn(&str, &[ToolSpec], &PromptContext) -> Result<String, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.prompt(PromptFn(generate))
+    }
+
+    /// Instructions that follow the others as a list. Each is text, or a template as they are. A prompt builder beside them is
+    /// refused: give them to the builder.
+    pub fn extra_instructions<T: Into<String>>(mut self, texts: impl IntoIterator<Item = T>) -> Self {
+        self.extra.extend(texts.into_iter().map(Into::into));
         self
     }
 
@@ -333,7 +361,7 @@ impl AgentBuilder {
         check_prices(&self.name, &policy, choices(), (&self.delegates, &branches))?;
         let prices = prices_of(choices());
         take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
-        let (template, system) = template(&agent, &self.instructions)?;
+        let (prompting, system) = self.prompting(&agent)?;
         let finish = calls_finish.then(|| ToolSpec::finish(self.output.as_ref()));
         let delegates = self.delegates.iter().map(|agent| reachable(&agent.spec()));
         let beside = beside(delegates, &branches, None, finish.as_ref());
@@ -343,7 +371,7 @@ impl AgentBuilder {
         let system = system.map(|text| Arc::new(Message::system(text)));
         let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
         let specs = with_beside(all.specs(), &beside);
-        check_names(&agent, &specs)?;
+        check_names(&agent, &specs, &policy)?;
         check_required(&agent, &policy.tools.require, &specs, &self.sources)?;
         let choices: Vec<ModelChoice> = models.iter().map(|(choice, _)| choice.clone()).collect();
         let identity = self.digests(&with_beside(self.tools.specs(), &beside), &examples, &choices, &policy);
@@ -358,7 +386,7 @@ impl AgentBuilder {
             salt,
             name: self.name,
             description: self.description,
-            template,
+            prompting,
             prompt,
             examples,
             policy: Arc::new(policy),

@@ -313,6 +313,10 @@ impl Driver {
         uses: Option<PostId>,
     ) -> Result<Result<(), InvalidInput>, Error> {
         let mut what = masked(&**self.agent.environment(), what).await;
+        if let Err(invalid) = self.agent.prompt_objective(&self.state, &mut what).await? {
+            self.publisher.send(Update::Refused { invalid: Arc::new(invalid.clone()) });
+            return Ok(Err(invalid));
+        }
         spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
         let at = self.clock.now(&**self.agent.environment());
         let (replied, decided) = decided(&self.agent, &self.state, at, what).await;

@@ -120,6 +120,18 @@ pub enum Error {
         #[source]
         source: windlass_code::CodeError,
     },
+    /// The agent cannot be built: code of its model could not tell two tools apart.
+    #[error("agent `{agent}` cannot be built: the tools `{first}` and `{second}` are both `{name}` in code")]
+    SameInCode {
+        /// The agent.
+        agent: String,
+        /// The one tool.
+        first: Text,
+        /// The other one.
+        second: Text,
+        /// The name of both in code.
+        name: String,
+    },
     /// The agent cannot be built: its loop works towards an objective, and it has no instructions.
     #[error("agent `{agent}` has no objective: its instructions are empty, and its loop works towards them")]
     NoObjective {
@@ -215,6 +227,20 @@ pub enum Error {
         /// Why.
         #[source]
         source: windlass_agent_file::template::TemplateError,
+    },
+    /// The prompt builder of the agent fails, panics, or makes no text.
+    #[error("the prompt of agent `{agent}` cannot be made: {reason}")]
+    Prompt {
+        /// The agent.
+        agent: String,
+        /// Why.
+        reason: String,
+    },
+    /// The agent cannot be built: it has extra instructions beside a prompt builder, which knows nothing of them.
+    #[error("agent `{agent}` has both a prompt builder and extra instructions")]
+    PromptTwice {
+        /// The agent.
+        agent: String,
     },
     /// The system gives no thread to run on.
     #[error("cannot start a thread for the run")]
@@ -379,7 +405,10 @@ impl Error {
             Self::UnknownPrice { .. } | Self::UnknownPriceBelow { .. } => "agent.unknown_price",
             Self::Model { source, .. } => source.code(),
             Self::NoModel { .. } => "agent.no_model",
+            Self::SameInCode { .. } => "agent.same_in_code",
             Self::Template { .. } => "agent.template",
+            Self::Prompt { .. } => "agent.prompt",
+            Self::PromptTwice { .. } => "agent.prompt_twice",
             Self::NoThread { .. } => "run.no_thread",
             Self::Log(source) => source.code(),
             Self::Refused(source) => source.code(),

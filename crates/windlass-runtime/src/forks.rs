@@ -10,7 +10,7 @@ use windlass_store::Log;
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::{load_until, start_of};
+use crate::load::load_until;
 use crate::off_thread::fits;
 use crate::pages::RunPages;
 use crate::run::{DriveOptions, Prepared};
@@ -134,23 +134,13 @@ impl Agent {
             recalled: base.recalled().to_vec(),
             tool_records: base.tool_records().to_vec(),
             trace: None,
+            objective: base.objective().cloned(),
         };
         if fork.changed {
-            let input = first_input(&**self.log(), &start).await?;
-            start = RunStarted { models: self.known_models(None), ..self.start_again(&start, &input)? };
+            let again = self.start_again(&**self.log(), &start).await?;
+            start = RunStarted { models: self.known_models(None), ..again };
         }
         Ok(start)
-    }
-}
-
-/// The original input of a run's chain of forks.
-pub(crate) async fn first_input(log: &dyn Log, start: &RunStarted) -> Result<RunInput, Error> {
-    let mut start = start.clone();
-    loop {
-        let Some(base) = start.base.as_ref().filter(|_| matches!(start.input, RunInput::Fork(_))) else {
-            return Ok(start.input);
-        };
-        start = start_of(log, base.run).await?;
     }
 }
 

@@ -13,6 +13,7 @@
 //! | look at runs | [`Run`], [`Agent::runs`], [`projections`] |
 //! | hand tasks to other agents | [`Delegate`], [`AgentDelegate`], [`Branch`] |
 //! | change a run after each step | [`StepHook`], [`Step`] |
+//! | make the system message of objective and tools | [`PromptBuilder`], [`React`] |
 //! | move runs between logs | [`exchange`] |
 //! | reach a run that another process drives | [`control`] |
 
@@ -46,6 +47,7 @@ mod partial;
 mod people;
 mod posts;
 mod prices;
+mod prompt;
 mod reading;
 mod recall;
 mod repeat;
@@ -61,6 +63,7 @@ mod slots;
 mod source;
 mod spill;
 mod stand_in;
+mod starting;
 mod taking_over;
 #[cfg(feature = "otel")]
 mod telemetry;
@@ -82,7 +85,7 @@ pub use agent::Agent;
 pub use assemble::connect;
 pub use assemble::{
     AssembleError, Assembly, FileService, WaitedFor, Waits, assemble, assemble_watched, check_delegates,
-    local_tools, resolved, services, with_tools,
+    local_tools, prompted, resolved, services, with_tools,
 };
 pub use branches::Branch;
 pub use builder::{AgentBuilder, ModelRef};
@@ -98,6 +101,7 @@ pub use lost::{Lost, given_up};
 pub use pages::{ListPages, RunPages, numbered, with_bases};
 pub use partial::Partially;
 pub use people::{Asked, People};
+pub use prompt::{PromptBuilder, PromptContext, PromptFn, React, TemplatePrompt};
 pub use repeat::{Repeat, Repeated};
 pub use resume::Resume;
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream, Unpause};

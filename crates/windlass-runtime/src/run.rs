@@ -27,6 +27,7 @@ use crate::prices::check_prices;
 use crate::recall::{Past, reminder};
 use crate::scope::scoped;
 use crate::second::Admitted;
+use crate::starting::Beginning;
 use crate::updates::Updates;
 pub use handle::RunHandle;
 pub use stream::RunStream;
@@ -309,12 +310,8 @@ impl Agent {
         }
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| self.policy().past.memory != Memory::Off);
-        let mut start = self.start(run, input, session, base)?;
-        if let Some(only) = &options.only_tools {
-            self.check_scope(only)?;
-            start.only_tools = Some(Arc::new(only.clone()));
-            start.tools = scoped(start.tools, start.only_tools.as_ref());
-        }
+        let only_tools = options.only_tools.clone();
+        let mut start = self.start(input, Beginning { run, session, base, only_tools })?;
         if let Some(reminder) = reminder(&self.policy().wording.texts.recalled, &past.recalled) {
             let mut prompt = start.prompt.to_vec();
             let own =
@@ -347,7 +344,7 @@ impl Agent {
         (run, parent, budget): (RunId, RunId, Budget),
     ) -> Result<Prepared, Error> {
         let options = DriveOptions::default();
-        let mut start = self.start(run, input, None, base)?;
+        let mut start = self.start(input, Beginning { run, session: None, base, only_tools: None })?;
         (start.parent, start.budget) = (Some(parent), budget);
         let start = InputKind::Start(Box::new(start));
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
@@ -381,9 +378,10 @@ impl Agent {
         }
         let session = base.session().cloned();
         let fresh = self.environment().new_run();
-        let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
-        start.input = RunInput::Continue(base.carried());
+        let beginning = Beginning { run: fresh, session, base: Some(&base), only_tools: None };
+        let mut start = self.unprompted(RunInput::Continue(base.carried()), beginning)?;
         start.prompt = base.prompt().clone();
+        start.objective = base.objective().cloned();
         start.only_tools = base.only_tools().cloned();
         start.tools = scoped(start.tools, start.only_tools.as_ref());
         start.policy = Self::raised(base.policy(), &raised);

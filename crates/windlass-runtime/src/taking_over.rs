@@ -61,8 +61,7 @@ impl Agent {
             return Ok((state, first));
         }
         let start = start_of(&**self.log(), run).await?;
-        let input = crate::forks::first_input(&**self.log(), &start).await?;
-        let own = self.start_again(&start, &input)?;
+        let own = self.start_again(&**self.log(), &start).await?;
         let given = matches!(start.input, RunInput::Messages(_));
         let agent = self.agent_ref().clone();
         let adjusted = Adjusted {
@@ -72,7 +71,8 @@ impl Agent {
             // Under a salt of our own: that of the run is known elsewhere.
             seals: self.seals(None).or_else(|| state.seals().map(|_| Arc::default())),
             models: Some(self.known_models(None)),
-            prompt: Some(if given { self.instructed(own.prompt, &input) } else { own.prompt }),
+            prompt: Some(if given { self.instructed(own.prompt, &start.input) } else { own.prompt }),
+            objective: own.objective,
         };
         Ok((state, InputKind::Adopted { holder, epoch, agent, adjusted: Box::new(adjusted), by: resumed_by }))
     }

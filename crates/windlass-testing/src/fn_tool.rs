@@ -61,6 +61,8 @@ impl FnTool {
     /// With another description: description, schema, effect, time limit, approval.
     pub fn spec(mut self, change: impl FnOnce(&mut ToolSpec)) -> Self {
         change(&mut self.spec);
+        // Only a function can say whether a call happened.
+        self.spec.has_check = self.check.is_some();
         self
     }
 

@@ -328,8 +328,14 @@ impl Line {
         self.words.iter().flat_map(Word::params)
     }
 
+    /// Checks that its places and the schema of the arguments agree.
     fn fits(&self, parameters: &Value) -> Result<(), String> {
         let known = parameters.get("properties").and_then(Value::as_object);
+        let required = parameters.get("required").and_then(Value::as_array).into_iter().flatten();
+        let missing = |name: &&str| !known.is_some_and(|known| known.contains_key(*name));
+        if let Some(name) = required.filter_map(Value::as_str).find(missing) {
+            return Err(format!("its parameters require `{name}`, which is none of their `properties`"));
+        }
         let unknown = self.params().find(|name| !known.is_some_and(|known| known.contains_key(*name)));
         unknown.map_or(Ok(()), |name| {
             Err(format!(

@@ -52,7 +52,7 @@ pub(super) fn check_in_steps(text: &str, steps: &Steps) -> Result<(), Fault> {
     lines(text, steps)?;
     tags(text, steps)?;
     steps.add(text.len());
-    let template = parse(text, "instructions", SyntaxConfig::default())?;
+    let template = parse(text, super::NAME, SyntaxConfig::default())?;
     Walk(steps).statement(&template)
 }
 
@@ -114,7 +114,7 @@ impl Walk<'_> {
 
     fn statement(self, one: &Stmt<'_>) -> Result<(), Fault> {
         self.0.add(1);
-        let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions do not support {what}")));
+        let unknown = |span, what: &str| Err(Fault::at(span, format!("templates do not support {what}")));
         match one {
             Stmt::Template(template) => self.statements(&template.children),
             Stmt::EmitRaw(_) => Ok(()),
@@ -185,7 +185,7 @@ impl Walk<'_> {
                         if of_loop(&of.expr) && ["cycle", "changed"].contains(&of.name));
                 if !known {
                     let reason =
-                        "instructions support only the functions `range`, `loop.cycle` and `loop.changed`";
+                        "templates support only the functions `range`, `loop.cycle` and `loop.changed`";
                     return Err(Fault::at(call.span(), reason));
                 }
                 each_by_itself(&call.args)?;
@@ -234,7 +234,7 @@ fn each_by_itself(args: &[CallArg<'_>]) -> Result<(), Fault> {
         CallArg::PosSplat(value) | CallArg::KwargSplat(value) => Some(value),
         CallArg::Pos(_) | CallArg::Kwarg(..) => None,
     });
-    let reason = "instructions do not support `*` and `**` before arguments";
+    let reason = "templates do not support `*` and `**` before arguments";
     whole.map_or(Ok(()), |value| Err(Fault::at(value.span(), reason)))
 }
 
@@ -243,9 +243,9 @@ fn operation(operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
     match operation.op {
         BinOpKind::Concat => Err(Fault::at(
             span,
-            "instructions do not support `~`: write one value after the other, {{ a }}{{ b }}",
+            "templates do not support `~`: write one value after the other, {{ a }}{{ b }}",
         )),
-        BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions do not support `*` and `**`")),
+        BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "templates do not support `*` and `**`")),
         BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
             span,
             "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",

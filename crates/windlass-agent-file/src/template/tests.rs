@@ -183,7 +183,7 @@ fn what_lets_values_grow_is_refused_with_its_line() {
     for (text, line, reason) in [
         ("{{ a ~ b }}".to_owned(), 1, "`~`"),
         ("\n\n{{ \"x\" * 999999999 }}".to_owned(), 3, "`*`"),
-        ("{{ \"x\" * 99999999 ~ \"x\" * 99999999 }}".to_owned(), 1, "instructions do not support"),
+        ("{{ \"x\" * 99999999 ~ \"x\" * 99999999 }}".to_owned(), 1, "templates do not support"),
         ("{{ input + input }}".to_owned(), 1, "`+` takes a number"),
         ("{% set x %}{{ input }}{{ input }}{% endset %}".to_owned(), 1, "block `set`"),
         ("{% filter upper %}a{% endfilter %}".to_owned(), 1, "block `filter`"),

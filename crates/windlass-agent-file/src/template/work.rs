@@ -28,7 +28,7 @@ pub(super) fn charge(state: &mut State<'_, '_>, work: u64) -> Result<(), Error> 
     let done = state.get_or_insert_extension(Done::default());
     done.work = done.work.saturating_add(work);
     if done.work > MAX_WORK {
-        let words = format!("the instructions read or make more than {MAX_WORK} bytes");
+        let words = format!("the template reads or makes more than {MAX_WORK} bytes");
         return Err(refused(words));
     }
     Ok(())

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use windlass_models::{ModelError, Tour};
 use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, UnmatchedPattern, schema};
-use windlass_runtime::{Agent, AssembleError, check_delegates, local_tools, resolved, services};
+use windlass_runtime::{Agent, AssembleError, check_delegates, local_tools, prompted, resolved, services};
 
 use crate::failure::{Exit, Failure};
 use crate::home;
@@ -105,6 +105,8 @@ struct Sound {
     tools: usize,
     servers: usize,
     delegates: usize,
+    /// Estimated tokens of the system message, without the tools of servers and without delegates.
+    prompt_tokens: u64,
     /// Reasons why it cannot run in this environment.
     missing: Vec<String>,
     /// Warnings for its author.
@@ -133,8 +135,12 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
                 String::new()
             };
             let tools = count(sound.tools as u64, "tool");
+            let prompt = match sound.prompt_tokens {
+                0 => String::new(),
+                tokens => format!(", prompt of about {}", count(tokens, "token")),
+            };
             out::line(format_args!(
-                "ok {}: {}, model {models}, {tools}{servers}{delegates}",
+                "ok {}: {}, model {models}, {tools}{servers}{delegates}{prompt}",
                 file.display(),
                 sound.name
             ))?;
@@ -175,7 +181,7 @@ fn report(file: &Path, checked: &Result<Sound, Vec<Failure>>) -> Value {
     match checked {
         Ok(sound) => json!({
             "type": "agent", "file": file, "ok": true, "name": sound.name, "models": sound.models,
-            "tools": sound.tools, "servers": sound.servers, "agents": sound.delegates, "missing": sound.missing,
+            "tools": sound.tools, "servers": sound.servers, "agents": sound.delegates, "prompt_tokens": sound.prompt_tokens, "missing": sound.missing,
             "warnings": sound.warnings, "unmatched": sound.unmatched.iter().map(warnings::pattern_value).collect::<Vec<_>>(),
         }),
         Err(failures) => json!({
@@ -194,8 +200,7 @@ fn look(path: &Path) -> Result<Sound, Failure> {
     let mut missing = Vec::new();
     let mut models = Vec::new();
     let policy = file.policy().map_err(|error: AgentFileError| Failure::from(error))?;
-    let mut builder =
-        Agent::builder(file.name.as_str()).instructions(file.instructions.text()).policy(policy);
+    let mut builder = prompted(Agent::builder(file.name.as_str()), &file)?.policy(policy);
     builder = builder.examples(file.example_messages());
     if let Some(schema) = &file.output_schema {
         builder = builder.output_schema(schema.clone());
@@ -217,9 +222,11 @@ fn look(path: &Path) -> Result<Sound, Failure> {
         builder = builder.model_with(entry.choice(), Arc::new(Tour));
     }
     let count = tools.len();
-    tools.into_iter().fold(builder, windlass_runtime::AgentBuilder::shared_tool).build()?;
+    let agent = tools.into_iter().fold(builder, windlass_runtime::AgentBuilder::shared_tool).build()?;
+    let prompt_tokens = agent.prompt_tokens()?;
     let servers = file.tools.iter().filter(|entry| matches!(entry, ToolEntry::Mcp(_))).count();
     let unmatched = file.unmatched_patterns(&file.unconnected());
     let warnings = file.unmasked;
-    Ok(Sound { name: file.name, models, tools: count, servers, delegates, missing, warnings, unmatched })
+    let (name, tools) = (file.name, count);
+    Ok(Sound { name, models, tools, servers, delegates, prompt_tokens, missing, warnings, unmatched })
 }

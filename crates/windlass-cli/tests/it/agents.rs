@@ -13,7 +13,7 @@ fn a_new_agent_file_is_sound_and_runs() {
     let check = home.windlass(["agents", "check", "mine.yaml"]);
     assert_eq!(
         (check.code, check.stdout.as_str()),
-        (0, "ok mine.yaml: mine, model auto, 4 tools\n"),
+        (0, "ok mine.yaml: mine, model auto, 4 tools, prompt of about 26 tokens\n"),
         "{check:?}"
     );
     let end = home.windlass(["run", "mine.yaml", "-q", "What is 2 + 3?"]);
@@ -123,4 +123,30 @@ fn a_check_names_every_mistake_of_a_file() {
     let json = home.windlass(["agents", "check", "a.yaml", "--json"]).stdout;
     let report: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!(report["failures"].as_array().unwrap().len(), 3, "{report}");
+}
+
+#[test]
+fn p24_a_check_estimates_the_tokens_of_the_prompt() {
+    let home = Home::new();
+    let plain = "name: x\nmodel: tour\ninstructions: Look at it twice.\ntools: [ { builtin: [ now ] } ]\n";
+    home.write("plain.yaml", plain);
+    home.write("react.yaml", &format!("{plain}prompt: react\n"));
+    home.write(
+        "needs.yaml",
+        &format!("{plain}prompt: {{ template: \"{{{{ input.lang }}}} {{{{ objective }}}}\" }}\n"),
+    );
+    let tokens = |file: &str| -> u64 {
+        let said = home.windlass(["agents", "check", file, "--json"]).stdout;
+        serde_json::from_str::<serde_json::Value>(&said).unwrap()["prompt_tokens"].as_u64().unwrap()
+    };
+    assert_eq!(tokens("plain.yaml"), 4);
+    let react = tokens("react.yaml");
+    assert!(react > 100, "{react}");
+    let said = home.windlass(["agents", "check", "react.yaml"]).stdout;
+    assert_eq!(said, format!("ok react.yaml: x, model tour, 1 tool, prompt of about {react} tokens\n"));
+    // What needs the input counts as it is written.
+    assert!(tokens("needs.yaml") > 8);
+    let run = home.windlass(["run", "needs.yaml", "-q", "Hello"]);
+    assert!(run.code != 0 && run.stderr.contains("the prompt of agent `x` cannot be made"), "{run:?}");
+    assert_eq!(home.windlass(["run", "react.yaml", "-q", "Hello"]).code, 0);
 }

@@ -16,6 +16,10 @@ pub struct Steered {
     /// Whether no compaction may remove it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
+    /// The system message that the agent's prompt builder made of a new objective. The driver adds it; `None`: the objective
+    /// itself is the system message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Text>,
 }
 
 /// The kind of a message to a running agent.
@@ -56,7 +60,7 @@ impl SteerKind {
 impl Steered {
     /// A message of that kind.
     pub fn new(kind: SteerKind, text: impl Into<Text>) -> Self {
-        Self { text: text.into(), kind, pinned: false }
+        Self { text: text.into(), kind, pinned: false, prompt: None }
     }
 
     /// The same, pinned: no compaction may remove it.

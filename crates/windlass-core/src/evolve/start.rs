@@ -30,6 +30,7 @@ impl State {
         self.toolbox.seals.clone_from(&start.seals);
         self.setup.models = start.models.clone();
         self.setup.prompt = start.prompt.clone();
+        self.setup.objective.clone_from(&start.objective);
         self.setup.only_tools.clone_from(&start.only_tools);
         self.setup.recalled = Arc::new(start.recalled.clone());
         self.setup.tool_records = Arc::new(start.tool_records.clone());

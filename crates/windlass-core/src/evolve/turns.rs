@@ -61,7 +61,7 @@ impl State {
         for said in std::mem::take(&mut self.conversation.steering) {
             self.progress.steered.push(self.conversation.history.len());
             if said.kind == SteerKind::Objective {
-                self.setup.instruct(said.text.clone());
+                self.setup.pursue(&said);
             }
             let text = self.setup.policy.wording.texts.told(&said);
             let heard = Message::User { content: Content::Text(text), pinned: said.pinned };

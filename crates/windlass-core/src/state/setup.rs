@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use crate::choice::ModelChoice;
-use crate::event::{AgentRef, Recalled, ToolRecord};
+use crate::event::{AgentRef, Recalled, Steered, ToolRecord};
 use crate::ids::{SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
@@ -23,6 +23,8 @@ pub(crate) struct Setup {
     pub(crate) models: Arc<Vec<ModelChoice>>,
     /// The messages before the conversation.
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
+    /// The objective that the system message was made of; `None`: the system message itself.
+    pub(crate) objective: Option<Text>,
     /// Patterns of the tools that the run was given; `None`: all of its agent's.
     pub(crate) only_tools: Option<Arc<Vec<Text>>>,
     /// Earlier runs that it was reminded of.
@@ -34,11 +36,23 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Puts other instructions in the place of the agent's own. Worked examples and reminders stay.
-    pub(crate) fn instruct(&mut self, instructions: Text) {
+    /// Puts a new objective, or the system message made of it, in the place of the agent's own. Worked examples and reminders
+    /// stay.
+    pub(crate) fn pursue(&mut self, said: &Steered) {
         let own = usize::from(self.prompt.first().is_some_and(|first| first.instructs()));
-        let system = std::iter::once(Arc::new(Message::system(instructions)));
+        let system = Message::system(said.prompt.as_ref().unwrap_or(&said.text).clone());
+        let system = std::iter::once(Arc::new(system));
         self.prompt = Arc::new(system.chain(self.prompt.iter().skip(own).cloned()).collect());
+        if said.prompt.is_some() || self.objective.is_some() {
+            self.objective = Some(said.text.clone());
+        }
+    }
+
+    /// The messages that say the objective: the system messages, the first one as it was before a builder worked on it.
+    pub(crate) fn objectives(&self) -> impl Iterator<Item = Arc<Message>> + '_ {
+        let given = self.objective.iter().map(|text| Arc::new(Message::system(text.clone())));
+        let made = usize::from(self.objective.is_some());
+        given.chain(self.prompt.iter().filter(|message| message.instructs()).skip(made).cloned())
     }
 }
 
@@ -53,6 +67,7 @@ impl Default for Setup {
             policy: FIRST.get_or_init(Arc::default).clone(),
             models: Arc::default(),
             prompt: Arc::default(),
+            objective: None,
             only_tools: None,
             recalled: Arc::default(),
             tool_records: Arc::default(),

@@ -56,11 +56,12 @@ fn after(input: &Arc<Message>, board: &str) -> Arc<Message> {
 }
 
 fn board(state: &State) -> String {
-    let objective = state.setup.prompt.iter().find_map(|message| match &**message {
-        Message::System { text } => Some(&**text),
+    let objective = state.setup.objectives().find_map(|message| match &*message {
+        Message::System { text } => Some(text.clone()),
         Message::User { .. } | Message::TaskDelegation { .. } | Message::Assistant(_) | Message::Tool(_) => {
             None
         }
     });
-    state.progress.board.show(objective.unwrap_or_default(), state.ledger.counters.iterations)
+    let objective = objective.as_deref().unwrap_or_default();
+    state.progress.board.show(objective, state.ledger.counters.iterations)
 }

@@ -35,10 +35,10 @@ fn text_of(message: &Message) -> Cow<'_, str> {
 fn asked(state: &State) -> String {
     let history = &state.conversation.history;
     let mut text = String::new();
-    let mut section = |heading: &str, parts: &mut dyn Iterator<Item = &Arc<Message>>| {
+    let mut section = |heading: &str, parts: &mut dyn Iterator<Item = Arc<Message>>| {
         let mut heading = Some(heading);
         for part in parts {
-            let said = text_of(part);
+            let said = text_of(&part);
             if said.trim().is_empty() {
                 continue;
             }
@@ -50,11 +50,11 @@ fn asked(state: &State) -> String {
             };
         }
     };
-    section("Objective", &mut state.setup.prompt.iter().filter(|message| message.instructs()));
+    section("Objective", &mut state.setup.objectives());
     let progress = &state.progress;
     let asked = progress.input.clone().chain(progress.steered.iter().copied());
-    section("Input", &mut asked.filter_map(|at| history.get(at)));
-    section("Draft answer", &mut history.last_said().into_iter());
+    section("Input", &mut asked.filter_map(|at| history.get(at).cloned()));
+    section("Draft answer", &mut history.last_said().cloned().into_iter());
     if progress.unread > 0 {
         let _infallible = write!(text, "\n\n{}", state.setup.policy.wording.texts.judge_again);
     }

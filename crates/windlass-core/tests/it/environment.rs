@@ -106,6 +106,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         recalled: Vec::new(),
         tool_records: Vec::new(),
         trace: None,
+        objective: None,
     };
     Input { at: BEGINNING, what: InputKind::Start(Box::new(started)) }
 }

@@ -62,6 +62,7 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
         recalled: Vec::new(),
         tool_records: Vec::new(),
         trace: None,
+        objective: state.objective().cloned(),
     };
     Input { at: BEGINNING + 1_000_000, what: InputKind::Start(Box::new(started)) }
 }

@@ -50,6 +50,10 @@ impl AgentBuilder {
                 (None, None) => digest(&(&self.name, &self.instructions, examples, specs, choices, policy)),
                 types => digest(&(&self.name, &self.instructions, examples, specs, choices, policy, types)),
             };
+            let own = match &self.prompt {
+                None => own,
+                Some(builder) => digest(&(own, builder.identity())),
+            };
             if bound.is_empty() && references.is_empty() { own } else { digest(&(own, &bound, references)) }
         })
     }

@@ -1,10 +1,10 @@
 //! The steps of a build: branches, tools, policy, instructions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde_json::Value;
-use windlass_agent_file::template::Template;
 use windlass_code::Code;
 use windlass_core::policy::{CodeMode, Discovery, Hooks, LimitKind, Stop, Turns, Usual};
 use windlass_core::text::{covers, nearest};
@@ -18,6 +18,7 @@ use super::models::{Chosen, ModelRef};
 use crate::agent_file::LoopSection;
 use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
 use crate::error::Error;
+use crate::prompt::{Plain, PromptBuilder, Prompting};
 use crate::settings::SettingsError;
 use crate::source::ToolSource;
 use crate::yaml::{Field, Node};
@@ -86,6 +87,20 @@ impl AgentBuilder {
         specs.try_for_each(|spec| names.reserve(&spec.name, &spec.origin))
     }
 
+    /// How the system message is made, and the message itself where it is the same for all runs.
+    pub(super) fn prompting(&mut self, agent: &str) -> Result<(Prompting, Option<String>), Error> {
+        let extra = std::mem::take(&mut self.extra);
+        let builder = match (&self.prompt, extra.is_empty()) {
+            (given, true) => given.clone(),
+            (Some(_), false) => return Err(Error::PromptTwice { agent: agent.to_owned() }),
+            (None, false) => Some(Arc::new(Plain(extra)) as Arc<dyn PromptBuilder>),
+        };
+        let prompting = Prompting::new(agent, &self.instructions, builder)?;
+        self.prompt.clone_from(&prompting.builder);
+        let fixed = !(prompting.varies() || self.instructions.is_empty());
+        Ok((prompting, fixed.then(|| self.instructions.clone())))
+    }
+
     pub(super) fn made_policy(&self) -> Result<Policy, SettingsError> {
         let has_tools = !self.tools.specs().is_empty()
             || !self.sources.is_empty()
@@ -121,8 +136,8 @@ pub(super) fn check_output(agent: &str, policy: &Policy, has_output: bool) -> Re
     if once && !has_output { Err(Error::NoOutput { agent: agent.to_owned() }) } else { Ok(()) }
 }
 
-/// Rejects duplicate names, whatever their source.
-pub(super) fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> {
+/// Rejects duplicate names, whatever their source, and names that code could not tell apart.
+pub(super) fn check_names(agent: &str, specs: &[ToolSpec], policy: &Policy) -> Result<(), Error> {
     for (place, spec) in specs.iter().enumerate() {
         if let Some(other) = specs.iter().take(place).find(|other| other.name == spec.name) {
             return Err(Error::SameName {
@@ -130,6 +145,22 @@ pub(super) fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> 
                 name: spec.name.clone(),
                 first: other.origin.clone(),
                 second: spec.origin.clone(),
+            });
+        }
+    }
+    check_code_names(agent, specs, policy)
+}
+
+fn check_code_names(agent: &str, specs: &[ToolSpec], policy: &Policy) -> Result<(), Error> {
+    let mut names = BTreeMap::new();
+    for spec in specs.iter().filter(|spec| policy.calls.code != CodeMode::Off && spec.is_function()) {
+        let name = spec.name_in_code();
+        if let Some(first) = names.insert(name.clone(), spec.name.clone()) {
+            return Err(Error::SameInCode {
+                agent: agent.to_owned(),
+                first,
+                second: spec.name.clone(),
+                name,
             });
         }
     }
@@ -156,20 +187,6 @@ pub(super) fn check_required(
             nearest: nearest(&pattern.replace(['*', '?'], ""), names()),
         }),
     }
-}
-
-/// The compiled template where the instructions have variables, else the text itself.
-type Instructions = (Option<Arc<Template>>, Option<String>);
-
-pub(super) fn template(agent: &str, instructions: &str) -> Result<Instructions, Error> {
-    let failed = |source| Error::Template { agent: agent.to_owned(), source };
-    if instructions.is_empty() {
-        return Ok((None, None));
-    }
-    if !instructions.contains("{{") && !instructions.contains("{%") && !instructions.contains("{#") {
-        return Ok((None, Some(instructions.to_owned())));
-    }
-    Ok((Some(Arc::new(Template::new(instructions).map_err(failed)?)), None))
 }
 
 pub(super) fn schema_of<T: JsonSchema>() -> Value {

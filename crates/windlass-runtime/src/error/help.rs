@@ -26,18 +26,13 @@ impl Error {
                 format!("did you mean {}?", nearest.join(" or "))
             }),
             Self::BranchDepth { .. } => Some("remove a nested branch".to_owned()),
-            Self::Code { .. } => Some(
-                "call `windlass::code_child()` as the first line of main, or name the `windlass` binary: \
-                 `Agent::builder(..).code_program(path)`"
-                    .to_owned(),
-            ),
+            Self::Code { .. } | Self::SameInCode { .. } | Self::PromptTwice { .. } | Self::Another { .. } => {
+                Some(self.help_with_build())
+            }
             Self::NoOutput { .. } => {
                 Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
             }
             Self::NoObjective { .. } => Some("give it `instructions`, or another `loop.preset`".to_owned()),
-            Self::Another { .. } => Some(
-                "set `loop.stop: text` and `loop.limits.iterations`, or `loop.another: never`".to_owned(),
-            ),
             Self::Service { .. } => {
                 Some("`windlass tools list FILE` shows the state of the agent's services".to_owned())
             }
@@ -71,11 +66,27 @@ impl Error {
             | Self::NotHandedOver { .. }
             | Self::NotEnded { .. } => self.help_with_run(),
             Self::Template { .. }
+            | Self::Prompt { .. }
             | Self::MissingBase { .. }
             | Self::NoThread { .. }
             | Self::BadExport { .. }
             | Self::EmptyExport => None,
         }
+    }
+
+    /// A remedy for parts of an agent that do not fit together.
+    fn help_with_build(&self) -> String {
+        let words = if let Self::Code { .. } = self {
+            "call `windlass::code_child()` as the first line of main, or name the `windlass` binary: \
+             `Agent::builder(..).code_program(path)`"
+        } else if let Self::SameInCode { .. } = self {
+            "rename one of them, or set a `prefix`: characters other than letters and digits are `_` in code"
+        } else if let Self::PromptTwice { .. } = self {
+            "give them to the builder, such as `React::new().instructions([..])`, or leave one of the two out"
+        } else {
+            "set `loop.stop: text` and `loop.limits.iterations`, or `loop.another: never`"
+        };
+        words.to_owned()
     }
 
     /// A remedy for an error about a run.

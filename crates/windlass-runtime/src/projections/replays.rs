@@ -6,7 +6,6 @@ use windlass_store::{Batch, Log};
 
 use crate::agent::Agent;
 use crate::error::Error;
-use crate::forks::first_input;
 use crate::load::state_before;
 use crate::pages::RunPages;
 
@@ -79,7 +78,7 @@ fn other_base(first: Option<&Batch>) -> Box<Difference> {
 async fn started_by(log: &dyn Log, agent: &Agent, events: &[Event]) -> Result<Vec<Event>, Error> {
     let mut events = events.to_vec();
     if let Some(Fact::RunStarted(start)) = events.first_mut().map(|event| &mut event.fact) {
-        **start = agent.start_again(start, &first_input(log, start).await?)?;
+        **start = agent.start_again(log, start).await?;
     }
     Ok(events)
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use windlass_core::policy::{LimitKind, LimitValue};
 use windlass_core::{Answer, RunId, RunState, Status};
 use windlass_models::Tour;
-use windlass_runtime::{Agent, DriveOptions, Error, RunStatus, in_full};
-use windlass_testing::FnPeople;
+use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, RunStatus, in_full};
+use windlass_testing::{FnPeople, FnTool};
 
 use crate::ground::Ground;
 use crate::scenarios::{calls_then_answers, slow_tool};
@@ -121,4 +121,92 @@ fn runs_are_listed_by_status_and_age() {
     assert_eq!(ids(agent.runs().newer_than(hour)), [waits]);
     assert_eq!(ids(agent.runs().older_than(hour)), []);
     assert_eq!(ids(agent.runs().older_than(Duration::ZERO)), [waits]);
+}
+
+/// Offers one tool of that name.
+#[derive(Debug)]
+struct Offers(&'static str, tokio::sync::watch::Sender<u64>);
+
+impl windlass_runtime::ToolSource for Offers {
+    fn name(&self) -> &'static str {
+        "shelf"
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn windlass_tools::Tool>> {
+        vec![Arc::new(named(self.0))]
+    }
+
+    fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.1.subscribe()
+    }
+}
+
+fn named(name: &str) -> FnTool {
+    FnTool::new(name, |_, _| async { Ok("done".into()) })
+}
+
+#[test]
+fn p30_a_name_is_taken_once_whichever_side_comes_second() {
+    let plain = || Agent::builder("a").model(Tour);
+    let other = || Arc::new(AgentDelegate::new(Agent::builder("look").model(Tour).build().unwrap()));
+    let shelf = || Arc::new(Offers("look", tokio::sync::watch::Sender::new(0)));
+    let refused = [
+        plain().tool(named("look")).tool(named("look")),
+        plain().tool(named("look")).source(shelf()),
+        plain().source(shelf()).tool(named("look")),
+        plain().tool(named("look")).delegate(other()),
+        plain().delegate(other()).tool(named("look")),
+        plain().delegate(other()).source(shelf()),
+    ];
+    let told: Vec<_> = refused.map(|builder| told(&builder.build().unwrap_err())).into();
+    insta::assert_snapshot!(told.join("\n\n"));
+}
+
+#[test]
+fn p30_tools_that_code_could_not_tell_apart_are_refused_whichever_comes_second() {
+    let builder = |first: &str, second: &str, code: serde_json::Value| {
+        Agent::builder("a")
+            .model(Tour)
+            .code_program("/bin/true")
+            .tool(named(first))
+            .tool(named(second))
+            .settings(&code)
+            .build()
+    };
+    let plan = serde_json::json!({ "preset": "plan" });
+    let error = builder("read-file", "read_file", plan.clone()).unwrap_err();
+    assert_eq!(error.code(), "agent.same_in_code");
+    assert_eq!(
+        in_full(&error),
+        "agent `a` cannot be built: the tools `read-file` and `read_file` are both `read_file` in code"
+    );
+    assert!(error.help().unwrap().contains("prefix"));
+    let error = builder("import_", "import", plan.clone()).unwrap_err();
+    assert!(
+        in_full(&error).contains("the tools `import_` and `import` are both `import_` in code"),
+        "{error}"
+    );
+    builder("read-file", "read_files", plan).unwrap();
+    // Without code nothing stands in its way.
+    builder("read-file", "read_file", serde_json::json!({})).unwrap();
+}
+
+#[test]
+fn p30_the_model_and_the_interpreter_have_one_name_for_a_tool_in_code() {
+    let words = "False None True ToolError and as assert async await break class continue def del elif else except finally \
+                 for from global if import in is lambda nonlocal not or parallel pass raise return try while with yield \
+                 get-weather get_weather 2fa _x a.b é print match";
+    for name in words.split_whitespace() {
+        let spec = windlass_core::ToolSpec::new(name, "", serde_json::json!({ "type": "object" }));
+        assert_eq!(spec.name_in_code(), windlass_code::Function::new(name, [""; 0]).in_code(), "{name}");
+        let shown = windlass_core::ToolSpec::run_code(
+            std::slice::from_ref(&spec),
+            windlass_core::policy::CodeMode::Tool(windlass_core::policy::CodeLimits::default()),
+        );
+        assert!(
+            shown.description.contains(&format!("def {}()", spec.name_in_code())),
+            "{}",
+            shown.description
+        );
+    }
 }

@@ -43,6 +43,8 @@ mod people;
 #[cfg(test)]
 mod projecting;
 #[cfg(test)]
+mod prompts;
+#[cfg(test)]
 mod real_time;
 #[cfg(test)]
 mod replies;
@@ -66,5 +68,7 @@ mod tidy;
 mod timing;
 #[cfg(test)]
 mod usage;
+#[cfg(test)]
+mod watching;
 #[cfg(test)]
 mod wires;

@@ -46,6 +46,7 @@ pub(super) fn started(number: u32, said: &str) -> RunStarted {
         recalled: Vec::new(),
         tool_records: Vec::new(),
         trace: None,
+        objective: None,
     }
 }
 

@@ -36,6 +36,7 @@ pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
         recalled: Vec::new(),
         tool_records: Vec::new(),
         trace: None,
+        objective: None,
     };
     Arc::new([Event { at: 1, fact: fact.into() }])
 }

@@ -10,7 +10,9 @@ use windlass_core::text::nearest;
 use windlass_runtime::agent_file::{
     AgentFile, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
-use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate, local_tools, with_tools};
+use windlass_runtime::{
+    Agent, AgentBuilder, AgentDelegate, Branch, Delegate, local_tools, prompted, with_tools,
+};
 use windlass_tools::Tool;
 use windlass_tools::builtin::{Now, Takes};
 
@@ -159,9 +161,9 @@ impl Cast<'_> {
         let has_none = part.tools.is_empty() && part.peers.is_empty();
         let scripted = !(part.named_only || has_none);
         let policy = file.policy_beside(scripted).map_err(|error| refusal(&error))?;
-        let builder = Agent::builder(part.name.unwrap_or(&file.name))
+        let builder = prompted(Agent::builder(part.name.unwrap_or(&file.name)), file)
+            .map_err(|error| refusal(&error))?
             .description(file.description.as_str())
-            .instructions(file.instructions.text())
             .examples(file.example_messages())
             .policy(policy)
             .log(self.log.clone())

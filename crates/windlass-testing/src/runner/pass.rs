@@ -347,7 +347,7 @@ impl Stage<'_> {
         script.steer = later;
         for steer in now {
             match steer.what {
-                Interrupt::Say(Steered { text, kind: SteerKind::Steering, pinned }) => {
+                Interrupt::Say(Steered { text, kind: SteerKind::Steering, pinned, .. }) => {
                     let said = Message::user(text);
                     messages.push(if pinned { said.pinned() } else { said });
                 }
@@ -424,7 +424,9 @@ impl Stage<'_> {
         let logged = |what: &InputKind| {
             let same = |event: &&Event| {
                 if let InputKind::Steer(said) = what {
-                    matches!(&event.fact, Fact::Steered(heard) if heard == said)
+                    // The driver adds a prompt to what was said.
+                    let Fact::Steered(heard) = &event.fact else { return false };
+                    Steered { prompt: None, ..heard.clone() } == *said
                 } else if let InputKind::Pause { .. } = what {
                     matches!(&event.fact, Fact::InputRequested(asked) if asked.kind == QuestionKind::Pause)
                 } else if matches!(what, InputKind::Cancel { .. }) {

@@ -84,7 +84,7 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(count, 36);
+    assert_eq!(count, 38);
 }
 
 #[test]

@@ -120,6 +120,7 @@ files! {
     refine_iterations => "refine/iterations",
     refine_limits => "refine/limits",
     refine_loop => "refine/loop",
+    refine_prompts => "refine/prompts",
     refine_views => "refine/views",
     edges_verify => "edges/verify",
     edges_wordings => "edges/wordings",

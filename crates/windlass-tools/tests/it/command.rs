@@ -212,6 +212,21 @@ fn settings_that_make_no_sense_are_refused() {
     assert!(unknown.unwrap_err().to_string().contains("unknown field `shell`"));
 }
 
+#[test]
+fn p30_a_command_and_the_schema_of_its_arguments_must_agree() {
+    let command = |run: serde_json::Value, parameters: serde_json::Value| json!({ "name": "x", "run": run, "parameters": parameters });
+    let path =
+        json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
+    assert_eq!(tool(command(json!(["wc", "{path}"]), path.clone())).spec().parameters.as_ref(), &path);
+    let error = settings_error(command(json!(["wc", "{pth}"]), path.clone()));
+    assert!(error.contains("there is no parameter for the placeholder `{pth}`"), "{error}");
+    let renamed = json!({ "type": "object", "properties": { "file": {} }, "required": ["path"] });
+    let error = settings_error(command(json!(["wc", "{file}"]), renamed));
+    assert!(error.contains("require `path`, which is none of their `properties`"), "{error}");
+    let checked = json!({ "name": "x", "run": ["a", "{path}"], "check": ["b", "{pth}"], "parameters": path });
+    assert!(settings_error(checked).contains("`{pth}`"));
+}
+
 /// A script that ignores SIGTERM, and has started another process that does so too. Both write their ids into a file.
 fn stubborn(folder: &TempDir) -> (CommandTool, std::path::PathBuf) {
     let file = folder.path().join("pids");

@@ -72,7 +72,7 @@ fn long_names_are_cut_and_stay_different() {
 }
 
 #[test]
-fn e47_a_collision_names_both_tools() {
+fn p30_a_collision_names_both_tools() {
     let config = McpConfig::stdio("files", ["x"]);
     let error = catalog(&config, &["a.b", "a_b"]).expect_err("both would be files__a_b");
     let text = "the tools `a.b` and `a_b` of the MCP server `files` would both be named `files__a_b`";
