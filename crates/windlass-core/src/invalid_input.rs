@@ -109,6 +109,14 @@ pub enum InvalidInput {
         /// The question of its pause.
         question: QuestionId,
     },
+    /// The plan that a person gave cannot be carried out.
+    #[error("question {question} stays open, because its plan cannot be carried out: {message}")]
+    BadPlan {
+        /// The question.
+        question: QuestionId,
+        /// The fault.
+        message: String,
+    },
     /// The agent's prompt builder makes no prompt of the new objective.
     #[error("the objective of run {run} stays as it is: {reason}")]
     BadObjective {
@@ -163,6 +171,7 @@ impl InvalidInput {
             Self::BeyondBudget { .. } => "input.beyond_budget",
             Self::NothingToFork { .. } => "input.nothing_to_fork",
             Self::AlreadyPaused { .. } => "input.already_paused",
+            Self::BadPlan { .. } => "input.bad_plan",
             Self::BadObjective { .. } => "input.bad_objective",
             Self::Stopping { .. } => "input.stopping",
         }
@@ -191,6 +200,7 @@ impl InvalidInput {
             | Self::AlreadyStarted { .. }
             | Self::UnknownAction { .. }
             | Self::EarlyTimer { .. }
+            | Self::BadPlan { .. }
             | Self::BadObjective { .. }
             | Self::Stopping { .. } => None,
         }

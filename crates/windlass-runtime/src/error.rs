@@ -111,6 +111,12 @@ pub enum Error {
         /// The agent.
         agent: String,
     },
+    /// The agent cannot be built: the answer of a plan is a text.
+    #[error("agent `{agent}` plans, and the answer of a plan is a text, but it has an output schema")]
+    OutputOfPlan {
+        /// The agent.
+        agent: String,
+    },
     /// The agent's model writes code, and nothing can run it.
     #[error("agent `{agent}` cannot be built: its model writes code")]
     Code {
@@ -396,6 +402,7 @@ impl Error {
             Self::MessageQueued { .. } => "session.queued",
             Self::BranchDepth { .. } => "agent.branch_depth",
             Self::NoOutput { .. } => "agent.no_output",
+            Self::OutputOfPlan { .. } => "agent.output_of_plan",
             Self::Code { source, .. } => source.code(),
             Self::NoObjective { .. } => "agent.no_objective",
             Self::Another { .. } => "agent.another",

@@ -141,6 +141,18 @@ pub(crate) fn decision(reply: &str) -> Result<Decided, String> {
     })
 }
 
+/// Checks a plan that a person gave: it has lines, and a step that can be carried out.
+pub(crate) fn check_given(lines: &[Text], step: Option<&Value>) -> Result<(), String> {
+    if lines.iter().all(|line| line.trim().is_empty()) {
+        return Err("`plan` has no lines: write one for each step".to_owned());
+    }
+    match step {
+        None => Ok(()),
+        Some(Value::Object(step)) => work(step).map(drop),
+        Some(_) => Err(format!("`step` is no object: {TYPES}")),
+    }
+}
+
 /// A plan that a person gave: lines, and a step as a decision names it.
 pub(crate) fn given(lines: &[Text], step: &Map<String, Value>) -> Decided {
     let first = lines.first().map_or("", |line| &**line);

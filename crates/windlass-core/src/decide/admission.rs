@@ -195,6 +195,9 @@ impl Decision {
         if self.state.ending.closing().is_some() {
             return self.finish_closing(None);
         }
+        if self.is_concluded() {
+            return;
+        }
         match refusal {
             Refusal::Limit { limit, reached, needed } => self.reach(limit, reached, needed),
             Refusal::Unpriced(model) => {

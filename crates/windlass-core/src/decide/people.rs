@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Decided, Decision};
 use crate::args::check_args;
+use crate::asks::contract;
 use crate::event::{CallDecided, Decision as Verdict, InputReceived, LimitRaised};
 use crate::ids::{CallId, QuestionId, Text};
 use crate::invalid_input::InvalidInput;
@@ -43,6 +44,11 @@ impl Decision {
             return Ok(());
         }
         if matches!(open.kind, QuestionKind::Plan | QuestionKind::Result) && call.is_none() {
+            if let Answer::Plan { plan, step } = &answer
+                && let Err(message) = contract::check_given(plan, step.as_ref())
+            {
+                return Err(InvalidInput::BadPlan { question: open.id, message });
+            }
             self.plan_answered(open.id, answer);
             return Ok(());
         }

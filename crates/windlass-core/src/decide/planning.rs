@@ -43,6 +43,9 @@ impl Decision {
             return None;
         }
         if let Some((reason, kind, note)) = self.cut(stop) {
+            if self.is_concluded() {
+                return None;
+            }
             self.ask_again_after_cut(reason, kind, note);
             return None;
         }
@@ -51,6 +54,9 @@ impl Decision {
 
     /// A reply that is not what the contract says: the model is told, a bounded number of times.
     pub(crate) fn reject_plan(&mut self, message: &str) {
+        if self.is_concluded() {
+            return;
+        }
         let most = self.state.setup.policy.replies.parse_retries;
         if self.state.turn.streaks.rejected >= most {
             let raw = self.state.plan().map_or_else(|| "".into(), |plan| plan.said.clone());
@@ -66,10 +72,8 @@ impl Decision {
     pub(crate) fn planner_away(&mut self, ask: &Ask, failure: ModelFailure) {
         let words: Text = failure.to_string().into();
         self.record(TurnFailed::last(ask, failure));
-        let concluded = self.state.plan().and_then(concluded);
-        if let Some(text) = concluded {
-            // Its perception would have changed nothing.
-            return self.end(Status::Concluded, Some(text), None);
+        if self.is_concluded() {
+            return;
         }
         let lines = self.state.plan().and_then(Plan::version).map(|version| version.text.clone());
         let work = StepWork::Nop;
@@ -77,19 +81,37 @@ impl Decision {
     }
 
     fn after_perception(&mut self, plan: &Plan) {
-        let quiet = self.state.conversation.steering.is_empty();
-        if let Some(text) = concluded(plan).filter(|_| quiet) {
-            return self.end(Status::Concluded, Some(text), None);
+        if self.is_concluded() {
+            return;
         }
-        let answer = plan.perception.as_ref().filter(|found| found.original_goal_achieved && quiet);
-        if let Some(found) = answer {
-            return self.end(Status::Answered, Some(found.solution_summary.clone()), None);
+        let quiet = self.state.conversation.steering.is_empty();
+        let achieved = plan.perception.as_ref().filter(|found| found.original_goal_achieved);
+        let achieved = achieved.map(|found| found.solution_summary.clone());
+        if quiet && (achieved.is_some() || concluded(plan).is_some()) {
+            match (self.unproven(), achieved) {
+                // One that was sent back already waits for the next decision.
+                (Some(note), _) if plan.rejected.is_none() => {
+                    if !self.send_back(None, note) {
+                        return;
+                    }
+                }
+                (None, Some(answer)) => return self.end(Status::Answered, Some(answer), None),
+                (Some(_) | None, _) => {}
+            }
         }
         let reached = self.reached(LimitKind::PlanSteps);
         if self.state.setup.policy.limit(LimitKind::PlanSteps).is_some_and(|max| reached >= max) {
             return self.reach(LimitKind::PlanSteps, reached, 0);
         }
         self.begin_planning(Purpose::Decide);
+    }
+
+    /// Whether the plan has come to its conclusion: then that is the end. Its perception would change nothing.
+    pub(super) fn is_concluded(&mut self) -> bool {
+        let stands = self.state.conversation.steering.is_empty() && self.unproven().is_none();
+        let Some(text) = self.state.plan().and_then(concluded).filter(|_| stands) else { return false };
+        self.end(Status::Concluded, Some(text), None);
+        true
     }
 
     pub(crate) fn plan_decided(&mut self, decided: contract::Decided) {

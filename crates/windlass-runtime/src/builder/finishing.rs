@@ -132,6 +132,9 @@ impl AgentBuilder {
 
 /// Refuses a loop of one turn that has nothing to finish with.
 pub(super) fn check_output(agent: &str, policy: &Policy, has_output: bool) -> Result<(), Error> {
+    if has_output && policy.replies.stop == Stop::Judge {
+        return Err(Error::OutputOfPlan { agent: agent.to_owned() });
+    }
     let once = policy.replies.stop == Stop::FinishTool && policy.bounds.turns == Turns::One;
     if once && !has_output { Err(Error::NoOutput { agent: agent.to_owned() }) } else { Ok(()) }
 }

@@ -32,6 +32,7 @@ impl Error {
             Self::NoOutput { .. } => {
                 Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
             }
+            Self::OutputOfPlan { .. } => Some("leave `output` out, or use another `loop.preset`".to_owned()),
             Self::NoObjective { .. } => Some("give it `instructions`, or another `loop.preset`".to_owned()),
             Self::Service { .. } => {
                 Some("`windlass tools list FILE` shows the state of the agent's services".to_owned())

@@ -18,11 +18,12 @@ use super::agent::build;
 use super::outcome::{Outcome, Stop};
 use super::record::{self, RunRecord};
 use super::seen::Seen;
+use super::wrong_answers::{accepted_wrong, takes};
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
 use crate::fixture::{Case, CaseInput, Interrupt, Mismatch, When};
 use crate::schedule::{Plan, Turns};
-use crate::script::{Execution, GivenTask, Inner, PostOffice, Script, last_step, within};
+use crate::script::{Execution, GivenTask, PostOffice, Script, last_step, within};
 use crate::sim::SimEnvironment;
 
 /// The message to a steered run.
@@ -469,23 +470,6 @@ impl Stage<'_> {
     fn sim<F: Future>(&self, future: F) -> Result<F::Output, String> {
         self.environment.run(future, || false).ok_or_else(|| "nothing can go on".to_owned())
     }
-}
-
-/// A wrong answer that was taken, and how that is told.
-fn accepted_wrong(script: &Inner, batches: &[Batch]) -> Option<(QuestionId, Mismatch)> {
-    let (wrong, entry) = script.wrong_given.iter().find(|(wrong, _)| received(batches, wrong))?;
-    let line = script.human.get(*entry).map_or(0, |(answer, _)| answer.line);
-    let expected = format!("the answer in line {line} is refused, as `wrong: true` says");
-    let miss = Mismatch::new(expected, format!("question {wrong} accepted it"));
-    Some((wrong.clone(), miss.under(&entry.to_string()).under("human")))
-}
-
-fn received(batches: &[Batch], question: &QuestionId) -> bool {
-    batches.iter().flat_map(|batch| batch.events.iter()).any(|event| takes(event, question))
-}
-
-fn takes(event: &Event, question: &QuestionId) -> bool {
-    matches!(&event.fact, Fact::InputReceived(received) if received.question == *question)
 }
 
 type Executed = BTreeMap<String, Vec<Execution>>;

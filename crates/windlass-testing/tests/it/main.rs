@@ -85,6 +85,7 @@ macro_rules! files {
 files! {
     edges_code => "edges/code",
     plan_edges => "plan/edges",
+    plan_conclusions => "plan/conclusions",
     plan_limits => "plan/limits",
     plan_loop => "plan/loop",
     plan_scenarios => "plan/scenarios",
