@@ -77,16 +77,14 @@ pub(crate) fn paused(run: &RunRecord, plain: Option<&RunRecord>) -> Checked {
     self::run(run)?;
     let mut stands = false;
     for event in &run.events {
-        match &event.fact {
-            Fact::RunPaused(_) => stands = true,
-            Fact::TurnStarted(turn) if stands && !turn.again => {
-                return Err(fault("pause", "no turn before its end", super::record::line(event)));
-            }
-            Fact::InputReceived(received) => {
-                stands &= !matches!(received.answer, Answer::Resume { .. });
-            }
-            _ => {}
+        if let Fact::TurnStarted(turn) = &event.fact
+            && stands
+            && !turn.again
+        {
+            return Err(fault("pause", "no turn before its end", super::record::line(event)));
         }
+        let resumed = matches!(&event.fact, Fact::InputReceived(received) if matches!(received.answer, Answer::Resume { .. }));
+        stands = (stands || matches!(event.fact, Fact::RunPaused(_))) && !resumed;
     }
     let end = |run: &RunRecord| run.state.ended().map(|end| (end.status, end.text.clone()));
     let (paused, plain) = (end(run), plain.and_then(end));
