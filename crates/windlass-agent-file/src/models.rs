@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use windlass_core::model::{ModelChoice, Prices, Role};
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
+use windlass_models::wires::wire_names;
 use windlass_models::{ModelSettings, Timeouts};
 
 use super::AgentFile;
@@ -51,6 +52,14 @@ pub struct ModelEntry {
     pub presence_penalty: Option<f64>,
     /// Reasoning effort.
     pub reasoning: Option<String>,
+    /// Whether the model may make several calls in one reply; `None`: the provider's default.
+    pub parallel: Option<bool>,
+    /// Whether the provider holds the model to the schemas of tools, where it offers that.
+    pub strict: bool,
+    /// The wire; `None`: the provider's.
+    pub api: Option<&'static str>,
+    /// Whether readable reasoning goes back to its provider; `None`: as the provider wants it.
+    pub return_reasoning: Option<bool>,
     /// Metadata that the provider stores with each request.
     pub metadata: Vec<(String, String)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only.
@@ -76,6 +85,8 @@ impl ModelEntry {
             top_p: self.top_p,
             presence_penalty: self.presence_penalty,
             reasoning: self.reasoning.as_deref().map(Into::into),
+            parallel: self.parallel,
+            strict: self.strict,
             metadata: self
                 .metadata
                 .iter()
@@ -103,6 +114,8 @@ impl ModelEntry {
             headers: self.headers.clone(),
             timeouts: self.timeouts.over(usual),
             cache_control: self.cache_control,
+            api: self.api,
+            return_reasoning: self.return_reasoning,
         }
     }
 }
@@ -140,6 +153,16 @@ pub(super) struct ModelMap {
     presence_penalty: Option<Number<-2, 2>>,
     /// Reasoning effort. `true` is `medium`.
     reasoning: Option<Reasoning>,
+    /// Whether the model may make several calls in one reply. Default: the provider's.
+    parallel: Option<bool>,
+    /// Whether the provider holds the model to the schemas of tools, where it offers that. A tool whose schema cannot be
+    /// written in the provider's strict form is refused, with the place in it.
+    #[serde(default)]
+    strict: bool,
+    /// The API that the server speaks. Default: the provider's.
+    api: Option<Api>,
+    /// Whether readable reasoning goes back to the provider that made it. Default: as the provider wants it.
+    return_reasoning: Option<ReturnReasoning>,
     /// Metadata that the provider stores with each request.
     #[serde(default)]
     #[schemars(extend("maxProperties" = MAX_METADATA))]
@@ -216,6 +239,75 @@ impl JsonSchema for Reasoning {
     }
 }
 
+/// The name of a wire.
+#[derive(Clone, Copy, Debug)]
+struct Api(&'static str);
+
+impl<'de> Deserialize<'de> for Api {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = wire_names().find(|known| *known == name);
+        let expected = || wire_names().collect::<Vec<_>>().join(", ");
+        found.map(Self).ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&name), &&*expected()))
+    }
+}
+
+impl JsonSchema for Api {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "api".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": wire_names().collect::<Vec<_>>() })
+    }
+}
+
+/// `auto`, `true` or `false`.
+#[derive(Clone, Copy, Debug)]
+struct ReturnReasoning(Option<bool>);
+
+impl<'de> Deserialize<'de> for ReturnReasoning {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Words;
+
+        impl Visitor<'_> for Words {
+            type Value = Option<bool>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("auto, true or false")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Option<bool>, E> {
+                if text == "auto" { Ok(None) } else { Err(E::invalid_value(Unexpected::Str(text), &self)) }
+            }
+
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<Option<bool>, E> {
+                Ok(Some(flag))
+            }
+        }
+
+        deserializer.deserialize_any(Words).map(Self)
+    }
+}
+
+impl JsonSchema for ReturnReasoning {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "return_reasoning".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["auto", true, false] })
+    }
+}
+
 /// List prices in USD per million tokens.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -227,11 +319,14 @@ struct PriceKeys {
     output: Number,
     /// USD per million cached tokens of requests. Default: as `input`.
     cached: Option<Number>,
+    /// USD per million tokens of requests that are written to the provider's cache. Default: as `input`.
+    cache_write: Option<Number>,
 }
 
 impl From<PriceKeys> for Prices {
     fn from(keys: PriceKeys) -> Self {
-        Self::per_million(keys.input.0, keys.output.0, keys.cached.map(|price| price.0))
+        let prices = Self::per_million(keys.input.0, keys.output.0, keys.cached.map(|price| price.0));
+        keys.cache_write.map_or(prices, |usd| prices.with_cache_write(usd.0))
     }
 }
 
@@ -336,6 +431,10 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         top_p: keys.top_p.map(|number| number.0),
         presence_penalty: keys.presence_penalty.map(|number| number.0),
         reasoning: keys.reasoning.map(|effort| effort.0.to_owned()),
+        parallel: keys.parallel,
+        strict: keys.strict,
+        api: keys.api.map(|api| api.0),
+        return_reasoning: keys.return_reasoning.and_then(|returned| returned.0),
         metadata: metadata.into_iter().map(|(key, value)| (key, value.0)).collect(),
         cache_control: keys.cache_control,
         prices: keys.prices.map(Into::into),

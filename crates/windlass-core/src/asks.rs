@@ -141,6 +141,7 @@ impl TurnCompleted {
             about: ask.about.clone(),
             text: reply.text,
             reasoning: reply.reasoning,
+            media: reply.media,
             calls: Vec::new(),
             stop: reply.stop,
             usage: reply.usage,

@@ -70,6 +70,12 @@ pub struct ModelChoice {
     /// Reasoning effort: `low`, `medium`, `high`, or another value that the provider accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Text>,
+    /// Whether the model may make several calls in one reply; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<bool>,
+    /// Whether the provider holds the model to the schemas of tools, where it offers that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// Metadata that the provider stores with the request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<Text, Text>,
@@ -98,23 +104,48 @@ pub struct Prices {
     pub output: u64,
     /// A token of the request that came from the provider's cache.
     pub cached: u64,
+    /// A token of the request that was written to the provider's cache.
+    pub cache_write: u64,
 }
 
 impl Prices {
-    /// From USD per million tokens, as price lists give them. Cached tokens cost as much as others if not given.
+    /// From USD per million tokens, as price lists give them. Cached tokens cost as much as others if not given, and so do
+    /// tokens that are written to the cache.
     pub fn per_million(input: f64, output: f64, cached: Option<f64>) -> Self {
-        let pico = |usd: f64| (usd * 1e6).round() as u64;
-        Self { input: pico(input), output: pico(output), cached: pico(cached.unwrap_or(input)) }
+        Self {
+            input: pico(input),
+            output: pico(output),
+            cached: pico(cached.unwrap_or(input)),
+            cache_write: pico(input),
+        }
+    }
+
+    /// The same with this price of tokens that are written to the cache, in USD per million.
+    #[must_use]
+    pub fn with_cache_write(self, usd: f64) -> Self {
+        Self { cache_write: pico(usd), ..self }
+    }
+
+    /// The most that a token of a request may cost: whether it is written to the cache is known only afterwards.
+    pub fn most_input(&self) -> u64 {
+        self.input.max(self.cache_write)
     }
 
     /// The cost of this usage, in pico-dollars.
     pub fn cost(&self, usage: &Usage) -> u64 {
         let cached = usage.cached.min(usage.input);
-        (usage.input - cached)
+        let written = usage.cache_write.min(usage.input - cached);
+        (usage.input - cached - written)
             .saturating_mul(self.input)
             .saturating_add(cached.saturating_mul(self.cached))
+            .saturating_add(written.saturating_mul(self.cache_write))
             .saturating_add(usage.output.saturating_mul(self.output))
     }
+}
+
+/// USD per million tokens, in pico-dollars a token.
+fn pico(usd: f64) -> u64 {
+    (usd * 1e6).round() as u64
 }
 
 /// The counters that a continued run takes over from the run that ended at a limit.

@@ -38,7 +38,7 @@ use serde_json::Value;
 
 use crate::choice::ModelChoice;
 use crate::ids::{CallId, QuestionId, RunId, Text};
-use crate::message::{Message, Reasoning, ToolCall};
+use crate::message::{Media, Message, Reasoning, ToolCall};
 use crate::outcome::Status;
 use crate::policy::Policy;
 use crate::question::Answer;
@@ -315,6 +315,8 @@ pub struct TurnCompleted {
     pub text: Option<Text>,
     /// The reasoning.
     pub reasoning: Option<Reasoning>,
+    /// Images and files that the model made.
+    pub media: Vec<Media>,
     /// The calls with their final ids, native or read from the text.
     pub calls: Vec<ToolCall>,
     /// Why the model stopped.

@@ -127,6 +127,7 @@ pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Me
             Cow::Owned(Message::Assistant(AssistantMessage {
                 text: Some(text.unwrap_or_else(|| with_blocks(said).into())),
                 reasoning: said.reasoning.clone(),
+                media: said.media.clone(),
                 ..AssistantMessage::default()
             }))
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::action::{Found, InputKind};
 use crate::event::{CallDecided, Decision, Fact, PlanStep, RunInput, RunStarted, Splice, Steered, StepWork};
 use crate::ids::Text;
-use crate::message::{Content, Message, Reasoning, ToolCall};
+use crate::message::{Content, Media, Message, Reasoning, ToolCall};
 use crate::outcome::CallOutcome;
 use crate::question::Answer;
 use crate::reply::Reply;
@@ -70,7 +70,7 @@ impl Reply {
     pub fn heft(&self) -> u64 {
         let text = self.text.as_ref().map_or(0, |text| text.len() as u64);
         let calls = self.calls.iter().map(|call| (call.name.len() + call.args.len()) as u64 + CALL);
-        text + self.reasoning.as_ref().map_or(0, of_reasoning) + calls.sum::<u64>()
+        text + self.reasoning.as_ref().map_or(0, of_reasoning) + of_media(&self.media) + calls.sum::<u64>()
     }
 }
 
@@ -84,7 +84,7 @@ impl Fact {
             Self::TurnCompleted(turn) => {
                 let reasoning = turn.reasoning.as_ref().map_or(0, of_reasoning);
                 let texts = [&turn.text, &turn.objection].map(optional);
-                texts.iter().sum::<u64>() + reasoning + of_calls(&turn.calls)
+                texts.iter().sum::<u64>() + reasoning + of_media(&turn.media) + of_calls(&turn.calls)
             }
             Self::TurnFailed(turn) => turn.failure.message.len() as u64,
             Self::CallDecided(CallDecided { decision: Decision::Edited { args }, .. }) => args.len() as u64,
@@ -161,6 +161,10 @@ fn of_start(start: &RunStarted) -> u64 {
 
 fn of_reasoning(reasoning: &Reasoning) -> u64 {
     (reasoning.text.len() + reasoning.sealed.as_ref().map_or(0, |sealed| sealed.data.len())) as u64
+}
+
+fn of_media(media: &[Media]) -> u64 {
+    media.iter().map(Media::bytes).sum()
 }
 
 fn of_calls(calls: &[ToolCall]) -> u64 {

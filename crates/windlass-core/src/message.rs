@@ -42,6 +42,8 @@ pub struct AssistantMessage {
     pub text: Option<Text>,
     /// The reasoning, if the provider shows it.
     pub reasoning: Option<Reasoning>,
+    /// Images and files that the model made, in order.
+    pub media: Vec<Media>,
     /// The tool calls, in the model's order.
     pub calls: Vec<ToolCall>,
 }
@@ -117,6 +119,13 @@ pub struct Reasoning {
     pub sealed: Option<SealedReasoning>,
 }
 
+impl Reasoning {
+    /// The number of bytes that go back to its provider: none where nothing is sealed.
+    fn bytes_back(&self) -> u64 {
+        self.sealed.as_ref().map_or(0, |sealed| (self.text.len() + sealed.data.len()) as u64)
+    }
+}
+
 /// Reasoning in a form that only its provider can read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SealedReasoning {
@@ -177,6 +186,17 @@ pub enum MediaSource {
     Stored(Ref),
 }
 
+impl Media {
+    /// The number of bytes as they stand in a request: base64, an address, or the ends of what is stored.
+    pub fn bytes(&self) -> u64 {
+        match &self.source {
+            MediaSource::Base64(data) => data.len() as u64,
+            MediaSource::Url(url) => url.len() as u64,
+            MediaSource::Stored(stored) => (stored.head.len() + stored.tail.len()) as u64,
+        }
+    }
+}
+
 impl Part {
     /// Its text, if it is one.
     pub(crate) fn text(&self) -> Option<&Text> {
@@ -214,11 +234,7 @@ impl Content {
                 .map(|part| match part {
                     Part::Text { text } => text.len() as u64,
                     Part::Stored(stored) => (stored.head.len() + stored.tail.len()) as u64,
-                    Part::Image(media) | Part::File(media) => match &media.source {
-                        MediaSource::Base64(data) => data.len() as u64,
-                        MediaSource::Url(url) => url.len() as u64,
-                        MediaSource::Stored(stored) => (stored.head.len() + stored.tail.len()) as u64,
-                    },
+                    Part::Image(media) | Part::File(media) => media.bytes(),
                 })
                 .sum(),
         }
@@ -293,7 +309,9 @@ impl Message {
             Self::Assistant(message) => {
                 let text = message.text.as_ref().map_or(0, |text| text.len());
                 let calls: usize = message.calls.iter().map(ToolCall::bytes).sum();
-                (text + calls) as u64
+                let reasoning = message.reasoning.as_ref().map_or(0, Reasoning::bytes_back);
+                let media: u64 = message.media.iter().map(Media::bytes).sum();
+                (text + calls) as u64 + reasoning + media
             }
             Self::Tool(message) => message.content.bytes(),
         }

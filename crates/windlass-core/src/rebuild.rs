@@ -182,6 +182,7 @@ fn reply(first: &Event) -> Option<(Box<Reply>, Option<Text>)> {
     let reply = Reply {
         text: turn.text.clone(),
         reasoning: turn.reasoning.clone(),
+        media: turn.media.clone(),
         calls: native.collect(),
         stop: turn.stop,
         usage: turn.usage,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
-use crate::message::Reasoning;
+use crate::message::{Media, Reasoning};
 use crate::policy::LimitKind;
 
 /// A whole reply of a model, as the wire gave it: call ids may be missing, arguments may be no JSON.
@@ -15,6 +15,9 @@ pub struct Reply {
     /// The reasoning, if the provider shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
+    /// Images and files that the model made, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Media>,
     /// Native tool calls, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ReplyCall>,
@@ -65,6 +68,9 @@ pub struct Usage {
     /// Tokens of the request that came from the provider's cache (part of `input`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached: u64,
+    /// Tokens of the request that were written to the provider's cache (part of `input`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write: u64,
     /// Tokens of the reply that were reasoning (part of `output`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning: u64,
@@ -89,6 +95,7 @@ impl Usage {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
         self.estimated |= other.estimated;
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::call_args::Span;
 use crate::event::{Purpose, TurnCompleted};
 use crate::ids::{CallId, Text};
-use crate::message::{AssistantMessage, Reasoning, ToolCall};
+use crate::message::{AssistantMessage, Media, Reasoning, ToolCall};
 use crate::reply::{StopReason, Usage};
 
 /// The text that calls are read from: of a reply without text, its reasoning.
@@ -64,6 +64,8 @@ struct StoredMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    media: Vec<Media>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     calls: Vec<ToolCall>,
 }
 
@@ -79,6 +81,8 @@ struct StoredTurn {
     text: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    media: Vec<Media>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     calls: Vec<ToolCall>,
     #[serde(default)]

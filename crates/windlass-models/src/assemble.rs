@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::StreamExt;
 use serde::de::IgnoredAny;
 use windlass_core::Text;
-use windlass_core::message::{Reasoning, SealedReasoning};
+use windlass_core::message::{Media, Reasoning, SealedReasoning};
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, ModelFailure, Reply, ReplyCall, StopReason, Usage};
 use windlass_core::text::Steps;
 
@@ -27,6 +27,7 @@ pub struct Assembler {
     text: String,
     reasoning: String,
     sealed: Option<SealedReasoning>,
+    media: Vec<Media>,
     calls: Vec<OpenCall>,
     places: Places,
     usage: Usage,
@@ -75,6 +76,7 @@ impl Assembler {
             text: String::new(),
             reasoning: String::new(),
             sealed: None,
+            media: Vec::new(),
             calls: Vec::new(),
             places: Places::default(),
             usage: Usage::default(),
@@ -112,6 +114,10 @@ impl Assembler {
                 self.reasoning.push_str(text);
             }
             Delta::Sealed(sealed) => self.sealed = Some(sealed.clone()),
+            Delta::Media(media) => {
+                self.grow(usize::try_from(media.bytes()).unwrap_or(usize::MAX))?;
+                self.media.push(media.clone());
+            }
             Delta::Call { index, id, name, args } => {
                 let named = id.as_ref().map_or(0, String::len) + name.as_ref().map_or(0, String::len);
                 self.grow(args.len() + named)?;
@@ -200,6 +206,7 @@ impl Assembler {
         Reply {
             text: (!self.text.is_empty()).then(|| self.text.into()),
             reasoning,
+            media: self.media,
             calls: calls.collect(),
             stop: self.stop.unwrap_or_default(),
             usage: self.usage,

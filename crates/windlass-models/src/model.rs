@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
-use windlass_core::message::SealedReasoning;
+use windlass_core::message::{Media, SealedReasoning};
 use windlass_core::model::{
     Messages, ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice, Usage,
 };
@@ -118,8 +118,10 @@ pub enum Delta {
     Text(String),
     /// More reasoning that can be read.
     Reasoning(String),
-    /// Reasoning that must go back unchanged.
+    /// What must go back unchanged, and only to its provider; the last one applies.
     Sealed(SealedReasoning),
+    /// An image or a file that the model made, whole.
+    Media(Media),
     /// More of a tool call. Without an index it belongs to the call of that id, else a new id or name opens a call,
     /// else it belongs to the last one.
     Call {
@@ -148,6 +150,7 @@ impl Delta {
         let bytes = match self {
             Self::Text(text) | Self::Reasoning(text) => text.len(),
             Self::Sealed(sealed) => sealed.data.len(),
+            Self::Media(media) => return media.bytes(),
             Self::Call { id, name, args, .. } => {
                 args.len() + id.as_ref().map_or(0, String::len) + name.as_ref().map_or(0, String::len)
             }

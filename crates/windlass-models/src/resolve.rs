@@ -10,7 +10,9 @@ use crate::providers::{
     Address, OPENAI_COMPATIBLE, Provider, key_variables, later_provider, names_near, provider, provider_names,
 };
 use crate::tour::Tour;
-use crate::{HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble};
+use crate::{
+    HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble, wires,
+};
 
 mod auto;
 
@@ -44,6 +46,10 @@ pub struct ModelSettings {
     pub headers: Vec<(String, Secret)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only ([`HttpModelConfig::cache_control`]).
     pub cache_control: Option<bool>,
+    /// The name of the wire ([`wires::wire`]); `None`: the provider's. An unknown name is the provider's, too.
+    pub api: Option<&'static str>,
+    /// Whether readable reasoning goes back to its provider; `None`: as its [quirks](crate::wires::Quirks) say.
+    pub return_reasoning: Option<bool>,
     /// Time limits of a call.
     pub timeouts: Timeouts,
 }
@@ -161,13 +167,15 @@ fn adapter(
     }
     let missing = || ModelError::MissingBaseUrl { name: settings.use_.clone() };
     let base_url = own_url.or_else(|| usual_url(provider, env)).ok_or_else(missing)?;
+    let wire = settings.api.and_then(wires::wire).unwrap_or(provider.wire);
     HttpModel::new(HttpModelConfig {
         key,
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
         quirks: provider.quirks,
         cache_control: settings.cache_control,
-        ..HttpModelConfig::new(provider.wire, provider.name, base_url)
+        return_reasoning: settings.return_reasoning,
+        ..HttpModelConfig::new(wire, provider.name, base_url)
     })
 }
 

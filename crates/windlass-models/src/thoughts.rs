@@ -85,9 +85,11 @@ impl Thoughts {
                 self.end();
                 self.ready.push_back(Delta::Stop(stop));
             }
-            other @ (Delta::Sealed(_) | Delta::Call { .. } | Delta::Usage(_) | Delta::Thought) => {
-                self.ready.push_back(other);
-            }
+            other @ (Delta::Sealed(_)
+            | Delta::Media(_)
+            | Delta::Call { .. }
+            | Delta::Usage(_)
+            | Delta::Thought) => self.ready.push_back(other),
         }
     }
 

@@ -81,7 +81,6 @@ fn reply(request: &ModelRequest) -> Reply {
         text: text.map(Into::into),
         stop: if calls.is_empty() { StopReason::Stop } else { StopReason::ToolCalls },
         calls,
-        reasoning: None,
         usage: Usage {
             input: read.div_ceil(4),
             output: written.div_ceil(4) as u64,
@@ -89,6 +88,7 @@ fn reply(request: &ModelRequest) -> Reply {
             ..Usage::default()
         },
         model: request.model.name.clone(),
+        ..Reply::default()
     }
 }
 

@@ -134,6 +134,7 @@ fn mask_reply(reply: &mut Reply) {
         hide(&mut reasoning.text);
         reasoning.sealed.iter_mut().for_each(|sealed| hide(&mut sealed.data));
     }
+    reply.media.retain_mut(|media| mask_media(media).is_some());
     for call in &mut reply.calls {
         call.id.iter_mut().for_each(hide);
         hide(&mut call.name);
@@ -193,6 +194,10 @@ impl Masks {
                 hide(&mut sealed.data);
                 Delta::Sealed(sealed)
             }
+            Delta::Media(mut media) => match mask_media(&mut media) {
+                Some(()) => Delta::Media(media),
+                None => return,
+            },
             Delta::Stop(reason) => {
                 self.end();
                 Delta::Stop(reason)
@@ -216,6 +221,7 @@ impl Masks {
             Delta::Text(text) | Delta::Reasoning(text) => text.is_empty(),
             Delta::Call { id: None, name: None, args, .. } => args.is_empty(),
             Delta::Sealed(_)
+            | Delta::Media(_)
             | Delta::Call { .. }
             | Delta::Usage(_)
             | Delta::Stop(_)

@@ -98,6 +98,7 @@ impl State {
         self.conversation.history.push(Arc::new(Message::Assistant(AssistantMessage {
             text: turn.text.clone(),
             reasoning: turn.reasoning.clone(),
+            media: turn.media.clone(),
             calls: turn.calls.clone(),
         })));
         if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {

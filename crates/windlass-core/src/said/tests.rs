@@ -60,7 +60,8 @@ fn turn(text: Option<Text>, reasoning: Option<Reasoning>) -> TurnCompleted {
     assert_eq!(calls.len(), 1, "{found}");
     let (stop, usage, model) = (StopReason::Stop, Usage::default(), "m1".into());
     let (purpose, about) = (crate::event::Purpose::Act, None);
-    TurnCompleted { turn: 1, purpose, about, text, reasoning, calls, stop, usage, model, objection: None }
+    let media = Vec::new();
+    TurnCompleted { turn: 1, purpose, about, text, reasoning, media, calls, stop, usage, model, objection: None }
 }
 
 #[test]
@@ -90,7 +91,12 @@ fn a_stored_reply_comes_back_with_its_calls() {
         let args: Value = serde_json::from_str(&back.calls[0].args).unwrap();
         let field = if form == "delegate" { "task" } else { "text" };
         assert!(args[field].as_str().unwrap().contains('ö'), "{form}: {args}");
-        let message = AssistantMessage { text: turn.text, reasoning: turn.reasoning, calls: turn.calls };
+        let message = AssistantMessage {
+            text: turn.text,
+            reasoning: turn.reasoning,
+            calls: turn.calls,
+            ..AssistantMessage::default()
+        };
         let message = Message::Assistant(message);
         let body = serde_json::to_string(&message).unwrap();
         assert_eq!(serde_json::from_str::<Message>(&body).unwrap(), message, "{form}");
@@ -115,7 +121,7 @@ fn arguments_in_json_are_the_bytes_of_the_text_also_after_a_restart() {
 fn arguments_stay_with_a_call_whose_text_is_changed() {
     let (_, text, reasoning) = replies(64).swap_remove(0);
     let turn = turn(text, reasoning);
-    let mut said = AssistantMessage { text: turn.text, reasoning: None, calls: turn.calls };
+    let mut said = AssistantMessage { text: turn.text, calls: turn.calls, ..AssistantMessage::default() };
     said.text = Some("Cut.".into());
     let back: AssistantMessage = serde_json::from_str(&serde_json::to_string(&said).unwrap()).unwrap();
     assert_eq!(back, said);

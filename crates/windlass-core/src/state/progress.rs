@@ -103,12 +103,12 @@ impl Progress {
             return None;
         }
         match &**message {
-            // Calls that were read from reasoning are positions in it.
+            // Calls that were read from reasoning are positions in it, and a provider wants back what it sealed.
             Message::Assistant(said)
-                if said.reasoning.is_some() && !said.calls.iter().any(|call| call.place.is_some()) =>
+                if said.reasoning.as_ref().is_some_and(|reasoning| reasoning.sealed.is_none())
+                    && !said.calls.iter().any(|call| call.place.is_some()) =>
             {
-                let said =
-                    AssistantMessage { text: said.text.clone(), reasoning: None, calls: said.calls.clone() };
+                let said = AssistantMessage { reasoning: None, ..said.clone() };
                 Some(Arc::new(Message::Assistant(said)))
             }
             Message::Assistant(_)

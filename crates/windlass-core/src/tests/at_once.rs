@@ -10,7 +10,7 @@ use crate::model::{FailureKind, ModelChoice, ModelFailure, Prices};
 use crate::policy::{Limit, LimitKind, Policy, Preset};
 use crate::{Event, Fact, Input, InputKind, State, Status, decide, pending};
 
-const PRICES: Prices = Prices { input: 1, output: 1, cached: 1 };
+const PRICES: Prices = Prices { input: 1, output: 1, cached: 1, cache_write: 1 };
 
 /// A run with a call that may use 100 and the limit that is given, and beside it another call of the same size.
 fn two(max: u64) -> State {

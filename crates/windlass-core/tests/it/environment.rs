@@ -80,7 +80,7 @@ fn tool(name: &str, change: impl FnOnce(&mut ToolSpec)) -> ToolSpec {
 pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
     let model = |name: &str, price: u64| ModelChoice {
         name: name.into(),
-        prices: Some(Prices { input: price, output: 2 * price, cached: price / 2 }),
+        prices: Some(Prices { input: price, output: 2 * price, cached: price / 2, cache_write: price }),
         ..ModelChoice::default()
     };
     let started = RunStarted {

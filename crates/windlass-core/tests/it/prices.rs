@@ -10,7 +10,7 @@ fn usage(input: u64, output: u64, cached: u64) -> Usage {
 #[test]
 fn dollars_per_million_become_pico_dollars_a_token() {
     let prices = Prices::per_million(0.25, 2.0, Some(0.025));
-    assert_eq!(prices, Prices { input: 250_000, output: 2_000_000, cached: 25_000 });
+    assert_eq!(prices, Prices { input: 250_000, output: 2_000_000, cached: 25_000, cache_write: 250_000 });
     assert_eq!(
         Prices::per_million(3.0, 15.0, None).cached,
         3_000_000,
@@ -40,7 +40,7 @@ fn a_million_small_costs_add_up_exactly() {
 
 #[test]
 fn nothing_overflows() {
-    let prices = Prices { input: u64::MAX, output: u64::MAX, cached: u64::MAX };
+    let prices = Prices { input: u64::MAX, output: u64::MAX, cached: u64::MAX, cache_write: u64::MAX };
     assert_eq!(prices.cost(&usage(u64::MAX, u64::MAX, 7)), u64::MAX);
 }
 

@@ -41,6 +41,8 @@ pub struct HttpModelConfig {
     /// Whether marks for the provider's cache are sent (`cache_control`); `None`: as the quirks say. Gateways such as LiteLLM
     /// take them; OpenAI itself, which caches without being asked, refuses them.
     pub cache_control: Option<bool>,
+    /// Whether readable reasoning goes back to its provider; `None`: as the quirks say.
+    pub return_reasoning: Option<bool>,
 }
 
 impl HttpModelConfig {
@@ -56,6 +58,7 @@ impl HttpModelConfig {
             allow_proxy: true,
             quirks: Quirks::NONE,
             cache_control: None,
+            return_reasoning: None,
         }
     }
 
@@ -110,7 +113,8 @@ impl HttpModel {
         let endpoint = Endpoint::parse(&config.base_url, facts)?;
         let quirks = config.quirks.and(providers::quirks_of_host(endpoint.name()));
         let cache_control = config.cache_control.unwrap_or(quirks.cache_control);
-        let quirks = Quirks { cache_control, ..quirks };
+        let return_reasoning = config.return_reasoning.unwrap_or(quirks.return_reasoning);
+        let quirks = Quirks { cache_control, return_reasoning, ..quirks };
         let server = Server {
             wire: config.wire,
             headers: headers(facts, config.key.as_ref(), &config.headers)?,

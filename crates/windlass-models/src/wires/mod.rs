@@ -16,9 +16,23 @@ use crate::http::{ErrorWords, Framing, Report};
 use crate::{Delta, ModelRequest};
 
 mod json;
+mod layout;
 mod prefix;
 
 pub mod openai_chat;
+
+/// All wires.
+pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat];
+
+/// The wire of this name.
+pub fn wire(name: &str) -> Option<&'static dyn Wire> {
+    WIRES.iter().copied().find(|wire| wire.facts().name == name)
+}
+
+/// The names of all wires.
+pub fn wire_names() -> impl Iterator<Item = &'static str> {
+    WIRES.iter().map(|wire| wire.facts().name)
+}
 
 /// An API of model providers: how its requests and replies are written.
 pub trait Wire: Send + Sync + fmt::Debug {

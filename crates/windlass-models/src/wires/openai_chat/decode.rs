@@ -198,6 +198,7 @@ fn usage_of(usage: WireUsage) -> Option<Usage> {
         input: usage.prompt_tokens.unwrap_or(0),
         output: usage.completion_tokens.unwrap_or(0),
         cached: cached.or(usage.prompt_cache_hit_tokens).unwrap_or(0),
+        cache_write: 0,
         reasoning: usage.completion_tokens_details.and_then(|details| details.reasoning_tokens).unwrap_or(0),
         estimated: false,
     })
