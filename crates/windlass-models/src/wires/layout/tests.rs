@@ -61,7 +61,7 @@ fn a_changed_message_is_written_without_it() {
     for changed in [
         AssistantMessage { text: Some("Söhen".into()), ..said.clone() },
         AssistantMessage { text: Some("Söhend!".into()), ..said.clone() },
-        AssistantMessage { text: Some("Soehend".into()), ..said.clone() },
+        AssistantMessage { text: Some("Sooönd".into()), ..said.clone() },
         AssistantMessage { calls: Vec::new(), ..said.clone() },
         AssistantMessage { reasoning: None, ..said },
     ] {
