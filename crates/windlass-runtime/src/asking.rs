@@ -417,7 +417,8 @@ impl Spent {
                 self.counted = true;
                 0
             }
-            Delta::Stop(_) | Delta::Whole(_) | Delta::Thought => 0,
+            // A provider bills an image by its size on the screen, not by its bytes: the count is the provider's.
+            Delta::Media(_) | Delta::Stop(_) | Delta::Whole(_) | Delta::Thought => 0,
         };
         self.received = self.received.saturating_add(bytes as u64);
     }
@@ -455,6 +456,7 @@ fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
         Delta::Text(_)
         | Delta::Reasoning(_)
         | Delta::Sealed(_)
+        | Delta::Media(_)
         | Delta::Usage(_)
         | Delta::Stop(_)
         | Delta::Thought => None,

@@ -151,6 +151,34 @@ async fn e39_the_error_of_an_estimate_is_shown() {
     assert_eq!(silent.run("Go").await.unwrap().metadata(&**silent.log()).await.unwrap().context, None);
 }
 
+/// A run under this preset whose provider counts 80 tokens a request: the estimate and the count stand side by side.
+async fn the_error_is_shown_under(preset: &str, first: &'static str) {
+    let model = FnModel::new(move |_| {
+        let usage = Usage { input: 80, output: 2, ..Usage::default() };
+        said(first).into_iter().chain([Delta::Usage(usage)]).collect()
+    });
+    let settings = json!({ "preset": preset, "context": { "max_tokens": 1000 } });
+    let agent =
+        builder(model).instructions("Look.").code_program("/bin/true").settings(&settings).build().unwrap();
+    let run = agent.run("x".repeat(400)).await.unwrap();
+    let size = run.metadata(&**agent.log()).await.unwrap().context.unwrap();
+    assert_eq!(size.counted_tokens, 80);
+    let estimated = size.estimated_tokens as f64;
+    assert!(estimated >= 100.0, "{estimated}");
+    assert!((size.error_percent - (estimated / 80.0 - 1.0) * 100.0).abs() < 0.1, "{size:?}");
+}
+
+#[tokio::test]
+async fn e39_under_refine_the_error_of_an_estimate_is_shown() {
+    the_error_is_shown_under("refine", "Done.").await;
+}
+
+#[tokio::test]
+async fn e39_under_plan_the_error_of_an_estimate_is_shown() {
+    let answer = r#"{"original_goal_achieved": true, "solution_summary": "Done."}"#;
+    the_error_is_shown_under("plan", answer).await;
+}
+
 #[tokio::test]
 async fn p19_results_are_compared_with_what_the_verifier_expected() {
     let verdict = |expected: &str| {

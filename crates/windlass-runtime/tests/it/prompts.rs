@@ -228,7 +228,7 @@ fn p24_every_preset_takes_a_builder() {
         let policy: Policy = preset.policy();
         let agent = plain().policy(policy).prompt(React::new()).code_program("/bin/true");
         // The answer of a plan is a text.
-        let typed = preset != windlass_core::policy::Preset::PLAN;
+        let typed = *preset != windlass_core::policy::Preset::PLAN;
         let schema = serde_json::json!({ "type": "object", "properties": { "a": { "type": "string" } } });
         let agent = if typed { agent.output_schema(schema) } else { agent };
         if let Ok(agent) = agent.build() {

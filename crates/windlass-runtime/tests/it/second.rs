@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use windlass_core::model::Purpose;
 use windlass_core::{Answer, Fact, Message, RunState, SessionId, Status};
 use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, RunPages};
 use windlass_store::{MemoryLog, Store};
@@ -10,6 +11,10 @@ use windlass_testing::{FnModel, FnTool, called, said};
 
 /// An agent that pays after an approval, then says what it was told last. A new one on the same log is a restarted process.
 fn agent(log: &Arc<MemoryLog>, fate: &str) -> Agent {
+    agent_of(log, &json!({ "while_running": fate }))
+}
+
+fn agent_of(log: &Arc<MemoryLog>, settings: &serde_json::Value) -> Agent {
     let model = FnModel::new(|request| {
         let last = request.messages.iter().last().map(|message| match &**message {
             Message::User { content, .. } => content.text().into_owned(),
@@ -22,8 +27,9 @@ fn agent(log: &Arc<MemoryLog>, fate: &str) -> Agent {
     let log: Arc<dyn Store> = log.clone();
     Agent::builder("payer")
         .model(("m1", Arc::new(model)))
+        .instructions("Pay, then say what you heard.")
         .tool(pay)
-        .settings(&json!({ "while_running": fate }))
+        .settings(settings)
         .log(log)
         .build()
         .unwrap()
@@ -142,4 +148,79 @@ async fn e61_interrupt_cancels_the_run_and_begins_another() {
         }
     }
     assert_eq!(reasons, ["interrupted by a new message".into()]);
+}
+
+fn refining(log: &Arc<MemoryLog>, fate: &str) -> Agent {
+    agent_of(log, &json!({ "preset": "refine", "while_running": fate }))
+}
+
+/// A planner that asks a person at once, because it may take no step; then it concludes with all that it was told.
+fn planning(log: &Arc<MemoryLog>, fate: &str) -> Agent {
+    let model = FnModel::new(|request| match request.purpose {
+        Purpose::Decide => {
+            let told: Vec<String> = request.messages.iter().map(|message| said_in(&message)).collect();
+            let step = json!({ "plan_text": ["conclude"], "type": "CONCLUDE", "description": "conclude", "conclusion": told.join(" ") });
+            said(&step.to_string())
+        }
+        _ => said(&json!({ "original_goal_achieved": false }).to_string()),
+    });
+    let log: Arc<dyn Store> = log.clone();
+    Agent::builder("planner")
+        .model(("m1", Arc::new(model)))
+        .code_program("/bin/true")
+        .settings(&json!({ "preset": "plan", "limits": { "plan_steps": 0 }, "while_running": fate }))
+        .log(log)
+        .build()
+        .unwrap()
+}
+
+fn said_in(message: &Message) -> String {
+    if let Message::User { content, .. } = message { content.text().into_owned() } else { String::new() }
+}
+
+type Make = fn(&Arc<MemoryLog>, &str) -> Agent;
+
+/// Answers the run's question, and drives it to its end in a restarted process.
+async fn brought_to_its_end(agent: &Agent, run: &Run, answer: &Answer) -> Run {
+    agent.answer(run.id(), "q1", answer.clone()).await.unwrap();
+    agent.resume(run.id()).prepare().await.unwrap().drive().await.unwrap()
+}
+
+/// Each fate of a second message, under another preset.
+async fn each_fate(make: Make, answer: Answer) {
+    let log = Arc::new(MemoryLog::new());
+    let first = waiting(&make(&log, "refuse")).await;
+    let refused = make(&log, "refuse").run_with("And now?", in_session()).await.unwrap_err();
+    assert!(matches!(refused, Error::SessionBusy { run, .. } if run == first.id()), "{refused}");
+
+    let admitted = make(&log, "steer").admit("hurry up", in_session()).await.unwrap();
+    assert!(matches!(admitted, Admitted::Steered { run } if run == first.id()), "{admitted:?}");
+    let admitted = make(&log, "queue").admit("one", in_session()).await.unwrap();
+    let Admitted::Queued { behind, run: queued } = admitted else { panic!("{admitted:?}") };
+    assert_eq!(behind, first.id());
+
+    let other = make(&log, "queue");
+    let ended = brought_to_its_end(&other, &first, &answer).await;
+    assert!(ended.text().unwrap().contains("hurry up"), "{:?}", ended.text());
+    assert_eq!(facts(&other, &ended).await.iter().filter(|kind| **kind == "Steered").count(), 1);
+
+    let next = make(&log, "queue").next_queued(&SessionId::from("s"), in_session()).await.unwrap().unwrap();
+    assert_eq!(next.id(), queued, "under the id that the log has");
+    let next = next.drive().await.unwrap();
+    assert_eq!(next.run_state(), RunState::Suspended);
+
+    let second = make(&log, "interrupt").run_with("Something else.", in_session()).await.unwrap();
+    assert_ne!(second.id(), next.id());
+    let cancelled = Run::load(&**other.log(), next.id()).await.unwrap();
+    assert_eq!(cancelled.status(), Some(Status::Cancelled));
+}
+
+#[tokio::test]
+async fn e61_under_refine_a_second_message_has_one_fate() {
+    each_fate(refining, Answer::Approve).await;
+}
+
+#[tokio::test]
+async fn e61_under_plan_a_second_message_has_one_fate() {
+    each_fate(planning, Answer::Raise(2.0)).await;
 }

@@ -1,15 +1,16 @@
-//! `docs/edges.md`: each edge that the presets `typed` and `text` owe, with the conversations that hold it under each. A
-//! case holds the edge that its name begins with, or that its `why` names. `WINDLASS_UPDATE=1` writes the page again.
+//! `docs/edges.md`: each edge that the presets owe, with what holds it under each. A conversation holds the edge that its name
+//! begins with, or that its `why` names; one of `fixtures/edges` also names the preset (`under the preset refine`). A Rust test
+//! has the edge's number and the preset in its name. `WINDLASS_UPDATE=1` writes the page again.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::features::{files, root};
+use crate::features::{files, root, tests};
 
-/// Id, what it is, and a word on how it is held.
+/// Id, what it is, a word on how it is held, and presets that do not owe it, with the reason (`plan=reason`).
 const EDGES: &str = include_str!("edges.tsv");
-const PRESETS: [&str; 2] = ["typed", "text"];
-const HEAD: &str = "# Edges under `typed` and `text`, and what holds them
+const PRESETS: [&str; 4] = ["typed", "text", "refine", "plan"];
+const HEAD: &str = "# Edges under each preset, and what holds them
 
 Made by `WINDLASS_UPDATE=1 cargo nextest run -p windlass-testing --test it edges`. Each case named here runs blocking, streaming,
 with a restart after every event, under seeded schedules, and with a cancel and a steering message after every event. Where
@@ -21,12 +22,16 @@ const SHOWN: usize = 3;
 /// The file, name and `why` of all cases of a preset.
 fn cases(preset: &str) -> Vec<(PathBuf, String, String)> {
     let mut cases = Vec::new();
-    for path in files(&root().join("fixtures").join(preset), ".yaml") {
+    let shared = format!("under the preset {preset}");
+    let (own, all) = (root().join("fixtures").join(preset), root().join("fixtures/edges"));
+    for path in files(&own, ".yaml").into_iter().chain(files(&all, ".yaml")) {
         let mut name = String::new();
         for line in std::fs::read_to_string(&path).unwrap().lines() {
             if let Some(rest) = line.strip_prefix("  - name: ") {
                 rest.trim_matches('"').clone_into(&mut name);
-            } else if let Some(why) = line.strip_prefix("    why: ") {
+            } else if let Some(why) = line.strip_prefix("    why: ")
+                && (path.starts_with(&own) || why.contains(&shared))
+            {
                 cases.push((path.clone(), name.clone(), why.to_owned()));
             }
         }
@@ -45,16 +50,25 @@ fn shown(file: &Path, name: &str) -> String {
 /// The page, and what no case holds.
 fn page() -> (String, Vec<String>) {
     let (mut page, mut missing) = (HEAD.to_owned(), Vec::new());
-    write!(page, "\n| | edge | `fixtures/typed` | `fixtures/text` |\n|---|---|---|---|\n").unwrap();
-    let known = PRESETS.map(cases);
+    write!(page, "\n| | edge | `typed` | `text` | `refine` | `plan` |\n|---|---|---|---|---|---|\n").unwrap();
+    let (known, tests) = (PRESETS.map(cases), tests());
     for line in EDGES.lines() {
-        let [id, what, note] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let [id, what, note, free] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
         let columns = PRESETS.iter().zip(&known).map(|(preset, cases)| {
             let held = |(_, name, why): &&(PathBuf, String, String)| {
                 name.starts_with(&format!("{id}:")) || names(why, id)
             };
+            let named = |test: &&String| {
+                let mut words = test.split('_');
+                words.any(|word| word == id.to_lowercase()) && words.any(|word| word == *preset)
+            };
+            let cases = cases.iter().filter(held).map(|(file, name, _)| shown(file, name));
             let held: Vec<String> =
-                cases.iter().filter(held).map(|(file, name, _)| shown(file, name)).collect();
+                cases.chain(tests.iter().filter(named).map(|test| format!("`{test}`"))).collect();
+            let reason = free.split(';').find_map(|one| one.strip_prefix(preset)?.strip_prefix('='));
+            if let Some(reason) = reason.filter(|_| held.is_empty()) {
+                return format!("*{reason}*");
+            }
             if held.is_empty() {
                 missing.push(format!("{id} under {preset}"));
             }

@@ -82,7 +82,7 @@ fn held() -> Held {
 }
 
 /// The names of all tests.
-fn tests() -> Vec<String> {
+pub(crate) fn tests() -> Vec<String> {
     let mut names = Vec::new();
     for path in files(&root().join("crates"), ".rs") {
         let text = std::fs::read_to_string(&path).unwrap();
