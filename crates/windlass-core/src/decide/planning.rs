@@ -37,7 +37,9 @@ impl Decision {
     /// Records a reply of a planner: its text, if the loop goes on with it.
     pub(crate) fn plan_reply(&mut self, ask: &Ask, reply: Reply) -> Option<Text> {
         let (stop, text) = (reply.stop, reply.text.clone().unwrap_or_else(|| "".into()));
+        let usage = reply.usage;
         self.record_read(ask, reply);
+        self.measure(ask.sent, &usage);
         if self.state.stopping() {
             self.after_stop();
             return None;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::asks::Counts;
 use crate::event::{Compacted, HistoryEdited, Purpose, TurnStarted};
 use crate::message::Message;
 use crate::reply::Usage;
@@ -11,7 +12,7 @@ impl State {
     /// The size of the request that a call sends, or the part of the conversation that it sums up.
     pub(super) fn request_begun(&mut self, turn: &TurnStarted) {
         let about = turn.about.as_ref();
-        if turn.purpose.speaks() {
+        if turn.purpose.rules().counts == Counts::AsModelCall {
             let wire =
                 self.setup.models.get(turn.model as usize).map(|model| self.setup.policy.wire_of(model));
             let bytes = self.view_bytes(turn.purpose, about, wire.unwrap_or(self.setup.policy.request.wire));

@@ -61,7 +61,19 @@ fn turn(text: Option<Text>, reasoning: Option<Reasoning>) -> TurnCompleted {
     let (stop, usage, model) = (StopReason::Stop, Usage::default(), "m1".into());
     let (purpose, about) = (crate::event::Purpose::Act, None);
     let media = Vec::new();
-    TurnCompleted { turn: 1, purpose, about, text, reasoning, media, calls, stop, usage, model, objection: None }
+    TurnCompleted {
+        turn: 1,
+        purpose,
+        about,
+        text,
+        reasoning,
+        media,
+        calls,
+        stop,
+        usage,
+        model,
+        objection: None,
+    }
 }
 
 #[test]

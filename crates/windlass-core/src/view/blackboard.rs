@@ -15,14 +15,24 @@ pub(super) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 const CURRENT_STATE: &str = "CURRENT STATE:\n";
 
 fn view(state: &State, ask: &Ask) -> View {
-    let whole = full::view(state, ask);
+    let (whole, wire) = (full::view(state, ask), full::wire(state, ask));
     let messages: Messages = shown(state).collect();
-    let bytes = bytes(state, full::wire(state, ask));
-    View { messages: messages.worded_like(&whole.messages), bytes, ..whole }
+    let said = messages.iter().map(|message| full::message_bytes(message, wire)).sum::<u64>();
+    View { bytes: full::prompt_bytes(state) + said, messages: messages.worded_like(&whole.messages), ..whole }
 }
 
+/// The text of the input is not copied for it.
 fn bytes(state: &State, wire: Wire) -> u64 {
-    full::prompt_bytes(state) + shown(state).map(|message| full::message_bytes(&message, wire)).sum::<u64>()
+    let mut between = CURRENT_STATE.len();
+    let last = state.progress.input.clone().last();
+    let messages = minimal::shown(state).map(|(place, message)| {
+        if Some(place) == last {
+            between += lead(message).len();
+        }
+        full::message_bytes(message, wire)
+    });
+    let messages = messages.sum::<u64>();
+    full::prompt_bytes(state) + messages + (between + board(state).len()) as u64
 }
 
 fn shown(state: &State) -> impl Iterator<Item = Arc<Message>> {
@@ -30,29 +40,42 @@ fn shown(state: &State) -> impl Iterator<Item = Arc<Message>> {
     let mut shown: Vec<Arc<Message>> = Vec::new();
     let mut board = Some(board(state));
     for (place, message) in minimal::shown(state) {
-        let with_board = board.take_if(|_| Some(place) == last);
-        shown.push(with_board.map_or_else(|| message.clone(), |board| after(message, &board)));
+        let followed = board.as_ref().filter(|_| Some(place) == last).and_then(|board| after(message, board));
+        if followed.is_some() {
+            board = None;
+        }
+        shown.push(followed.unwrap_or_else(|| message.clone()));
     }
     let missing = board.map(|board| Arc::new(Message::user(format!("{CURRENT_STATE}{board}"))));
     missing.into_iter().chain(shown)
 }
 
-/// The blackboard follows the input in one message.
-fn after(input: &Arc<Message>, board: &str) -> Arc<Message> {
-    let text = format!("\n\n{CURRENT_STATE}{board}");
+/// The text between an input and the blackboard's own line.
+fn lead(input: &Message) -> &'static str {
+    match input {
+        Message::User { content: Content::Text(_), .. } => "\n\n",
+        Message::User { .. } | Message::TaskDelegation { .. } => "",
+        Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => "",
+    }
+}
+
+/// The blackboard follows the input in one message. `None`: the input is no message of a user.
+fn after(input: &Message, board: &str) -> Option<Arc<Message>> {
     let content = match &**input {
-        Message::User { content: Content::Text(input), .. } => Content::Text(format!("{input}{text}").into()),
+        Message::User { content: Content::Text(text), .. } => {
+            Content::Text([text, lead(input), CURRENT_STATE, board].concat().into())
+        }
         Message::User { content, .. } | Message::TaskDelegation { content } => {
             let own = match content {
                 Content::Text(text) => vec![Part::Text { text: text.clone() }],
                 Content::Parts(parts) => parts.clone(),
             };
-            let board = Part::Text { text: text.trim_start().into() };
+            let board = Part::Text { text: format!("{CURRENT_STATE}{board}").into() };
             Content::Parts(own.into_iter().chain([board]).collect())
         }
-        Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => return input.clone(),
+        Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => return None,
     };
-    Arc::new(Message::User { content, pinned: input.is_pinned() })
+    Some(Arc::new(Message::User { content, pinned: input.is_pinned() }))
 }
 
 fn board(state: &State) -> String {

@@ -193,25 +193,30 @@ async fn each_fate(make: Make, answer: Answer) {
     let refused = make(&log, "refuse").run_with("And now?", in_session()).await.unwrap_err();
     assert!(matches!(refused, Error::SessionBusy { run, .. } if run == first.id()), "{refused}");
 
+    let log = Arc::new(MemoryLog::new());
+    let steered = waiting(&make(&log, "steer")).await;
     let admitted = make(&log, "steer").admit("hurry up", in_session()).await.unwrap();
-    assert!(matches!(admitted, Admitted::Steered { run } if run == first.id()), "{admitted:?}");
-    let admitted = make(&log, "queue").admit("one", in_session()).await.unwrap();
-    let Admitted::Queued { behind, run: queued } = admitted else { panic!("{admitted:?}") };
-    assert_eq!(behind, first.id());
-
-    let other = make(&log, "queue");
-    let ended = brought_to_its_end(&other, &first, &answer).await;
+    assert!(matches!(admitted, Admitted::Steered { run } if run == steered.id()), "{admitted:?}");
+    let other = make(&log, "steer");
+    let ended = brought_to_its_end(&other, &steered, &answer).await;
     assert!(ended.text().unwrap().contains("hurry up"), "{:?}", ended.text());
     assert_eq!(facts(&other, &ended).await.iter().filter(|kind| **kind == "Steered").count(), 1);
 
+    let log = Arc::new(MemoryLog::new());
+    let before = waiting(&make(&log, "queue")).await;
+    let admitted = make(&log, "queue").admit("one", in_session()).await.unwrap();
+    let Admitted::Queued { behind, run: queued } = admitted else { panic!("{admitted:?}") };
+    assert_eq!(behind, before.id());
+    brought_to_its_end(&make(&log, "queue"), &before, &answer).await;
     let next = make(&log, "queue").next_queued(&SessionId::from("s"), in_session()).await.unwrap().unwrap();
     assert_eq!(next.id(), queued, "under the id that the log has");
-    let next = next.drive().await.unwrap();
-    assert_eq!(next.run_state(), RunState::Suspended);
 
-    let second = make(&log, "interrupt").run_with("Something else.", in_session()).await.unwrap();
-    assert_ne!(second.id(), next.id());
-    let cancelled = Run::load(&**other.log(), next.id()).await.unwrap();
+    let log = Arc::new(MemoryLog::new());
+    let interrupted = waiting(&make(&log, "interrupt")).await;
+    let other = make(&log, "interrupt");
+    let second = other.run_with("Something else.", in_session()).await.unwrap();
+    assert_ne!(second.id(), interrupted.id());
+    let cancelled = Run::load(&**other.log(), interrupted.id()).await.unwrap();
     assert_eq!(cancelled.status(), Some(Status::Cancelled));
 }
 
