@@ -61,9 +61,9 @@ fn lead(input: &Message) -> &'static str {
 
 /// The blackboard follows the input in one message. `None`: the input is no message of a user.
 fn after(input: &Message, board: &str) -> Option<Arc<Message>> {
-    let content = match &**input {
+    let content = match input {
         Message::User { content: Content::Text(text), .. } => {
-            Content::Text([text, lead(input), CURRENT_STATE, board].concat().into())
+            Content::Text([&**text, lead(input), CURRENT_STATE, board].concat().into())
         }
         Message::User { content, .. } | Message::TaskDelegation { content } => {
             let own = match content {
