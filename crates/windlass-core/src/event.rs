@@ -18,6 +18,7 @@ mod interrupts;
 mod iterations;
 mod limits;
 mod plan;
+mod turns;
 mod verdict;
 
 pub use calls::{
@@ -31,6 +32,7 @@ pub use context::{Compacted, CompactionSkipped, ContextMeasured, ContextWarned, 
 pub use interrupts::{RunPaused, SteerKind, Steered};
 pub use iterations::{BoardRestored, BoardSaved, IterationStarted, Judged};
 pub use limits::{LimitRaised, LimitReached};
+pub use turns::{TurnCompleted, TurnFailed, TurnStarted};
 pub use verdict::{CallVerified, Verdict};
 
 use serde::{Deserialize, Serialize};
@@ -38,11 +40,11 @@ use serde_json::Value;
 
 use crate::choice::ModelChoice;
 use crate::ids::{CallId, QuestionId, RunId, Text};
-use crate::message::{Media, Message, Reasoning, ToolCall};
+use crate::message::Message;
 use crate::outcome::Status;
 use crate::policy::Policy;
 use crate::question::Answer;
-use crate::reply::{ModelFailure, StopReason, Usage};
+use crate::reply::Usage;
 use crate::tool::ToolSpec;
 
 pub use crate::start::{AgentRef, Base, Recalled, ResumedBy, RunInput, RunResumed, RunStarted, ToolRecord};
@@ -266,95 +268,6 @@ pub enum ToolChoice {
     Required,
     /// A call of this tool.
     Named(Text),
-}
-
-/// See [`Fact::TurnStarted`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TurnStarted {
-    /// The turn's number within the run, from 1; a repeat after a failure keeps it.
-    pub turn: u32,
-    /// Purpose of the call.
-    #[serde(default)]
-    pub purpose: Purpose,
-    /// The tool call that it is about, if it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<CallId>,
-    /// Index of the model in the run's list, from 0.
-    #[serde(default)]
-    pub model: u32,
-    /// Number of this attempt with this model, from 1.
-    pub attempt: u32,
-    /// Whether this repeats an attempt that was lost with its process.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub again: bool,
-    /// Allowed calls.
-    #[serde(default)]
-    pub choice: ToolChoice,
-    /// Note to the model, sent with the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<Text>,
-}
-
-impl TurnStarted {
-    /// The first attempt of a call, with the first model.
-    pub(crate) fn first(turn: u32, purpose: Purpose, choice: ToolChoice) -> Self {
-        Self { turn, purpose, about: None, model: 0, attempt: 1, again: false, choice, note: None }
-    }
-}
-
-/// See [`Fact::TurnCompleted`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct TurnCompleted {
-    /// The turn's number.
-    pub turn: u32,
-    /// Purpose of the call.
-    pub purpose: Purpose,
-    /// The tool call that it was about, if it was about one.
-    pub about: Option<CallId>,
-    /// The whole text as the model wrote it: the answer, what stands beside the calls, and the calls that were read from it.
-    pub text: Option<Text>,
-    /// The reasoning.
-    pub reasoning: Option<Reasoning>,
-    /// Images and files that the model made.
-    pub media: Vec<Media>,
-    /// The calls with their final ids, native or read from the text.
-    pub calls: Vec<ToolCall>,
-    /// Why the model stopped.
-    pub stop: StopReason,
-    /// Usage as the provider counted it.
-    pub usage: Usage,
-    /// Name of the model that answered.
-    pub model: Text,
-    /// Objection of the agent's own check to the output of this reply, which fits the schema.
-    pub objection: Option<Text>,
-}
-
-impl TurnCompleted {
-    /// Whether it is the model speaking ([`Purpose::speaks`]).
-    pub fn speaks(&self) -> bool {
-        self.purpose.speaks()
-    }
-}
-
-/// See [`Fact::TurnFailed`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TurnFailed {
-    /// The turn's number.
-    pub turn: u32,
-    /// Purpose of the call.
-    #[serde(default, skip_serializing_if = "Purpose::is_act")]
-    pub purpose: Purpose,
-    /// The tool call that it was about, if it was about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<CallId>,
-    /// The failure.
-    pub failure: ModelFailure,
-    /// When it is tried again, with the same model or the next; `None`: not at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_at: Option<Millis>,
-    /// The model to try next, by its place in the run's list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_model: Option<u32>,
 }
 
 /// See [`Fact::InputRequested`].

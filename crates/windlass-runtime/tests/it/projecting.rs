@@ -152,14 +152,15 @@ async fn e39_the_error_of_an_estimate_is_shown() {
 }
 
 /// A run under this preset whose provider counts 80 tokens a request: the estimate and the count stand side by side.
-async fn the_error_is_shown_under(preset: &str, first: &'static str) {
+async fn the_error_is_shown_under(preset: &str, first: fn() -> Vec<Delta>) {
     let model = FnModel::new(move |_| {
         let usage = Usage { input: 80, output: 2, ..Usage::default() };
-        said(first).into_iter().chain([Delta::Usage(usage)]).collect()
+        first().into_iter().chain([Delta::Usage(usage)]).collect()
     });
     let settings = json!({ "preset": preset, "context": { "max_tokens": 1000 } });
-    let agent =
-        builder(model).instructions("Look.").code_program("/bin/true").settings(&settings).build().unwrap();
+    let agent = builder(model).instructions("Look.").code_program("/bin/true").settings(&settings);
+    let typed = if preset == "typed" { agent.output_schema(json!({ "type": "object" })) } else { agent };
+    let agent = typed.build().unwrap();
     let run = agent.run("x".repeat(400)).await.unwrap();
     let size = run.metadata(&**agent.log()).await.unwrap().context.unwrap();
     assert_eq!(size.counted_tokens, 80);
@@ -169,13 +170,23 @@ async fn the_error_is_shown_under(preset: &str, first: &'static str) {
 }
 
 #[tokio::test]
+async fn e39_under_typed_the_error_of_an_estimate_is_shown() {
+    the_error_is_shown_under("typed", || called(&[("__finish__", "{}")])).await;
+}
+
+#[tokio::test]
+async fn e39_under_text_the_error_of_an_estimate_is_shown() {
+    the_error_is_shown_under("text", || said("Done.")).await;
+}
+
+#[tokio::test]
 async fn e39_under_refine_the_error_of_an_estimate_is_shown() {
-    the_error_is_shown_under("refine", "Done.").await;
+    the_error_is_shown_under("refine", || said("Done.")).await;
 }
 
 #[tokio::test]
 async fn e39_under_plan_the_error_of_an_estimate_is_shown() {
-    let answer = r#"{"original_goal_achieved": true, "solution_summary": "Done."}"#;
+    let answer = || said(r#"{"original_goal_achieved": true, "solution_summary": "Done."}"#);
     the_error_is_shown_under("plan", answer).await;
 }
 

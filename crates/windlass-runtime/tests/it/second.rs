@@ -150,6 +150,29 @@ async fn e61_interrupt_cancels_the_run_and_begins_another() {
     assert_eq!(reasons, ["interrupted by a new message".into()]);
 }
 
+/// As [`agent_of`], with an output that its finish call gives.
+fn typed(log: &Arc<MemoryLog>, fate: &str) -> Agent {
+    let model = FnModel::new(|request| {
+        let told: Vec<String> = request.messages.iter().map(|message| said_in(&message)).collect();
+        let paid = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
+        let finish = json!({ "told": told.join(" ") }).to_string();
+        if paid { called(&[("__finish__", &finish)]) } else { called(&[("pay", "{}")]) }
+    });
+    let log: Arc<dyn Store> = log.clone();
+    Agent::builder("payer")
+        .model(("m1", Arc::new(model)))
+        .tool(FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true))
+        .output_schema(json!({ "type": "object" }))
+        .settings(&json!({ "preset": "typed", "limits": { "model_calls": 5 }, "while_running": fate }))
+        .log(log)
+        .build()
+        .unwrap()
+}
+
+fn texting(log: &Arc<MemoryLog>, fate: &str) -> Agent {
+    agent_of(log, &json!({ "preset": "text", "while_running": fate }))
+}
+
 fn refining(log: &Arc<MemoryLog>, fate: &str) -> Agent {
     agent_of(log, &json!({ "preset": "refine", "while_running": fate }))
 }
@@ -199,7 +222,8 @@ async fn each_fate(make: Make, answer: Answer) {
     assert!(matches!(admitted, Admitted::Steered { run } if run == steered.id()), "{admitted:?}");
     let other = make(&log, "steer");
     let ended = brought_to_its_end(&other, &steered, &answer).await;
-    assert!(ended.text().unwrap().contains("hurry up"), "{:?}", ended.text());
+    let told = ended.output().map_or_else(|| ended.text().unwrap().to_owned(), ToString::to_string);
+    assert!(told.contains("hurry up"), "{told}");
     assert_eq!(facts(&other, &ended).await.iter().filter(|kind| **kind == "Steered").count(), 1);
 
     let log = Arc::new(MemoryLog::new());
@@ -218,6 +242,16 @@ async fn each_fate(make: Make, answer: Answer) {
     assert_ne!(second.id(), interrupted.id());
     let cancelled = Run::load(&**other.log(), interrupted.id()).await.unwrap();
     assert_eq!(cancelled.status(), Some(Status::Cancelled));
+}
+
+#[tokio::test]
+async fn e61_under_typed_a_second_message_has_one_fate() {
+    each_fate(typed, Answer::Approve).await;
+}
+
+#[tokio::test]
+async fn e61_under_text_a_second_message_has_one_fate() {
+    each_fate(texting, Answer::Approve).await;
 }
 
 #[tokio::test]
