@@ -16,7 +16,7 @@ use crate::yaml::{Field, MAX_BYTES, YamlError, parse};
 /// let file = "providers:\n  mine:\n    base_url: https://llm.example/v1\n    key: MY_KEY\n";
 /// assert_eq!(read_providers(file, "providers.yaml").unwrap().providers.0.len(), 1);
 /// let error = read_providers("providers:\n  mine:\n    base_ulr: x\n", "providers.yaml").unwrap_err();
-/// assert!(error.to_string().starts_with("providers.yaml:3:5: unknown key `providers.mine.base_ulr`"), "{error}");
+/// assert!(error.to_string().starts_with("providers.yaml:3:5: Unknown key `base_ulr` in `providers.mine`"), "{error}");
 /// ```
 ///
 /// # Errors
@@ -63,21 +63,66 @@ mod tests {
         }
     }
 
+    /// The files of providers in the guide, and its table of keys.
+    #[test]
+    fn the_guide_s_files_can_be_read_and_its_tables_name_all() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models.md");
+        let page = std::fs::read_to_string(page).expect("the guide");
+        let blocks =
+            page.split("```yaml providers\n").skip(1).map(|rest| rest.split("\n```").next().expect("an end"));
+        let files: Vec<_> =
+            blocks.map(|block| read_providers(block, "docs/models.md").expect("a file")).collect();
+        assert_eq!(files.len(), 1);
+        for provider in providers() {
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", provider.name)));
+            let row = row.unwrap_or_else(|| panic!("docs/models.md lacks `{}`", provider.name));
+            let words = provider.aliases.iter().chain(&provider.keys).chain(&provider.address_variable);
+            for word in words
+                .filter(|word| !(provider.name == "openai-compatible" || row.contains(&format!("`{word}`"))))
+            {
+                panic!("docs/models.md: `{}` lacks `{word}`", provider.name);
+            }
+        }
+        let known = read_providers("providers: { x: { zzz: 1 } }", "").expect_err("an unknown key");
+        if let crate::yaml::Problem::UnknownKey { known, .. } = &*known.problem {
+            assert!(known.len() > 10);
+            for key in known {
+                assert!(page.contains(&format!("\n| `{key}` |")), "docs/models.md lacks the key `{key}`");
+            }
+        } else {
+            panic!("{known:?}");
+        }
+    }
+
     #[test]
     fn errors_have_a_place_and_say_what_was_meant() {
-        for text in [
-            "providers:\n  x:\n    wires: gemini\n",
-            "providers:\n  x:\n    wire: openai_chta\n",
-            "providers:\n  x:\n    quirks: [cache_controll]\n",
-            "providers:\n  x:\n    prices:\n      - { model: m, input: 1, output: -2 }\n",
-            "providers:\n  x:\n    key: [A, B C]\n",
-            "providers:\n  Big Name: {}\n",
-            "provider:\n  x: {}\n",
-            "providers:\n  x: {}\n  x: {}\n",
+        for (text, expected) in [
+            (
+                "providers:\n  x:\n    wires: gemini\n",
+                "p.yaml:3:5: Unknown key `wires` in `providers.x`; did you mean wire?",
+            ),
+            (
+                "providers:\n  x:\n    wire: openai_chta\n",
+                "p.yaml:3:11: unknown wire `openai_chta`; did you mean openai_chat?",
+            ),
+            (
+                "providers:\n  x:\n    quirks: [cache_controll]\n",
+                "p.yaml:3:14: `providers.x.quirks.0` is \"cache_controll\", expected completion_tokens, cache_control, return_reasoning or short_ids",
+            ),
+            (
+                "providers:\n  x:\n    prices:\n      - { model: m, input: 1, output: -2 }\n",
+                "p.yaml:4:39: a price is a number from 0, found -2",
+            ),
+            ("providers:\n  x:\n    key: [A, B C]\n", "p.yaml:3:10: `B C` is no name of a variable"),
+            (
+                "providers:\n  Big Name: {}\n",
+                "p.yaml:2:3: `Big Name` is no name: use lower-case letters, digits and dashes",
+            ),
+            ("provider:\n  x: {}\n", "p.yaml:1:1: Unknown key `provider`; did you mean providers?"),
+            ("providers:\n  x: {}\n  x: {}\n", "p.yaml:3:3: Duplicate key `x`, first used in line 2"),
         ] {
-            println!("{}", error(text));
+            assert_eq!(error(text), expected);
         }
-        panic!();
         assert!(read_providers("", "p.yaml").is_ok_and(|file| file.providers.0.is_empty()));
     }
 }
