@@ -6,8 +6,9 @@ use windlass_core::Message;
 use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
 use windlass_core::secret::{Secret, mask, mask_url_parts};
 
+use crate::http::KeyCommand;
 use crate::providers::{
-    Address, OPENAI_COMPATIBLE, Provider, key_variables, later_provider, names_near, provider, provider_names,
+    OPENAI_COMPATIBLE, Provider, key_variables, names_near, placeholders, provider, provider_names,
 };
 use crate::tour::Tour;
 use crate::{
@@ -42,6 +43,9 @@ pub struct ModelSettings {
     /// The key, instead of the provider's usual variable. With a base URL of its own a provider's variable is not
     /// read: a key never reaches another server.
     pub key: Option<Secret>,
+    /// A command that prints the key, instead of the provider's usual variable: a line for the shell, or a program with its
+    /// arguments; empty: there is none. It runs when a model is called ([`KeyCommand`]).
+    pub key_command: Vec<String>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only ([`HttpModelConfig::cache_control`]).
@@ -134,9 +138,6 @@ fn split(settings: &ModelSettings) -> Result<(&'static Provider, &str), ModelErr
         Some(compatible) => Ok((compatible, name)),
         None if known => Err(ModelError::MissingBaseUrl { name: name.to_owned() }),
         None => {
-            if let Some(provider) = later_provider(provider_name) {
-                return Err(ModelError::LaterProvider { provider, model: model.to_owned() });
-            }
             let nearest = names_near(provider_name);
             Err(ModelError::UnknownProvider { name: provider_name.to_owned(), nearest })
         }
@@ -152,30 +153,36 @@ fn adapter(
     let own_url = settings.base_url.clone();
     let named = || provider.address_variable().and_then(|variable| set(env, variable));
     let elsewhere = own_url.is_some() || named().is_some();
-    let key = settings.key.clone().or_else(|| {
-        // A provider's key is for the provider's own address.
-        let variable = provider.key.filter(|_| own_url.is_none())?;
-        set(env, variable).map(Secret::from)
-    });
+    // A provider's key is for the provider's own address.
+    let at_home = own_url.is_none();
+    let own = settings.key.is_some() || !settings.key_command.is_empty();
+    let usual = || provider.keys.iter().find_map(|variable| set(env, variable)).map(Secret::from);
+    let key = settings.key.clone().or_else(|| usual().filter(|_| at_home && !own));
+    let command = match settings.key_command.as_slice() {
+        [] if at_home && key.is_none() => provider.key_command.as_slice(),
+        command => command,
+    };
     let signed = settings.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-    if let Some(variable) = provider.key
-        && key.is_none()
-        && !signed
-        && !elsewhere
-    {
-        return Err(ModelError::MissingKey { name: settings.use_.clone(), variable: variable.to_owned() });
+    let keyless = key.is_none() && command.is_empty() && !signed;
+    if provider.key_variable().is_some() && keyless && !elsewhere {
+        let variable = provider.keys.join(" or ");
+        return Err(ModelError::MissingKey { name: settings.use_.clone(), variable });
     }
-    let missing = || ModelError::MissingBaseUrl { name: settings.use_.clone() };
-    let base_url = own_url.or_else(|| usual_url(provider, env)).ok_or_else(missing)?;
-    let wire = settings.api.and_then(wires::wire).unwrap_or(provider.wire);
+    let no_wire = || ModelError::NoWire { name: settings.use_.clone(), wires: provider.wires.join(", ") };
+    let wire = settings.api.and_then(wires::wire).or_else(|| provider.wire()).ok_or_else(no_wire)?;
+    let base_url = match own_url {
+        Some(url) => url,
+        None => usual_url(provider, wire.facts().name, &settings.use_, env)?,
+    };
     HttpModel::new(HttpModelConfig {
         key,
+        key_command: (!command.is_empty()).then(|| KeyCommand::shared(command)),
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
         quirks: provider.quirks,
         cache_control: settings.cache_control,
         return_reasoning: settings.return_reasoning,
-        ..HttpModelConfig::new(wire, provider.name, base_url)
+        ..HttpModelConfig::new(wire, provider.name.as_str(), base_url)
     })
 }
 
@@ -184,16 +191,19 @@ fn set(env: Env<'_>, variable: &str) -> Option<String> {
     env(variable).filter(|value| !value.trim().is_empty())
 }
 
-/// The base URL of a provider where the settings name none: its variable's, else its usual one.
-fn usual_url(provider: &Provider, env: Env<'_>) -> Option<String> {
-    let named = provider.address_variable().and_then(|variable| set(env, variable));
-    match provider.address {
-        Address::Url { usual, .. } => Some(named.unwrap_or_else(|| usual.to_owned())),
-        Address::Listening { usual, port, .. } => {
-            Some(named.map_or_else(|| usual.to_owned(), |host| listening_url(&host, port)))
-        }
-        Address::Given => None,
+/// The base URL of a provider where the settings name none: its variable's, else its usual one for the wire.
+fn usual_url(provider: &Provider, wire: &str, name: &str, env: Env<'_>) -> Result<String, ModelError> {
+    if let Some(named) = provider.address_variable().and_then(|variable| set(env, variable)) {
+        return Ok(provider.port.map_or(named.clone(), |port| listening_url(&named, port)));
     }
+    let usual = provider.base_urls.get(wire).or(provider.base_url.as_ref());
+    let usual = usual.ok_or_else(|| ModelError::MissingBaseUrl { name: name.to_owned() })?;
+    placeholders(usual, |placeholder| {
+        let value = placeholder.variables.iter().find_map(|variable| set(env, variable));
+        let value = value.or_else(|| placeholder.usual.map(str::to_owned));
+        value.ok_or_else(|| placeholder.variables.join(" or "))
+    })
+    .map_err(|variable| ModelError::MissingVariable { name: name.to_owned(), variable })
 }
 
 /// The base URL of a server by the address where it listens, which may be a host alone, `host:port` or a URL. The address

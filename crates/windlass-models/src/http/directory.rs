@@ -9,7 +9,7 @@ use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::secret::mask;
 
 use super::call::Call;
-use super::model::HttpModel;
+use super::model::{HttpModel, sign};
 use super::timeouts::Watch;
 use super::trouble::{Refused, chain, read_refusal};
 use crate::ModelError;
@@ -33,6 +33,15 @@ impl HttpModel {
         *request.method_mut() = Method::GET;
         *request.uri_mut() = server.at(facts.models_path)?.line;
         request.headers_mut().clone_from(headers);
+        if let Some(command) = &server.key_command {
+            let (kept, _) = match watch.guard(pin!(command.key())).await {
+                Ok(key) => key.map_err(failed)?,
+                Err(expired) => {
+                    return Err(failed(failure(FailureKind::Timeout, &format!("{expired} from {host}"))));
+                }
+            };
+            sign(request.headers_mut(), facts, &kept.key)?;
+        }
         let answer = match watch.guard(pin!(route.send(request, server.connect_limit()))).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => return Err(failed(failure(FailureKind::Connect, &chain(&error)))),
@@ -41,7 +50,7 @@ impl HttpModel {
             }
         };
         if !answer.status.is_success() {
-            let Refused { status, retry_after_ms, report } = read_refusal(answer, &mut watch).await;
+            let Refused { status, retry_after_ms, report, .. } = read_refusal(answer, &mut watch).await;
             let failure = failure(facts.errors.kind(status, &report), &report.message);
             return Err(failed(ModelFailure { status: Some(status), retry_after_ms, ..failure }));
         }
@@ -52,7 +61,7 @@ impl HttpModel {
             stream: false,
             max_reply_bytes: MAX_LIST_BYTES,
         };
-        let data = call.read_whole(answer.body, &mut watch).await.map_err(failed)?;
+        let data = call.read_whole(answer.body, Bytes::new(), &mut watch).await.map_err(failed)?;
         let names = server.wire.model_names(&data).map_err(|error| {
             let words = format!("cannot read the list of models from {host}: {}", error.message);
             failed(failure(FailureKind::Protocol, &words))

@@ -21,7 +21,9 @@ async fn ollama() -> Server {
     Server::routes(|path| match path {
         "/" => response("200 OK", "content-type: text/plain\r\n", "Ollama is running"),
         "/api/tags" => json(r#"{"models":[{"name":"qwen3:4b","size":1},{"name":"gemma3:1b"}]}"#),
+        // Whichever of its wires is there.
         "/v1/chat/completions" => json(HELLO_WHOLE),
+        "/api/chat" => json(r#"{"model":"qwen3:4b","message":{"role":"assistant","content":"Hello"},"done":true,"done_reason":"stop"}"#),
         _ => response("404 Not Found", "", "404 page not found"),
     })
     .await
@@ -42,6 +44,22 @@ async fn a_key_comes_first() {
 }
 
 #[tokio::test]
+async fn every_provider_with_a_key_is_found_by_it() {
+    for (variable, name) in [
+        ("ANTHROPIC_API_KEY", "anthropic/"),
+        ("GOOGLE_API_KEY", "gemini/"),
+        ("DEEPSEEK_API_KEY", "deepseek/"),
+        ("HF_TOKEN", "huggingface/"),
+        ("AWS_BEARER_TOKEN_BEDROCK", "bedrock/"),
+    ] {
+        let env = move |name: &str| (name == variable).then(|| "key".to_owned());
+        let auto = choose_auto_at(&env, &at(NOBODY, NOBODY)).await;
+        assert!(auto.name.starts_with(name), "{}", auto.name);
+        assert_eq!(auto.reason, format!("{variable} is set"));
+    }
+}
+
+#[tokio::test]
 async fn ollama_is_found_by_what_it_says() {
     let (first, second) = (ollama().await, llama().await);
     let auto = choose_auto_at(&nothing, &at(&format!("{}/v1", first.url), &second.url)).await;
@@ -50,7 +68,7 @@ async fn ollama_is_found_by_what_it_says() {
     assert_eq!(auto.reason, format!("Ollama answers on {host}"));
     let reply = check(&*auto.model, &auto.name).await.expect("a reply");
     assert_eq!(reply.text.as_deref(), Some("Hello"));
-    let asked = first.seen().into_iter().find(|seen| seen.path() == "/v1/chat/completions").expect("a call");
+    let asked = first.seen().into_iter().find(|seen| !seen.body.is_empty()).expect("a call");
     assert!(asked.body.starts_with(r#"{"model":"qwen3:4b","#), "{}", asked.body);
 }
 
