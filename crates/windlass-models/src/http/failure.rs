@@ -3,6 +3,8 @@
 use serde_json::Value;
 use windlass_core::model::{FailureKind, Refusal};
 
+use super::rate_limits::retry_info;
+
 /// The most characters of an error body that a message keeps.
 const MAX_MESSAGE_CHARS: usize = 2000;
 
@@ -15,7 +17,12 @@ pub struct Report {
     pub code: String,
     /// The status that it names itself.
     pub status: Option<u16>,
+    /// The wait that its details ask for, in milliseconds.
+    pub retry_after_ms: Option<u64>,
 }
+
+/// Google's words for a key that is no good, which come with the status 400.
+const BAD_KEY: [&str; 2] = ["api key not valid", "api key expired"];
 
 /// The words by which the servers of one wire tell what their statuses do not. All are in lower case, and are looked for
 /// anywhere in an error's message or code.
@@ -62,6 +69,9 @@ impl ErrorWords {
         if says(self.context_length) {
             return Some(FailureKind::ContextLength);
         }
+        if says(&BAD_KEY) {
+            return Some(FailureKind::Auth);
+        }
         let names_tools = says(self.tools) || says(self.tool_choice) || says(self.calls);
         if names_tools && says(self.unsupported) {
             return Some(FailureKind::Unsupported);
@@ -92,7 +102,11 @@ impl ErrorWords {
 /// Reads an error body: `{"error":{"message":…}}`, `{"error":"…"}`, `{"message":…}`, `{"detail":…}`, or plain text.
 pub(crate) fn report(body: &[u8]) -> Report {
     match serde_json::from_slice::<Value>(body) {
-        Ok(value) => report_of(value.get("error").filter(|error| !error.is_null()).unwrap_or(&value)),
+        // Google answers a streaming call with a list that holds the error.
+        Ok(value) => {
+            let value = value.get(0).unwrap_or(&value);
+            report_of(value.get("error").filter(|error| !error.is_null()).unwrap_or(value))
+        }
         Err(_) => Report { message: cut(String::from_utf8_lossy(body).trim()), ..Report::default() },
     }
 }
@@ -102,7 +116,8 @@ pub(crate) fn report_of(error: &Value) -> Report {
     let text = |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let message =
         error.as_str().or_else(|| text("message")).or_else(|| text("detail")).or_else(|| text("error"));
-    let code = text("code").or_else(|| text("type")).unwrap_or_default();
+    // Google's code is a number, and its status the word for it.
+    let code = text("code").or_else(|| text("type")).or_else(|| text("status")).unwrap_or_default();
     let number = error.get("code").or_else(|| error.get("status")).and_then(Value::as_u64);
     Report {
         message: message.map_or_else(|| cut(&error.to_string()), cut),
@@ -110,6 +125,7 @@ pub(crate) fn report_of(error: &Value) -> Report {
         status: number
             .and_then(|status| u16::try_from(status).ok())
             .filter(|status| (400..600).contains(status)),
+        retry_after_ms: retry_info(error),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::http::{ErrorWords, Framing};
 
 pub mod decode;
 pub mod encode;
-mod shapes;
+pub(super) mod shapes;
 
 /// OpenAI Chat Completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
