@@ -1,10 +1,8 @@
 //! Owns how the body of a streamed reply is cut into events.
 
-use self::elements::ElementReader;
 use self::lines::LineReader;
 use super::sse::SseParser;
 
-pub mod elements;
 pub mod lines;
 
 /// How a streamed reply is split into events.
@@ -33,34 +31,20 @@ pub struct EventTooLong;
 /// The reader of a stream: bytes go in, the data of whole events come out.
 #[derive(Debug)]
 pub(crate) enum Frames {
-    /// Server-sent events are expected, and nothing came yet; the bound of an event. A body that begins with a bracket is JSON,
-    /// whatever its content type says: no line of server-sent events begins so.
-    Unseen(usize),
     Events(SseParser),
-    Elements(ElementReader),
     Lines(LineReader),
 }
 
 impl Frames {
     pub(crate) fn bounded(framing: Framing, max_event_bytes: usize) -> Self {
         match framing {
-            Framing::Events => Self::Unseen(max_event_bytes),
+            Framing::Events => Self::Events(SseParser::bounded(max_event_bytes)),
             Framing::Lines => Self::Lines(LineReader::bounded(max_event_bytes)),
         }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
         match self {
-            Self::Unseen(bound) => {
-                let bytes = bytes.trim_ascii_start();
-                *self = match bytes.first() {
-                    None => return Ok(()),
-                    Some(b'{' | b'[') => Self::Elements(ElementReader::bounded(*bound)),
-                    Some(_) => Self::Events(SseParser::bounded(*bound)),
-                };
-                self.push(bytes)
-            }
-            Self::Elements(reader) => reader.push(bytes),
             Self::Events(parser) => parser.push(bytes),
             Self::Lines(reader) => reader.push(bytes),
         }
@@ -69,8 +53,6 @@ impl Frames {
     /// Nothing more will come: what stands counts as whole.
     pub(crate) fn end(&mut self) {
         match self {
-            // A JSON value that is not closed was cut.
-            Self::Unseen(_) | Self::Elements(_) => {}
             Self::Events(parser) => parser.end(),
             Self::Lines(reader) => reader.end(),
         }
@@ -79,8 +61,6 @@ impl Frames {
     /// Finds the next whole event and says how many bytes of [`data`](Self::data) it has; `None`: more bytes are needed.
     pub(crate) fn find(&mut self) -> Option<usize> {
         match self {
-            Self::Unseen(_) => None,
-            Self::Elements(reader) => reader.find(),
             Self::Events(parser) => parser.next_event(),
             Self::Lines(reader) => reader.find(),
         }
@@ -89,8 +69,6 @@ impl Frames {
     /// The data of the event that was found last, until more bytes are added.
     pub(crate) fn data(&self) -> &[u8] {
         match self {
-            Self::Unseen(_) => &[],
-            Self::Elements(reader) => reader.element(),
             Self::Events(parser) => parser.data(),
             Self::Lines(reader) => reader.line(),
         }

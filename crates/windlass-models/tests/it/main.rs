@@ -10,6 +10,7 @@
 mod conforming;
 mod connections;
 mod failures;
+mod gemini;
 mod resolving;
 mod server;
 mod timeouts;

@@ -7,10 +7,10 @@ use windlass_core::Text;
 use windlass_core::message::{Media, MediaSource};
 use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 
+use super::elements::Elements;
 use super::partial::OpenCall;
 use super::shapes::{Blob, Body, Candidate, FileData, FunctionCall, PartialArg, WirePart, WireUsage};
 use super::{ERRORS, NAME};
-use crate::http::elements::ElementReader;
 use crate::http::{cut, report_of};
 use crate::wires::json::{compact, json_value};
 use crate::wires::layout::{Kind, Layout, Part};
@@ -265,15 +265,11 @@ impl Decode for Decoder {
             return self.piece(data, out);
         }
         // Without `alt=sse` the pieces are a list; errors come in a list, too.
-        let mut elements = ElementReader::bounded(usize::MAX);
-        if elements.push(data).is_err() || elements.find().is_none() {
+        let mut elements = Elements::of(data).peekable();
+        if elements.peek().is_none() {
             return Err(DecodeError::protocol(format!("the reply has no candidate: {}", quoted(data))));
         }
-        self.piece(elements.element(), out)?;
-        while elements.find().is_some() {
-            self.piece(elements.element(), out)?;
-        }
-        Ok(())
+        elements.try_for_each(|element| self.piece(element, out))
     }
 
     fn is_done(&self) -> bool {

@@ -15,6 +15,7 @@ use crate::ModelRequest;
 use crate::http::{ErrorWords, Framing};
 
 pub mod decode;
+mod elements;
 pub mod encode;
 mod generation;
 mod partial;

@@ -55,10 +55,6 @@ fn stream(name: &str) -> Reply {
     read([&*file(name)]).0.unwrap_or_else(|error| panic!("{name}: {error:?}"))
 }
 
-fn failing(name: &str) -> DecodeError {
-    read([&*file(name)]).0.expect_err(name)
-}
-
 fn whole(body: &[u8]) -> Outcome {
     decode(body, "google", &asked())
 }
@@ -124,11 +120,12 @@ fn text_with_crlf_and_no_end_mark() {
 
 #[test]
 fn the_whole_stream_as_a_json_list_and_one_that_was_cut() {
-    assert_eq!(stream("json_list.sse").text.as_deref(), Some("one two"));
-    let list = file("json_list.sse");
-    let first = list.iter().position(|byte| *byte == b'\r').expect("two pieces");
-    let cut = whole(&list[..first]).expect_err("no end");
-    assert_eq!(cut.kind, FailureKind::Cut);
+    let list = file("json_list.json");
+    assert_eq!(whole(&list).expect("a reply").text.as_deref(), Some("one two"));
+    let last = list.windows(3).rposition(|bytes| bytes == b"},\r").expect("two pieces");
+    for end in [last + 1, last + 40, list.len() / 2] {
+        assert_eq!(whole(&list[..end]).expect_err("no end").kind, FailureKind::Cut, "{end}");
+    }
     assert_eq!(whole(b"[]").expect_err("nothing").kind, FailureKind::Protocol);
 }
 
@@ -333,14 +330,12 @@ fn media_that_the_model_made() {
 
 #[test]
 fn errors_in_a_stream_and_in_a_list() {
-    for name in ["error_in_stream.sse", "error_in_list.sse"] {
-        let (outcome, usage) = read([&*file(name)]);
-        let error = outcome.expect_err(name);
-        assert_eq!((error.kind, error.status), (FailureKind::Overloaded, Some(503)), "{name}");
-        assert_eq!(error.message, "The model is overloaded. Please try again later.");
-        assert_eq!(usage, input_output(5, 2), "{name}");
-    }
-    assert_eq!(failing("error_instead_of_stream.sse").kind, FailureKind::ContextLength);
+    let (outcome, usage) = read([&*file("error_in_stream.sse")]);
+    let error = outcome.expect_err("overloaded");
+    assert_eq!((error.kind, error.status, usage), (FailureKind::Overloaded, Some(503), input_output(5, 2)));
+    assert_eq!(error.message, "The model is overloaded. Please try again later.");
+    assert_eq!(whole(&file("error_in_list.error.json")), Err(error));
+    assert_eq!(whole(&file("context_length.error.json")).expect_err("long").kind, FailureKind::ContextLength);
     for name in ["quota.error.json", "quota_list.error.json"] {
         let error = whole(&file(name)).expect_err(name);
         assert_eq!((error.kind, error.status), (FailureKind::RateLimited, Some(429)), "{name}");
