@@ -39,12 +39,18 @@ impl Parts {
         let data = self.frames.data();
         let decoded = self.decoder.event(data, out);
         // A body that ends within an event was cut: what stands of the event is no violation of the API.
-        let was_cut = || match serde_json::from_slice::<IgnoredAny>(data) {
-            Ok(_) => false,
-            Err(error) => error.is_eof() || self.decoder.is_finished(),
-        };
+        let was_cut = || is_part(data).is_some_and(|part| part || self.decoder.is_finished());
         if decoded.is_err() && self.closed && was_cut() { Ok(()) } else { decoded }
     }
+}
+
+/// Whether data are the beginning of a JSON value, as far as they go; `None`: they are a whole one.
+fn is_part(data: &[u8]) -> Option<bool> {
+    let error = serde_json::from_slice::<IgnoredAny>(data).err()?;
+    // A number that ends in its point or sign is no end of the data for the parser, but wrong at its last byte.
+    let last_line = data.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let lines = memchr::memchr_iter(b'\n', data).count() + 1;
+    Some(error.is_eof() || (error.line() == lines && error.column() >= last_line.len()))
 }
 
 /// A large event that is being decoded elsewhere: what was lent comes back, with what was found.

@@ -62,7 +62,9 @@ fn read(body: &str) -> (Result<(), DecodeError>, bool) {
 fn a_body_that_ends_within_an_event_was_cut() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
     let end = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-    assert_eq!(read(&format!("{text}data: {{\"choi")), (Ok(()), false));
+    for part in ["{", "{\"choi", "{\"a\":-", "{\"a\":\ndata: 2.", "{\"a\":tr", "{\"a\":\"\\u00"] {
+        assert_eq!(read(&format!("{text}data: {part}")), (Ok(()), false), "{part}");
+    }
     assert_eq!(read(&format!("{text}{end}data: {{\"choi")), (Ok(()), true));
     assert_eq!(read(&format!("{text}{end}data: [DO")), (Ok(()), true));
     // The same bytes as a whole event violate the API, and so does what is no beginning of an event.
