@@ -11,6 +11,7 @@ mod conforming;
 mod connections;
 mod corpus;
 mod failures;
+mod ollama;
 mod resolving;
 mod server;
 mod timeouts;
