@@ -15,15 +15,17 @@ use windlass_core::model::{FailureKind, Refusal, Reply, Usage};
 use crate::http::{ErrorWords, Framing, Report};
 use crate::{Delta, ModelRequest};
 
+mod content;
 mod json;
 mod layout;
 mod prefix;
 
 pub mod gemini;
+pub mod ollama;
 pub mod openai_chat;
 
 /// All wires.
-pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat, &gemini::GEMINI];
+pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat, &ollama::Ollama, &gemini::GEMINI];
 
 /// The wire of this name.
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {

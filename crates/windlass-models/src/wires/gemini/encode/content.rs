@@ -9,9 +9,9 @@ use windlass_core::{CallId, Message, Text};
 use super::super::NAME;
 use super::media;
 use crate::wires::Dialect;
+use crate::wires::content::{note, object_args};
 use crate::wires::json::{field, json_string};
 use crate::wires::layout::{Kind, Placed, placed};
-use crate::wires::openai_chat::encode::content::is_object;
 
 /// Stands in for the signature of a call that Gemini did not make ("Thought signatures", FAQ: for a history that comes from
 /// another model).
@@ -127,7 +127,7 @@ impl<const THIRD: bool> Contents<THIRD> {
             part.push(b'}');
             self.part(side).extend_from_slice(&part);
         } else {
-            self.text(side, &media::note(what, medium), false, signature);
+            self.text(side, &note(what, medium), false, signature);
         }
     }
 
@@ -209,15 +209,7 @@ impl<const THIRD: bool> Contents<THIRD> {
         out.extend_from_slice(b"\"name\":");
         json_string(out, &call.name);
         field(out, "args");
-        if call.args.trim().is_empty() {
-            out.extend_from_slice(b"{}");
-        } else if is_object(&call.args) {
-            out.extend_from_slice(call.args.trim().as_bytes());
-        } else {
-            out.extend_from_slice(b"{\"INVALID_JSON\":");
-            json_string(out, &call.args);
-            out.push(b'}');
-        }
+        out.extend_from_slice(object_args(&call.args).trim().as_bytes());
         out.push(b'}');
         sign(out, own.thought_signature.as_deref().or(foreign));
         out.push(b'}');
@@ -276,7 +268,7 @@ impl<const THIRD: bool> Contents<THIRD> {
             shown.push(b'}');
             return None;
         }
-        Some(media::note(what, medium))
+        Some(note(what, medium))
     }
 }
 

@@ -3,7 +3,6 @@
 use windlass_core::message::{Media, MediaSource};
 
 use crate::wires::json::{field, json_string};
-use crate::wires::openai_chat::encode::content;
 
 /// Kinds of images that models read ("Image understanding"; BMP: "File input methods").
 const IMAGES: [&str; 7] =
@@ -43,11 +42,6 @@ pub(super) fn write(out: &mut Vec<u8>, media: &Media) -> bool {
 /// Whether a result of a function may hold it. The Gemini API takes no addresses there.
 pub(super) fn goes_into_results(media: &Media) -> bool {
     matches!(media.source, MediaSource::Base64(_)) && IN_RESULTS.contains(&plain_type(media))
-}
-
-/// Text in place of what the model cannot be shown.
-pub(super) fn note(what: &str, media: &Media) -> String {
-    content::note(what, media)
 }
 
 /// What people call it.
