@@ -35,10 +35,10 @@ pub(crate) fn check_args_beside(tool: &ToolSpec, text: &str, checks: &Checks) ->
     }
 }
 
-/// The text of arguments: providers send nothing at all for tools without parameters.
+/// The text of arguments: providers send nothing at all, or a null, for tools without parameters.
 pub(crate) fn given_args(text: &str) -> &str {
     let text = text.trim();
-    if text.is_empty() { "{}" } else { text }
+    if matches!(text, "" | "null") { "{}" } else { text }
 }
 
 /// The one way in which arguments are read. Of two fields of one name the last one counts.

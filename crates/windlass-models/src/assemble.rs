@@ -178,7 +178,7 @@ impl Assembler {
         call.map(|call| call.args.as_str())
     }
 
-    /// The reply. Without a stop reason it is [`StopReason::ToolCalls`] where there are calls, else
+    /// The reply. Arguments that are empty or `null` are `{}`. Without a stop reason it is [`StopReason::ToolCalls`] where there are calls, else
     /// [`StopReason::Stop`]. An empty text is no text.
     pub fn finish(self) -> Reply {
         let mut reply = match self.whole {
@@ -201,7 +201,8 @@ impl Assembler {
         let calls = self.calls.into_iter().filter(|call| !call.is_empty()).map(|call| ReplyCall {
             id: call.id,
             name: call.name.unwrap_or_default(),
-            args: call.args.into(),
+            // Nothing, and a null, is how providers write a call without arguments.
+            args: if matches!(call.args.trim(), "" | "null") { "{}".into() } else { call.args.into() },
         });
         Reply {
             text: (!self.text.is_empty()).then(|| self.text.into()),

@@ -85,11 +85,15 @@ impl Thoughts {
                 self.end();
                 self.ready.push_back(Delta::Stop(stop));
             }
-            other @ (Delta::Sealed(_)
-            | Delta::Media(_)
-            | Delta::Call { .. }
-            | Delta::Usage(_)
-            | Delta::Thought) => self.ready.push_back(other),
+            // The adapter has sorted the text already.
+            Delta::Thought => {
+                self.place = Place::After;
+                self.reasoned |= self.spoken;
+                self.ready.push_back(Delta::Thought);
+            }
+            other @ (Delta::Sealed(_) | Delta::Media(_) | Delta::Call { .. } | Delta::Usage(_)) => {
+                self.ready.push_back(other);
+            }
         }
     }
 

@@ -7,7 +7,6 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::Full;
 use tokio::time::Instant;
@@ -19,7 +18,8 @@ use windlass_threads::{LARGE_BYTES, off_thread};
 use super::body::Body;
 use super::client::Answer;
 use super::events::EventReader;
-use super::frames::{Frames, Framing};
+use super::first::{comes_in_events, shows_events};
+use super::frames::Frames;
 use super::model::{Addressed, Server};
 use super::timeouts::{Expired, Watch};
 use super::trouble::{Refused, chain, read_refusal};
@@ -53,13 +53,18 @@ pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFail
     let mut watch = Watch::start(call.server.timeouts, call.stream);
     let (answer, address) = call.send(body, &mut watch).await?;
     if !answer.status.is_success() {
-        return Err(call.refused(answer, &address, &mut watch).await);
+        let reply = call.refused(answer, &address, &mut watch).await?;
+        return Ok(Reading::Whole(Some(Box::new(reply))));
     }
-    if comes_in_events(&answer.headers, call.server.wire.facts().framing, call.stream) {
-        return Ok(Reading::Events(Box::new(Events::new(call, answer.body, watch))));
+    let Answer { headers, mut body, .. } = answer;
+    let framing = call.server.wire.facts().framing;
+    let named = comes_in_events(&headers, framing, call.stream);
+    let first = call.first_bytes(&mut body, named, &mut watch).await?;
+    if shows_events(framing, &first).unwrap_or(named) {
+        return Ok(Reading::Events(Box::new(Events::new(call, body, watch, &first)?)));
     }
-    let data = call.read_whole(answer.body, &mut watch).await?;
-    let asked = Asked { model: call.model.clone(), content_bytes: call.content_bytes };
+    let data = call.read_whole(body, first, &mut watch).await?;
+    let asked = call.asked();
     let (server, bytes) = (call.server.clone(), data.len() as u64);
     let decode = move || server.wire.decode(&server.dialect, &data, &asked);
     let reply = if bytes < LARGE_BYTES { decode() } else { Box::pin(off_thread(bytes, decode)).await };
@@ -73,16 +78,6 @@ fn trace(headers: &mut HeaderMap) {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.insert(name, value);
         }
-    }
-}
-
-/// Whether the body is a stream of events: by its type, else by what was asked for.
-fn comes_in_events(headers: &HeaderMap, framing: Framing, asked: bool) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    match kind.split(';').next().unwrap_or_default().trim() {
-        kind if framing.is_named_by(kind) => true,
-        "application/json" | "text/html" => false,
-        _ => asked,
     }
 }
 
@@ -118,11 +113,17 @@ pub(super) struct Events {
 }
 
 impl Events {
-    fn new(call: Call, body: Body, watch: Watch) -> Self {
+    /// The reading of a body, whose `first` bytes were read already.
+    fn new(call: Call, body: Body, watch: Watch, first: &[u8]) -> Result<Self, ModelFailure> {
         let wire = call.server.wire;
         let frames = Frames::bounded(wire.facts().framing, call.max_body_bytes());
         let reader = EventReader::new(frames, wire.decoder(&call.server.dialect));
-        Self { call, body: Some(body), watch, reader, arrived: Instant::now(), read: 0, over: false }
+        let mut events =
+            Self { call, body: Some(body), watch, reader, arrived: Instant::now(), read: 0, over: false };
+        if !first.is_empty() {
+            events.add(first)?;
+        }
+        Ok(events)
     }
 
     fn paid(&self) -> Usage {
@@ -243,7 +244,7 @@ impl Call {
         }
     }
 
-    fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> ModelFailure {
+    pub(super) fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> ModelFailure {
         ModelFailure::new(kind, mask(message.as_ref()), self.model.clone())
     }
 
@@ -267,7 +268,7 @@ impl Call {
         }
     }
 
-    fn expired(&self, expired: Expired) -> ModelFailure {
+    pub(super) fn expired(&self, expired: Expired) -> ModelFailure {
         let words = format!("{expired} from {}", self.server.endpoint.host);
         ModelFailure { after_ms: expired.limit_ms(), ..self.failure(FailureKind::Timeout, words) }
     }
@@ -277,9 +278,22 @@ impl Call {
         ModelFailure { status, refuses, usage, ..self.failure(kind, message) }
     }
 
-    /// The provider answered with an error.
-    async fn refused(&self, answer: Answer, address: &Addressed, watch: &mut Watch) -> ModelFailure {
-        let Refused { status, retry_after_ms, report } = read_refusal(answer, watch).await;
+    fn asked(&self) -> Asked {
+        Asked { model: self.model.clone(), content_bytes: self.content_bytes }
+    }
+
+    /// The provider answered with an error. It may report a malformed call, which is a reply.
+    async fn refused(
+        &self,
+        answer: Answer,
+        address: &Addressed,
+        watch: &mut Watch,
+    ) -> Result<Reply, ModelFailure> {
+        let Refused { status, retry_after_ms, report, data } = read_refusal(answer, watch).await;
+        let server = &self.server;
+        if let Some(reply) = server.wire.reply_in_error(&server.dialect, &data, &self.asked()) {
+            return Ok(reply);
+        }
         let words = self.server.wire.facts().errors;
         let kind = words.kind(status, &report);
         let refuses = words.refusal(kind, Some(status), &report.message);
@@ -288,16 +302,24 @@ impl Call {
         } else {
             report.message
         };
-        ModelFailure { status: Some(status), retry_after_ms, refuses, ..self.failure(kind, said) }
+        Err(ModelFailure { status: Some(status), retry_after_ms, refuses, ..self.failure(kind, said) })
     }
 
-    pub(super) async fn read_whole(&self, mut body: Body, watch: &mut Watch) -> Result<Bytes, ModelFailure> {
+    /// Reads a body to its end, whose `first` bytes were read already.
+    pub(super) async fn read_whole(
+        &self,
+        mut body: Body,
+        mut first: Bytes,
+        watch: &mut Watch,
+    ) -> Result<Bytes, ModelFailure> {
         let most = self.max_body_bytes();
         if body.promised().is_some_and(|length| length > most as u64) {
             return Err(self.body_too_large(most, 0));
         }
         // A small reply comes in one piece, which is read where it is.
-        let mut first = Bytes::new();
+        if first.len() > most {
+            return Err(self.body_too_large(most, first.len()));
+        }
         let mut data = Vec::new();
         while !body.is_over() {
             watch.token(Instant::now());

@@ -41,7 +41,7 @@ impl HttpModel {
             }
         };
         if !answer.status.is_success() {
-            let Refused { status, retry_after_ms, report } = read_refusal(answer, &mut watch).await;
+            let Refused { status, retry_after_ms, report, .. } = read_refusal(answer, &mut watch).await;
             let failure = failure(facts.errors.kind(status, &report), &report.message);
             return Err(failed(ModelFailure { status: Some(status), retry_after_ms, ..failure }));
         }
@@ -52,7 +52,7 @@ impl HttpModel {
             stream: false,
             max_reply_bytes: MAX_LIST_BYTES,
         };
-        let data = call.read_whole(answer.body, &mut watch).await.map_err(failed)?;
+        let data = call.read_whole(answer.body, Bytes::new(), &mut watch).await.map_err(failed)?;
         let names = server.wire.model_names(&data).map_err(|error| {
             let words = format!("cannot read the list of models from {host}: {}", error.message);
             failed(failure(FailureKind::Protocol, &words))

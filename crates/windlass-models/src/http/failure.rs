@@ -50,14 +50,28 @@ impl ErrorWords {
     pub fn kind(&self, status: u16, report: &Report) -> FailureKind {
         match status {
             429 => FailureKind::RateLimited,
-            503 | 529 => FailureKind::Overloaded,
-            401 | 403 => FailureKind::Auth,
+            // 498 is Groq's "flex tier capacity exceeded".
+            498 | 503 | 529 => FailureKind::Overloaded,
+            // 402: the account has no money left. Another model may have.
+            401..=403 => FailureKind::Auth,
             404 => FailureKind::NotFound,
             408 => FailureKind::Timeout,
             // llama-server says 500 where a template or grammar cannot do tools, and some gateways for a full context.
             500..=599 => self.kind_by_words(report).unwrap_or(FailureKind::Server),
             400..=499 => self.kind_by_words(report).unwrap_or(FailureKind::BadRequest),
             _ => FailureKind::Protocol,
+        }
+    }
+
+    /// The kind of an error that stands in a reply whose own status is 200: by the status that it names, else by its words and
+    /// code, else a fault of the server.
+    pub fn reported_kind(&self, report: &Report) -> FailureKind {
+        match report.status {
+            Some(status) => self.kind(status, report),
+            None => self
+                .kind_by_words(report)
+                .or_else(|| kind_by_code(&report.code))
+                .unwrap_or(FailureKind::Server),
         }
     }
 
@@ -99,15 +113,51 @@ impl ErrorWords {
     }
 }
 
-/// Reads an error body: `{"error":{"message":…}}`, `{"error":"…"}`, `{"message":…}`, `{"detail":…}`, or plain text.
+/// Parts of codes of errors that no second try makes good, with their kind (OpenAI, "Error codes"; Azure, "Content filtering";
+/// Google, "Error model").
+const CODES: [(&str, FailureKind); 14] = [
+    ("content_filter", FailureKind::BadRequest),
+    ("content_policy", FailureKind::BadRequest),
+    ("contentfilter", FailureKind::BadRequest),
+    ("invalid_request", FailureKind::BadRequest),
+    ("invalid_argument", FailureKind::BadRequest),
+    ("bad_request", FailureKind::BadRequest),
+    ("badrequest", FailureKind::BadRequest),
+    ("authentication", FailureKind::Auth),
+    ("unauthorized", FailureKind::Auth),
+    ("invalid_api_key", FailureKind::Auth),
+    ("permission", FailureKind::Auth),
+    ("forbidden", FailureKind::Auth),
+    ("insufficient_quota", FailureKind::RateLimited),
+    ("not_found", FailureKind::NotFound),
+];
+
+fn kind_by_code(code: &str) -> Option<FailureKind> {
+    let code = code.to_lowercase();
+    CODES.iter().find(|(part, _)| code.contains(part)).map(|(_, kind)| *kind)
+}
+
+/// Reads an error body: `{"error":{"message":…}}`, the same in a list, `{"error":"…"}`, `{"message":…}`, `{"detail":…}`, or plain
+/// text.
 pub(crate) fn report(body: &[u8]) -> Report {
     match serde_json::from_slice::<Value>(body) {
-        // Google answers a streaming call with a list that holds the error.
-        Ok(value) => {
-            let value = value.get(0).unwrap_or(&value);
-            report_of(value.get("error").filter(|error| !error.is_null()).unwrap_or(value))
-        }
+        Ok(value) => report_of(&error_in(value)),
         Err(_) => Report { message: cut(String::from_utf8_lossy(body).trim()), ..Report::default() },
+    }
+}
+
+/// The error in a body: the value of its `error` field, or all of it.
+pub(crate) fn error_in(body: Value) -> Value {
+    let mut body = match body {
+        // Gemini's compatible API puts its error into a list.
+        Value::Array(mut items) if items.len() == 1 && items.iter().all(Value::is_object) => {
+            items.pop().unwrap_or_default()
+        }
+        other => other,
+    };
+    match body.get_mut("error").map(Value::take) {
+        Some(error) if !error.is_null() => error,
+        _ => body,
     }
 }
 
@@ -116,16 +166,33 @@ pub(crate) fn report_of(error: &Value) -> Report {
     let text = |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let message =
         error.as_str().or_else(|| text("message")).or_else(|| text("detail")).or_else(|| text("error"));
-    // Google's code is a number, and its status the word for it.
     let code = text("code").or_else(|| text("type")).or_else(|| text("status")).unwrap_or_default();
-    let number = error.get("code").or_else(|| error.get("status")).and_then(Value::as_u64);
+    // Azure names a word as the code and the status beside it; Groq says `status_code`.
+    let numbers = ["code", "status", "status_code"].into_iter();
+    let mut numbers = numbers.filter_map(|key| error.get(key).and_then(Value::as_u64));
+    let status = numbers.find_map(|number| u16::try_from(number).ok().filter(|s| (400..600).contains(s)));
+    let message = message.map_or_else(|| cut(&error.to_string()), cut);
     Report {
-        message: message.map_or_else(|| cut(&error.to_string()), cut),
+        message: with_source(message, error),
         code: code.to_owned(),
-        status: number
-            .and_then(|status| u16::try_from(status).ok())
-            .filter(|status| (400..600).contains(status)),
+        status,
         retry_after_ms: retry_info(error),
+    }
+}
+
+/// The words with those of the provider behind a gateway: OpenRouter has them under `metadata.raw` ("Errors and debugging").
+fn with_source(message: String, error: &Value) -> String {
+    let Some(raw) = error.pointer("/metadata/raw").filter(|raw| !raw.is_null()) else { return message };
+    let within = match raw {
+        Value::String(text) => report(text.as_bytes()).message,
+        other => report_of(&error_in(other.clone())).message,
+    };
+    if within.is_empty() || message.contains(&within) {
+        return message;
+    }
+    match error.pointer("/metadata/provider_name").and_then(Value::as_str) {
+        Some(provider) => format!("{message} ({provider}: {within})"),
+        None => format!("{message}: {within}"),
     }
 }
 

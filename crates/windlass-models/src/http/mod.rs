@@ -13,6 +13,7 @@ mod directory;
 mod endpoint;
 mod events;
 mod failure;
+mod first;
 mod frames;
 mod model;
 mod pool;
@@ -26,7 +27,7 @@ mod trouble;
 
 pub use self::client::{HttpClient, HttpError};
 pub use self::failure::{ErrorWords, Report};
-pub(crate) use self::failure::{cut, report_of};
+pub(crate) use self::failure::{cut, error_in, report, report_of};
 pub use self::frames::{Framing, lines};
 pub use self::model::{HttpModel, HttpModelConfig};
 pub use self::replay::{replay, replay_whole};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::TryFutureExt;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::secret::Secret;
 
 use super::binding;
@@ -144,6 +145,10 @@ impl Model for HttpModel {
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {
+        if let Some(why) = self.server.wire.refusal(&request) {
+            let failure = ModelFailure::new(FailureKind::BadRequest, why, request.model.name);
+            return Box::pin(futures_util::stream::once(std::future::ready(Err(failure))));
+        }
         let encoding = self.server.wire.encode(&self.server.dialect, &request);
         let call = Call {
             server: self.server.clone(),

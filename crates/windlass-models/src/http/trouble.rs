@@ -19,6 +19,8 @@ pub(super) struct Refused {
     /// The wait that it asks for, in milliseconds.
     pub(super) retry_after_ms: Option<u64>,
     pub(super) report: Report,
+    /// The body, as far as it was read.
+    pub(super) data: Vec<u8>,
 }
 
 /// Reads what an error response says.
@@ -41,7 +43,7 @@ pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
         report.message = format!("the server redirects to {location}: use that as base_url");
     }
     report.message = format!("{} ({})", report.message, status.as_u16());
-    Refused { status: status.as_u16(), retry_after_ms, report }
+    Refused { status: status.as_u16(), retry_after_ms, report, data }
 }
 
 /// An error and its causes. A cause that its wrapper has already told is left out.

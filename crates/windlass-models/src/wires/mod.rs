@@ -19,6 +19,7 @@ mod content;
 mod json;
 mod layout;
 mod prefix;
+mod strict;
 
 pub mod gemini;
 pub mod ollama;
@@ -45,6 +46,12 @@ pub trait Wire: Send + Sync + fmt::Debug {
     /// The path of a call behind the base URL, without a slash in front. `model` is the plain name.
     fn path(&self, model: &str, stream: bool) -> Cow<'static, str>;
 
+    /// Says why the API cannot take a request, such as a tool's schema that its strict form cannot say. Such a request is not sent.
+    /// Default: it takes any.
+    fn refusal(&self, _: &ModelRequest) -> Option<String> {
+        None
+    }
+
     /// Writes the body of a request. What was encoded stays in the request's [`PrefixCell`](crate::PrefixCell), so that a
     /// turn encodes only its new messages.
     fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding;
@@ -54,6 +61,12 @@ pub trait Wire: Send + Sync + fmt::Debug {
     /// # Errors
     /// The body is not what the API promises, or it is an error that the provider reports.
     fn decode(&self, dialect: &Dialect, body: &[u8], asked: &Asked) -> Result<Reply, DecodeError>;
+
+    /// Reads a reply out of the body of an error, where the API reports a malformed call of the model as one: the model is told of
+    /// it, and the run goes on. Default: no error holds a reply.
+    fn reply_in_error(&self, _: &Dialect, _body: &[u8], _: &Asked) -> Option<Reply> {
+        None
+    }
 
     /// A reader of one streamed reply.
     fn decoder(&self, dialect: &Dialect) -> Box<dyn Decode>;
@@ -97,6 +110,7 @@ pub enum KeyHeader {
 
 /// Differences between servers of one wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a server")]
 pub struct Quirks {
     /// The output limit is written as `max_completion_tokens`, not `max_tokens`.
     pub completion_tokens: bool,
@@ -104,11 +118,14 @@ pub struct Quirks {
     pub cache_control: bool,
     /// The provider wants its reasoning back with the calls that followed it.
     pub return_reasoning: bool,
+    /// Ids of calls must be nine letters and digits.
+    pub short_ids: bool,
 }
 
 impl Quirks {
     /// No quirks.
-    pub const NONE: Self = Self { completion_tokens: false, cache_control: false, return_reasoning: false };
+    pub const NONE: Self =
+        Self { completion_tokens: false, cache_control: false, return_reasoning: false, short_ids: false };
 
     /// The quirks of both.
     #[must_use]
@@ -117,6 +134,7 @@ impl Quirks {
             completion_tokens: self.completion_tokens || other.completion_tokens,
             cache_control: self.cache_control || other.cache_control,
             return_reasoning: self.return_reasoning || other.return_reasoning,
+            short_ids: self.short_ids || other.short_ids,
         }
     }
 }
@@ -214,10 +232,7 @@ impl DecodeError {
     /// An error that the provider reports in a reply that had begun well: its status is 200, so its own code and words
     /// count.
     pub fn reported(report: Report, words: &ErrorWords) -> Self {
-        let kind = match report.status {
-            Some(status) => words.kind(status, &report),
-            None => words.kind_by_words(&report).unwrap_or(FailureKind::Server),
-        };
+        let kind = words.reported_kind(&report);
         let refuses = words.refusal(kind, report.status, &report.message);
         Self { kind, status: report.status, refuses, message: report.message }
     }

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use tokio::net::TcpListener;
-use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, Usage};
+use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, StopReason, Usage};
 use windlass_core::secret::Secret;
 use windlass_models::{Delta, HttpModel, HttpModelConfig, Model};
 
@@ -185,5 +185,43 @@ async fn e53_a_provider_that_repeats_the_key_does_not_give_it_away() {
         let failure = ask(&HttpModel::new(own).expect("good"), false).await.expect_err("an error");
         let shown = format!("{failure:?}");
         assert!(shown.contains("***") && !shown.contains("secret"), "{shown}");
+    }
+}
+
+/// Groq's 400 for a malformed call is a reply with that call, so that the model is told of it.
+#[tokio::test]
+async fn a_malformed_call_behind_a_400_is_a_reply() {
+    let error = r#"{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"{\"name\":\"f\",\"arguments\":{\"x\":"}}"#;
+    let server = Server::start(response("400 Bad Request", "", error)).await;
+    for stream in [false, true] {
+        let reply = ask(&adapter(&server.url), stream).await.expect("a reply");
+        assert_eq!(reply.stop, StopReason::ToolCalls);
+        assert_eq!(&*reply.calls[0].args, r#"{"name":"f","arguments":{"x":"#, "as the model wrote it");
+        assert!(reply.usage.estimated);
+    }
+}
+
+/// The first byte tells JSON from events, whatever the type says.
+#[tokio::test]
+async fn a_reply_with_no_or_a_wrong_content_type_decodes() {
+    let stream = HELLO.map(|event| format!("data: {event}\n\n")).concat();
+    for kind in [
+        "",
+        "content-type: text/plain\r\n",
+        "content-type: text/event-stream\r\n",
+        "content-type: application/json\r\n",
+    ] {
+        for asked in [false, true] {
+            for body in [HELLO_WHOLE, &format!("\n {HELLO_WHOLE}"), &stream, &format!(": hi\n\n{stream}")] {
+                let server = Server::start(response("200 OK", kind, body)).await;
+                let reply = ask(&adapter(&server.url), asked).await;
+                let reply = reply.unwrap_or_else(|failure| panic!("{kind:?} {asked} {body}: {failure}"));
+                assert_eq!(
+                    (reply.text.as_deref(), reply.usage.input),
+                    (Some("Hello"), 7),
+                    "{kind:?} {asked} {body}"
+                );
+            }
+        }
     }
 }

@@ -1,25 +1,43 @@
 //! Owns the reply side of OpenAI Chat Completions: a JSON body to a [`Reply`], chunks of a stream to [`Delta`]s.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use serde_json::Value;
 use windlass_core::Text;
 use windlass_core::message::SealedReasoning;
-use windlass_core::model::{Reply, StopReason, Usage};
+use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 
 use super::ERRORS;
-use super::shapes::{Body, CallPiece, Function, Said, WireUsage};
-use crate::http::report_of;
-use crate::wires::{Decode, DecodeError, estimate, quoted};
-use crate::{Assembler, Delta};
+use super::kept::Keeper;
+use super::parts::{Piece, Pieces};
+use super::salvage::attempts;
+use super::shapes::{Body, CallPiece, Choice, Function, Said};
+use super::usage::{WireUsage, usage_of};
+use crate::http::{error_in, report, report_of};
+use crate::wires::{Asked, Decode, DecodeError, Dialect, estimate, quoted};
+use crate::{Assembler, Delta, Thoughts};
 
 /// Last event of a stream of chunks, as the API specifies.
 const DONE: &[u8] = b"[DONE]";
 
+/// Mark of a message whose readable reasoning goes back as `reasoning`; without a mark it is `reasoning_content`.
+pub(super) const REASONING: &str = "reasoning";
+
 /// Turns the chunks of one streamed reply into pieces.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a reply")]
 pub struct Decoder {
-    /// Seals readable reasoning with this label, once, so that it goes back to the same provider.
-    seal: Option<Text>,
+    /// The provider's label: what only it understands is sealed with it.
+    label: Arc<str>,
+    /// Readable reasoning goes back, too.
+    returns: bool,
+    /// The reply comes whole: its blocks are no pieces of each other.
+    whole: bool,
+    thoughts: Thoughts,
+    keeper: Keeper,
+    /// The field in which readable reasoning came.
+    field: Option<&'static str>,
     refused: bool,
     finished: bool,
     done: bool,
@@ -28,9 +46,9 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder for one reply. With `seal`, its reasoning is marked as this provider's own.
-    pub fn new(seal: Option<Text>) -> Self {
-        Self { seal, ..Self::default() }
+    /// A decoder for one reply of a provider.
+    pub fn new(dialect: &Dialect) -> Self {
+        Self { label: dialect.label.clone(), returns: dialect.quirks.return_reasoning, ..Self::default() }
     }
 
     /// Whether anything of the reply came.
@@ -38,34 +56,172 @@ impl Decoder {
         self.output_bytes > 0 || self.is_finished()
     }
 
-    fn said(&mut self, said: Said, out: &mut VecDeque<Delta>) {
-        let reasoning =
-            if said.reasoning_content.0.is_empty() { said.reasoning.0 } else { said.reasoning_content.0 };
-        if !reasoning.is_empty() {
-            self.output_bytes += reasoning.len();
-            out.push_back(Delta::Reasoning(reasoning));
-            if let Some(provider) = self.seal.take() {
-                out.push_back(Delta::Sealed(SealedReasoning { provider, data: Text::default() }));
+    /// Passes on text or reasoning, sorted, and notes its place.
+    fn speak(&mut self, delta: Delta, out: &mut VecDeque<Delta>) {
+        self.thoughts.take(delta);
+        self.sorted(out);
+    }
+
+    fn sorted(&mut self, out: &mut VecDeque<Delta>) {
+        for delta in self.thoughts.ready() {
+            match &delta {
+                Delta::Text(text) => self.keeper.text(text.len()),
+                Delta::Reasoning(text) => self.keeper.reasoning(text.len()),
+                Delta::Thought => self.keeper.moved(),
+                Delta::Sealed(_)
+                | Delta::Media(_)
+                | Delta::Call { .. }
+                | Delta::Usage(_)
+                | Delta::Stop(_)
+                | Delta::Whole(_) => {}
+            }
+            out.push_back(delta);
+        }
+    }
+
+    fn reason(&mut self, text: String, out: &mut VecDeque<Delta>) {
+        if !text.is_empty() {
+            self.output_bytes += text.len();
+            self.speak(Delta::Reasoning(text), out);
+        }
+    }
+
+    fn text(&mut self, text: String, out: &mut VecDeque<Delta>) {
+        if !text.is_empty() {
+            self.output_bytes += text.len();
+            self.speak(Delta::Text(text), out);
+        }
+    }
+
+    fn pieces(&mut self, pieces: Pieces, out: &mut VecDeque<Delta>) {
+        for piece in pieces.0 {
+            match piece {
+                Piece::Text(text) => self.text(text, out),
+                Piece::Refusal(text) => {
+                    self.refused = true;
+                    self.text(text, out);
+                }
+                Piece::Thinking(text) => {
+                    if self.returns {
+                        self.keeper.thinking();
+                    }
+                    self.reason(text, out);
+                }
+                Piece::Image(media) => {
+                    self.keeper.media();
+                    self.output_bytes += usize::try_from(media.bytes()).unwrap_or(0);
+                    out.push_back(Delta::Media(media));
+                }
             }
         }
-        if !said.content.0.is_empty() {
-            self.output_bytes += said.content.0.len();
-            out.push_back(Delta::Text(said.content.0));
+    }
+
+    fn said(&mut self, mut said: Said, out: &mut VecDeque<Delta>) {
+        let named = !said.reasoning_content.0.is_empty();
+        let plain = if named { said.reasoning_content.0 } else { said.reasoning.0 };
+        let blocks = std::mem::take(&mut said.reasoning_details.0);
+        let readable = |key: &str| blocks.iter().any(|block| block.get(key).is_some_and(Value::is_string));
+        // The blocks repeat the readable reasoning.
+        if !plain.is_empty() && !readable("text") && !readable("summary") {
+            self.field = Some(if named { "" } else { REASONING });
+            self.keeper.plain();
+            self.reason(plain, out);
         }
+        for block in blocks {
+            if let Some(text) = self.keeper.detail(block, !self.whole) {
+                self.reason(text, out);
+            }
+        }
+        self.pieces(said.content, out);
+        self.pieces(said.images, out);
         if !said.refusal.0.is_empty() {
             self.refused = true;
-            self.output_bytes += said.refusal.0.len();
-            out.push_back(Delta::Text(said.refusal.0));
+            self.text(said.refusal.0, out);
         }
-        for CallPiece { index, id, function } in said.tool_calls.0 {
+        for CallPiece { index, id, function, extra_content } in said.tool_calls.0 {
             let Function { name, arguments } = function.unwrap_or_default();
-            self.output_bytes += arguments.0.len() + name.as_ref().map_or(0, String::len);
-            out.push_back(Delta::Call { index, id, name, args: arguments.0 });
+            self.keeper.call(index, id.as_deref(), name.is_some(), extra_content);
+            out.push_back(self.call(index, id, name, arguments.0));
         }
         if let Some(Function { name, arguments }) = said.function_call {
-            self.output_bytes += arguments.0.len() + name.as_ref().map_or(0, String::len);
-            out.push_back(Delta::Call { index: None, id: None, name, args: arguments.0 });
+            self.keeper.call(None, None, name.is_some(), None);
+            out.push_back(self.call(None, None, name, arguments.0));
         }
+        if let Some(extra) = said.extra_content {
+            self.keeper.beside(extra);
+        }
+    }
+
+    fn call(&mut self, index: Option<u32>, id: Option<String>, name: Option<String>, args: String) -> Delta {
+        self.output_bytes += args.len() + name.as_ref().map_or(0, String::len);
+        Delta::Call { index, id, name, args }
+    }
+
+    fn count(&mut self, usage: Option<WireUsage>) -> Option<Usage> {
+        let counted = usage_of(usage?, self.usage)?;
+        self.usage = Some(counted);
+        Some(counted)
+    }
+
+    /// Takes what one body says.
+    fn take(&mut self, body: Body, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
+        let Body { choices, usage, error, x_groq, message, detail } = body;
+        let groq = x_groq.unwrap_or_default();
+        let choice = choices.0;
+        let own = choice.is_some();
+        let Choice { delta, message: whole, finish_reason, usage: counted, error: failed } =
+            choice.unwrap_or_default();
+        // What was paid counts whatever went wrong.
+        let counted = self.count(usage.or(counted).or(groq.usage));
+        if let Some(error) = error.or(failed).or(groq.error) {
+            return self.malformed(&error, out).ok_or_else(|| reported(&error));
+        }
+        let words = |value: &Option<Value>| value.as_ref().is_some_and(Value::is_string);
+        if !own && (words(&message) || words(&detail)) {
+            return Err(DecodeError::reported(report(data), &ERRORS));
+        }
+        if let Some(said) = delta.or(whole) {
+            self.said(said, out);
+        }
+        out.extend(counted.map(Delta::Usage));
+        if self.keeper.is_too_large() {
+            let words = "the reply has too much that only its provider understands";
+            return Err(DecodeError { kind: FailureKind::TooLarge, ..DecodeError::protocol(words) });
+        }
+        let Some(stop) = finish_reason.as_deref().map(|reason| stop_reason(reason, self.refused)) else {
+            return Ok(());
+        };
+        if let Some(stop) = stop? {
+            self.finished = true;
+            self.close(out);
+            out.push_back(Delta::Stop(stop));
+        }
+        Ok(())
+    }
+
+    /// A malformed call in place of a reply: the model is told of it.
+    fn malformed(&mut self, error: &Value, out: &mut VecDeque<Delta>) -> Option<()> {
+        for attempt in attempts(error)? {
+            out.push_back(self.call(None, None, Some(attempt.name), attempt.args));
+        }
+        self.finished = true;
+        out.push_back(Delta::Stop(StopReason::ToolCalls));
+        Some(())
+    }
+
+    /// Sorts the text that is held back.
+    fn close(&mut self, out: &mut VecDeque<Delta>) {
+        self.thoughts.end();
+        self.sorted(out);
+    }
+
+    /// What goes back to the provider with this reply.
+    fn seal(&mut self) -> Option<SealedReasoning> {
+        if let Some(sealed) = self.keeper.seal(&self.label) {
+            return Some(sealed);
+        }
+        let field = self.field.filter(|_| self.returns)?;
+        Some(SealedReasoning { provider: self.label.clone(), data: field.into() })
     }
 }
 
@@ -78,23 +234,7 @@ impl Decode for Decoder {
         if data.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let body = parse(data)?;
-        let mut usage = body.usage;
-        if let Some(choice) = body.choices.0 {
-            if let Some(said) = choice.delta.or(choice.message) {
-                self.said(said, out);
-            }
-            if let Some(reason) = choice.finish_reason.as_deref() {
-                self.finished = true;
-                out.extend(stop_reason(reason, self.refused).map(Delta::Stop));
-            }
-            usage = usage.or(choice.usage);
-        }
-        if let Some(usage) = usage.and_then(usage_of) {
-            self.usage = Some(usage);
-            out.push_back(Delta::Usage(usage));
-        }
-        Ok(())
+        self.take(parse(data)?, data, out)
     }
 
     fn is_done(&self) -> bool {
@@ -117,9 +257,11 @@ impl Decode for Decoder {
         if !self.is_finished() {
             return false;
         }
+        self.close(out);
         if self.refused && !self.finished {
             out.push_back(Delta::Stop(StopReason::Refused));
         }
+        out.extend(self.seal().map(Delta::Sealed));
         if self.usage.is_none() {
             out.push_back(Delta::Usage(self.usage(content_bytes)));
         }
@@ -127,39 +269,46 @@ impl Decode for Decoder {
     }
 }
 
-/// Decodes a whole reply. `content_bytes` are the request's, for an estimate where the provider counted nothing.
+/// Decodes a whole reply.
 ///
 /// # Errors
 /// The body is no JSON of the expected shape, it is an error that the provider reports, or it has no choice.
-pub fn decode(
-    data: &[u8],
-    model: &Text,
-    seal: Option<Text>,
-    content_bytes: usize,
-) -> Result<Reply, DecodeError> {
-    let mut decoder = Decoder::new(seal);
-    let mut deltas = VecDeque::new();
+pub fn decode(dialect: &Dialect, data: &[u8], asked: &Asked) -> Result<Reply, DecodeError> {
+    let mut decoder = Decoder { whole: true, ..Decoder::new(dialect) };
     let mut body = parse(data)?;
-    let Some(mut choice) = body.choices.0.take() else {
-        return Err(DecodeError::protocol(format!("the reply has no choice: {}", quoted(data))));
-    };
-    if let Some(mut said) = choice.message.take().or(choice.delta.take()) {
+    if let Some(Choice { message, delta, .. }) = &mut body.choices.0 {
+        *message = message.take().or_else(|| delta.take());
         // Whole calls stand one after another, whatever index they claim.
-        for (at, call) in said.tool_calls.0.iter_mut().enumerate() {
-            call.index = u32::try_from(at).ok();
-        }
-        decoder.said(said, &mut deltas);
+        let calls = message.iter_mut().flat_map(|said| &mut said.tool_calls.0);
+        calls.enumerate().for_each(|(at, call)| call.index = u32::try_from(at).ok());
     }
-    if let Some(reason) = choice.finish_reason.as_deref() {
-        deltas.extend(stop_reason(reason, decoder.refused).map(Delta::Stop));
-    } else if decoder.refused {
-        deltas.push_back(Delta::Stop(StopReason::Refused));
+    let empty = body.choices.0.is_none();
+    let mut deltas = VecDeque::new();
+    decoder.take(body, data, &mut deltas)?;
+    if empty && !decoder.finished {
+        return Err(DecodeError::protocol(format!("the reply has no choice: {}", quoted(data))));
     }
-    decoder.usage = body.usage.or(choice.usage).and_then(usage_of);
-    decoder.finished = true;
-    deltas.push_back(Delta::Usage(decoder.usage(content_bytes)));
+    decoder.done = true;
+    put_together(decoder, deltas, asked)
+}
+
+/// The reply in the body of an error that reports a malformed call.
+pub(super) fn decode_error(dialect: &Dialect, data: &[u8], asked: &Asked) -> Option<Reply> {
+    let error = error_in(serde_json::from_slice(data).ok()?);
+    let mut decoder = Decoder::new(dialect);
+    let mut deltas = VecDeque::new();
+    decoder.malformed(&error, &mut deltas)?;
+    put_together(decoder, deltas, asked).ok()
+}
+
+fn put_together(
+    mut decoder: Decoder,
+    mut deltas: VecDeque<Delta>,
+    asked: &Asked,
+) -> Result<Reply, DecodeError> {
+    decoder.end(asked.content_bytes, &mut deltas);
     // The caller that takes the whole reply checks its length.
-    let mut assembler = Assembler::new(model.clone()).bounded(u64::MAX);
+    let mut assembler = Assembler::new(asked.model.clone()).bounded(u64::MAX);
     for delta in &deltas {
         assembler.push(delta).map_err(|failure| DecodeError::protocol(&*failure.message))?;
     }
@@ -167,41 +316,35 @@ pub fn decode(
 }
 
 fn parse(data: &[u8]) -> Result<Body, DecodeError> {
-    let body: Body = serde_json::from_slice(data).map_err(|error| DecodeError::unreadable(&error, data))?;
-    match body.error {
-        Some(error) => Err(DecodeError::reported(report_of(&error), &ERRORS)),
-        None => Ok(body),
-    }
+    serde_json::from_slice(data).map_err(|error| DecodeError::unreadable(&error, data))
 }
 
-/// Maps OpenAI's reasons and other servers' names for them. `None` for an undefined word.
-fn stop_reason(reason: &str, refused: bool) -> Option<StopReason> {
-    match reason {
-        "stop" | "eos" | "end_turn" | "stop_sequence" if refused => Some(StopReason::Refused),
-        "stop" | "eos" | "end_turn" | "stop_sequence" => Some(StopReason::Stop),
-        "tool_calls" | "function_call" | "tool_use" => Some(StopReason::ToolCalls),
-        "length" | "max_tokens" | "model_length" => Some(StopReason::Length),
-        "content_filter" => Some(StopReason::Filtered),
-        "refusal" => Some(StopReason::Refused),
-        _ if refused => Some(StopReason::Refused),
-        _ => None,
-    }
+fn reported(error: &Value) -> DecodeError {
+    DecodeError::reported(report_of(error), &ERRORS)
 }
 
-/// `None` where nothing was counted: some servers send an empty object in each chunk.
-fn usage_of(usage: WireUsage) -> Option<Usage> {
-    if usage.prompt_tokens.is_none() && usage.completion_tokens.is_none() {
-        return None;
-    }
-    let cached = usage.prompt_tokens_details.and_then(|details| details.cached_tokens);
-    Some(Usage {
-        input: usage.prompt_tokens.unwrap_or(0),
-        output: usage.completion_tokens.unwrap_or(0),
-        cached: cached.or(usage.prompt_cache_hit_tokens).unwrap_or(0),
-        cache_write: 0,
-        reasoning: usage.completion_tokens_details.and_then(|details| details.reasoning_tokens).unwrap_or(0),
-        estimated: false,
-    })
+/// Maps OpenAI's reasons and other servers' names for them. `None`: it is not a reason yet.
+///
+/// # Errors
+/// The word is no reason of a success: `error` (OpenRouter, Mistral), `insufficient_system_resource` (DeepSeek), `abort` (vLLM),
+/// or one that nobody knows.
+fn stop_reason(reason: &str, refused: bool) -> Result<Option<StopReason>, DecodeError> {
+    let word = reason.trim().to_ascii_lowercase();
+    Ok(Some(match &*word {
+        // Some servers send these in each chunk.
+        "" | "null" => return Ok(None),
+        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" if refused => StopReason::Refused,
+        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" => StopReason::Stop,
+        "tool_calls" | "tool_call" | "function_call" | "tool_use" => StopReason::ToolCalls,
+        "length" | "max_tokens" | "model_length" => StopReason::Length,
+        "content_filter" | "safety" | "sensitive" => StopReason::Filtered,
+        "refusal" => StopReason::Refused,
+        filtered if filtered.starts_with("content_filter:") => StopReason::Filtered,
+        _ => {
+            let word: Text = crate::http::cut(reason).into();
+            return Err(DecodeError::protocol(format!("the reply ended with `{word}`")));
+        }
+    }))
 }
 
 #[cfg(test)]

@@ -9,9 +9,11 @@ use self::content::message;
 use crate::ModelRequest;
 use crate::wires::json::{field, json_string, json_value};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
+use crate::wires::strict::strict;
 use crate::wires::{Dialect, Encoding};
 
 mod content;
+mod ids;
 
 /// The elements of the `messages` array, with commas between them and none marked.
 struct Messages {
@@ -36,7 +38,7 @@ impl Conversation for Messages {
     }
 
     fn tools(specs: &[ToolSpec]) -> Vec<u8> {
-        tools(specs)
+        tools(specs, false)
     }
 }
 
@@ -50,10 +52,17 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
     settings(&mut tail, dialect, request);
 
     with_kept(&request.prefix, dialect, request, |kept: &Kept<Messages>| {
-        let tools = if request.choice == ToolChoice::None { &[] } else { kept.tools() };
+        // Strict schemas are written anew: a model that is held to them may share its prefix with one that is not.
+        let held = if request.model.strict { tools(&request.tools, true) } else { Vec::new() };
+        let kept_tools = if request.model.strict { &held } else { kept.tools() };
+        let tools = if request.choice == ToolChoice::None { &[] } else { kept_tools };
         let mut choice = Vec::new();
         if !tools.is_empty() {
             tool_choice(&mut choice, &request.choice);
+            if let Some(parallel) = request.model.parallel {
+                field(&mut choice, "parallel_tool_calls");
+                json_value(&mut choice, &parallel);
+            }
         }
         let marked = kept.messages.marked(dialect, request);
         let messages = marked.as_ref().unwrap_or(&kept.messages.bytes);
@@ -90,8 +99,19 @@ impl Messages {
     }
 }
 
+/// Why a request with strict schemas cannot be sent: the first tool whose schema the strict form cannot say.
+pub(super) fn refusal(request: &ModelRequest) -> Option<String> {
+    if !request.model.strict || request.choice == ToolChoice::None {
+        return None;
+    }
+    let offered = request.tools.iter().filter(|spec| spec.is_offered());
+    let mut refused = offered.filter_map(|spec| Some((spec, strict(&spec.parameters).err()?)));
+    let (spec, why) = refused.next()?;
+    Some(format!("the schema of tool `{}` cannot be strict: {why}", spec.name))
+}
+
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
-fn tools(specs: &[ToolSpec]) -> Vec<u8> {
+fn tools(specs: &[ToolSpec], held: bool) -> Vec<u8> {
     let mut out = Vec::new();
     for spec in specs.iter().filter(|spec| spec.is_offered()) {
         let begin: &[u8] = if out.is_empty() { b",\"tools\":[" } else { b"," };
@@ -103,7 +123,13 @@ fn tools(specs: &[ToolSpec]) -> Vec<u8> {
             json_string(&mut out, &spec.description);
         }
         field(&mut out, "parameters");
-        json_value(&mut out, &*spec.parameters);
+        match if held { strict(&spec.parameters).ok() } else { None } {
+            Some(schema) => {
+                json_value(&mut out, &schema);
+                out.extend_from_slice(b",\"strict\":true");
+            }
+            None => json_value(&mut out, &*spec.parameters),
+        }
         out.extend_from_slice(b"}}");
     }
     if !out.is_empty() {

@@ -14,7 +14,11 @@ use crate::http::{ErrorWords, Framing};
 
 pub mod decode;
 pub mod encode;
+mod kept;
+mod parts;
+mod salvage;
 pub(super) mod shapes;
+mod usage;
 
 /// OpenAI Chat Completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,16 +74,24 @@ impl Wire for OpenAiChat {
         Cow::Borrowed("chat/completions")
     }
 
+    fn refusal(&self, request: &ModelRequest) -> Option<String> {
+        encode::refusal(request)
+    }
+
     fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding {
         encode::encode(dialect, request)
     }
 
     fn decode(&self, dialect: &Dialect, body: &[u8], asked: &Asked) -> Result<Reply, DecodeError> {
-        decode::decode(body, &asked.model, dialect.seal(), asked.content_bytes)
+        decode::decode(dialect, body, asked)
     }
 
     fn decoder(&self, dialect: &Dialect) -> Box<dyn Decode> {
-        Box::new(Decoder::new(dialect.seal()))
+        Box::new(Decoder::new(dialect))
+    }
+
+    fn reply_in_error(&self, dialect: &Dialect, body: &[u8], asked: &Asked) -> Option<Reply> {
+        decode::decode_error(dialect, body, asked)
     }
 
     fn model_names(&self, body: &[u8]) -> Result<Vec<String>, DecodeError> {

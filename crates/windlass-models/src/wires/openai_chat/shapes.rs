@@ -11,6 +11,8 @@ use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::parts::{Details, Pieces, Words};
+use super::usage::WireUsage;
 use crate::MAX_CALLS;
 
 /// The most bytes of a reported error that are read.
@@ -24,6 +26,21 @@ pub(super) struct Body {
     pub(super) usage: Option<WireUsage>,
     #[serde(deserialize_with = "error")]
     pub(super) error: Option<Value>,
+    /// Groq's own: counts, and why a stream was stopped early.
+    pub(super) x_groq: Option<Groq>,
+    /// Words of an error that is not wrapped in `error`.
+    #[serde(deserialize_with = "error")]
+    pub(super) message: Option<Value>,
+    #[serde(deserialize_with = "error")]
+    pub(super) detail: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Groq {
+    pub(super) usage: Option<WireUsage>,
+    #[serde(deserialize_with = "error")]
+    pub(super) error: Option<Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -34,18 +51,27 @@ pub(super) struct Choice {
     pub(super) finish_reason: Option<Box<str>>,
     /// Some servers (Moonshot) count here.
     pub(super) usage: Option<WireUsage>,
+    /// OpenRouter: what went wrong at the provider behind it.
+    #[serde(deserialize_with = "error")]
+    pub(super) error: Option<Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Said {
-    pub(super) content: Words,
+    pub(super) content: Pieces,
     pub(super) reasoning_content: Words,
     pub(super) reasoning: Words,
+    /// OpenRouter's blocks of reasoning, which go back as they came.
+    pub(super) reasoning_details: Details,
     pub(super) refusal: Words,
     pub(super) tool_calls: CallPieces,
     /// The form before `tool_calls`.
     pub(super) function_call: Option<Function>,
+    /// OpenRouter's images that the model made.
+    pub(super) images: Pieces,
+    /// Gemini's own: a signature of thoughts beside the text.
+    pub(super) extra_content: Option<Box<RawValue>>,
 }
 
 /// A provider's error in place of a reply, shortened if it is too long.
@@ -54,6 +80,10 @@ pub(in crate::wires) fn error<'de, D: Deserializer<'de>>(deserializer: D) -> Res
     let text = raw.get();
     if text.len() > MAX_ERROR_BYTES {
         return Ok(text.get(..text.floor_char_boundary(MAX_ERROR_BYTES)).map(Value::from));
+    }
+    // Some servers send an empty one in each chunk.
+    if matches!(text, "\"\"" | "{}" | "[]" | "false") {
+        return Ok(None);
     }
     serde_json::from_str(text).map(Some).map_err(D::Error::custom)
 }
@@ -94,6 +124,8 @@ pub(super) struct CallPiece {
     pub(super) index: Option<u32>,
     pub(super) id: Option<String>,
     pub(super) function: Option<Function>,
+    /// Gemini's own: a signature of the thoughts before the call.
+    pub(super) extra_content: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -101,29 +133,6 @@ pub(super) struct CallPiece {
 pub(super) struct Function {
     pub(super) name: Option<String>,
     pub(super) arguments: Arguments,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct WireUsage {
-    pub(super) prompt_tokens: Option<u64>,
-    pub(super) completion_tokens: Option<u64>,
-    pub(super) prompt_tokens_details: Option<InputDetails>,
-    pub(super) completion_tokens_details: Option<OutputDetails>,
-    /// DeepSeek's name for cached tokens.
-    pub(super) prompt_cache_hit_tokens: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct InputDetails {
-    pub(super) cached_tokens: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct OutputDetails {
-    pub(super) reasoning_tokens: Option<u64>,
 }
 
 /// The first element of an array, read without making a list.
@@ -154,45 +163,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
             }
         }
         deserializer.deserialize_any(Reader(PhantomData))
-    }
-}
-
-/// Text that comes as a string, as `null`, or as a list of `{"type":"text","text":…}`.
-#[derive(Debug, Default)]
-pub(super) struct Words(pub(super) String);
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TextPart {
-    text: Option<String>,
-}
-
-impl<'de> Deserialize<'de> for Words {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Words;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, a list of text parts or null")
-            }
-            fn visit_unit<E>(self) -> Result<Words, E> {
-                Ok(Words::default())
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Words, E> {
-                Ok(Words(text.to_owned()))
-            }
-            fn visit_string<E>(self, text: String) -> Result<Words, E> {
-                Ok(Words(text))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Words, A::Error> {
-                let mut all = String::new();
-                while let Some(part) = items.next_element::<TextPart>()? {
-                    all.push_str(part.text.as_deref().unwrap_or_default());
-                }
-                Ok(Words(all))
-            }
-        }
-        deserializer.deserialize_any(Reader)
     }
 }
 

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -6,8 +5,7 @@ use windlass_core::message::{Media, MediaSource};
 use windlass_core::model::{Reply, Usage};
 
 use super::*;
-use crate::http::Framing;
-use crate::http::frames::Frames;
+use crate::http::sse::SseParser;
 
 type Outcome = Result<Reply, DecodeError>;
 
@@ -23,20 +21,16 @@ fn file(name: &str) -> Vec<u8> {
     std::fs::read(folder().join(name)).expect("a file of the corpus")
 }
 
-/// The outcome of a stream that comes in these pieces, and the usage known at its end.
-fn read<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> (Outcome, Usage) {
-    let mut frames = Frames::bounded(Framing::Events, 1 << 20);
+/// The outcome of a stream, and the usage known at its end. `tests/it/corpus.rs` cuts the streams anywhere.
+fn read(stream: &[u8]) -> (Outcome, Usage) {
+    let mut parser = SseParser::default();
     let mut decoder = Decoder::new("google");
     let mut queue = VecDeque::new();
-    for piece in pieces.into_iter().map(Some).chain([None]) {
-        match piece {
-            Some(piece) => frames.push(piece).expect("small"),
-            None => frames.end(),
-        }
-        while frames.find().is_some() {
-            if let Err(error) = decoder.event(frames.data(), &mut queue) {
-                return (Err(error), decoder.usage(400));
-            }
+    parser.push(stream).expect("small");
+    parser.end();
+    while let Some(data) = parser.next_data() {
+        if let Err(error) = decoder.event(data, &mut queue) {
+            return (Err(error), decoder.usage(400));
         }
     }
     let usage = decoder.usage(400);
@@ -52,7 +46,7 @@ fn read<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> (Outcome, Usage) {
 }
 
 fn stream(name: &str) -> Reply {
-    read([&*file(name)]).0.unwrap_or_else(|error| panic!("{name}: {error:?}"))
+    read(&file(name)).0.unwrap_or_else(|error| panic!("{name}: {error:?}"))
 }
 
 fn whole(body: &[u8]) -> Outcome {
@@ -77,37 +71,6 @@ fn parts(reply: &Reply) -> Value {
 
 fn input_output(input: u64, output: u64) -> Usage {
     Usage { input, output, ..Usage::default() }
-}
-
-#[test]
-fn e13_e15_recorded_replies_are_the_same_however_they_come() {
-    let mut names: Vec<String> = std::fs::read_dir(folder())
-        .expect("the corpus")
-        .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort_unstable();
-    let mut streams: BTreeMap<&str, Outcome> = BTreeMap::new();
-    for name in &names {
-        let Some(stem) = name.strip_suffix(".sse") else { continue };
-        let body = file(name);
-        let outcome = read([&*body]).0;
-        for cut in 0..=body.len() {
-            assert_eq!(read([&body[..cut], &body[cut..]]).0, outcome, "{name} cut at {cut}");
-        }
-        assert_eq!(read(body.chunks(1)).0, outcome, "{name} byte by byte");
-        streams.insert(stem, outcome);
-    }
-    assert!(streams.len() > 20, "{} streams", streams.len());
-    let mut pairs = 0;
-    for (name, stem) in names.iter().filter_map(|name| Some((name, name.strip_suffix(".json")?))) {
-        let (outcome, is_error) = (whole(&file(name)), stem.ends_with(".error"));
-        assert_eq!(outcome.is_err(), is_error, "{name}: {outcome:?}");
-        if let Some(streamed) = streams.get(stem.trim_end_matches(".error")) {
-            assert_eq!(&outcome, streamed, "{name}");
-            pairs += 1;
-        }
-    }
-    assert!(pairs > 12, "{pairs} pairs");
 }
 
 #[test]
@@ -268,7 +231,7 @@ fn all_reasons_for_an_end() {
 
 #[test]
 fn a_failed_end_has_the_providers_words_and_its_usage() {
-    let (outcome, usage) = read([&*file("end_malformed_function_call.sse")]);
+    let (outcome, usage) = read(&file("end_malformed_function_call.sse"));
     let error = outcome.expect_err("malformed");
     let words = "the reply ended with `MALFORMED_FUNCTION_CALL`: Malformed function call: search(q=";
     assert_eq!((error.kind, &*error.message, usage), (FailureKind::Server, words, input_output(50, 9)));
@@ -330,7 +293,7 @@ fn media_that_the_model_made() {
 
 #[test]
 fn errors_in_a_stream_and_in_a_list() {
-    let (outcome, usage) = read([&*file("error_in_stream.sse")]);
+    let (outcome, usage) = read(&file("error_in_stream.sse"));
     let error = outcome.expect_err("overloaded");
     assert_eq!((error.kind, error.status, usage), (FailureKind::Overloaded, Some(503), input_output(5, 2)));
     assert_eq!(error.message, "The model is overloaded. Please try again later.");
@@ -345,9 +308,8 @@ fn errors_in_a_stream_and_in_a_list() {
 #[test]
 fn comments_and_end_marks_of_other_apis_are_passed_over() {
     assert_eq!(stream("comments_and_done.sse").text.as_deref(), Some("ab"));
-    let unfinished = read([
-        &b"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\ndata: [DONE]\n\n"[..],
-    ]);
+    let unfinished =
+        read(b"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\ndata: [DONE]\n\n");
     assert_eq!(unfinished.0.expect_err("no reason").kind, FailureKind::Cut, "a mark is no reason for an end");
 }
 

@@ -1,10 +1,12 @@
+mod dialects;
+
 use std::collections::VecDeque;
 
 use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 
 use super::{DecodeError, Decoder, decode};
 use crate::http::sse::SseParser;
-use crate::wires::Decode;
+use crate::wires::{Asked, Decode, Dialect, Quirks};
 use crate::{Assembler, Delta};
 
 const TEXT: &str = include_str!("streams/text.sse");
@@ -16,10 +18,15 @@ const NO_DONE: &str = include_str!("streams/no_done.sse");
 const WHOLE_CALLS: &str = include_str!("streams/whole_calls_no_index.sse");
 const REFUSAL: &str = include_str!("streams/refusal.sse");
 
+/// A whole reply.
+fn whole(body: &[u8], content_bytes: usize) -> Result<Reply, DecodeError> {
+    decode(&Dialect::default(), body, &Asked { model: "m".into(), content_bytes })
+}
+
 /// The reply of a stream that comes in these pieces, and whether it was whole.
 fn read(pieces: &[&[u8]]) -> Result<(Reply, bool), DecodeError> {
     let mut parser = SseParser::default();
-    let mut decoder = Decoder::new(None);
+    let mut decoder = Decoder::new(&Dialect::default());
     let mut assembler = Assembler::new("m");
     let mut queue = VecDeque::new();
     for piece in pieces.iter().map(Some).chain([None]) {
@@ -103,7 +110,7 @@ fn e14_parallel_calls_that_interleave() {
 #[test]
 fn e14_whole_calls_without_index_and_with_object_arguments() {
     let reply = reply(WHOLE_CALLS);
-    assert_eq!(calls(&reply), [("a1", "f", "{\"x\":1}"), ("a2", "f", "{\"x\":2}"), ("", "g", "")]);
+    assert_eq!(calls(&reply), [("a1", "f", "{\"x\":1}"), ("a2", "f", "{\"x\":2}"), ("", "g", "{}")]);
     assert_eq!(reply.stop, StopReason::ToolCalls, "the server said `stop`");
 }
 
@@ -141,7 +148,7 @@ fn a_refusal_is_text_and_its_own_stop() {
         (Some("I cannot help with that."), StopReason::Refused)
     );
     let body = r#"{"choices":[{"message":{"role":"assistant","content":null,"refusal":"I cannot help with that."},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":6}}"#;
-    assert_eq!(decode(body.as_bytes(), &"m".into(), None, 0), Ok(streamed));
+    assert_eq!(whole(body.as_bytes(), 0), Ok(streamed));
 }
 
 #[test]
@@ -174,12 +181,16 @@ fn unknown_fields_nulls_and_empty_chunks_are_passed_over() {
 
 #[test]
 fn reasoning_is_sealed_once_where_the_provider_wants_it_back() {
-    let mut decoder = Decoder::new(Some("deepseek".into()));
+    let quirks = Quirks { return_reasoning: true, ..Quirks::NONE };
+    let mut decoder = Decoder::new(&Dialect { label: "deepseek".into(), quirks });
     let mut out = VecDeque::new();
     for words in ["a", "b"] {
         let chunk = format!("{{\"choices\":[{{\"delta\":{{\"reasoning_content\":\"{words}\"}}}}]}}");
         decoder.event(chunk.as_bytes(), &mut out).expect("good");
     }
+    decoder.event(b"[DONE]", &mut out).expect("good");
+    assert!(decoder.end(0, &mut out));
+    out.retain(|delta| !matches!(delta, Delta::Usage(_)));
     let sealed =
         out.iter().filter(|delta| matches!(delta, Delta::Sealed(sealed) if &*sealed.provider == "deepseek"));
     assert_eq!((out.len(), sealed.count()), (3, 1));
@@ -191,13 +202,13 @@ fn e15_a_whole_body_gives_the_same_reply_as_its_stream() {
         "tool_calls":[{"id":"call_a","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Zürich\"}"}},
         {"id":"call_b","type":"function","function":{"name":"get_time","arguments":"{\"zone\":\"CET\"}"}}]},
         "finish_reason":"tool_calls"}],"usage":{"prompt_tokens":80,"completion_tokens":30,"total_tokens":110}}"#;
-    assert_eq!(decode(body.as_bytes(), &"m".into(), None, 0), Ok(reply(PARALLEL)));
+    assert_eq!(whole(body.as_bytes(), 0), Ok(reply(PARALLEL)));
 }
 
 #[test]
 fn a_whole_body_with_reasoning_and_old_function_call() {
     let body = r#"{"choices":[{"message":{"content":"","reasoning":"hm","function_call":{"name":"f","arguments":"{}"}},"finish_reason":"function_call"}]}"#;
-    let reply = decode(body.as_bytes(), &"m".into(), None, 40).expect("good");
+    let reply = whole(body.as_bytes(), 40).expect("good");
     assert_eq!(calls(&reply), [("", "f", "{}")]);
     assert_eq!((reply.text, reply.stop), (None, StopReason::ToolCalls));
     assert_eq!(&*reply.reasoning.expect("there is some").text, "hm");
@@ -208,8 +219,8 @@ fn a_whole_body_with_reasoning_and_old_function_call() {
 fn whole_calls_that_are_all_number_zero_stay_apart() {
     let body = r#"{"choices":[{"message":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":""}},
         {"index":0,"function":{"name":"f","arguments":{"x":1}}}]}}]}"#;
-    let reply = decode(body.as_bytes(), &"m".into(), None, 0).expect("good");
-    assert_eq!(calls(&reply), [("", "f", ""), ("", "f", "{\"x\":1}")]);
+    let reply = whole(body.as_bytes(), 0).expect("good");
+    assert_eq!(calls(&reply), [("", "f", "{}"), ("", "f", "{\"x\":1}")]);
     assert_eq!(reply.stop, StopReason::ToolCalls);
 }
 
@@ -219,17 +230,19 @@ fn finish_reasons() {
         ("stop", StopReason::Stop),
         ("length", StopReason::Length),
         ("content_filter", StopReason::Filtered),
-        ("a new one", StopReason::Stop),
+        ("STOP", StopReason::Stop),
+        ("model_length", StopReason::Length),
+        ("", StopReason::Stop),
     ] {
         let body =
             format!("{{\"choices\":[{{\"message\":{{\"content\":\"x\"}},\"finish_reason\":\"{reason}\"}}]}}");
-        assert_eq!(decode(body.as_bytes(), &"m".into(), None, 0).expect("good").stop, stop, "{reason}");
+        assert_eq!(whole(body.as_bytes(), 0).expect("good").stop, stop, "{reason}");
     }
 }
 
 #[test]
 fn a_body_that_is_an_error_or_nothing() {
-    let kind = |body: &str| decode(body.as_bytes(), &"m".into(), None, 0).expect_err("no reply").kind;
+    let kind = |body: &str| whole(body.as_bytes(), 0).expect_err("no reply").kind;
     assert_eq!(kind("{\"error\":{\"message\":\"no such key\",\"code\":401}}"), FailureKind::Auth);
     assert_eq!(kind("{\"choices\":[]}"), FailureKind::Protocol);
     assert_eq!(kind("{}"), FailureKind::Protocol);
@@ -246,7 +259,7 @@ fn many(item: &str, bytes: usize) -> String {
 #[test]
 fn a_reply_s_pieces_of_calls_have_a_bound() {
     let body = format!("{{\"choices\":[{{\"message\":{{\"tool_calls\":{}}}}}]}}", many("{}", 3 * 4_097));
-    let error = decode(body.as_bytes(), &"m".into(), None, 0).expect_err("too many");
+    let error = whole(body.as_bytes(), 0).expect_err("too many");
     assert_eq!(error.kind, FailureKind::Protocol);
     assert!(error.message.contains("more than 4096 tool calls"), "{}", error.message);
 }
@@ -257,16 +270,16 @@ fn arguments_that_come_as_an_object_are_taken_as_they_stand() {
     let args = format!("{{\"a\":{list},\"é \\n\":1.50,\"a\":2}}");
     let call = format!("{{\"function\":{{\"name\":\"f\",\"arguments\":{args}}}}}");
     let body = format!("{{\"choices\":[{{\"message\":{{\"tool_calls\":[{call}]}}}}]}}");
-    let reply = decode(body.as_bytes(), &"m".into(), None, 0).expect("good");
+    let reply = whole(body.as_bytes(), 0).expect("good");
     assert_eq!(&*reply.calls[0].args, args);
     let empty = body.replace(&args, "{}");
-    assert_eq!(&*decode(empty.as_bytes(), &"m".into(), None, 0).expect("good").calls[0].args, "{}");
+    assert_eq!(&*whole(empty.as_bytes(), 0).expect("good").calls[0].args, "{}");
 }
 
 #[test]
 fn of_a_long_error_the_beginning_is_read() {
     let body = format!("{{\"error\":{}}}", many("{\"message\":\"again and again\"}", 1_000_000));
-    let error = decode(body.as_bytes(), &"m".into(), None, 0).expect_err("an error");
+    let error = whole(body.as_bytes(), 0).expect_err("an error");
     assert!(error.message.starts_with("[{\"message\":\"again and again\"},"), "{}", error.message);
     assert!(error.message.len() < 3_000);
 }

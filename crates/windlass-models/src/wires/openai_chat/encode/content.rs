@@ -1,12 +1,16 @@
 //! Owns how one message is written: its role, text, media and calls.
 
+use serde_json::value::RawValue;
 use windlass_core::Message;
 use windlass_core::message::Part;
 use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, ToolCall};
 
+use super::super::decode::REASONING;
+use super::super::kept::returned;
+use super::ids::call_id;
 use crate::wires::Dialect;
 use crate::wires::content::{note, object_args};
-use crate::wires::json::{field, json_string};
+use crate::wires::json::{field, json_string, json_value};
 
 /// Cache marker of a message's part: Anthropic's form, as OpenRouter and LiteLLM pass it on.
 const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}}";
@@ -25,7 +29,7 @@ pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message, m
         Message::Assistant(said) => assistant(out, dialect, said, marked),
         Message::Tool(result) => {
             out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
-            json_string(out, result.call.as_str());
+            json_string(out, &call_id(dialect, result.call.as_str()));
             out.extend_from_slice(b",\"content\":");
             match &result.content {
                 Content::Text(said) => text(out, said, marked),
@@ -48,19 +52,30 @@ fn text(out: &mut Vec<u8>, said: &str, marked: bool) {
 }
 
 fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, marked: bool) {
+    let own = returned(said, &dialect.label).unwrap_or_default();
     out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
-    match &said.text {
-        Some(words) => text(out, words, marked),
-        // Servers refuse a message without content and without calls.
-        None if said.calls.is_empty() => out.extend_from_slice(b"\"\""),
-        None => out.extend_from_slice(b"null"),
+    let notes: Vec<String> = said.media.iter().map(|media| note("image", media)).collect();
+    if dialect.quirks.return_reasoning && !own.content.is_empty() && notes.is_empty() {
+        thinking(out, &own.content, marked);
+    } else {
+        match &said.text {
+            Some(words) if notes.is_empty() => text(out, words, marked),
+            // Models do not take images of an assistant.
+            Some(words) => text(out, &format!("{words}\n{}", notes.join("\n")), marked),
+            None if !notes.is_empty() => text(out, &notes.join("\n"), marked),
+            // Servers refuse a message without content and without calls.
+            None if said.calls.is_empty() => out.extend_from_slice(b"\"\""),
+            None => out.extend_from_slice(b"null"),
+        }
+        readable(out, dialect, said, own.details.is_empty());
     }
-    if dialect.quirks.return_reasoning
-        && let Some(reasoning) = &said.reasoning
-        && reasoning.sealed.as_ref().is_some_and(|sealed| sealed.provider == dialect.label)
-    {
-        field(out, "reasoning_content");
-        json_string(out, &reasoning.text);
+    if !own.details.is_empty() {
+        field(out, "reasoning_details");
+        json_value(out, &own.details);
+    }
+    if let Some(extra) = &own.extra_content {
+        field(out, "extra_content");
+        json_value(out, extra);
     }
     if !said.calls.is_empty() {
         out.extend_from_slice(b",\"tool_calls\":[");
@@ -68,20 +83,58 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, mark
             if at > 0 {
                 out.push(b',');
             }
-            call(out, one);
+            call(out, dialect, one, own.calls.get(&at).map(|extra| &**extra));
         }
         out.push(b']');
     }
 }
 
-fn call(out: &mut Vec<u8>, call: &ToolCall) {
+/// The readable reasoning in a field of its own, if the provider made it and wants it back.
+fn readable(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, alone: bool) {
+    let Some(reasoning) = said.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning && alone) else {
+        return;
+    };
+    let Some(sealed) = reasoning.sealed.as_ref().filter(|sealed| sealed.provider == dialect.label) else {
+        return;
+    };
+    field(out, if &*sealed.data == REASONING { REASONING } else { "reasoning_content" });
+    json_string(out, &reasoning.text);
+}
+
+/// Content whose parts are reasoning and text, as Mistral writes it.
+fn thinking(out: &mut Vec<u8>, parts: &[(bool, &str)], marked: bool) {
+    out.push(b'[');
+    let last = parts.len() - 1;
+    for (at, (reasoning, said)) in parts.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        if *reasoning {
+            out.extend_from_slice(b"{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":");
+            json_string(out, said);
+            out.extend_from_slice(b"}]}");
+        } else {
+            out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+            json_string(out, said);
+            out.extend_from_slice(if marked && at == last { CACHE_CONTROL } else { b"}" });
+        }
+    }
+    out.push(b']');
+}
+
+fn call(out: &mut Vec<u8>, dialect: &Dialect, call: &ToolCall, extra: Option<&RawValue>) {
     out.extend_from_slice(b"{\"id\":");
-    json_string(out, call.id.as_str());
+    json_string(out, &call_id(dialect, call.id.as_str()));
     out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
     json_string(out, &call.name);
     out.extend_from_slice(b",\"arguments\":");
     json_string(out, &object_args(&call.args));
-    out.extend_from_slice(b"}}");
+    out.push(b'}');
+    if let Some(extra) = extra {
+        field(out, "extra_content");
+        json_value(out, extra);
+    }
+    out.push(b'}');
 }
 
 fn user_content(out: &mut Vec<u8>, content: &Content, marked: bool) {

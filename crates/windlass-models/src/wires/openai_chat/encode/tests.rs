@@ -414,3 +414,27 @@ fn a41_further_settings_go_out_where_they_are_set() {
         (&json!(0.5), &json!(-1.0), &json!("high"), &json!({ "team": "blue" }))
     );
 }
+
+#[test]
+fn parallel_calls_and_strict_schemas_are_asked_for_where_they_are_set() {
+    let mut asked = request(vec![Message::user("Hi")]);
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    asked.tools = Arc::new(vec![ToolSpec::new("f", "", schema.clone())]);
+    let plain = body(&asked);
+    assert_eq!(
+        (plain.get("parallel_tool_calls"), &plain["tools"][0]["function"]["parameters"]),
+        (None, &schema)
+    );
+    asked.model.parallel = Some(false);
+    asked.model.strict = true;
+    let held = body(&asked);
+    let function = &held["tools"][0]["function"];
+    assert_eq!((&held["parallel_tool_calls"], &function["strict"]), (&json!(false), &json!(true)));
+    assert_eq!(function["parameters"]["additionalProperties"], json!(false));
+    assert_eq!(super::refusal(&asked), None);
+    asked.tools = Arc::new(vec![tool("g")]);
+    let why = super::refusal(&asked).expect("it has optional properties");
+    assert!(why.starts_with("the schema of tool `g` cannot be strict: /properties/b: "), "{why}");
+    asked.choice = ToolChoice::None;
+    assert_eq!((super::refusal(&asked), body(&asked).get("parallel_tool_calls")), (None, None));
+}
