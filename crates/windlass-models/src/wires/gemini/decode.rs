@@ -5,15 +5,17 @@ use std::collections::VecDeque;
 use serde_json::value::RawValue;
 use windlass_core::Text;
 use windlass_core::message::{Media, MediaSource};
-use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
+use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, Reply, StopReason, Usage};
 
+use super::ERRORS;
 use super::elements::Elements;
+use super::ends::{end_of, later, usage_of};
+use super::kept::Keeper;
 use super::partial::OpenCall;
 use super::shapes::{Blob, Body, Candidate, FileData, FunctionCall, PartialArg, WirePart, WireUsage};
-use super::{ERRORS, NAME};
 use crate::http::{cut, report_of};
-use crate::wires::json::{compact, json_value};
-use crate::wires::layout::{Kind, Layout, Part};
+use crate::wires::json::compact;
+use crate::wires::layout::Kind;
 use crate::wires::{Asked, Decode, DecodeError, estimate, quoted};
 use crate::{Assembler, Delta, MAX_CALLS};
 
@@ -24,7 +26,7 @@ const DONE: &[u8] = b"[DONE]";
 #[derive(Debug)]
 pub struct Decoder {
     label: Text,
-    layout: Layout,
+    keeper: Keeper,
     /// Number of calls so far.
     calls: u32,
     open: Option<OpenCall>,
@@ -38,7 +40,7 @@ impl Decoder {
     pub fn new(label: &str) -> Self {
         Self {
             label: label.into(),
-            layout: Layout::default(),
+            keeper: Keeper::default(),
             calls: 0,
             open: None,
             counted: WireUsage::default(),
@@ -49,7 +51,7 @@ impl Decoder {
 
     /// Whether anything of the reply came.
     fn has_begun(&self) -> bool {
-        self.finished || self.layout.last().is_some()
+        self.finished || self.keeper.has_begun()
     }
 
     /// One piece: a `GenerateContentResponse`.
@@ -60,7 +62,8 @@ impl Decoder {
             return Err(DecodeError::reported(report_of(&error), &ERRORS));
         }
         if let Some(counted) = body.usage_metadata {
-            self.count(counted, out);
+            self.counted = later(self.counted, counted);
+            out.extend(usage_of(self.counted).map(Delta::Usage));
         }
         // A prompt that is blocked has no candidate.
         if body.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some()) {
@@ -76,6 +79,10 @@ impl Decoder {
     fn candidate(&mut self, candidate: Candidate, out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         for raw in candidate.content.unwrap_or_default().parts.0 {
             self.part(&raw, out)?;
+        }
+        if self.keeper.is_too_large() {
+            let words = format!("the parts of the reply are longer than {MAX_REPLY_BYTES} bytes");
+            return Err(DecodeError { kind: FailureKind::TooLarge, ..DecodeError::protocol(words) });
         }
         let Some(reason) = candidate.finish_reason else { return Ok(()) };
         match end_of(&reason) {
@@ -112,39 +119,24 @@ impl Decoder {
                 let kind = if thought { Kind::Reasoning } else { Kind::Text };
                 self.text(kind, text, signature, out);
             }
-            _ => {
-                let whole = compact(raw.get());
-                let bare = matches!(whole.as_str(), "{}" | "{\"thought\":true}" | "{\"thought\":false}");
-                if !bare {
-                    self.output_bytes += whole.len();
-                    let own = RawValue::from_string(whole).ok();
-                    self.layout.push(Part { kind: Kind::Own, bytes: 0, own });
-                }
-            }
+            _ => self.output_bytes += self.keeper.own(raw),
         }
         Ok(())
     }
 
-    /// Text or reasoning. A part that is signed stays a part of its own ("Thought signatures": parts are not to be joined).
     fn text(&mut self, kind: Kind, text: String, signature: Option<&str>, out: &mut VecDeque<Delta>) {
-        let bytes = text.len();
-        if bytes == 0 && signature.is_none() {
+        if text.is_empty() && signature.is_none() {
             return;
         }
-        let last = self.layout.last().and_then(|last| self.layout.at_mut(last));
-        if signature.is_none() && last.is_some_and(|last| last.own.is_none()) {
-            self.layout.add(kind, bytes);
-        } else {
-            self.layout.push(Part { kind, bytes, own: own(None, signature) });
-        }
-        self.output_bytes += bytes;
-        if bytes > 0 {
+        self.keeper.text(kind, text.len(), signature);
+        self.output_bytes += text.len();
+        if !text.is_empty() {
             out.push_back(if kind == Kind::Reasoning { Delta::Reasoning(text) } else { Delta::Text(text) });
         }
     }
 
     fn medium(&mut self, media: Media, signature: Option<&str>, out: &mut VecDeque<Delta>) {
-        self.layout.push(Part { kind: Kind::Media, bytes: 0, own: own(None, signature) });
+        self.keeper.medium(signature);
         out.push_back(Delta::Media(media));
     }
 
@@ -156,9 +148,9 @@ impl Decoder {
     ) -> Result<(), DecodeError> {
         let name = call.name.take().unwrap_or_default();
         let goes_on = call.will_continue == Some(true);
-        // A piece of an open call has no name, or the same one.
+        // A piece of an open call has no name, or the same one, and no arguments but its pieces.
         let open = match self.open.take() {
-            Some(open) if name.is_empty() || name == open.name => Some(open),
+            Some(open) if call.args.is_none() && (name.is_empty() || name == open.name) => Some(open),
             Some(other) => {
                 close(&other, other.args(), out);
                 None
@@ -170,8 +162,8 @@ impl Decoder {
             let empty = name.is_empty() && call.args.is_none() && call.partial_args.0.is_empty();
             return if empty { Ok(()) } else { self.new_call(name, call, signature, out) };
         };
-        if signature.is_some() {
-            self.mark(open.place, own(open.id.as_deref(), signature));
+        if let Some(signature) = signature {
+            self.keeper.sign(open.place, open.id.as_deref(), signature);
         }
         self.pieces(&mut open, call.partial_args.0)?;
         if goes_on {
@@ -195,8 +187,7 @@ impl Decoder {
         let index = self.calls;
         self.calls += 1;
         let id = call.id.filter(|id| !id.is_empty());
-        self.layout.begin(Kind::Call);
-        self.mark(self.layout.last(), own(id.as_deref(), signature));
+        let place = self.keeper.call(id.as_deref(), signature);
         self.output_bytes += name.len();
         let goes_on = call.will_continue == Some(true);
         let whole = !goes_on && call.partial_args.0.is_empty();
@@ -210,7 +201,7 @@ impl Decoder {
         if whole {
             return Ok(());
         }
-        let mut open = OpenCall::new(index, self.layout.last(), id, name);
+        let mut open = OpenCall::new(index, place, id, name);
         self.pieces(&mut open, call.partial_args.0)?;
         if goes_on {
             self.open = Some(open);
@@ -220,16 +211,11 @@ impl Decoder {
         Ok(())
     }
 
-    /// Keeps what the provider said of the part at a place.
-    fn mark(&mut self, place: Option<usize>, own: Option<Box<RawValue>>) {
-        if let Some(part) = place.and_then(|place| self.layout.at_mut(place)) {
-            part.own = own;
-        }
-    }
-
     fn pieces(&mut self, open: &mut OpenCall, pieces: Vec<PartialArg>) -> Result<(), DecodeError> {
         for piece in pieces {
-            self.output_bytes += piece.string_value.as_ref().map_or(8, String::len);
+            let bytes = piece.string_value.as_ref().map_or(0, String::len);
+            self.output_bytes += bytes;
+            self.keeper.count(bytes);
             let path = piece.json_path.clone();
             if !open.add(piece) {
                 let path = cut(&path);
@@ -238,20 +224,6 @@ impl Decoder {
             }
         }
         Ok(())
-    }
-
-    /// Takes a count: a number that is missing stays as it was.
-    fn count(&mut self, new: WireUsage, out: &mut VecDeque<Delta>) {
-        let old = self.counted;
-        self.counted = WireUsage {
-            prompt_token_count: new.prompt_token_count.or(old.prompt_token_count),
-            cached_content_token_count: new.cached_content_token_count.or(old.cached_content_token_count),
-            candidates_token_count: new.candidates_token_count.or(old.candidates_token_count),
-            thoughts_token_count: new.thoughts_token_count.or(old.thoughts_token_count),
-            tool_use_prompt_token_count: new.tool_use_prompt_token_count.or(old.tool_use_prompt_token_count),
-            total_token_count: new.total_token_count.or(old.total_token_count),
-        };
-        out.extend(usage_of(self.counted).map(Delta::Usage));
     }
 }
 
@@ -296,7 +268,7 @@ impl Decode for Decoder {
         if let Some(open) = self.open.take() {
             close(&open, open.cut_args(), out);
         }
-        out.extend(self.layout.seal(&self.label, NAME).map(Delta::Sealed));
+        out.extend(self.keeper.seal(&self.label).map(Delta::Sealed));
         if usage_of(self.counted).is_none() {
             out.push_back(Delta::Usage(self.usage(content_bytes)));
         }
@@ -312,15 +284,19 @@ impl Decode for Decoder {
 pub fn decode(data: &[u8], label: &str, asked: &Asked) -> Result<Reply, DecodeError> {
     let mut decoder = Decoder::new(label);
     let mut deltas = VecDeque::new();
-    decoder.event(data, &mut deltas)?;
+    let counted = |decoder: &Decoder, error| {
+        let usage = decoder.usage(asked.content_bytes);
+        DecodeError { usage, ..error }
+    };
+    decoder.event(data, &mut deltas).map_err(|error| counted(&decoder, error))?;
     if !decoder.has_begun() {
         return Err(DecodeError::protocol(format!("the reply has no candidate: {}", quoted(data))));
     }
     // Gateways leave the reason out of a whole reply; a list of pieces without one was cut.
     decoder.finished |= data.trim_ascii().first() == Some(&b'{');
     if !decoder.end(asked.content_bytes, &mut deltas) {
-        let message = "the list of pieces ended before the reply did";
-        return Err(DecodeError { kind: FailureKind::Cut, ..DecodeError::protocol(message) });
+        let cut = DecodeError::protocol("the list of pieces ended before the reply did");
+        return Err(counted(&decoder, DecodeError { kind: FailureKind::Cut, ..cut }));
     }
     // The caller that takes the whole reply checks its length.
     let mut assembler = Assembler::new(asked.model.clone()).bounded(u64::MAX);
@@ -333,26 +309,6 @@ pub fn decode(data: &[u8], label: &str, asked: &Asked) -> Result<Reply, DecodeEr
 /// Says the arguments of a call that came in pieces.
 fn close(open: &OpenCall, args: String, out: &mut VecDeque<Delta>) {
     out.push_back(Delta::Call { index: Some(open.index), id: None, name: None, args });
-}
-
-/// What the provider said of a part: the id of a call as it gave it, and a signature.
-fn own(id: Option<&str>, signature: Option<&str>) -> Option<Box<RawValue>> {
-    if id.is_none() && signature.is_none() {
-        return None;
-    }
-    let mut json = vec![b'{'];
-    for (name, value) in [("id", id), ("thoughtSignature", signature)] {
-        if let Some(value) = value {
-            if json.len() > 1 {
-                json.push(b',');
-            }
-            json_value(&mut json, name);
-            json.push(b':');
-            json_value(&mut json, value);
-        }
-    }
-    json.push(b'}');
-    String::from_utf8(json).ok().and_then(|json| RawValue::from_string(json).ok())
 }
 
 /// Arguments as JSON text: an object, or (against the specification) a text that holds one; `null` and nothing are `{}`.
@@ -379,52 +335,6 @@ fn media_of_file(file: FileData) -> Media {
         name: file.display_name.map(Into::into),
         source: MediaSource::Url(file.file_uri.unwrap_or_default().into()),
     }
-}
-
-/// The reasons for an end (`Candidate.FinishReason`): how the reply stopped, or the kind of failure. A call that the model
-/// wrote badly may come out well the next time, so its failure is one that is tried again.
-fn end_of(reason: &str) -> Result<StopReason, FailureKind> {
-    match reason {
-        // There is no reason of its own for calls: the assembler sees them.
-        "STOP" => Ok(StopReason::Stop),
-        "MAX_TOKENS" => Ok(StopReason::Length),
-        "SAFETY"
-        | "RECITATION"
-        | "LANGUAGE"
-        | "BLOCKLIST"
-        | "PROHIBITED_CONTENT"
-        | "SPII"
-        | "MODEL_ARMOR"
-        | "IMAGE_SAFETY"
-        | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION" => Ok(StopReason::Filtered),
-        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "MALFORMED_RESPONSE" => Err(FailureKind::Server),
-        "MISSING_THOUGHT_SIGNATURE" => Err(FailureKind::BadRequest),
-        // Among them OTHER, IMAGE_OTHER, NO_IMAGE and TOO_MANY_TOOL_CALLS: no reply that was asked for.
-        _ => Err(FailureKind::Protocol),
-    }
-}
-
-/// `None` where nothing was counted: Vertex AI sends an object without numbers in each piece but the last.
-///
-/// Thoughts are not in `candidatesTokenCount`, and what the provider's own tools read is not in `promptTokenCount`; cached
-/// tokens are in the latter.
-fn usage_of(counted: WireUsage) -> Option<Usage> {
-    let WireUsage { prompt_token_count: prompt, candidates_token_count: candidates, .. } = counted;
-    prompt.or(candidates).or(counted.total_token_count)?;
-    let thoughts = counted.thoughts_token_count.unwrap_or(0);
-    let input = prompt.unwrap_or(0).saturating_add(counted.tool_use_prompt_token_count.unwrap_or(0));
-    let listed = candidates.unwrap_or(0).saturating_add(thoughts);
-    // What is billed but not listed is output.
-    let output = listed.max(counted.total_token_count.unwrap_or(0).saturating_sub(input));
-    Some(Usage {
-        input,
-        output,
-        cached: counted.cached_content_token_count.unwrap_or(0).min(input),
-        cache_write: 0,
-        reasoning: thoughts,
-        estimated: false,
-    })
 }
 
 #[cfg(test)]

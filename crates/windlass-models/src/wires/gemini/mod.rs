@@ -17,7 +17,9 @@ use crate::http::{ErrorWords, Framing};
 pub mod decode;
 mod elements;
 pub mod encode;
+mod ends;
 mod generation;
+mod kept;
 mod partial;
 mod shapes;
 

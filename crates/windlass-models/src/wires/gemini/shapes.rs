@@ -98,14 +98,20 @@ pub(super) struct FileData {
 
 /// Counts of tokens (`UsageMetadata`).
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default)]
 pub(super) struct WireUsage {
-    pub(super) prompt_token_count: Option<u64>,
-    pub(super) cached_content_token_count: Option<u64>,
-    pub(super) candidates_token_count: Option<u64>,
-    pub(super) thoughts_token_count: Option<u64>,
-    pub(super) tool_use_prompt_token_count: Option<u64>,
-    pub(super) total_token_count: Option<u64>,
+    #[serde(rename = "promptTokenCount")]
+    pub(super) prompt: Option<u64>,
+    #[serde(rename = "cachedContentTokenCount")]
+    pub(super) cached: Option<u64>,
+    #[serde(rename = "candidatesTokenCount")]
+    pub(super) candidates: Option<u64>,
+    #[serde(rename = "thoughtsTokenCount")]
+    pub(super) thoughts: Option<u64>,
+    #[serde(rename = "toolUsePromptTokenCount")]
+    pub(super) tools: Option<u64>,
+    #[serde(rename = "totalTokenCount")]
+    pub(super) total: Option<u64>,
 }
 
 /// The parts of a content, or `null`, each as it came.

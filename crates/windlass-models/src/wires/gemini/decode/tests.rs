@@ -231,6 +231,8 @@ fn all_reasons_for_an_end() {
 
 #[test]
 fn a_failed_end_has_the_providers_words_and_its_usage() {
+    let failed = whole(&file("end_unexpected_tool_call.error.json")).expect_err("unexpected");
+    assert_eq!(failed.usage, Usage { reasoning: 30, ..input_output(50, 30) });
     let (outcome, usage) = read(&file("end_malformed_function_call.sse"));
     let error = outcome.expect_err("malformed");
     let words = "the reply ended with `MALFORMED_FUNCTION_CALL`: Malformed function call: search(q=";
@@ -357,7 +359,8 @@ fn a_long_stream_leaves_a_short_layout() {
         let more = json!({ "candidates": [{ "content": { "parts": [{ "text": text }] } }] });
         assert_eq!(take(more, &mut decoder), 10_000, "each piece is said once");
     }
-    assert_eq!((decoder.layout.last(), decoder.output_bytes), (Some(0), 10_000_000));
+    assert_eq!(decoder.output_bytes, 10_000_000);
+    assert_eq!(decoder.keeper.seal("google"), None, "one part of text says nothing that the text does not");
     let begin = json!({ "candidates": [{ "content": { "parts": [
         { "functionCall": { "name": "f", "willContinue": true } }] } }] });
     take(begin, &mut decoder);
@@ -369,4 +372,38 @@ fn a_long_stream_leaves_a_short_layout() {
     }
     let end = json!({ "candidates": [{ "content": { "parts": [{ "functionCall": {} }] }, "finishReason": "STOP" }] });
     assert_eq!(take(end, &mut decoder), 10_000_000 + 8);
+}
+
+#[test]
+fn what_is_kept_beside_the_text_has_the_bound_of_a_reply() {
+    let piece = |part: Value| json!({ "candidates": [{ "content": { "parts": [part] } }] }).to_string();
+    let long = "x".repeat(1 << 20);
+    let path = json!([{ "jsonPath": "$.a", "stringValue": long, "willContinue": true }]);
+    for part in [
+        json!({ "executableCode": { "code": long } }),
+        json!({ "text": "", "thoughtSignature": long }),
+        json!({ "functionCall": { "name": "f", "partialArgs": path, "willContinue": true } }),
+    ] {
+        let mut decoder = Decoder::new("google");
+        let mut queue = VecDeque::new();
+        let data = piece(part);
+        let read = (0..17).try_for_each(|_| decoder.event(data.as_bytes(), &mut queue));
+        assert_eq!(read.expect_err("too much").kind, FailureKind::TooLarge);
+    }
+    let mut decoder = Decoder::new("google");
+    let mut queue = VecDeque::new();
+    let parts = vec!["{\"text\":\"a\"},{\"text\":\"b\",\"thought\":true}"; 32_768].join(",");
+    let data = format!("{{\"candidates\":[{{\"content\":{{\"parts\":[{parts}]}}}}]}}");
+    let read = (0..5).try_for_each(|_| decoder.event(data.as_bytes(), &mut queue));
+    assert_eq!(read.expect_err("too many parts").kind, FailureKind::TooLarge);
+}
+
+#[test]
+fn a_whole_call_ends_one_that_is_open() {
+    let odd = json!({ "candidates": [{ "content": { "parts": [
+        { "functionCall": { "name": "f", "partialArgs": [{ "jsonPath": "$.a", "stringValue": "x" }], "willContinue": true } },
+        { "functionCall": { "name": "f", "args": { "b": 1 } } }
+    ] }, "finishReason": "STOP" }] });
+    let reply = piece(&odd).expect("a reply");
+    assert_eq!(calls(&reply), [(None, "f", "{\"a\":\"x\"}"), (None, "f", "{\"b\":1}")]);
 }

@@ -45,12 +45,12 @@ fn contents(model: &str, messages: Vec<Message>) -> Value {
     body(&request(model, messages))["contents"].clone()
 }
 
-fn user(parts: Value) -> Value {
-    json!({ "role": "user", "parts": parts })
+fn user(parts: impl Into<Value>) -> Value {
+    json!({ "role": "user", "parts": parts.into() })
 }
 
-fn model(parts: Value) -> Value {
-    json!({ "role": "model", "parts": parts })
+fn model(parts: impl Into<Value>) -> Value {
+    json!({ "role": "model", "parts": parts.into() })
 }
 
 fn call(id: &str, args: &str) -> ToolCall {
@@ -93,7 +93,7 @@ fn image(source: MediaSource) -> Media {
     Media { media_type: "image/png".into(), name: Some("cat.png".into()), source }
 }
 
-fn tool(name: &str, parameters: Value, offer: Offer) -> ToolSpec {
+fn tool(name: &str, parameters: &Value, offer: Offer) -> ToolSpec {
     serde_json::from_value(
         json!({ "name": name, "description": "Does it.", "parameters": parameters, "offer": offer }),
     )
@@ -105,7 +105,7 @@ fn the_order_of_a_request() {
     let mut asked = request("gemini-3-flash", vec![Message::user("Hi")]);
     asked.tools = Arc::new(vec![tool(
         "look",
-        json!({ "type": "object", "properties": { "q": {} } }),
+        &json!({ "type": "object", "properties": { "q": {} } }),
         Offer::default(),
     )]);
     asked.model.temperature = Some(0.5);
@@ -376,10 +376,10 @@ fn tools_and_the_choice_among_them() {
         "properties": { "a": { "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "null" }] } }, "additionalProperties": false });
     let mut asked = request("gemini-2.5-pro", vec![Message::user("a")]);
     asked.tools = Arc::new(vec![
-        tool("one", parameters.clone(), Offer::default()),
+        tool("one", &parameters, Offer::default()),
         tool(
             "two",
-            json!({ "type": "object", "properties": {}, "additionalProperties": false }),
+            &json!({ "type": "object", "properties": {}, "additionalProperties": false }),
             Offer::default(),
         ),
     ]);
