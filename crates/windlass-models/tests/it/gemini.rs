@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use windlass_core::Message;
-use windlass_core::message::{AssistantMessage, ToolCall, ToolMessage};
+use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, Part, ToolCall, ToolMessage};
 use windlass_core::model::{FailureKind, ModelChoice, Purpose, ToolChoice, Usage};
 use windlass_core::secret::Secret;
+use windlass_core::{Message, ToolSpec};
 use windlass_models::wires::gemini::{GEMINI, VERTEX};
 use windlass_models::{
     HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Reply, StopReason, assemble, conformance,
 };
 
 use crate::server::{Server, Step, chunk, json as json_steps, response, stream_end, stream_head};
+
+mod schema;
 
 const TEXT: &str = include_str!("../corpus/gemini/text.json");
 const TEXT_STREAM: &str = include_str!("../corpus/gemini/text.sse");
@@ -128,41 +130,35 @@ fn said(reply: &Reply) -> AssistantMessage {
     }
 }
 
-/// What Gemini 3 refuses: a step whose first call is not signed, and results that are not as many as the calls.
-fn refused(body: &Value) -> Option<String> {
-    let contents = body["contents"].as_array()?;
-    for (at, content) in contents.iter().enumerate() {
-        let parts = content["parts"].as_array()?;
-        let calls: Vec<_> = parts.iter().filter(|part| part.get("functionCall").is_some()).collect();
-        if calls.first().is_some_and(|call| call.get("thoughtSignature").is_none()) {
-            return Some("Function call is missing a thought_signature in functionCall parts.".to_owned());
+/// A server that judges each request by the published schema, and answers good ones: the first with calls, then with text.
+async fn judging(stream: bool) -> Server {
+    let called = AtomicBool::new(false);
+    Server::answering(move |seen| {
+        let body: Value = serde_json::from_str(&seen.body).expect("JSON");
+        let signed = if seen.path().contains("gemini-2") { Ok(()) } else { schema::check_signed(&body) };
+        if let Err(fault) = schema::check(&body).and(signed) {
+            let error = json!({ "error": { "code": 400, "message": fault, "status": "INVALID_ARGUMENT" } });
+            return response("400 Bad Request", "content-type: application/json\r\n", &error.to_string());
         }
-        let next = contents.get(at + 1).and_then(|next| next["parts"].as_array());
-        let answers = next
-            .map_or(0, |parts| parts.iter().filter(|part| part.get("functionResponse").is_some()).count());
-        if answers != calls.len() {
-            return Some(
-                "the number of function response parts is not that of the function call parts".to_owned(),
-            );
+        match (called.swap(true, Ordering::SeqCst), stream) {
+            (false, true) => streamed(CALLS_STREAM),
+            (false, false) => json_steps(CALLS),
+            (true, true) => streamed(TEXT_STREAM),
+            (true, false) => json_steps(TEXT),
         }
-    }
-    None
+    })
+    .await
 }
 
 #[tokio::test]
 async fn a_loop_of_calls_and_results_in_both_ways() {
     for stream in [true, false] {
-        let called = Arc::new(AtomicBool::new(false));
-        let before = called.clone();
-        let server = Server::routes(move |_| match (before.swap(true, Ordering::SeqCst), stream) {
-            (false, true) => streamed(CALLS_STREAM),
-            (false, false) => json_steps(CALLS),
-            (true, true) => streamed(TEXT_STREAM),
-            (true, false) => json_steps(TEXT),
-        })
-        .await;
+        let server = judging(stream).await;
         let model = adapter(&server.url);
         let mut turn = request(vec![Message::user("How is it?")], stream);
+        turn.model.reasoning = Some("low".into());
+        turn.model.stop = vec!["END".into()];
+        turn.model.strict = true;
         let reply = ask(&model, turn.clone()).await.expect("calls");
         assert_eq!((reply.stop, reply.calls.len()), (StopReason::ToolCalls, 2));
         assert_eq!(reply.usage, Usage { input: 40, output: 55, reasoning: 35, ..Usage::default() });
@@ -176,7 +172,6 @@ async fn a_loop_of_calls_and_results_in_both_ways() {
         let last = ask(&model, turn).await.expect("an answer");
         assert_eq!(last.stop, StopReason::Stop);
         let body: Value = serde_json::from_str(&server.seen()[1].body).expect("JSON");
-        assert_eq!(refused(&body), None);
         let whole: Value = serde_json::from_str(CALLS).expect("JSON");
         assert_eq!(body["contents"][1]["parts"], whole["candidates"][0]["content"]["parts"], "as they came");
         let answers = ["rain", "sun"].map(
@@ -186,18 +181,99 @@ async fn a_loop_of_calls_and_results_in_both_ways() {
     }
 }
 
+/// Messages of all kinds, in the orders that a run may have them in.
+fn histories() -> Vec<Vec<Message>> {
+    let call = |id: &str, args: &str| ToolCall {
+        id: id.into(),
+        name: "look".into(),
+        args: args.into(),
+        ..ToolCall::default()
+    };
+    let calling = |text: Option<&str>, calls: Vec<ToolCall>| {
+        Message::Assistant(AssistantMessage {
+            text: text.map(Into::into),
+            calls,
+            ..AssistantMessage::default()
+        })
+    };
+    let result = |id: &str, content: Content, failed: bool| {
+        Message::Tool(ToolMessage { call: id.into(), name: "look".into(), content, failed })
+    };
+    let medium = |kind: &str, source: MediaSource| Media { media_type: kind.into(), name: None, source };
+    let image = || Part::Image(medium("image/png", MediaSource::Base64("QUJD".into())));
+    let zip = Part::File(medium("application/zip", MediaSource::Base64("QUJD".into())));
+    let film = Part::File(medium("video/mp4", MediaSource::Url("https://example.com/a.mp4".into())));
+    let shown = || Content::Parts(vec![Part::Text { text: "see".into() }, image(), zip.clone()]);
+    let answered = |text: Option<&str>| {
+        vec![
+            calling(text, vec![call("toolu_1", "{\"q\":[1]}"), call("toolu_2", "oops")]),
+            result("toolu_1", shown(), false),
+            result("toolu_2", "no".into(), true),
+        ]
+    };
+    let user = |content| Message::User { content, pinned: false };
+    let made = AssistantMessage {
+        media: vec![medium("image/png", MediaSource::Base64("QUJD".into()))],
+        ..AssistantMessage::default()
+    };
+    vec![
+        Vec::new(),
+        vec![Message::user("a")],
+        vec![Message::user(""), user(Content::Parts(vec![image(), film, zip.clone()]))],
+        answered(None),
+        [vec![Message::user("a")], answered(Some("I look.")), vec![Message::user("b")]].concat(),
+        [
+            vec![Message::user("a")],
+            answered(None),
+            answered(None),
+            vec![Message::assistant("done"), Message::user("x")],
+        ]
+        .concat(),
+        [
+            vec![Message::user("a"), Message::assistant("b")],
+            answered(Some("")),
+            vec![Message::system("s"), Message::user("c")],
+        ]
+        .concat(),
+        [
+            vec![Message::assistant("Hello"), Message::assistant("there"), Message::system("s")],
+            answered(None),
+        ]
+        .concat(),
+        vec![Message::user("draw"), Message::Assistant(made), Message::assistant(""), Message::user("more")],
+    ]
+}
+
 #[tokio::test]
-async fn e58_a_history_of_another_provider_is_accepted() {
-    let server = speaking(TEXT_STREAM, TEXT).await;
-    let call =
-        ToolCall { id: "toolu_01".into(), name: "look".into(), args: "{}".into(), ..ToolCall::default() };
-    let result =
-        ToolMessage { call: "toolu_01".into(), name: "look".into(), content: "x".into(), failed: false };
-    let calling = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
-    let history = vec![Message::user("a"), Message::Assistant(calling), Message::Tool(result)];
-    ask(&adapter(&server.url), request(history, false)).await.expect("a reply");
-    let body: Value = serde_json::from_str(&server.seen()[0].body).expect("JSON");
-    assert_eq!(refused(&body), None);
+async fn e58_any_history_is_one_that_the_schema_allows() {
+    let server = judging(false).await;
+    let look = json!({ "name": "look", "description": "", "parameters": { "type": "object", "properties": { "q": {} } } });
+    let ping = json!({ "name": "ping", "description": "Pings.", "parameters": { "type": "object" } });
+    let tools: Vec<ToolSpec> = serde_json::from_value(json!([look, ping])).expect("tools");
+    let choices =
+        [ToolChoice::Auto, ToolChoice::None, ToolChoice::Required, ToolChoice::Named("look".into())];
+    for (number, history) in histories().into_iter().enumerate() {
+        for name in ["google/gemini-2.5-flash", "google/gemini-3-pro", "google/gemini-flash-latest"] {
+            for choice in choices.clone() {
+                let mut asked = request(history.clone(), false);
+                asked.model = ModelChoice {
+                    name: name.into(),
+                    temperature: Some(0.5),
+                    top_p: Some(0.9),
+                    max_tokens: Some(50),
+                    reasoning: Some("high".into()),
+                    strict: number % 2 == 0,
+                    parallel: Some(false),
+                    ..ModelChoice::default()
+                };
+                asked.response_schema = Some(("answer".into(), Arc::new(json!({ "type": "object" }))));
+                (asked.tools, asked.choice) = (Arc::new(tools.clone()), choice);
+                ask(&adapter(&server.url), asked)
+                    .await
+                    .unwrap_or_else(|failure| panic!("history {number}, {name}: {failure}"));
+            }
+        }
+    }
 }
 
 #[tokio::test]
