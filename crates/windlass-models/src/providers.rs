@@ -174,6 +174,18 @@ impl Provider {
         self.wires.iter().find_map(|name| wire(name))
     }
 
+    /// The wire that it speaks at an address: the one whose base URL or base path the address ends in, else the preferred one.
+    /// Ollama, for one, serves OpenAI's API under `/v1` beside its own.
+    pub fn wire_at(&self, address: Option<&str>) -> Option<&'static dyn Wire> {
+        let address = address.map(|address| address.trim().trim_end_matches('/'));
+        let named = self.wires.iter().filter_map(|name| wire(name)).find(|wire| {
+            let facts = wire.facts();
+            let own = self.base_urls.get(facts.name).map(|url| url.trim_end_matches('/'));
+            address.is_some_and(|address| own == Some(address) || address.ends_with(facts.base_path))
+        });
+        named.or_else(|| self.wire())
+    }
+
     /// The variable that names its address, if there is one.
     pub fn address_variable(&self) -> Option<&str> {
         self.address_variable.as_deref()

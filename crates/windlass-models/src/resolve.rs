@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use url::Url;
 use windlass_core::Message;
 use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
 use windlass_core::secret::{Secret, mask, mask_url_parts};
@@ -11,6 +12,8 @@ use crate::providers::{
     OPENAI_COMPATIBLE, Provider, key_variables, names_near, placeholders, provider, provider_names,
 };
 use crate::tour::Tour;
+use crate::wires::Wire;
+use crate::wires::openai_chat::OpenAiChat;
 use crate::{
     HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble, wires,
 };
@@ -169,8 +172,11 @@ fn adapter(
         return Err(ModelError::MissingKey { name: settings.use_.clone(), variable });
     }
     let no_wire = || ModelError::NoWire { name: settings.use_.clone(), wires: provider.wires.join(", ") };
-    let wire = settings.api.and_then(wires::wire).or_else(|| provider.wire()).ok_or_else(no_wire)?;
-    let base_url = match own_url {
+    let address = own_url.clone().or_else(|| named().map(|named| listening(provider, named)));
+    let wire = settings.api.and_then(wires::wire);
+    let wire = wire.or_else(|| provider.wire_at(address.as_deref())).ok_or_else(no_wire)?;
+    let base_url = match address {
+        Some(url) if at_home && provider.port.is_some() => api_url(url, wire.facts().base_path),
         Some(url) => url,
         None => usual_url(provider, wire.facts().name, &settings.use_, env)?,
     };
@@ -191,10 +197,13 @@ fn set(env: Env<'_>, variable: &str) -> Option<String> {
     env(variable).filter(|value| !value.trim().is_empty())
 }
 
-/// The base URL of a provider where the settings name none: its variable's, else its usual one for the wire.
+/// The address that a provider's variable holds.
+fn listening(provider: &Provider, named: String) -> String {
+    provider.port.map_or(named.clone(), |port| listening_url(&named, port))
+}
+
+/// The usual base URL of a provider for a wire.
 fn usual_url(provider: &Provider, wire: &str, name: &str, env: Env<'_>) -> Result<String, ModelError> {
-    if let Some(named) = provider.address_variable().and_then(|variable| set(env, variable)) {
-        return Ok(provider.port.map_or(named.clone(), |port| listening_url(&named, port)));
     }
     let usual = provider.base_urls.get(wire).or(provider.base_url.as_ref());
     let usual = usual.ok_or_else(|| ModelError::MissingBaseUrl { name: name.to_owned() })?;
@@ -217,6 +226,13 @@ fn listening_url(host: &str, port: u16) -> String {
     let host = if host.starts_with(':') { format!("127.0.0.1{host}") } else { host };
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if has_port { format!("http://{host}") } else { format!("http://{host}:{port}") }
+}
+
+/// The base URL of the API of a server, which may stand behind a path of a proxy.
+fn api_url(server: String, base_path: &str) -> String {
+    let path = Url::parse(&server).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
+    let names_api = [base_path, OpenAiChat.facts().base_path].into_iter().any(|api| path.ends_with(api));
+    if path.is_empty() || names_api { server } else { format!("{server}{base_path}") }
 }
 
 #[cfg(test)]

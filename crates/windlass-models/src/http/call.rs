@@ -313,7 +313,8 @@ impl Call {
     }
 
     fn undecoded(&self, error: DecodeError, usage: Usage) -> ModelFailure {
-        let DecodeError { kind, status, refuses, message } = error;
+        let DecodeError { kind, status, refuses, message, usage: counted } = error;
+        let usage = if usage == Usage::default() { counted } else { usage };
         ModelFailure { status, refuses, usage, ..self.failure(kind, message) }
     }
 

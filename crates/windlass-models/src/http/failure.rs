@@ -3,6 +3,8 @@
 use serde_json::Value;
 use windlass_core::model::{FailureKind, Refusal};
 
+use super::rate_limits::retry_info;
+
 /// The most characters of an error body that a message keeps.
 const MAX_MESSAGE_CHARS: usize = 2000;
 
@@ -15,7 +17,12 @@ pub struct Report {
     pub code: String,
     /// The status that it names itself.
     pub status: Option<u16>,
+    /// The wait that its details ask for, in milliseconds.
+    pub retry_after_ms: Option<u64>,
 }
+
+/// Google's words for a key that is no good, which come with the status 400.
+const BAD_KEY: [&str; 2] = ["api key not valid", "api key expired"];
 
 /// The words by which the servers of one wire tell what their statuses do not. All are in lower case, and are looked for
 /// anywhere in an error's message or code.
@@ -75,6 +82,9 @@ impl ErrorWords {
         let says = |any: &[&str]| any.iter().any(|part| words.contains(part) || code.contains(part));
         if says(self.context_length) {
             return Some(FailureKind::ContextLength);
+        }
+        if says(&BAD_KEY) {
+            return Some(FailureKind::Auth);
         }
         let names_tools = says(self.tools) || says(self.tool_choice) || says(self.calls);
         if names_tools && says(self.unsupported) {
@@ -162,7 +172,12 @@ pub(crate) fn report_of(error: &Value) -> Report {
     let mut numbers = numbers.filter_map(|key| error.get(key).and_then(Value::as_u64));
     let status = numbers.find_map(|number| u16::try_from(number).ok().filter(|s| (400..600).contains(s)));
     let message = message.map_or_else(|| cut(&error.to_string()), cut);
-    Report { message: with_source(message, error), code: code.to_owned(), status }
+    Report {
+        message: with_source(message, error),
+        code: code.to_owned(),
+        status,
+        retry_after_ms: retry_info(error),
+    }
 }
 
 /// The words with those of the provider behind a gateway: OpenRouter has them under `metadata.raw` ("Errors and debugging").

@@ -1,8 +1,9 @@
-//! Owns what response headers say of a provider's rate limits.
+//! Owns what response headers and the details of errors say of a provider's rate limits.
 
 use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
+use serde_json::Value;
 
 /// The longest wait that a `Retry-After` is believed, in milliseconds: a day.
 const MAX_RETRY_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
@@ -25,6 +26,15 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<u64> {
         (None, None) => return None,
     };
     Some(wait.min(MAX_RETRY_AFTER_MS))
+}
+
+/// Delay that an error's details ask for, in milliseconds: `google.rpc.RetryInfo`, whose `retryDelay` is in seconds, such as
+/// `34.5s`.
+pub(super) fn retry_info(error: &Value) -> Option<u64> {
+    let details = error.get("details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay"))?.as_str()?;
+    let seconds = delay.trim().strip_suffix('s')?.parse::<f64>().ok()?;
+    (seconds >= 0.0).then(|| ((seconds * 1000.0) as u64).min(MAX_RETRY_AFTER_MS))
 }
 
 #[cfg(test)]

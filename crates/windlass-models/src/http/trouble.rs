@@ -35,6 +35,7 @@ pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
         data.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
     }
     let mut report = report(&data);
+    let retry_after_ms = retry_after_ms.or(report.retry_after_ms);
     if report.message.is_empty() {
         status.canonical_reason().unwrap_or("no words").clone_into(&mut report.message);
     }

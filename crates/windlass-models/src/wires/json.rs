@@ -23,3 +23,22 @@ pub(crate) fn field(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
 }
+
+/// A JSON text without the whitespace between its tokens: the same value, whether its server indents or not. Numbers stay as
+/// they are written.
+pub(crate) fn compact(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let (mut in_text, mut escaped) = (false, false);
+    for character in json.chars() {
+        if in_text {
+            in_text = escaped || character != '"';
+            escaped = !escaped && character == '\\';
+        } else if character.is_ascii_whitespace() {
+            continue;
+        } else {
+            in_text = character == '"';
+        }
+        out.push(character);
+    }
+    out
+}

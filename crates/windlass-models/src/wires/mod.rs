@@ -15,15 +15,18 @@ use windlass_core::model::{FailureKind, Refusal, Reply, Usage};
 use crate::http::{ErrorWords, Framing, Report};
 use crate::{Delta, ModelRequest, providers};
 
+mod content;
 mod json;
 mod layout;
 mod prefix;
 mod strict;
 
+pub mod gemini;
+pub mod ollama;
 pub mod openai_chat;
 
 /// All wires.
-pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat];
+pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat, &ollama::Ollama, &gemini::GEMINI];
 
 /// The wire of this name.
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {
@@ -210,6 +213,9 @@ pub struct DecodeError {
     pub refuses: Option<Refusal>,
     /// The provider's words, or what is wrong with them. Not masked yet.
     pub message: String,
+    /// What the provider counted in a whole reply that is none nevertheless. A stream's decoder says it by
+    /// [`usage`](Decode::usage).
+    pub usage: Usage,
 }
 
 /// The most bytes of an unreadable reply that an error message quotes.
@@ -218,7 +224,13 @@ const QUOTED_BYTES: usize = 200;
 impl DecodeError {
     /// A reply that is not what the API promises.
     pub fn protocol(message: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Protocol, status: None, refuses: None, message: message.into() }
+        Self {
+            kind: FailureKind::Protocol,
+            status: None,
+            refuses: None,
+            message: message.into(),
+            usage: Usage::default(),
+        }
     }
 
     /// A body that is not JSON of the expected shape.
@@ -233,7 +245,7 @@ impl DecodeError {
     pub fn reported(report: Report, words: &ErrorWords) -> Self {
         let kind = words.reported_kind(&report);
         let refuses = words.refusal(kind, report.status, &report.message);
-        Self { kind, status: report.status, refuses, message: report.message }
+        Self { kind, status: report.status, refuses, message: report.message, usage: Usage::default() }
     }
 }
 

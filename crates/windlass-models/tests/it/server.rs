@@ -55,6 +55,11 @@ impl Server {
 
     /// Answers by path.
     pub async fn routes(answer: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static) -> Self {
+        Self::answering(move |seen| answer(seen.path())).await
+    }
+
+    /// Answers by all of a request.
+    pub async fn answering(answer: impl Fn(&Seen) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let (seen, connections) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
@@ -96,11 +101,11 @@ impl Drop for Server {
 async fn serve(
     mut stream: TcpStream,
     seen: &Mutex<Vec<Seen>>,
-    answer: &(dyn Fn(&str) -> Vec<Step> + Send + Sync),
+    answer: &(dyn Fn(&Seen) -> Vec<Step> + Send + Sync),
 ) {
     stream.set_nodelay(true).ok();
     while let Some(request) = read_request(&mut stream).await {
-        let steps = answer(request.path());
+        let steps = answer(&request);
         seen.lock().expect("not poisoned").push(request);
         for step in steps {
             match step {

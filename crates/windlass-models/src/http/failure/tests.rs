@@ -101,3 +101,17 @@ fn k41_what_a_server_refuses_is_read_from_its_words() {
     assert_eq!(refused(400, "temperature must be at most 2"), None);
     assert_eq!(words().refusal(Unsupported, None, "not here"), Some(Tools));
 }
+
+#[test]
+fn a_list_that_holds_an_error_and_a_status_that_is_a_word() {
+    let body = r#"[{"error":{"code":429,"message":"Resource exhausted.","status":"RESOURCE_EXHAUSTED",
+        "details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7s"}]}}]"#;
+    let report = report(body.as_bytes());
+    assert_eq!(
+        (report.message.as_str(), report.code.as_str()),
+        ("Resource exhausted.", "RESOURCE_EXHAUSTED")
+    );
+    assert_eq!((report.status, report.retry_after_ms), (Some(429), Some(7000)));
+    let key = r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#;
+    assert_eq!(kind(400, key), Auth);
+}

@@ -2,7 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::retry_after;
+use super::{retry_after, retry_info};
 
 #[test]
 fn e42_retry_after_in_seconds_milliseconds_or_as_a_date() {
@@ -28,4 +28,16 @@ fn e42_retry_after_in_seconds_milliseconds_or_as_a_date() {
     assert_eq!(wait(&[("retry-after", "NaN")]), None);
     assert_eq!(wait(&[]), None);
     assert_eq!(wait(&[("retry-after", "99999999999")]), Some(86_400_000), "at most a day");
+}
+
+#[test]
+fn e42_a_wait_within_the_details_of_an_error() {
+    let wait = |details| retry_info(&serde_json::json!({ "code": 429, "details": details }));
+    let info = |delay: &str| {
+        serde_json::json!([{ "@type": "type.googleapis.com/google.rpc.Help" },
+        { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay }])
+    };
+    assert_eq!(wait(info("34.5s")), Some(34_500));
+    assert_eq!(wait(info("9999999s")), Some(86_400_000));
+    assert_eq!((wait(info("soon")), wait(serde_json::json!([])), wait(info("-1s"))), (None, None, None));
 }

@@ -17,7 +17,7 @@ pub mod encode;
 mod kept;
 mod parts;
 mod salvage;
-mod shapes;
+pub(super) mod shapes;
 mod usage;
 
 /// OpenAI Chat Completions.

@@ -75,7 +75,7 @@ pub(super) struct Said {
 }
 
 /// A provider's error in place of a reply, shortened if it is too long.
-fn error<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+pub(in crate::wires) fn error<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else { return Ok(None) };
     let text = raw.get();
     if text.len() > MAX_ERROR_BYTES {
@@ -137,7 +137,7 @@ pub(super) struct Function {
 
 /// The first element of an array, read without making a list.
 #[derive(Debug)]
-pub(super) struct First<T>(pub(super) Option<T>);
+pub(in crate::wires) struct First<T>(pub(in crate::wires) Option<T>);
 
 impl<T> Default for First<T> {
     fn default() -> Self {

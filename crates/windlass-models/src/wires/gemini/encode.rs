@@ -1,0 +1,178 @@
+//! Owns the request side of Gemini: messages and tools to bytes that stay the same from turn to turn.
+//!
+//! A turn encodes only its new messages; the body is put together by copying bytes. `systemInstruction` and `contents` come
+//! first and everything that may change from turn to turn behind them, so that a turn's body begins with that of the one before.
+//! The last content stays open: what its side says next belongs to it.
+
+use windlass_core::model::ToolChoice;
+use windlass_core::{Message, ToolSpec};
+
+use self::content::Contents;
+use super::generation::{is_third, thinking};
+use crate::ModelRequest;
+use crate::wires::json::{field, json_string, json_value};
+use crate::wires::prefix::{Conversation, Kept, with_kept};
+use crate::wires::{Dialect, Encoding};
+
+mod content;
+mod media;
+
+impl<const THIRD: bool> Conversation for Contents<THIRD> {
+    fn start(bytes: usize) -> Self {
+        Self::with_capacity(bytes + 256)
+    }
+
+    fn add(&mut self, dialect: &Dialect, new: &Message) {
+        self.message(dialect, new);
+    }
+
+    fn tools(specs: &[ToolSpec]) -> Vec<u8> {
+        tools(specs)
+    }
+}
+
+/// Encodes a request. The path says whether the reply is streamed, not the body.
+pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
+    // What was kept for a model of the other kind is encoded anew.
+    if is_third(dialect.plain_name(&request.model.name)) {
+        with_kept(&request.prefix, dialect, request, |kept: &Kept<Contents<true>>| {
+            body(dialect, request, kept)
+        })
+    } else {
+        with_kept(&request.prefix, dialect, request, |kept: &Kept<Contents<false>>| {
+            body(dialect, request, kept)
+        })
+    }
+}
+
+fn body<const THIRD: bool>(
+    dialect: &Dialect,
+    request: &ModelRequest,
+    kept: &Kept<Contents<THIRD>>,
+) -> Encoding {
+    let (system, contents) = kept.messages.bytes();
+    let tools = if request.choice == ToolChoice::None { &[] } else { kept.tools() };
+    let mut tail = Vec::with_capacity(256);
+    if !tools.is_empty() {
+        tool_config(&mut tail, request);
+    }
+    generation_config(&mut tail, dialect, request);
+    tail.push(b'}');
+    let parts: [&[u8]; 7] = match (system, contents) {
+        // The API wants contents: instructions alone are what is said.
+        (system, []) if !system.is_empty() => {
+            [b"{\"contents\":[{\"role\":\"user\",\"parts\":[", system, b"]}", b"]", tools, &tail, b""]
+        }
+        (_, []) => [b"{\"contents\":[", b"", b"", b"]", tools, &tail, b""],
+        ([], contents) => [b"{\"contents\":[", contents, b"]}", b"]", tools, &tail, b""],
+        (system, contents) => [
+            b"{\"systemInstruction\":{\"parts\":[",
+            system,
+            b"]},\"contents\":[",
+            contents,
+            b"]}]",
+            tools,
+            &tail,
+        ],
+    };
+    let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+    for part in parts {
+        body.extend_from_slice(part);
+    }
+    Encoding { body, content_bytes: system.len() + contents.len() + tools.len() }
+}
+
+/// `,"tools":[…]` of the offered tools; nothing if there is none. Schemas go out as they are: `parametersJsonSchema` takes JSON
+/// Schema ("Function calling", `FunctionDeclaration`).
+fn tools(specs: &[ToolSpec]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for spec in specs.iter().filter(|spec| spec.is_offered()) {
+        let begin: &[u8] = if out.is_empty() { b",\"tools\":[{\"functionDeclarations\":[" } else { b"," };
+        out.extend_from_slice(begin);
+        out.extend_from_slice(b"{\"name\":");
+        json_string(&mut out, &spec.name);
+        if !spec.description.is_empty() {
+            field(&mut out, "description");
+            json_string(&mut out, &spec.description);
+        }
+        if takes_arguments(&spec.parameters) {
+            field(&mut out, "parametersJsonSchema");
+            json_value(&mut out, &*spec.parameters);
+        }
+        out.push(b'}');
+    }
+    if !out.is_empty() {
+        out.extend_from_slice(b"]}]");
+    }
+    out
+}
+
+/// Whether a schema says more than that there are no arguments: without any, the field is to be left unset.
+fn takes_arguments(schema: &serde_json::Value) -> bool {
+    let Some(schema) = schema.as_object() else { return true };
+    schema.iter().any(|(key, value)| match key.as_str() {
+        "type" | "title" | "description" | "$schema" => false,
+        "properties" => value.as_object().is_none_or(|properties| !properties.is_empty()),
+        "required" => value.as_array().is_none_or(|required| !required.is_empty()),
+        "additionalProperties" => *value != false,
+        _ => true,
+    })
+}
+
+/// `toolConfig`, where it says anything. `VALIDATED` holds calls to their schemas and leaves text possible; `ANY` does so for
+/// calls that must come.
+fn tool_config(out: &mut Vec<u8>, request: &ModelRequest) {
+    let mode: &[u8] = match &request.choice {
+        ToolChoice::Auto if request.model.strict => b"VALIDATED",
+        ToolChoice::Auto | ToolChoice::None => return,
+        ToolChoice::Required | ToolChoice::Named(_) => b"ANY",
+    };
+    out.extend_from_slice(b",\"toolConfig\":{\"functionCallingConfig\":{\"mode\":\"");
+    out.extend_from_slice(mode);
+    out.push(b'"');
+    if let ToolChoice::Named(name) = &request.choice {
+        field(out, "allowedFunctionNames");
+        json_value(out, &[&**name]);
+    }
+    out.extend_from_slice(b"}}");
+}
+
+/// `generationConfig`, where there is a setting. The API has none for calls in parallel, and no metadata.
+fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
+    let model = &request.model;
+    let mut fields = Vec::new();
+    let numbers = [
+        ("temperature", model.temperature),
+        ("topP", model.top_p),
+        ("presencePenalty", model.presence_penalty),
+    ];
+    for (name, number) in numbers {
+        if let Some(number) = number.filter(|number| number.is_finite()) {
+            field(&mut fields, name);
+            json_value(&mut fields, &number);
+        }
+    }
+    if let Some(max) = model.max_tokens {
+        field(&mut fields, "maxOutputTokens");
+        json_value(&mut fields, &max);
+    }
+    if !model.stop.is_empty() {
+        field(&mut fields, "stopSequences");
+        json_value(&mut fields, &model.stop);
+    }
+    if let Some((_, schema)) = &request.response_schema {
+        fields.extend_from_slice(b",\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
+        json_value(&mut fields, &**schema);
+    }
+    if let Some(effort) = &model.reasoning {
+        thinking(&mut fields, dialect.plain_name(&model.name), effort);
+    }
+    if let Some(fields) = fields.get(1..).filter(|fields| !fields.is_empty()) {
+        out.extend_from_slice(b",\"generationConfig\":{");
+        out.extend_from_slice(fields);
+        out.push(b'}');
+    }
+}
+
+#[cfg(test)]
+mod tests;

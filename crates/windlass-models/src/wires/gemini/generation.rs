@@ -1,0 +1,52 @@
+//! Owns what differs between generations of Gemini models: thinking, signatures of calls, media in results of functions.
+
+use crate::wires::json::{field, json_string, json_value};
+
+/// Whether a model belongs to Gemini 3 or a later generation. A name without a number (`gemini-flash-latest`) means the newest
+/// model; a model of another family (`gemma-…`) has none of what came with Gemini 3.
+///
+/// Such models refuse a history whose calls lack their thought signatures ("Thought signatures"), take levels of thinking
+/// ("Thinking") and take media in results of functions ("Function calling", "Multimodal function responses").
+pub(super) fn is_third(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let Some(rest) = name.strip_prefix("gemini-") else { return false };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let major = rest.get(..digits).unwrap_or_default();
+    major.is_empty() || major.parse().map_or(true, |major: u32| major >= 3)
+}
+
+/// Writes `"thinkingConfig":{…}` for an effort, with a comma in front. A number is a budget in tokens (`-1`: the model
+/// decides). The summaries of thoughts are asked for, unless thinking is switched off.
+///
+/// Levels and budgets are those of "OpenAI compatibility": `minimal` and `low` are 1,024 tokens for models before Gemini 3,
+/// `medium` 8,192, `high` 24,576, and `none` 0. Thinking of Gemini 3 cannot be switched off: `none` is its least level, and
+/// efforts above `high` are `high`. Any other word is sent as a level.
+pub(super) fn thinking(out: &mut Vec<u8>, model: &str, effort: &str) {
+    let effort = effort.trim().to_ascii_lowercase();
+    let third = is_third(model);
+    let budget = match effort.as_str() {
+        "none" if !third => Some(0),
+        "minimal" | "low" if !third => Some(1024),
+        "medium" if !third => Some(8192),
+        "high" | "xhigh" | "max" if !third => Some(24_576),
+        number => number.parse::<i64>().ok(),
+    };
+    field(out, "thinkingConfig");
+    out.extend_from_slice(b"{\"includeThoughts\":");
+    json_value(out, &(budget != Some(0)));
+    if let Some(budget) = budget {
+        field(out, "thinkingBudget");
+        json_value(out, &budget);
+    } else {
+        field(out, "thinkingLevel");
+        let level = match effort.as_str() {
+            // Gemini 3 Pro has no level below `low`.
+            "none" | "minimal" if model.contains("-pro") => "LOW".to_owned(),
+            "none" => "MINIMAL".to_owned(),
+            "xhigh" | "max" => "HIGH".to_owned(),
+            level => level.to_ascii_uppercase(),
+        };
+        json_string(out, &level);
+    }
+    out.push(b'}');
+}
