@@ -23,7 +23,7 @@ pub(crate) fn note(what: &str, media: &Media) -> String {
 /// The arguments of an earlier call as a JSON object. Servers and chat templates parse them and refuse a history whose
 /// arguments are anything else: such text is wrapped.
 pub(crate) fn object_args(args: &str) -> Cow<'_, str> {
-    if args.trim().is_empty() {
+    if matches!(args.trim(), "" | "null") {
         return Cow::Borrowed("{}");
     }
     if args.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(args).is_ok() {
