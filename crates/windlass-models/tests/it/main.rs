@@ -12,6 +12,7 @@ mod connections;
 mod corpus;
 mod failures;
 mod ollama;
+mod peer;
 mod resolving;
 mod server;
 mod timeouts;
