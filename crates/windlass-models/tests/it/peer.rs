@@ -75,10 +75,16 @@ async fn ask(model: &HttpModel, request: &ModelRequest, stream: bool) -> Result<
     }
 }
 
-/// A reply without what differs from one call to the next: ids, the layout that holds them, and cached tokens.
+/// A reply without what differs from one call to the next: ids, the layout that holds them, blanks in arguments (a whole reply
+/// of Anthropic Messages has an object) and cached tokens.
 fn bare(reply: &Reply) -> Reply {
     let mut bare = reply.clone();
-    bare.calls.iter_mut().for_each(|call| call.id = None);
+    for call in &mut bare.calls {
+        call.id = None;
+        if let Ok(args) = serde_json::from_str::<serde_json::Value>(&call.args) {
+            call.args = args.to_string().into();
+        }
+    }
     bare.usage = Usage { cached: 0, ..bare.usage };
     bare.reasoning = None;
     bare
@@ -139,12 +145,13 @@ async fn cut_off(model: &HttpModel) -> Result<(), ModelFailure> {
     request.model.max_tokens = Some(5);
     request.model.stop = Vec::new();
     let reply = ask(model, &request, true).await?;
-    say(&format!("  at its limit: {:?} {:?}", reply.stop, reply.text));
+    say(&format!("  cut off: {:?} {:?}", reply.stop, reply.text));
     assert_eq!(bare(&ask(model, &request, false).await?), bare(&reply));
     Ok(())
 }
 
-async fn structured(model: &HttpModel) -> Result<(), ModelFailure> {
+/// `held`: the server holds the model to a schema on this wire. On the others it passes the schema over (seen 2026-11).
+async fn structured(model: &HttpModel, held: bool) -> Result<(), ModelFailure> {
     let schema = json!({"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"],
         "additionalProperties": false});
     let mut request = asked(vec![Message::user("What is 2 plus 3? Reply as JSON.")]);
@@ -152,10 +159,8 @@ async fn structured(model: &HttpModel) -> Result<(), ModelFailure> {
     let reply = ask(model, &request, true).await?;
     say(&format!("  structured: {:?}", reply.text));
     let text = reply.text.as_deref().unwrap_or_default().trim_end_matches("<|im_end|>");
-    assert!(
-        serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value["sum"].is_i64()),
-        "{text}"
-    );
+    let fits = serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value["sum"].is_i64());
+    assert!(fits || !held, "{text}");
     Ok(())
 }
 
@@ -174,7 +179,7 @@ async fn peer_speaks_each_of_its_wires() {
         let results = [
             ("tools", calls_tools(&model).await),
             ("limit", cut_off(&model).await),
-            ("structured", structured(&model).await),
+            ("structured", structured(&model, name == "openai_chat").await),
         ];
         for (what, result) in results {
             failed.extend(result.err().map(|failure| format!("{name}, {what}: {failure:?}")));
