@@ -19,10 +19,11 @@ mod json;
 mod layout;
 mod prefix;
 
+pub mod anthropic_messages;
 pub mod openai_chat;
 
 /// All wires.
-pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat];
+pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat, &anthropic_messages::AnthropicMessages];
 
 /// The wire of this name.
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {
