@@ -212,6 +212,13 @@ impl Blocks {
         }
     }
 
+    /// Open blocks, bytes that they hold back, and bytes that are kept.
+    #[cfg(test)]
+    pub(super) fn load(&self) -> (usize, usize, usize) {
+        let held = self.open.iter().map(|block| block.held.capacity()).sum();
+        (self.open.len(), held, self.kept)
+    }
+
     /// Counts bytes that are kept until the end of the reply.
     fn keep(&mut self, bytes: usize) -> Result<(), DecodeError> {
         self.kept = self.kept.saturating_add(bytes);
@@ -291,7 +298,11 @@ impl Block {
                 }
                 !self.fields.is_empty()
             }
-            Kind::Text | Kind::Call | Kind::Media => !self.fields.is_empty(),
+            Kind::Text | Kind::Call | Kind::Media => {
+                // A text begins with a list of citations even if none comes.
+                self.fields.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
+                !self.fields.is_empty()
+            }
         };
         let own = own.then(|| serde_json::value::to_raw_value(&self.fields).ok()).flatten();
         let is_text = matches!(self.kind, Kind::Text | Kind::Reasoning);
