@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use windlass_core::{Message, ToolSpec};
 
 use self::content::{Form, Role, blocks, role_of, system_block};
+use self::settings::Scene;
 use crate::ModelRequest;
 use crate::model::MAX_MARKED;
 use crate::wires::json::json_string;
@@ -37,6 +38,9 @@ struct Messages {
     leading: bool,
     /// The blocks of each message; empty where it has none.
     spans: Vec<Span>,
+    /// Whether the last message of the user begins with a result, and that of the assistant with thinking.
+    answers: bool,
+    thinks: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +64,8 @@ impl Conversation for Messages {
             role: None,
             leading: true,
             spans: Vec::new(),
+            answers: false,
+            thinks: false,
         }
     }
 
@@ -93,9 +99,10 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         if !tools.is_empty() {
             tools::choice(&mut tail, &request.choice, request.model.parallel);
         }
-        settings::settings(&mut tail, name, request, !tools.is_empty());
-
         let messages = &kept.messages;
+        let scene = Scene { has_tools: !tools.is_empty(), lacks_thought: messages.lacks_thought() };
+        settings::settings(&mut tail, name, request, scene);
+
         let (begin, close): (&[u8], &[u8]) =
             if messages.system.is_empty() { (b"", b"") } else { (b",\"system\":[", b"]") };
         let system = messages.rewritten(true, &marks, dialect, request);
@@ -176,8 +183,23 @@ impl Messages {
             self.bytes.truncate(before);
             return (before, before);
         }
+        if self.role != Some(role) {
+            let begins = |kind: &[u8]| self.bytes.get(start..).is_some_and(|blocks| blocks.starts_with(kind));
+            match role {
+                Role::User => self.answers = begins(b"{\"type\":\"tool_result\""),
+                Role::Assistant => {
+                    self.thinks =
+                        begins(b"{\"type\":\"thinking\"") || begins(b"{\"type\":\"redacted_thinking\"");
+                }
+            }
+        }
         self.role = Some(role);
         (start, self.bytes.len())
+    }
+
+    /// Whether the model is amid a turn that did not begin with thinking: another model began it, or its thinking is lost.
+    fn lacks_thought(&self) -> bool {
+        !self.thinks && (self.role == Some(Role::Assistant) || (self.role == Some(Role::User) && self.answers))
     }
 
     /// The system messages or the others, with some written anew. What is kept stays as it is, so that a marker may move from

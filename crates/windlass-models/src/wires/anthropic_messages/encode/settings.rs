@@ -53,16 +53,30 @@ impl<'r> Thinking<'r> {
     }
 }
 
-/// Writes everything behind messages and tools, with the closing brace. `has_tools`: a choice among tools counts.
-pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, has_tools: bool) {
+/// What of the rest of a request decides on its settings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scene {
+    /// A choice among tools counts.
+    pub(super) has_tools: bool,
+    /// The turn that goes on did not begin with thinking.
+    pub(super) lacks_thought: bool,
+}
+
+/// Writes everything behind messages and tools, with the closing brace.
+pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, scene: Scene) {
     let (settings, model) = (&request.model, Model::named(name));
     let max_tokens = settings.max_tokens.unwrap_or_else(|| model.max_tokens());
     field(out, "max_tokens");
     json_value(out, &max_tokens);
-    let forced = has_tools && matches!(request.choice, ToolChoice::Required | ToolChoice::Named(_));
+    let forced = scene.has_tools && matches!(request.choice, ToolChoice::Required | ToolChoice::Named(_));
     let asked = Thinking::of(model, settings, max_tokens);
-    // "Thinking may not be enabled when tool_choice forces tool use."
-    let thinking = if forced && asked.is_on() { Thinking::Unsaid } else { asked };
+    let thinking = match asked {
+        // "Thinking may not be enabled when tool_choice forces tool use."
+        Thinking::Adaptive(_) | Thinking::Budget(_) if forced => Thinking::Unsaid,
+        // With a budget, a turn that goes on must begin with thinking ("Extended thinking", "Toggling thinking modes").
+        Thinking::Budget(_) if scene.lacks_thought => Thinking::Unsaid,
+        Thinking::Unsaid | Thinking::Least | Thinking::Adaptive(_) | Thinking::Budget(_) => asked,
+    };
     write_thinking(out, thinking, model);
     let effort = match asked {
         Thinking::Adaptive(effort) => Some(effort),

@@ -433,3 +433,18 @@ fn thinking_goes_back_first_and_only_as_long_as_the_message_is_what_it_was() {
     assert_eq!(back("Look"), json!([thinking, text("Look"), used]));
     assert_eq!(back("Look ***"), json!([text("Look ***"), used]), "masked since");
 }
+
+#[test]
+fn e58_a_turn_that_another_model_began_goes_on_without_a_budget() {
+    let thinks = |model: &str, last: Vec<Message>| {
+        let mut turn = request([vec![Message::user("Hi"), calling(vec![call("a", "{}")])], last].concat());
+        (turn.model.name, turn.model.reasoning) = (model.into(), Some("high".into()));
+        body(&turn).get("thinking").is_some()
+    };
+    let answered = || result("a", "A".into(), false);
+    assert!(!thinks("claude-sonnet-4-5", vec![answered()]));
+    assert!(!thinks("claude-sonnet-4-5", vec![answered(), Message::user("Hurry.")]));
+    assert!(thinks("claude-opus-4-6", vec![answered()]), "newer models may begin at any time");
+    let done = vec![answered(), Message::assistant("Done."), Message::user("And now?")];
+    assert!(thinks("claude-sonnet-4-5", done), "a new turn");
+}
