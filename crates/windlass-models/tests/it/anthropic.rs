@@ -61,7 +61,9 @@ async fn the_key_and_the_version_have_their_headers() {
     let seen = server.seen().remove(0);
     assert_eq!(seen.line, "POST /v1/messages HTTP/1.1");
     let head = seen.head.to_lowercase();
-    assert!(head.contains("\r\nx-api-key: key-1\r\n") && head.contains("\r\nanthropic-version: 2023-06-01\r\n"));
+    assert!(
+        head.contains("\r\nx-api-key: key-1\r\n") && head.contains("\r\nanthropic-version: 2023-06-01\r\n")
+    );
     assert!(!head.contains("authorization"), "{head}");
 }
 
@@ -76,7 +78,9 @@ async fn the_models_of_a_server_are_listed() {
 #[tokio::test]
 async fn e42_errors_by_their_status() {
     let error = |kind: &str, message: &str| {
-        format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#)
+        format!(
+            r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#
+        )
     };
     for (status, kind, message, expected) in [
         ("400 Bad Request", "invalid_request_error", "max_tokens: Field required", FailureKind::BadRequest),
@@ -95,7 +99,12 @@ async fn e42_errors_by_their_status() {
         ("401 Unauthorized", "authentication_error", "invalid x-api-key", FailureKind::Auth),
         ("403 Forbidden", "permission_error", "no access", FailureKind::Auth),
         ("404 Not Found", "not_found_error", "model: claude-nowhere", FailureKind::NotFound),
-        ("413 Payload Too Large", "request_too_large", "Request exceeds the maximum size", FailureKind::BadRequest),
+        (
+            "413 Payload Too Large",
+            "request_too_large",
+            "Request exceeds the maximum size",
+            FailureKind::BadRequest,
+        ),
         ("429 Too Many Requests", "rate_limit_error", "slow down", FailureKind::RateLimited),
         ("500 Internal Server Error", "api_error", "Internal server error", FailureKind::Server),
         ("529 Overloaded", "overloaded_error", "Overloaded", FailureKind::Overloaded),

@@ -108,8 +108,7 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         let system = messages.rewritten(true, &marks, dialect, request);
         let said = messages.rewritten(false, &marks, dialect, request);
         let last: &[u8] = if messages.role.is_none() { NO_USER } else { b"]}" };
-        let parts: [&[u8]; 9] =
-            [&head, begin, &system, close, b",\"messages\":[", &said, last, b"]", &tools];
+        let parts: [&[u8]; 9] = [&head, begin, &system, close, b",\"messages\":[", &said, last, b"]", &tools];
         let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>() + tail.len());
         for part in parts {
             body.extend_from_slice(part);
@@ -142,7 +141,11 @@ impl Marks {
         }
         let ends_with_assistant = messages.role == Some(Role::Assistant);
         let last = messages.spans.iter().rposition(|span| !span.is_system && !span.is_empty());
-        Self { tools: is_free && front.is_none() && has_tools, places, last: last.filter(|_| ends_with_assistant) }
+        Self {
+            tools: is_free && front.is_none() && has_tools,
+            places,
+            last: last.filter(|_| ends_with_assistant),
+        }
     }
 }
 
@@ -199,7 +202,8 @@ impl Messages {
 
     /// Whether the model is amid a turn that did not begin with thinking: another model began it, or its thinking is lost.
     fn lacks_thought(&self) -> bool {
-        !self.thinks && (self.role == Some(Role::Assistant) || (self.role == Some(Role::User) && self.answers))
+        !self.thinks
+            && (self.role == Some(Role::Assistant) || (self.role == Some(Role::User) && self.answers))
     }
 
     /// The system messages or the others, with some written anew. What is kept stays as it is, so that a marker may move from

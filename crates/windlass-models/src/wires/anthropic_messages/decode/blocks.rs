@@ -129,7 +129,8 @@ impl Blocks {
         };
         let Some(block) = self.open.get_mut(at) else { return Ok(()) };
         let is_known = KNOWN.contains(&&*tag.kind);
-        let piece: Piece = if is_known { serde_json::from_str(raw.get()).map_err(unreadable)? } else { Piece::default() };
+        let piece: Piece =
+            if is_known { serde_json::from_str(raw.get()).map_err(unreadable)? } else { Piece::default() };
         let own = block.kind == Kind::Own;
         match (&*tag.kind, block.kind) {
             ("text_delta", Kind::Text) => block.held.push_str(&piece.text.unwrap_or_default()),
@@ -204,10 +205,9 @@ impl Blocks {
             if !first.ended {
                 return;
             }
-            if let Some(block) = self.open.pop_front() {
-                if let Some(part) = block.part(self.return_reasoning) {
-                    self.layout.push(part);
-                }
+            let ended = self.open.pop_front();
+            if let Some(part) = ended.and_then(|block| block.part(self.return_reasoning)) {
+                self.layout.push(part);
             }
         }
     }
@@ -232,15 +232,7 @@ impl Blocks {
 
 impl Block {
     fn new(index: Option<u64>, kind: Kind) -> Self {
-        Self {
-            index,
-            kind,
-            held: String::new(),
-            passed: 0,
-            call: None,
-            fields: Map::new(),
-            ended: false,
-        }
+        Self { index, kind, held: String::new(), passed: 0, call: None, fields: Map::new(), ended: false }
     }
 
     /// Passes on what is held. Gives the number of its bytes.
@@ -250,7 +242,11 @@ impl Block {
             Kind::Text | Kind::Reasoning => {
                 let text = std::mem::take(&mut self.held);
                 let bytes = text.len();
-                out.push_back(if self.kind == Kind::Text { Delta::Text(text) } else { Delta::Reasoning(text) });
+                out.push_back(if self.kind == Kind::Text {
+                    Delta::Text(text)
+                } else {
+                    Delta::Reasoning(text)
+                });
                 bytes
             }
             Kind::Call => self.pass_on_call(calls, out),

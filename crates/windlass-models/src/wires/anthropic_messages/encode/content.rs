@@ -66,7 +66,9 @@ fn assistant(writer: &mut Writer<'_>, dialect: &Dialect, said: &AssistantMessage
     let parts = placed(said, &dialect.label, crate::wires::anthropic_messages::NAME);
     let mut parts = parts.unwrap_or_else(|| plain(said));
     // "Final assistant content cannot end with trailing whitespace", the API says of a last message.
-    if is_last && let Some(last) = parts.iter_mut().rfind(|part| part.kind != Kind::Text || !is_blank(part.text)) {
+    if is_last
+        && let Some(last) = parts.iter_mut().rfind(|part| part.kind != Kind::Text || !is_blank(part.text))
+    {
         last.text = if last.kind == Kind::Text { last.text.trim_end() } else { last.text };
     }
     for part in parts {
@@ -227,8 +229,9 @@ impl<'o> Writer<'o> {
             match part {
                 Part::Text { text } => self.text(text, None),
                 Part::Stored(stored) => self.text(&stored.shown(), None),
-                Part::Image(media) if with_media && is_image(media) => self.media("image", media),
-                Part::File(media) if with_media && is_image(media) => self.media("image", media),
+                Part::Image(media) | Part::File(media) if with_media && is_image(media) => {
+                    self.media("image", media);
+                }
                 Part::File(media) if with_media && is_pdf(media) => self.media("document", media),
                 Part::Image(media) => self.text(&note("image", media), None),
                 Part::File(media) => self.text(&note("file", media), None),

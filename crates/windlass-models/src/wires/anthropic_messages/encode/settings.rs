@@ -12,8 +12,14 @@ use crate::wires::json::{field, json_string, json_value};
 const MIN_BUDGET: u64 = 1024;
 
 /// Budgets of the efforts that have names, in tokens; numbers stand for themselves.
-const BUDGETS: [(&str, u64); 6] =
-    [("minimal", 1_024), ("low", 2_048), ("medium", 8_192), ("high", 16_384), ("xhigh", 32_000), ("max", 32_000)];
+const BUDGETS: [(&str, u64); 6] = [
+    ("minimal", 1_024),
+    ("low", 2_048),
+    ("medium", 8_192),
+    ("high", 16_384),
+    ("xhigh", 32_000),
+    ("max", 32_000),
+];
 
 /// Efforts that mean no reasoning.
 const NONE: [&str; 3] = ["none", "off", "disabled"];

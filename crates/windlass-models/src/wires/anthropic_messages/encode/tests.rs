@@ -13,6 +13,8 @@ use crate::wires::prefix::Kept;
 use crate::wires::{Dialect, Quirks};
 use crate::{ModelRequest, PrefixCell};
 
+mod settings;
+
 fn request(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
         model: ModelChoice { name: "anthropic/claude-opus-4-5".into(), ..ModelChoice::default() },
@@ -244,7 +246,12 @@ fn a_last_assistant_message_has_no_blanks_at_its_end_and_is_kept_whole() {
 
 #[test]
 fn arguments_are_objects_and_ids_fit() {
-    let calls = vec![call("functions.f:0", "null"), call("b", "[1]"), call("c", "{\"a\":"), call("d", " {\"x\": 1.0} ")];
+    let calls = vec![
+        call("functions.f:0", "null"),
+        call("b", "[1]"),
+        call("c", "{\"a\":"),
+        call("d", " {\"x\": 1.0} "),
+    ];
     let all = messages(vec![Message::user("Hi"), calling(calls), result("functions.f:0", "".into(), false)]);
     let uses = &all[1]["content"];
     assert_eq!(uses[0]["id"], all[2]["content"][0]["tool_use_id"]);
@@ -280,7 +287,8 @@ fn media_that_the_api_takes_and_notes_for_the_rest() {
     ]);
     assert_eq!(blocks(Message::User { content: content.clone(), pinned: false }), shown);
     let called = |failed| {
-        let all = vec![Message::user("Hi"), calling(vec![call("a", "{}")]), result("a", content.clone(), failed)];
+        let all =
+            vec![Message::user("Hi"), calling(vec![call("a", "{}")]), result("a", content.clone(), failed)];
         messages(all)[2]["content"][0].clone()
     };
     assert_eq!(called(false)["content"], shown);
@@ -298,7 +306,10 @@ fn media_of_another_model_becomes_a_note() {
         ..AssistantMessage::default()
     };
     let all = messages(vec![Message::user("Draw."), Message::Assistant(said), Message::user("Thanks.")]);
-    assert_eq!(all[1]["content"], json!([text("Here:"), text("[file a b.x: image/png, 3 bytes, not shown]")]));
+    assert_eq!(
+        all[1]["content"],
+        json!([text("Here:"), text("[file a b.x: image/png, 3 bytes, not shown]")])
+    );
 }
 
 #[test]
@@ -333,86 +344,10 @@ fn strict_tools_have_schemas_that_calls_can_be_held_to() {
     let strict = body(&turn);
     assert_eq!((&strict["tools"][0]["strict"], plain["tools"][0].get("strict")), (&json!(true), None));
     assert_eq!(strict["tools"][0]["input_schema"]["additionalProperties"], false);
-    assert_eq!(strict["tools"][0]["input_schema"]["properties"]["a"], json!({"description": "{\"minimum\":1}"}));
-}
-
-/// The settings of a request for a model, beside its messages and tools.
-fn settings(model: &str, change: impl FnOnce(&mut ModelRequest)) -> Value {
-    let mut turn = request(vec![Message::user("Hi")]);
-    turn.model.name = model.into();
-    change(&mut turn);
-    let mut body = body(&turn);
-    let fields = body.as_object_mut().expect("an object");
-    fields.retain(|name, _| !matches!(name.as_str(), "model" | "system" | "messages" | "tools"));
-    body
-}
-
-#[test]
-fn thinking_by_budget_stays_below_the_limit() {
-    let thinking = |effort: &str, max: Option<u64>| {
-        let body = settings("claude-sonnet-4-5", |turn| {
-            (turn.model.reasoning, turn.model.max_tokens) = (Some(effort.into()), max);
-        });
-        let budget = body["thinking"]["budget_tokens"].as_u64();
-        let max = body["max_tokens"].as_u64().expect("obligatory");
-        assert!(budget.is_none_or(|budget| (1024..max).contains(&budget)), "{effort}: {body}");
-        budget
-    };
-    assert_eq!(thinking("low", None), Some(2048));
-    assert_eq!(thinking("high", None), Some(16_000));
-    assert_eq!(thinking("high", Some(4000)), Some(2000));
-    assert_eq!(thinking("medium", Some(1500)), Some(1024));
-    assert_eq!(thinking("medium", Some(1024)), None, "too little for any");
-    assert_eq!(thinking("5000", None), Some(5000));
-    assert_eq!(thinking("1", None), Some(1024));
-    let none = settings("claude-sonnet-4-5", |turn| turn.model.reasoning = Some("none".into()));
-    assert_eq!(none["thinking"], json!({"type": "disabled"}));
-}
-
-#[test]
-fn newer_models_think_by_effort() {
-    let of = |model: &str, effort: &str| {
-        let body = settings(model, |turn| turn.model.reasoning = Some(effort.into()));
-        (body["thinking"]["type"].clone(), body["output_config"]["effort"].clone())
-    };
-    assert_eq!(of("claude-opus-4-6", "high"), (json!("adaptive"), json!("high")));
-    assert_eq!(of("claude-opus-5", "minimal"), (json!("adaptive"), json!("low")));
-    assert_eq!(of("claude-opus-5", "none"), (json!("disabled"), Value::Null));
-    assert_eq!(of("claude-fable-5", "none"), (Value::Null, json!("low")));
-    assert_eq!(of("claude-sonnet-5-5", "none"), (json!("between_tools"), Value::Null));
-    assert_eq!(settings("claude-opus-5", |_| {}), json!({"max_tokens": 32000}));
-}
-
-#[test]
-fn a_forced_tool_is_not_thought_about() {
-    for (model, effort) in [("claude-sonnet-4-5", Value::Null), ("claude-opus-4-6", json!("high"))] {
-        let body = settings(model, |turn| {
-            turn.tools = Arc::new(vec![tool("f")]);
-            turn.choice = ToolChoice::Named("f".into());
-            turn.model.reasoning = Some("high".into());
-            turn.model.temperature = Some(0.5);
-        });
-        assert_eq!(body.get("thinking"), None, "{model}");
-        assert_eq!((&body["output_config"]["effort"], &body["temperature"]), (&effort, &json!(0.5)), "{model}");
-    }
-}
-
-#[test]
-fn sampling_within_what_the_model_takes() {
-    let of = |model: &str, temperature: f64, top_p: f64, reasoning: Option<&str>| {
-        let body = settings(model, |turn| {
-            (turn.model.temperature, turn.model.top_p) = (Some(temperature), Some(top_p));
-            turn.model.reasoning = reasoning.map(Into::into);
-        });
-        (body["temperature"].as_f64(), body["top_p"].as_f64())
-    };
-    assert_eq!(of("claude-sonnet-4-0", 1.7, 0.9, None), (Some(1.0), Some(0.9)));
-    assert_eq!(of("claude-sonnet-4-5", 0.3, 0.9, None), (Some(0.3), None), "one of them");
-    assert_eq!(of("claude-sonnet-4-5", f64::NAN, 0.9, None), (None, Some(0.9)));
-    assert_eq!(of("claude-sonnet-4-5", 0.3, 0.9, Some("low")), (None, None), "thinking has its own");
-    assert_eq!(of("claude-sonnet-4-5", 0.3, 0.97, Some("low")), (None, Some(0.97)));
-    assert_eq!(of("claude-opus-4-7", 0.3, 0.9, None), (None, None), "newer models refuse them");
-    assert_eq!(of("qwen3", 0.3, 0.9, None), (Some(0.3), Some(0.9)));
+    assert_eq!(
+        strict["tools"][0]["input_schema"]["properties"]["a"],
+        json!({"description": "{\"minimum\":1}"})
+    );
 }
 
 #[test]
@@ -428,23 +363,10 @@ fn thinking_goes_back_first_and_only_as_long_as_the_message_is_what_it_was() {
         })
     };
     let used = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
-    let back = |text| messages(vec![Message::user("Hi"), said(text), result("a", "A".into(), false)])[1]["content"].clone();
+    let back = |text| {
+        messages(vec![Message::user("Hi"), said(text), result("a", "A".into(), false)])[1]["content"].clone()
+    };
     let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": "s"});
     assert_eq!(back("Look"), json!([thinking, text("Look"), used]));
     assert_eq!(back("Look ***"), json!([text("Look ***"), used]), "masked since");
-}
-
-#[test]
-fn e58_a_turn_that_another_model_began_goes_on_without_a_budget() {
-    let thinks = |model: &str, last: Vec<Message>| {
-        let mut turn = request([vec![Message::user("Hi"), calling(vec![call("a", "{}")])], last].concat());
-        (turn.model.name, turn.model.reasoning) = (model.into(), Some("high".into()));
-        body(&turn).get("thinking").is_some()
-    };
-    let answered = || result("a", "A".into(), false);
-    assert!(!thinks("claude-sonnet-4-5", vec![answered()]));
-    assert!(!thinks("claude-sonnet-4-5", vec![answered(), Message::user("Hurry.")]));
-    assert!(thinks("claude-opus-4-6", vec![answered()]), "newer models may begin at any time");
-    let done = vec![answered(), Message::assistant("Done."), Message::user("And now?")];
-    assert!(thinks("claude-sonnet-4-5", done), "a new turn");
 }
