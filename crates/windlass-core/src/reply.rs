@@ -56,6 +56,8 @@ pub enum StopReason {
     Refused,
     /// The provider's content filter cut it off.
     Filtered,
+    /// The provider paused it amid its own work: it goes on once the reply is sent back (Anthropic's `pause_turn`).
+    Paused,
 }
 
 /// Tokens used, as the provider counts them.

@@ -10,7 +10,7 @@ use crate::message::Message;
 use crate::open_call::{Asked, OpenCall, Origin, Stage};
 use crate::outcome::Status;
 use crate::policy::AtLimit;
-use crate::reply::Usage;
+use crate::reply::{StopReason, Usage};
 use crate::state::{Closing, Phase};
 
 impl Decision {
@@ -141,7 +141,7 @@ impl Decision {
         if let Some((reason, kind, note)) = cut {
             return self.ask_again_after_cut(reason, kind, note);
         }
-        if replied {
+        if replied && self.state.turn.stop != StopReason::Paused {
             return self.talked();
         }
         let over = acted && (self.malformed_ends(&[]) || self.finished());

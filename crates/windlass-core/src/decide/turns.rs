@@ -84,6 +84,9 @@ impl Decision {
         } else if calls > 0 {
             self.begin_calls();
             self.compact_beside_calls();
+        } else if stop == StopReason::Paused {
+            // The reply stands in the conversation: sent back, the provider goes on with it.
+            self.next_turn();
         } else if for_actions && self.state.conversation.steering.is_empty() {
             let note = self.state.setup.policy.wording.texts.answer_now.clone();
             self.begin_turn(ToolChoice::None, Some(note));
@@ -157,7 +160,7 @@ impl Decision {
             StopReason::Length => Some((Rejection::Truncated, FailKind::Truncated, texts.truncated.clone())),
             StopReason::Refused => Some((Rejection::Refused, FailKind::Refused, texts.refused.clone())),
             StopReason::Filtered => Some((Rejection::Filtered, FailKind::Filtered, texts.filtered.clone())),
-            StopReason::Stop | StopReason::ToolCalls => None,
+            StopReason::Stop | StopReason::ToolCalls | StopReason::Paused => None,
         }
     }
 

@@ -565,6 +565,7 @@ fn models(depth: Depth) -> Vec<Scenario> {
         cut(StopReason::Length),
         cut(StopReason::Refused),
         Reply { stop: StopReason::Filtered, ..text("Ha") },
+        Reply { stop: StopReason::Paused, ..text("Wait") },
         text("read(n=1)"),
     ];
     let mut found = Vec::new();

@@ -275,6 +275,7 @@ pub(crate) fn reply(step: Step) -> Reply {
         0 => StopReason::Length,
         1 => StopReason::Refused,
         2 => StopReason::Filtered,
+        3 => StopReason::Paused,
         _ => StopReason::Stop,
     };
     Reply { stop, ..environment::reply(text, calls, usage(step)) }

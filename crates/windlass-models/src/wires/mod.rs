@@ -21,12 +21,14 @@ mod layout;
 mod prefix;
 mod strict;
 
+pub mod anthropic_messages;
 pub mod gemini;
 pub mod ollama;
 pub mod openai_chat;
 
 /// All wires.
-pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat, &ollama::Ollama, &gemini::GEMINI];
+pub static WIRES: &[&dyn Wire] =
+    &[&openai_chat::OpenAiChat, &anthropic_messages::AnthropicMessages, &gemini::GEMINI, &ollama::Ollama];
 
 /// The wire of this name.
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {

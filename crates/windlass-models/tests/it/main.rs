@@ -7,6 +7,7 @@
     reason = "a test's shared parts stand outside of `#[test]` functions"
 )]
 
+mod anthropic;
 mod conforming;
 mod connections;
 mod corpus;

@@ -1,0 +1,243 @@
+//! Owns the request side of Anthropic Messages: messages and tools to bytes that stay the same from turn to turn.
+//!
+//! A turn encodes only its new messages; the body is put together by copying bytes. The first system messages are the request's
+//! `system`; later ones stand in user messages, because only the newest models take them between others. Messages of one role
+//! in a row are one message. What changes from turn to turn stands behind the messages.
+
+use std::borrow::Cow;
+
+use windlass_core::{Message, ToolSpec};
+
+use self::content::{Form, Role, blocks, role_of, system_block};
+use self::settings::Scene;
+use crate::ModelRequest;
+use crate::model::MAX_MARKED;
+use crate::wires::json::json_string;
+use crate::wires::prefix::{Conversation, Kept, with_kept};
+use crate::wires::{Dialect, Encoding};
+
+mod content;
+mod ids;
+mod schema;
+mod settings;
+mod tools;
+
+/// The message in place of a first user message, which the API demands.
+const NO_USER: &[u8] = b"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"(no message)\"}]}";
+
+/// Marker of the last block of a cached prefix ("Prompt caching").
+const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}";
+
+/// The conversation with the last message still open, and none marked.
+struct Messages {
+    system: Vec<u8>,
+    bytes: Vec<u8>,
+    /// The role of the message that is open; `None`: there is none yet.
+    role: Option<Role>,
+    /// Whether system messages still go to the front.
+    leading: bool,
+    /// The blocks of each message; empty where it has none.
+    spans: Vec<Span>,
+    /// Whether the last message of the user begins with a result, and that of the assistant with thinking.
+    answers: bool,
+    thinks: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    is_system: bool,
+    start: usize,
+    end: usize,
+}
+
+impl Span {
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+}
+
+impl Conversation for Messages {
+    fn start(bytes: usize) -> Self {
+        Self {
+            system: Vec::new(),
+            bytes: Vec::with_capacity(bytes + 256),
+            role: None,
+            leading: true,
+            spans: Vec::new(),
+            answers: false,
+            thinks: false,
+        }
+    }
+
+    fn add(&mut self, dialect: &Dialect, new: &Message) {
+        let is_system = self.leading && new.instructs();
+        self.leading = is_system;
+        let (start, end) = if is_system { self.add_system(new) } else { self.add_said(dialect, new) };
+        self.spans.push(Span { is_system, start, end });
+    }
+
+    fn tools(specs: &[ToolSpec]) -> Vec<u8> {
+        tools::tools(specs, false)
+    }
+}
+
+/// Encodes a request, `stream` saying whether the reply comes as server-sent events.
+pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
+    let name = dialect.plain_name(&request.model.name);
+    let mut head = Vec::with_capacity(64 + name.len());
+    head.extend_from_slice(b"{\"model\":");
+    json_string(&mut head, name);
+    with_kept(&request.prefix, dialect, request, |kept: &Kept<Messages>| {
+        let tools = if request.model.strict {
+            Cow::Owned(tools::tools(&request.tools, true))
+        } else {
+            Cow::Borrowed(kept.tools())
+        };
+        let marks = Marks::of(dialect, request, &kept.messages, !tools.is_empty());
+        let tools = if marks.tools { Cow::Owned(tools::marked(&tools)) } else { tools };
+        let mut tail = Vec::with_capacity(256);
+        if !tools.is_empty() {
+            tools::choice(&mut tail, &request.choice, request.model.parallel);
+        }
+        let messages = &kept.messages;
+        let scene = Scene { has_tools: !tools.is_empty(), lacks_thought: messages.lacks_thought() };
+        settings::settings(&mut tail, name, request, scene);
+
+        let (begin, close): (&[u8], &[u8]) =
+            if messages.system.is_empty() { (b"", b"") } else { (b",\"system\":[", b"]") };
+        let system = messages.rewritten(true, &marks, dialect, request);
+        let said = messages.rewritten(false, &marks, dialect, request);
+        let last: &[u8] = if messages.role.is_none() { NO_USER } else { b"]}" };
+        let parts: [&[u8]; 9] = [&head, begin, &system, close, b",\"messages\":[", &said, last, b"]", &tools];
+        let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>() + tail.len());
+        for part in parts {
+            body.extend_from_slice(part);
+        }
+        body.extend_from_slice(&tail);
+        Encoding { body, content_bytes: system.len() + said.len() + tools.len() }
+    })
+}
+
+/// The places of a request that carry markers, or are written otherwise than they are kept.
+struct Marks {
+    /// Places of marked messages, in order.
+    places: Vec<usize>,
+    /// The place of a last assistant message, which may not end with a blank.
+    last: Option<usize>,
+    tools: bool,
+}
+
+impl Marks {
+    /// The messages that the request marks. Where a marker is left, the unchanging front has one as well: the last system
+    /// message, or the last tool where there is none.
+    fn of(dialect: &Dialect, request: &ModelRequest, messages: &Messages, has_tools: bool) -> Self {
+        let mut places = if dialect.quirks.cache_control { request.marked() } else { Vec::new() };
+        let is_system = |place: &usize| messages.spans.get(*place).is_some_and(|span| span.is_system);
+        let is_free = !places.is_empty() && places.len() < MAX_MARKED && !places.iter().any(is_system);
+        let fronts = messages.spans.iter().take_while(|span| span.is_system);
+        let front = fronts.enumerate().filter(|(_, span)| !span.is_empty()).last().map(|(place, _)| place);
+        if is_free && let Some(front) = front {
+            places.insert(0, front);
+        }
+        let ends_with_assistant = messages.role == Some(Role::Assistant);
+        let last = messages.spans.iter().rposition(|span| !span.is_system && !span.is_empty());
+        Self {
+            tools: is_free && front.is_none() && has_tools,
+            places,
+            last: last.filter(|_| ends_with_assistant),
+        }
+    }
+}
+
+impl Messages {
+    fn add_system(&mut self, new: &Message) -> (usize, usize) {
+        let before = self.system.len();
+        if before > 0 {
+            self.system.push(b',');
+        }
+        let start = self.system.len();
+        system_block(&mut self.system, new, false);
+        if self.system.len() == start {
+            self.system.truncate(before);
+        }
+        (start.min(self.system.len()), self.system.len())
+    }
+
+    fn add_said(&mut self, dialect: &Dialect, new: &Message) -> (usize, usize) {
+        let (before, role) = (self.bytes.len(), role_of(new));
+        match self.role {
+            Some(open) if open == role => self.bytes.push(b','),
+            Some(_) => self.bytes.extend_from_slice(b"]},"),
+            None if role == Role::Assistant => {
+                self.bytes.extend_from_slice(NO_USER);
+                self.bytes.push(b',');
+            }
+            None => {}
+        }
+        if self.role != Some(role) {
+            self.bytes.extend_from_slice(match role {
+                Role::User => b"{\"role\":\"user\",\"content\":[",
+                Role::Assistant => b"{\"role\":\"assistant\",\"content\":[",
+            });
+        }
+        let start = self.bytes.len();
+        blocks(&mut self.bytes, dialect, new, Form::default());
+        if self.bytes.len() == start {
+            self.bytes.truncate(before);
+            return (before, before);
+        }
+        if self.role != Some(role) {
+            let begins = |kind: &[u8]| self.bytes.get(start..).is_some_and(|blocks| blocks.starts_with(kind));
+            match role {
+                Role::User => self.answers = begins(b"{\"type\":\"tool_result\""),
+                Role::Assistant => {
+                    self.thinks =
+                        begins(b"{\"type\":\"thinking\"") || begins(b"{\"type\":\"redacted_thinking\"");
+                }
+            }
+        }
+        self.role = Some(role);
+        (start, self.bytes.len())
+    }
+
+    /// Whether the model is amid a turn that did not begin with thinking: another model began it, or its thinking is lost.
+    fn lacks_thought(&self) -> bool {
+        !self.thinks
+            && (self.role == Some(Role::Assistant) || (self.role == Some(Role::User) && self.answers))
+    }
+
+    /// The system messages or the others, with some written anew. What is kept stays as it is, so that a marker may move from
+    /// turn to turn.
+    fn rewritten(
+        &self,
+        is_system: bool,
+        marks: &Marks,
+        dialect: &Dialect,
+        request: &ModelRequest,
+    ) -> Cow<'_, [u8]> {
+        let bytes = if is_system { &self.system } else { &self.bytes };
+        let marked = marks.places.iter().map(|place| (*place, true));
+        let last = marks.last.filter(|last| !marks.places.contains(last)).map(|last| (last, false));
+        let mut out = Vec::new();
+        let mut copied = 0;
+        for (place, mark) in marked.chain(last) {
+            let span = self.spans.get(place).filter(|span| span.is_system == is_system && !span.is_empty());
+            let (Some(span), Some(message)) = (span, request.message(place)) else { continue };
+            out.extend_from_slice(bytes.get(copied..span.start).unwrap_or_default());
+            if is_system {
+                system_block(&mut out, &message, mark);
+            } else {
+                blocks(&mut out, dialect, &message, Form { mark, is_last: marks.last == Some(place) });
+            }
+            copied = span.end;
+        }
+        if copied == 0 {
+            return Cow::Borrowed(bytes);
+        }
+        out.extend_from_slice(bytes.get(copied..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Owns the settings of a request: limits, sampling, thinking, structured output.
+
+use serde_json::Value;
+use windlass_core::model::{ModelChoice, ToolChoice};
+
+use super::schema::held_to;
+use crate::ModelRequest;
+use crate::wires::anthropic_messages::models::Model;
+use crate::wires::json::{field, json_string, json_value};
+
+/// The least budget of thinking, in tokens ("Extended thinking").
+const MIN_BUDGET: u64 = 1024;
+
+/// Budgets of the efforts that have names, in tokens; numbers stand for themselves.
+const BUDGETS: [(&str, u64); 6] = [
+    ("minimal", 1_024),
+    ("low", 2_048),
+    ("medium", 8_192),
+    ("high", 16_384),
+    ("xhigh", 32_000),
+    ("max", 32_000),
+];
+
+/// Efforts that mean no reasoning.
+const NONE: [&str; 3] = ["none", "off", "disabled"];
+
+/// How a request asks for thinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Thinking<'r> {
+    /// The model's default.
+    Unsaid,
+    /// As little as it can.
+    Least,
+    /// As its effort says.
+    Adaptive(&'r str),
+    /// Up to this many tokens.
+    Budget(u64),
+}
+
+impl<'r> Thinking<'r> {
+    fn of(model: Model<'_>, settings: &'r ModelChoice, max_tokens: u64) -> Self {
+        let Some(effort) = settings.reasoning.as_deref() else { return Self::Unsaid };
+        if NONE.contains(&effort) {
+            return Self::Least;
+        }
+        if model.thinks_adaptively() {
+            return Self::Adaptive(if effort == "minimal" { "low" } else { effort });
+        }
+        let named = BUDGETS.iter().find(|(name, _)| *name == effort).map(|(_, budget)| *budget);
+        let wanted = named.or_else(|| effort.parse().ok()).unwrap_or(MIN_BUDGET);
+        // The budget is part of the limit, and an answer needs room beside it.
+        let budget = wanted.min(max_tokens / 2).max(MIN_BUDGET);
+        if budget < max_tokens { Self::Budget(budget) } else { Self::Unsaid }
+    }
+
+    /// Whether the request asks for thinking.
+    fn is_on(self) -> bool {
+        matches!(self, Self::Adaptive(_) | Self::Budget(_))
+    }
+}
+
+/// What of the rest of a request decides on its settings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scene {
+    /// A choice among tools counts.
+    pub(super) has_tools: bool,
+    /// The turn that goes on did not begin with thinking.
+    pub(super) lacks_thought: bool,
+}
+
+/// Writes everything behind messages and tools, with the closing brace.
+pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, scene: Scene) {
+    let (settings, model) = (&request.model, Model::named(name));
+    let max_tokens = settings.max_tokens.unwrap_or_else(|| model.max_tokens());
+    field(out, "max_tokens");
+    json_value(out, &max_tokens);
+    let forced = scene.has_tools && matches!(request.choice, ToolChoice::Required | ToolChoice::Named(_));
+    let asked = Thinking::of(model, settings, max_tokens);
+    let thinking = match asked {
+        // "Thinking may not be enabled when tool_choice forces tool use."
+        Thinking::Adaptive(_) | Thinking::Budget(_) if forced => Thinking::Unsaid,
+        // With a budget, a turn that goes on must begin with thinking ("Extended thinking", "Toggling thinking modes").
+        Thinking::Budget(_) if scene.lacks_thought => Thinking::Unsaid,
+        Thinking::Unsaid | Thinking::Least | Thinking::Adaptive(_) | Thinking::Budget(_) => asked,
+    };
+    write_thinking(out, thinking, model);
+    let effort = match asked {
+        Thinking::Adaptive(effort) => Some(effort),
+        Thinking::Least if model.always_thinks() => Some("low"),
+        Thinking::Unsaid | Thinking::Least | Thinking::Budget(_) => None,
+    };
+    output_config(out, effort, request.response_schema.as_ref().map(|(_, schema)| &**schema));
+    sampling(out, settings, model, thinking.is_on());
+    // A text of blanks alone is refused.
+    let stop: Vec<_> = settings.stop.iter().filter(|text| !text.trim().is_empty()).collect();
+    if !stop.is_empty() {
+        field(out, "stop_sequences");
+        json_value(out, &stop);
+    }
+    // The API stores nothing else.
+    if let Some(user) = settings.metadata.get("user_id") {
+        out.extend_from_slice(b",\"metadata\":{\"user_id\":");
+        json_string(out, user);
+        out.push(b'}');
+    }
+    if request.stream {
+        out.extend_from_slice(b",\"stream\":true");
+    }
+    out.push(b'}');
+}
+
+fn write_thinking(out: &mut Vec<u8>, thinking: Thinking<'_>, model: Model<'_>) {
+    match thinking {
+        Thinking::Unsaid => {}
+        Thinking::Least if model.always_thinks() => {}
+        Thinking::Least if model.thinks_between_tools() => {
+            out.extend_from_slice(b",\"thinking\":{\"type\":\"between_tools\"}");
+        }
+        Thinking::Least => out.extend_from_slice(b",\"thinking\":{\"type\":\"disabled\"}"),
+        // Without `display` newer models show nothing of it.
+        Thinking::Adaptive(_) => {
+            out.extend_from_slice(b",\"thinking\":{\"type\":\"adaptive\",\"display\":\"summarized\"}");
+        }
+        Thinking::Budget(budget) => {
+            out.extend_from_slice(b",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":");
+            json_value(out, &budget);
+            out.push(b'}');
+        }
+    }
+}
+
+/// Effort ("Effort") and the schema of the whole reply ("Structured outputs").
+fn output_config(out: &mut Vec<u8>, effort: Option<&str>, schema: Option<&Value>) {
+    if effort.is_none() && schema.is_none() {
+        return;
+    }
+    out.extend_from_slice(b",\"output_config\":{");
+    if let Some(effort) = effort {
+        out.extend_from_slice(b"\"effort\":");
+        json_string(out, effort);
+    }
+    if let Some(schema) = schema {
+        let comma = if effort.is_some() { "," } else { "" };
+        out.extend_from_slice(comma.as_bytes());
+        out.extend_from_slice(b"\"format\":{\"type\":\"json_schema\",\"schema\":");
+        json_value(out, &held_to(schema));
+        out.push(b'}');
+    }
+    out.push(b'}');
+}
+
+/// Temperature from 0 to 1 and nucleus sampling, as far as the model takes them. With thinking the temperature is 1, and nucleus
+/// sampling at least 0.95 ("Extended thinking", "Feature compatibility").
+fn sampling(out: &mut Vec<u8>, settings: &ModelChoice, model: Model<'_>, thinks: bool) {
+    if !model.takes_sampling() {
+        return;
+    }
+    let temperature = settings.temperature.filter(|temperature| temperature.is_finite() && !thinks);
+    if let Some(temperature) = temperature {
+        field(out, "temperature");
+        json_value(out, &temperature.clamp(0.0, 1.0));
+    }
+    let taken = temperature.is_some() && model.takes_one_sampling();
+    let least = if thinks { 0.95 } else { 0.0 };
+    if let Some(top_p) = settings.top_p.filter(|top_p| (least..=1.0).contains(top_p) && !taken) {
+        field(out, "top_p");
+        json_value(out, &top_p);
+    }
+}

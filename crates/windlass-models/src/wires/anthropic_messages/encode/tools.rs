@@ -1,0 +1,78 @@
+//! Owns tools and the choice among them.
+
+use serde_json::Value;
+use windlass_core::ToolSpec;
+use windlass_core::model::ToolChoice;
+
+use super::CACHE_CONTROL;
+use super::schema::held_to;
+use crate::wires::json::{field, json_string, json_value};
+
+/// `,"tools":[…]` of the offered tools; nothing if there is none. `strict`: calls are held to the schemas ("Strict tool use").
+pub(super) fn tools(specs: &[ToolSpec], strict: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    for spec in specs.iter().filter(|spec| spec.is_offered()) {
+        let begin: &[u8] = if out.is_empty() { b",\"tools\":[" } else { b"," };
+        out.extend_from_slice(begin);
+        out.extend_from_slice(b"{\"name\":");
+        json_string(&mut out, &spec.name);
+        if !spec.description.is_empty() {
+            field(&mut out, "description");
+            json_string(&mut out, &spec.description);
+        }
+        field(&mut out, "input_schema");
+        if strict {
+            json_value(&mut out, &held_to(&with_type(&spec.parameters)));
+            out.extend_from_slice(b",\"strict\":true");
+        } else if spec.parameters.get("type").is_none() {
+            json_value(&mut out, &with_type(&spec.parameters));
+        } else {
+            json_value(&mut out, &*spec.parameters);
+        }
+        out.push(b'}');
+    }
+    if !out.is_empty() {
+        out.push(b']');
+    }
+    out
+}
+
+/// The schema with the type that the API demands; arguments are objects.
+fn with_type(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Value::Object(fields) = &mut schema
+        && !fields.contains_key("type")
+    {
+        fields.insert("type".to_owned(), "object".into());
+    }
+    schema
+}
+
+/// The same tools, with a cache marker on the last one.
+pub(super) fn marked(tools: &[u8]) -> Vec<u8> {
+    let Some(all) = tools.strip_suffix(b"}]") else { return tools.to_vec() };
+    [all, CACHE_CONTROL, b"}]"].concat()
+}
+
+/// Writes the choice. Tools stay in a request that forbids calls: the cache begins with them, and the API looks up the tools of
+/// earlier calls.
+pub(super) fn choice(out: &mut Vec<u8>, choice: &ToolChoice, parallel: Option<bool>) {
+    let one = parallel == Some(false);
+    match choice {
+        ToolChoice::Auto if !one => return,
+        ToolChoice::Auto => out.extend_from_slice(b",\"tool_choice\":{\"type\":\"auto\""),
+        ToolChoice::None => {
+            out.extend_from_slice(b",\"tool_choice\":{\"type\":\"none\"}");
+            return;
+        }
+        ToolChoice::Required => out.extend_from_slice(b",\"tool_choice\":{\"type\":\"any\""),
+        ToolChoice::Named(name) => {
+            out.extend_from_slice(b",\"tool_choice\":{\"type\":\"tool\",\"name\":");
+            json_string(out, name);
+        }
+    }
+    if one {
+        out.extend_from_slice(b",\"disable_parallel_tool_use\":true");
+    }
+    out.push(b'}');
+}

@@ -1,0 +1,77 @@
+"""Lets Anthropic's own client library judge what Windlass reads and sends. Run by hand, outside of the test suite.
+
+    python3 -m venv /tmp/oracle && /tmp/oracle/bin/pip install anthropic
+    /tmp/oracle/bin/python anthropic_messages.py replies       # what the library reads in each file of the corpus, as JSON
+    /tmp/oracle/bin/python anthropic_messages.py requests < F  # F has a request body on each line: is it of the library's types?
+"""
+
+import json
+import sys
+import threading
+import warnings
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import anthropic
+import pydantic
+from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming, MessageCreateParamsStreaming
+
+# What is not of the library's types is said in what it read.
+warnings.filterwarnings("ignore")
+
+CORPUS = Path(__file__).parent.parent / "corpus" / "anthropic_messages"
+
+
+class Recorded(BaseHTTPRequestHandler):
+    """Answers `POST /NAME/v1/messages` with the file NAME."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = (CORPUS / self.path.split("/")[1]).read_bytes()
+        kind = "text/event-stream" if ".sse" in self.path else "application/json"
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def read(port, name):
+    client = anthropic.Anthropic(api_key="none", base_url=f"http://127.0.0.1:{port}/{name}", max_retries=0)
+    asked = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    try:
+        if name.endswith(".sse"):
+            with client.beta.messages.stream(**asked) as stream:
+                return stream.get_final_message().to_dict()
+        return client.beta.messages.create(**asked).to_dict()
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
+
+
+def replies():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Recorded)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    names = sorted(path.name for path in CORPUS.iterdir() if path.suffix in (".sse", ".json"))
+    print(json.dumps({name: read(server.server_port, name) for name in names}, indent=1, default=str))
+    server.shutdown()
+
+
+def requests():
+    judges = {
+        stream: pydantic.TypeAdapter(kind, config=pydantic.ConfigDict(extra="forbid"))
+        for stream, kind in ((True, MessageCreateParamsStreaming), (False, MessageCreateParamsNonStreaming))
+    }
+    for number, line in enumerate(filter(str.strip, sys.stdin), 1):
+        body = json.loads(line)
+        try:
+            judges[body.get("stream", False)].validate_python(body)
+            print(number, "fits")
+        except pydantic.ValidationError as error:
+            print(number, error)
+
+
+if __name__ == "__main__":
+    {"replies": replies, "requests": requests}[sys.argv[1]]()
