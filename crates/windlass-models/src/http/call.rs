@@ -281,7 +281,8 @@ impl Call {
     async fn refused(&self, answer: Answer, address: &Addressed, watch: &mut Watch) -> ModelFailure {
         let Refused { status, retry_after_ms, report } = read_refusal(answer, watch).await;
         let words = self.server.wire.facts().errors;
-        let kind = words.kind(status, &report);
+        let known = self.server.wire.failure_kind(&report);
+        let kind = known.unwrap_or_else(|| words.kind(status, &report));
         let refuses = words.refusal(kind, Some(status), &report.message);
         let said = if kind == FailureKind::NotFound {
             format!("{} (model `{}` at {})", report.message, self.model, address.url)

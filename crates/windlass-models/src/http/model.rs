@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::TryFutureExt;
+use futures_util::future::ready;
+use futures_util::{FutureExt, TryFutureExt};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::secret::Secret;
 
 use super::binding;
@@ -144,6 +146,10 @@ impl Model for HttpModel {
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {
+        if let Some(words) = self.server.wire.refuses(&self.server.dialect, &request) {
+            let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);
+            return Box::pin(ready(Err(failure)).into_stream());
+        }
         let encoding = self.server.wire.encode(&self.server.dialect, &request);
         let call = Call {
             server: self.server.clone(),

@@ -20,9 +20,10 @@ mod layout;
 mod prefix;
 
 pub mod openai_chat;
+pub mod openai_responses;
 
 /// All wires.
-pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat];
+pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat, &openai_responses::OpenAiResponses];
 
 /// The wire of this name.
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {
@@ -45,6 +46,17 @@ pub trait Wire: Send + Sync + fmt::Debug {
     /// Writes the body of a request. What was encoded stays in the request's [`PrefixCell`](crate::PrefixCell), so that a
     /// turn encodes only its new messages.
     fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding;
+
+    /// Why the request cannot be written for this API without another meaning; the call fails with these words, and nothing
+    /// is sent. Default: every request can.
+    fn refuses(&self, _: &Dialect, _: &ModelRequest) -> Option<String> {
+        None
+    }
+
+    /// The kind of a failure that only this API knows, before [`ErrorWords`] are looked at. Default: none.
+    fn failure_kind(&self, _: &Report) -> Option<FailureKind> {
+        None
+    }
 
     /// Reads a whole reply.
     ///
@@ -93,6 +105,7 @@ pub enum KeyHeader {
 }
 
 /// Differences between servers of one wire.
+#[expect(clippy::struct_excessive_bools, reason = "independent differences")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
     /// The output limit is written as `max_completion_tokens`, not `max_tokens`.
@@ -101,11 +114,19 @@ pub struct Quirks {
     pub cache_control: bool,
     /// The provider wants its reasoning back with the calls that followed it.
     pub return_reasoning: bool,
+    /// The provider keeps replies, and a turn sends only what follows the last one (OpenAI Responses: `store` and
+    /// `previous_response_id`). A run then depends on the provider's memory.
+    pub stored_replies: bool,
 }
 
 impl Quirks {
     /// No quirks.
-    pub const NONE: Self = Self { completion_tokens: false, cache_control: false, return_reasoning: false };
+    pub const NONE: Self = Self {
+        completion_tokens: false,
+        cache_control: false,
+        return_reasoning: false,
+        stored_replies: false,
+    };
 
     /// The quirks of both.
     #[must_use]
@@ -114,6 +135,7 @@ impl Quirks {
             completion_tokens: self.completion_tokens || other.completion_tokens,
             cache_control: self.cache_control || other.cache_control,
             return_reasoning: self.return_reasoning || other.return_reasoning,
+            stored_replies: self.stored_replies || other.stored_replies,
         }
     }
 }

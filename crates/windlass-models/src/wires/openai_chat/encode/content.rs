@@ -95,7 +95,7 @@ fn call(out: &mut Vec<u8>, call: &ToolCall) {
 }
 
 /// Whether the text is a JSON object: chat templates of local servers take nothing else for arguments.
-fn is_object(text: &str) -> bool {
+pub(in crate::wires) fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
@@ -167,7 +167,7 @@ fn parts_as_text(parts: &[Part]) -> String {
 }
 
 /// Text in place of media that the model cannot be shown.
-fn note(what: &str, media: &Media) -> String {
+pub(in crate::wires) fn note(what: &str, media: &Media) -> String {
     let name = media.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
     let kind = &media.media_type;
     match &media.source {

@@ -1,0 +1,366 @@
+//! Owns the items of one reply while they come: what is given out of them, in which order, and their layout.
+//!
+//! Items stand in the order in which they began. The text of an item is given out when all earlier items with text are done,
+//! so that streams whose items interleave give the same text as the whole reply.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_json::value::RawValue;
+use windlass_core::model::{FailureKind, MAX_REPLY_BYTES};
+
+use super::super::own::CLIENT_CALLS;
+use super::super::shapes::{Fields, MAX_ITEMS};
+use crate::Delta;
+use crate::thoughts::GAP;
+use crate::wires::DecodeError;
+
+mod sealing;
+mod whole;
+
+/// How many of the last items are looked at for an event that does not say which one it means.
+const OPEN_AT_ONCE: usize = 8;
+
+/// What an item is for the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Message,
+    Reasoning,
+    /// A function call.
+    Call,
+    /// A call of another kind: its place in [`CLIENT_CALLS`].
+    Client(usize),
+    /// An image that the provider made.
+    Image,
+    /// Something that only the provider understands.
+    Own,
+}
+
+/// The two texts of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Voice {
+    Text,
+    Reasoning,
+}
+
+/// A part of an item's text.
+#[derive(Debug, Default)]
+struct Said {
+    bytes: usize,
+    /// Whether it begins with an empty line that is not the provider's.
+    gap: bool,
+    index: Option<u64>,
+    refusal: bool,
+    annotations: Option<Box<RawValue>>,
+}
+
+/// Where more of a text belongs within its item.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) index: Option<u64>,
+    pub(super) refusal: bool,
+    /// Of reasoning: the thoughts themselves, not their summary.
+    pub(super) content: bool,
+}
+
+#[derive(Debug)]
+struct Item {
+    kind: Kind,
+    done: bool,
+    /// Text, reasoning or arguments so far, while they may grow.
+    said: String,
+    /// Bytes of it that were given out; of a call the number of pieces.
+    given: usize,
+    /// Whether an empty line was given out before it.
+    gap: bool,
+    parts: Vec<Said>,
+    /// Of reasoning: whether `said` are the thoughts themselves. `None`: nothing was said.
+    content: Option<bool>,
+    /// The place of the call among the calls.
+    call: Option<u32>,
+    /// Whether the call's id and its name were given out.
+    named: (bool, bool),
+    /// What its provider needs back of it.
+    own: Option<Box<RawValue>>,
+    /// Whether `own` says more than names of its own.
+    special: bool,
+}
+
+/// The items of one reply.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    all: Vec<Item>,
+    by_id: BTreeMap<String, usize>,
+    by_index: BTreeMap<u64, usize>,
+    /// The first item that may still give out text, and reasoning.
+    front: [usize; 2],
+    /// Whether text, and reasoning, was given out.
+    spoken: [bool; 2],
+    calls: u32,
+    kept: u64,
+    pub(super) refused: bool,
+    pub(super) output_bytes: usize,
+}
+
+impl Kind {
+    pub(super) fn of(item: &Fields<'_>) -> Self {
+        let name = item.text("type").unwrap_or_default();
+        match &*name {
+            "message" => Self::Message,
+            "reasoning" => Self::Reasoning,
+            "function_call" => Self::Call,
+            "image_generation_call" => Self::Image,
+            // A shell in a container of the provider is run there.
+            "shell_call" if in_container(item) => Self::Own,
+            other => {
+                CLIENT_CALLS.iter().position(|(kind, ..)| *kind == other).map_or(Self::Own, Self::Client)
+            }
+        }
+    }
+
+    fn voice(self) -> Option<Voice> {
+        match self {
+            Self::Message => Some(Voice::Text),
+            Self::Reasoning => Some(Voice::Reasoning),
+            Self::Call | Self::Client(_) | Self::Image | Self::Own => None,
+        }
+    }
+}
+
+fn in_container(item: &Fields<'_>) -> bool {
+    let environment = item
+        .object("environment")
+        .and_then(|environment| environment.text("type").map(|kind| kind.starts_with("container")));
+    environment == Some(true)
+}
+
+impl Items {
+    /// The item of this kind that an event means: by its id, else by its place in the output, else (where the event says
+    /// neither) the last one that is not done.
+    pub(super) fn find(&self, kind: Kind, id: Option<&str>, index: Option<u64>) -> Option<usize> {
+        let id = id.filter(|id| !id.is_empty());
+        if id.is_none() && index.is_none() {
+            let mut last = (0..self.all.len()).rev().take(OPEN_AT_ONCE);
+            return last.find(|at| self.all.get(*at).is_some_and(|item| item.kind == kind && !item.done));
+        }
+        let by_id = id.and_then(|id| self.by_id.get(id));
+        let at = by_id.or_else(|| index.and_then(|index| self.by_index.get(&index))).copied()?;
+        (self.kind(at) == Some(kind)).then_some(at)
+    }
+
+    /// Whether an item began at this place of the output.
+    pub(super) fn has_index(&self, index: u64) -> bool {
+        self.by_index.contains_key(&index)
+    }
+
+    /// The items so far, none of which was found in the whole output yet.
+    pub(super) fn unmatched(&self) -> Unmatched {
+        Unmatched(vec![true; self.all.len()])
+    }
+
+    pub(super) fn kind(&self, at: usize) -> Option<Kind> {
+        self.all.get(at).map(|item| item.kind)
+    }
+
+    pub(super) fn is_done(&self, at: usize) -> bool {
+        self.all.get(at).is_some_and(|item| item.done)
+    }
+
+    /// Whether nothing of the item's text came yet.
+    pub(super) fn is_silent(&self, at: usize) -> bool {
+        self.all.get(at).is_some_and(|item| item.said.is_empty() && !item.done)
+    }
+
+    /// Whether any item came, and all of them are done.
+    pub(super) fn are_done(&self) -> bool {
+        !self.all.is_empty() && self.all.iter().all(|item| item.done)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        !self.all.is_empty()
+    }
+
+    /// Begins an item.
+    pub(super) fn begin(
+        &mut self,
+        kind: Kind,
+        id: Option<&str>,
+        index: Option<u64>,
+    ) -> Result<usize, DecodeError> {
+        let at = self.all.len();
+        if at == MAX_ITEMS {
+            return Err(DecodeError::protocol(format!("the reply has more than {MAX_ITEMS} items")));
+        }
+        if let Some(id) = id.filter(|id| !id.is_empty()) {
+            self.kept = self.kept.saturating_add(id.len() as u64);
+            self.by_id.insert(id.to_owned(), at);
+        }
+        if let Some(index) = index {
+            self.by_index.insert(index, at);
+        }
+        let call = matches!(kind, Kind::Call | Kind::Client(_)).then(|| {
+            self.calls += 1;
+            self.calls - 1
+        });
+        self.all.push(Item {
+            kind,
+            done: false,
+            said: String::new(),
+            given: 0,
+            gap: false,
+            parts: Vec::new(),
+            content: None,
+            call,
+            named: (false, false),
+            own: None,
+            special: false,
+        });
+        Ok(at)
+    }
+
+    /// Adds text or reasoning to an item.
+    pub(super) fn say(
+        &mut self,
+        place: usize,
+        at: At,
+        more: &str,
+        out: &mut VecDeque<Delta>,
+    ) -> Result<(), DecodeError> {
+        let Some(item) = self.all.get_mut(place).filter(|item| !item.done && !more.is_empty()) else {
+            return Ok(());
+        };
+        let Some(voice) = item.kind.voice() else { return Ok(()) };
+        // Thoughts and their summary are not both told; the item itself has both.
+        if voice == Voice::Reasoning && *item.content.get_or_insert(at.content) != at.content {
+            return Ok(());
+        }
+        self.kept = self.kept.saturating_add(more.len() as u64);
+        self.refused |= at.refusal;
+        let same = |last: &Said| {
+            (at.index.is_none() || last.index.is_none() || last.index == at.index)
+                && last.refusal == at.refusal
+        };
+        if !item.parts.last().is_some_and(same) {
+            let gap = if voice == Voice::Reasoning && !item.parts.is_empty() { GAP } else { "" };
+            item.said.push_str(gap);
+            let gap = (gap.len(), !gap.is_empty());
+            let (bytes, gap) = gap;
+            item.parts.push(Said { bytes, gap, index: at.index, refusal: at.refusal, annotations: None });
+        }
+        item.said.push_str(more);
+        if let Some(last) = item.parts.last_mut() {
+            last.bytes += more.len();
+        }
+        self.release(voice, out);
+        self.bounded()
+    }
+
+    /// Gives out the text that is in turn.
+    fn release(&mut self, voice: Voice, out: &mut VecDeque<Delta>) {
+        let (Some(front), Some(spoken)) =
+            (self.front.get_mut(voice as usize), self.spoken.get_mut(voice as usize))
+        else {
+            return;
+        };
+        while let Some(item) = self.all.get_mut(*front) {
+            if item.kind.voice() == Some(voice) {
+                let more = item.said.get(item.given..).unwrap_or_default();
+                if !more.is_empty() {
+                    item.gap |= item.given == 0 && *spoken;
+                    let gap = if item.given == 0 && *spoken { GAP } else { "" };
+                    let text = [gap, more].concat();
+                    self.output_bytes += more.len();
+                    out.push_back(match voice {
+                        Voice::Text => Delta::Text(text),
+                        Voice::Reasoning => Delta::Reasoning(text),
+                    });
+                    (item.given, *spoken) = (item.said.len(), true);
+                }
+                if !item.done {
+                    return;
+                }
+                (item.said, item.given) = (String::new(), 0);
+            }
+            *front += 1;
+        }
+    }
+
+    /// Tells of a function call what is known of it so far.
+    pub(super) fn name_call(&mut self, place: usize, known: &Fields<'_>, out: &mut VecDeque<Delta>) {
+        self.call(place, known, "", out);
+    }
+
+    /// Adds to the arguments of a function call.
+    pub(super) fn add_args(
+        &mut self,
+        place: usize,
+        more: &str,
+        out: &mut VecDeque<Delta>,
+    ) -> Result<(), DecodeError> {
+        if let Some(item) = self.all.get_mut(place).filter(|item| item.kind == Kind::Call && !item.done) {
+            item.said.push_str(more);
+            self.kept = self.kept.saturating_add(more.len() as u64);
+            self.call(place, &Fields::default(), more, out);
+        }
+        self.bounded()
+    }
+
+    /// Gives out a piece of a call, with its id and its name once.
+    fn call(&mut self, place: usize, known: &Fields<'_>, args: &str, out: &mut VecDeque<Delta>) {
+        let Some(item) = self.all.get_mut(place) else { return };
+        let fixed = match item.kind {
+            Kind::Client(kind) => CLIENT_CALLS.get(kind).and_then(|(_, name, _)| *name),
+            Kind::Message | Kind::Reasoning | Kind::Call | Kind::Image | Kind::Own => None,
+        };
+        let text = |name: &str| known.text(name).filter(|text| !text.is_empty()).map(Into::into);
+        let id: Option<String> = text("call_id").filter(|_| !item.named.0);
+        let name = fixed.map(str::to_owned).or_else(|| text("name")).filter(|_| !item.named.1);
+        item.named = (item.named.0 || id.is_some(), item.named.1 || name.is_some());
+        if id.is_some() || name.is_some() || !args.is_empty() {
+            item.given += 1;
+            self.output_bytes += args.len() + name.as_ref().map_or(0, String::len);
+            out.push_back(Delta::Call { index: item.call, id, name, args: args.to_owned() });
+        }
+    }
+
+    /// Ends all items: nothing more comes.
+    pub(super) fn end(&mut self, out: &mut VecDeque<Delta>) {
+        for item in &mut self.all {
+            item.done = true;
+        }
+        self.release(Voice::Reasoning, out);
+        self.release(Voice::Text, out);
+    }
+
+    /// What is kept of a reply has the bound of a reply.
+    fn bounded(&self) -> Result<(), DecodeError> {
+        if self.kept <= MAX_REPLY_BYTES {
+            return Ok(());
+        }
+        let words = format!("the items of the reply are longer than {MAX_REPLY_BYTES} bytes");
+        Err(DecodeError { kind: FailureKind::TooLarge, ..DecodeError::protocol(words) })
+    }
+}
+
+/// Which items were streamed and are not found in the whole output yet: ids may repeat, so each is found once.
+#[derive(Debug)]
+pub(super) struct Unmatched(Vec<bool>);
+
+impl Unmatched {
+    /// The streamed item that an element of the whole output is: by its id, else by its place.
+    pub(super) fn take(
+        &mut self,
+        items: &Items,
+        kind: Kind,
+        id: Option<&str>,
+        place: usize,
+    ) -> Option<usize> {
+        let id = id.filter(|id| !id.is_empty());
+        let by_id = id.and_then(|id| items.by_id.get(id)).copied();
+        let fits = |at: &usize| self.0.get(*at) == Some(&true) && items.kind(*at) == Some(kind);
+        let at = by_id.filter(fits).or_else(|| Some(place).filter(fits))?;
+        if let Some(free) = self.0.get_mut(at) {
+            *free = false;
+        }
+        Some(at)
+    }
+}
