@@ -3,6 +3,7 @@
 use windlass_core::model::Prices;
 use windlass_core::text::nearest;
 
+use crate::wires::ollama::Ollama;
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Quirks, Wire};
 
@@ -111,10 +112,10 @@ pub static PROVIDERS: &[Provider] = &[
     },
     Provider {
         name: "ollama",
-        wire: &OpenAiChat,
+        wire: &Ollama,
         address: Address::Listening { usual: "http://127.0.0.1:11434", variable: "OLLAMA_HOST", port: 11434 },
         key: None,
-        quirks: Quirks::NONE,
+        quirks: Quirks { return_reasoning: true, ..Quirks::NONE },
         auto: Auto::Server(Probe {
             program: "Ollama",
             greeting: Some(("/", "Ollama is running")),

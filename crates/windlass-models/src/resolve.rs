@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use url::Url;
 use windlass_core::Message;
 use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
 use windlass_core::secret::{Secret, mask, mask_url_parts};
@@ -10,6 +11,9 @@ use crate::providers::{
     Address, OPENAI_COMPATIBLE, Provider, key_variables, later_provider, names_near, provider, provider_names,
 };
 use crate::tour::Tour;
+use crate::wires::Wire;
+use crate::wires::ollama::Ollama;
+use crate::wires::openai_chat::OpenAiChat;
 use crate::{
     HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble, wires,
 };
@@ -167,7 +171,7 @@ fn adapter(
     }
     let missing = || ModelError::MissingBaseUrl { name: settings.use_.clone() };
     let base_url = own_url.or_else(|| usual_url(provider, env)).ok_or_else(missing)?;
-    let wire = settings.api.and_then(wires::wire).unwrap_or(provider.wire);
+    let wire = settings.api.and_then(wires::wire).unwrap_or_else(|| wire_at(provider, &base_url));
     HttpModel::new(HttpModelConfig {
         key,
         headers: settings.headers.clone(),
@@ -177,6 +181,13 @@ fn adapter(
         return_reasoning: settings.return_reasoning,
         ..HttpModelConfig::new(wire, provider.name, base_url)
     })
+}
+
+/// The wire of a provider at this address. Ollama serves OpenAI's API beside its own: a base URL that ends in `/v1` is that one's.
+fn wire_at(provider: &Provider, base_url: &str) -> &'static dyn Wire {
+    let own = provider.wire.facts();
+    let is_openai = base_url.trim().trim_end_matches('/').ends_with(OpenAiChat.facts().base_path);
+    if own.name == Ollama.facts().name && is_openai { &OpenAiChat } else { provider.wire }
 }
 
 /// A variable's value, if there is one that is not blank.
@@ -190,7 +201,9 @@ fn usual_url(provider: &Provider, env: Env<'_>) -> Option<String> {
     match provider.address {
         Address::Url { usual, .. } => Some(named.unwrap_or_else(|| usual.to_owned())),
         Address::Listening { usual, port, .. } => {
-            Some(named.map_or_else(|| usual.to_owned(), |host| listening_url(&host, port)))
+            let base_path = provider.wire.facts().base_path;
+            let listening = |host: String| api_url(listening_url(&host, port), base_path);
+            Some(named.map_or_else(|| usual.to_owned(), listening))
         }
         Address::Given => None,
     }
@@ -207,6 +220,13 @@ fn listening_url(host: &str, port: u16) -> String {
     let host = if host.starts_with(':') { format!("127.0.0.1{host}") } else { host };
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if has_port { format!("http://{host}") } else { format!("http://{host}:{port}") }
+}
+
+/// The base URL of the API of a server, which may stand behind a path of a proxy.
+fn api_url(server: String, base_path: &str) -> String {
+    let path = Url::parse(&server).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
+    let names_api = [base_path, OpenAiChat.facts().base_path].into_iter().any(|api| path.ends_with(api));
+    if path.is_empty() || names_api { server } else { format!("{server}{base_path}") }
 }
 
 #[cfg(test)]

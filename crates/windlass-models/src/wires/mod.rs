@@ -15,15 +15,18 @@ use windlass_core::model::{FailureKind, Refusal, Reply, Usage};
 use crate::http::{ErrorWords, Framing, Report};
 use crate::{Delta, ModelRequest};
 
+mod content;
 mod json;
 mod layout;
 mod prefix;
 
+pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
 
 /// All wires.
-pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat, &openai_responses::OpenAiResponses];
+pub static WIRES: &[&dyn Wire] =
+    &[&openai_chat::OpenAiChat, &ollama::Ollama, &openai_responses::OpenAiResponses];
 
 /// The wire of this name.
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {

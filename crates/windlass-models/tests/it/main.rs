@@ -9,6 +9,7 @@
 
 mod conforming;
 mod connections;
+mod corpus;
 mod failures;
 mod resolving;
 mod server;

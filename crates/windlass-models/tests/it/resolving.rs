@@ -22,6 +22,9 @@ async fn ollama() -> Server {
         "/" => response("200 OK", "content-type: text/plain\r\n", "Ollama is running"),
         "/api/tags" => json(r#"{"models":[{"name":"qwen3:4b","size":1},{"name":"gemma3:1b"}]}"#),
         "/v1/chat/completions" => json(HELLO_WHOLE),
+        "/api/chat" => {
+            json(r#"{"message":{"role":"assistant","content":"Hello"},"done":true,"done_reason":"stop"}"#)
+        }
         _ => response("404 Not Found", "", "404 page not found"),
     })
     .await
@@ -44,14 +47,16 @@ async fn a_key_comes_first() {
 #[tokio::test]
 async fn ollama_is_found_by_what_it_says() {
     let (first, second) = (ollama().await, llama().await);
-    let auto = choose_auto_at(&nothing, &at(&format!("{}/v1", first.url), &second.url)).await;
-    assert_eq!(auto.name, "ollama/qwen3:4b");
-    let host = first.url.strip_prefix("http://").expect("a URL");
-    assert_eq!(auto.reason, format!("Ollama answers on {host}"));
-    let reply = check(&*auto.model, &auto.name).await.expect("a reply");
-    assert_eq!(reply.text.as_deref(), Some("Hello"));
-    let asked = first.seen().into_iter().find(|seen| seen.path() == "/v1/chat/completions").expect("a call");
-    assert!(asked.body.starts_with(r#"{"model":"qwen3:4b","#), "{}", asked.body);
+    for (path, call) in [("", "/api/chat"), ("/v1", "/v1/chat/completions")] {
+        let auto = choose_auto_at(&nothing, &at(&format!("{}{path}", first.url), &second.url)).await;
+        assert_eq!(auto.name, "ollama/qwen3:4b");
+        let host = first.url.strip_prefix("http://").expect("a URL");
+        assert_eq!(auto.reason, format!("Ollama answers on {host}"));
+        let reply = check(&*auto.model, &auto.name).await.expect("a reply");
+        assert_eq!(reply.text.as_deref(), Some("Hello"));
+        let asked = first.seen().into_iter().find(|seen| seen.path() == call).expect("a call");
+        assert!(asked.body.starts_with(r#"{"model":"qwen3:4b","#), "{}", asked.body);
+    }
 }
 
 #[tokio::test]
@@ -81,6 +86,12 @@ async fn other_servers_and_silent_ones_are_passed_over() {
 
 #[tokio::test]
 async fn models_are_listed_with_their_provider() {
+    let local = ollama().await;
+    let settings = ModelSettings { base_url: Some(local.url.clone()), ..ModelSettings::named("ollama") };
+    assert_eq!(
+        list_models(&settings, &nothing).await.expect("a list"),
+        ["ollama/gemma3:1b", "ollama/qwen3:4b"]
+    );
     let server = llama().await;
     let settings = ModelSettings { base_url: Some(server.url.clone()), ..ModelSettings::named("llama") };
     assert_eq!(list_models(&settings, &nothing).await.expect("a list"), ["llama//models/gemma.gguf"]);

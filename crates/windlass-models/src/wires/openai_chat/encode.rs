@@ -11,7 +11,7 @@ use crate::wires::json::{field, json_string, json_value};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::{Dialect, Encoding};
 
-pub(in crate::wires) mod content;
+mod content;
 
 /// The elements of the `messages` array, with commas between them and none marked.
 struct Messages {

@@ -153,8 +153,9 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
-        if data == DONE {
-            self.marked = true;
+        // A body that was cut may end within the mark.
+        if !data.is_empty() && DONE.starts_with(data) {
+            self.marked |= data == DONE;
             return Ok(());
         }
         if self.finished || data.iter().all(u8::is_ascii_whitespace) {

@@ -97,18 +97,22 @@ fn read(json: &str) -> Report {
 /// Sorts an error that came where the status was 200.
 fn failure(report: &Report) -> DecodeError {
     let sorted = DecodeError::reported(report.clone(), &ERRORS);
-    let known = failure_kind(report).or_else(|| {
-        let unsorted = report.status.is_none() && sorted.kind == FailureKind::Server;
-        (unsorted && is_at_fault(&report.code)).then_some(FailureKind::BadRequest)
-    });
+    let unsorted = report.status.is_none() && sorted.kind == FailureKind::Server;
+    let known = failure_kind(report).or_else(|| if unsorted { kind_by_code(&report.code) } else { None });
     DecodeError { kind: known.unwrap_or(sorted.kind), ..sorted }
 }
 
-/// Codes that blame the request (API reference, "The response object", `error.code`).
-fn is_at_fault(code: &str) -> bool {
-    const PARTS: [&str; 7] =
+/// The kind that a code tells where there is no status (API reference, "The response object", `error.code`; guide "Error
+/// codes"). Codes of the request at fault are many; those of the server are `server_error` and timeouts.
+fn kind_by_code(code: &str) -> Option<FailureKind> {
+    const AUTH: [&str; 3] = ["api_key", "authentication", "permission"];
+    const AT_FAULT: [&str; 7] =
         ["invalid", "image", "policy", "unsupported", "mismatch", "not_found", "bad_request"];
-    PARTS.iter().any(|part| code.contains(part))
+    let says = |parts: &[&str]| parts.iter().any(|part| code.contains(part));
+    if says(&AUTH) {
+        return Some(FailureKind::Auth);
+    }
+    says(&AT_FAULT).then_some(FailureKind::BadRequest)
 }
 
 /// The kind of an error that no other API has: a response that was stored and is gone. The next try sends the whole

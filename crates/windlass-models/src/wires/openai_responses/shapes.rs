@@ -63,7 +63,7 @@ impl<'a> Fields<'a> {
     /// A text that may come as another value, whose JSON is the text then (arguments of calls).
     pub(super) fn text_or_json(&self, name: &str) -> Cow<'a, str> {
         let raw = self.get(name);
-        raw.map_or(Cow::Borrowed(""), |raw| text_of(raw).unwrap_or(Cow::Borrowed(raw.get())))
+        raw.map_or(Cow::Borrowed(""), |raw| text_of(raw).unwrap_or_else(|| Cow::Owned(compacted(raw))))
     }
 
     /// The object without these fields; `None`: there are no others.
@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
             out.push(if out.is_empty() { b'{' } else { b',' });
             json_string(&mut out, key);
             out.push(b':');
-            out.extend_from_slice(value.get().as_bytes());
+            compact(&mut out, value);
         }
         if out.is_empty() {
             return None;
@@ -86,6 +86,29 @@ impl<'a> Fields<'a> {
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| &**key)
     }
+}
+
+/// Writes a value without the space between its parts: whole replies have some, events of streams have none.
+pub(super) fn compact(out: &mut Vec<u8>, value: &RawValue) {
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in value.get().bytes() {
+        if in_text {
+            in_text = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+        } else if byte.is_ascii_whitespace() {
+            continue;
+        } else {
+            in_text = byte == b'"';
+        }
+        out.push(byte);
+    }
+}
+
+/// A value without the space between its parts.
+pub(super) fn compacted(value: &RawValue) -> String {
+    let mut out = Vec::with_capacity(value.get().len());
+    compact(&mut out, value);
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// The text that a JSON string stands for.

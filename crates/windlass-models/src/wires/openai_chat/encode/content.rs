@@ -1,11 +1,11 @@
 //! Owns how one message is written: its role, text, media and calls.
 
-use serde::de::IgnoredAny;
 use windlass_core::Message;
 use windlass_core::message::Part;
 use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, ToolCall};
 
 use crate::wires::Dialect;
+use crate::wires::content::{note, object_args};
 use crate::wires::json::{field, json_string};
 
 /// Cache marker of a message's part: Anthropic's form, as OpenRouter and LiteLLM pass it on.
@@ -80,23 +80,8 @@ fn call(out: &mut Vec<u8>, call: &ToolCall) {
     out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
     json_string(out, &call.name);
     out.extend_from_slice(b",\"arguments\":");
-    if call.args.trim().is_empty() {
-        json_string(out, "{}");
-    } else if is_object(&call.args) {
-        json_string(out, &call.args);
-    } else {
-        // Servers parse the arguments of earlier calls and refuse the history if they cannot.
-        let mut wrapped = b"{\"INVALID_JSON\":".to_vec();
-        json_string(&mut wrapped, &call.args);
-        wrapped.push(b'}');
-        json_string(out, &String::from_utf8_lossy(&wrapped));
-    }
+    json_string(out, &object_args(&call.args));
     out.extend_from_slice(b"}}");
-}
-
-/// Whether the text is a JSON object: chat templates of local servers take nothing else for arguments.
-pub(in crate::wires) fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 fn user_content(out: &mut Vec<u8>, content: &Content, marked: bool) {
@@ -164,19 +149,4 @@ fn parts_as_text(parts: &[Part]) -> String {
         })
         .collect();
     texts.join("\n")
-}
-
-/// Text in place of media that the model cannot be shown.
-pub(in crate::wires) fn note(what: &str, media: &Media) -> String {
-    let name = media.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-    let kind = &media.media_type;
-    match &media.source {
-        MediaSource::Base64(data) => {
-            format!("[{what}{name}: {kind}, {} bytes, not shown]", data.len() / 4 * 3)
-        }
-        MediaSource::Url(url) => format!("[{what}{name}: {kind}, {url}]"),
-        MediaSource::Stored(stored) => {
-            format!("[{what}{name}: {kind}, {} bytes, not shown]", stored.bytes / 4 * 3)
-        }
-    }
 }

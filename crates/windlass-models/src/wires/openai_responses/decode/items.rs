@@ -65,6 +65,7 @@ pub(super) struct At {
 #[derive(Debug)]
 struct Item {
     kind: Kind,
+    id: Option<Box<str>>,
     done: bool,
     /// Text, reasoning or arguments so far, while they may grow.
     said: String,
@@ -190,7 +191,8 @@ impl Items {
         if at == MAX_ITEMS {
             return Err(DecodeError::protocol(format!("the reply has more than {MAX_ITEMS} items")));
         }
-        if let Some(id) = id.filter(|id| !id.is_empty()) {
+        let id = id.filter(|id| !id.is_empty());
+        if let Some(id) = id {
             self.kept = self.kept.saturating_add(id.len() as u64);
             self.by_id.insert(id.to_owned(), at);
         }
@@ -203,6 +205,7 @@ impl Items {
         });
         self.all.push(Item {
             kind,
+            id: id.map(Into::into),
             done: false,
             said: String::new(),
             given: 0,
@@ -357,7 +360,9 @@ impl Unmatched {
         let id = id.filter(|id| !id.is_empty());
         let by_id = id.and_then(|id| items.by_id.get(id)).copied();
         let fits = |at: &usize| self.0.get(*at) == Some(&true) && items.kind(*at) == Some(kind);
-        let at = by_id.filter(fits).or_else(|| Some(place).filter(fits))?;
+        let here = Some(place).filter(fits);
+        let same = here.filter(|at| items.all.get(*at).is_some_and(|item| item.id.as_deref() == id));
+        let at = same.or(by_id.filter(fits)).or(here)?;
         if let Some(free) = self.0.get_mut(at) {
             *free = false;
         }

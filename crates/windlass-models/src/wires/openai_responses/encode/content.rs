@@ -5,8 +5,8 @@
 use windlass_core::Message;
 use windlass_core::message::{Content, Media, MediaSource, Part};
 
+use crate::wires::content::note;
 use crate::wires::json::{field, json_string};
-use crate::wires::openai_chat::encode::content::note;
 
 /// The images that the API reads (guide "Images and vision").
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];

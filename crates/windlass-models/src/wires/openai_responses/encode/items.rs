@@ -13,9 +13,9 @@ use super::super::shapes::Fields;
 use super::content::{content, text};
 use crate::thoughts::GAP;
 use crate::wires::Dialect;
+use crate::wires::content::{note, object_args};
 use crate::wires::json::{field, json_string, json_value};
 use crate::wires::layout::{Kind, Placed, placed};
-use crate::wires::openai_chat::encode::content::{is_object, note};
 
 /// The most bytes of a call's id (API reference, `call_id`).
 const MAX_CALL_ID: usize = 64;
@@ -101,17 +101,7 @@ fn call(out: &mut Vec<u8>, call: &ToolCall, own: Option<&RawValue>) {
     field(out, "name");
     json_string(out, &call.name);
     field(out, "arguments");
-    if call.args.trim().is_empty() {
-        json_string(out, "{}");
-    } else if is_object(&call.args) {
-        json_string(out, &call.args);
-    } else {
-        // Templates of local servers parse the arguments of earlier calls.
-        let mut wrapped = b"{\"INVALID_JSON\":".to_vec();
-        json_string(&mut wrapped, &call.args);
-        wrapped.push(b'}');
-        json_string(out, &String::from_utf8_lossy(&wrapped));
-    }
+    json_string(out, &object_args(&call.args));
     out.push(b'}');
 }
 

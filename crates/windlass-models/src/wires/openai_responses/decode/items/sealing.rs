@@ -11,7 +11,11 @@ use crate::wires::layout::{self, Layout};
 
 impl Items {
     /// The layout of the reply. `response`: its id, where the provider stores it.
-    pub(in crate::wires::openai_responses) fn seal(&self, provider: &str, response: Option<&str>) -> Option<SealedReasoning> {
+    pub(in crate::wires::openai_responses) fn seal(
+        &self,
+        provider: &str,
+        response: Option<&str>,
+    ) -> Option<SealedReasoning> {
         let messages = self.all.iter().filter(|item| item.kind == Kind::Message && !item.parts.is_empty());
         let mut annotated = self.all.iter().flat_map(|item| &item.parts);
         let telling = response.is_some()

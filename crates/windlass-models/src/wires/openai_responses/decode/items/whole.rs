@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use windlass_core::message::{Media, MediaSource};
 
 use super::super::super::own::{CLIENT_CALLS, wrapped};
-use super::super::super::shapes::Fields;
+use super::super::super::shapes::{Fields, compacted};
 use super::{Items, Kind, Said, Voice};
 use crate::Delta;
 use crate::thoughts::GAP;
@@ -49,11 +49,11 @@ impl Items {
         for part in whole.objects("content")? {
             let refusal = part.text("refusal");
             let said = part.text("text").or_else(|| refusal.clone()).unwrap_or_default();
-            let annotations = part.get("annotations").filter(|list| list.get() != "[]");
+            let annotations = part.get("annotations").map(compacted).filter(|list| list != "[]");
             parts.push(Said {
                 bytes: said.len(),
                 refusal: refusal.is_some(),
-                annotations: annotations.map(ToOwned::to_owned),
+                annotations: annotations.and_then(|list| RawValue::from_string(list).ok()),
                 ..Said::default()
             });
             text.push_str(&said);
@@ -121,7 +121,7 @@ impl Items {
     ) {
         let field = CLIENT_CALLS.get(kind).map_or("", |(.., field)| *field);
         let args = match whole.get(field) {
-            Some(raw) if raw.get().starts_with('{') => raw.get().to_owned(),
+            Some(raw) if raw.get().starts_with('{') => compacted(raw),
             Some(raw) => wrapped(field, raw),
             None => String::new(),
         };
