@@ -12,6 +12,7 @@ mod connections;
 mod corpus;
 mod failures;
 mod resolving;
+mod responses;
 mod server;
 mod timeouts;
 mod tls;

@@ -204,10 +204,10 @@ fn has_type(kind: &Value, name: &str) -> bool {
 /// The schema with null as one more value.
 fn or_null(schema: Value) -> Value {
     let Value::Object(mut fields) = schema else { return schema };
-    let null = json!({ "type": "null" });
+    let absent = json!({ "type": "null" });
     if let Some(Value::Array(all)) = fields.get_mut("anyOf") {
         if !all.iter().any(|choice| choice.get("type").is_some_and(|kind| has_type(kind, "null"))) {
-            all.push(null);
+            all.push(absent);
         }
         return Value::Object(fields);
     }
@@ -216,7 +216,7 @@ fn or_null(schema: Value) -> Value {
         Some(kind) if has_type(kind, "null") => return Value::Object(fields),
         Some(Value::Array(all)) if !fixed => all.push("null".into()),
         Some(kind) if !fixed => *kind = json!([kind.clone(), "null"]),
-        _ => return json!({ "anyOf": [Value::Object(fields), null] }),
+        _ => return json!({ "anyOf": [Value::Object(fields), absent] }),
     }
     Value::Object(fields)
 }

@@ -107,7 +107,7 @@ fn call(out: &mut Vec<u8>, call: &ToolCall, own: Option<&RawValue>) {
 
 /// The id of a call as the API takes it: an id that is too long or has other characters becomes a digest of it, the same for
 /// the call and its result.
-fn call_id(id: &str) -> Cow<'_, str> {
+pub(super) fn call_id(id: &str) -> Cow<'_, str> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':');
     if !id.is_empty() && id.len() <= MAX_CALL_ID && id.bytes().all(allowed) {
         return Cow::Borrowed(id);
@@ -131,15 +131,16 @@ fn as_it_came(out: &mut Vec<u8>, said: &AssistantMessage, parts: &[Placed<'_>], 
         let rest = read.get(at..).unwrap_or_default();
         let more = rest.iter().skip(1).take_while(|(next, own)| next.kind == part.kind && own.more).count();
         let item = rest.get(..=more).unwrap_or_default();
-        let own_fields = own.item.as_deref();
+        let nameless = if named { None } else { own.item.as_deref().map(without_id) };
+        let own_fields = nameless.as_ref().map_or(own.item.as_deref(), |kept| kept.as_deref());
         match part.kind {
-            Kind::Text => said_text(out, item, named),
+            Kind::Text => said_text(out, item, own_fields),
             // Reasoning at the end belongs to an item that never came: the provider refuses it alone.
             Kind::Reasoning if last.is_some_and(|last| at < last) => reasoning(out, item),
             Kind::Reasoning => {}
             Kind::Call => {
                 if let Some(one) = said.calls.get(part.at) {
-                    called(out, one, own_fields, named, open);
+                    called(out, one, own_fields, open);
                 }
             }
             Kind::Media => {
@@ -158,10 +159,14 @@ fn words<'m>(part: &Placed<'m>, own: &Own) -> &'m str {
     if own.gap { part.text.strip_prefix(GAP).unwrap_or(part.text) } else { part.text }
 }
 
-fn said_text(out: &mut Vec<u8>, item: &[(&Placed<'_>, Own)], named: bool) {
-    let Some((_, first)) = item.first() else { return };
+/// An item without what the provider knows it by.
+fn without_id(item: &RawValue) -> Option<Box<RawValue>> {
+    serde_json::from_str::<Fields<'_>>(item.get()).ok()?.without(&["id", "status"])
+}
+
+fn said_text(out: &mut Vec<u8>, item: &[(&Placed<'_>, Own)], own_fields: Option<&RawValue>) {
     let plain = item.iter().all(|(_, own)| !own.refusal && own.annotations.is_none());
-    if plain && (first.item.is_none() || !named) {
+    if plain && own_fields.is_none() {
         let whole: String = item.iter().map(|(part, own)| words(part, own)).collect();
         if !whole.is_empty() {
             assistant(out, &whole);
@@ -169,7 +174,7 @@ fn said_text(out: &mut Vec<u8>, item: &[(&Placed<'_>, Own)], named: bool) {
         return;
     }
     begin(out, "message");
-    fields(out, first.item.as_deref().filter(|_| named));
+    fields(out, own_fields);
     out.extend_from_slice(b",\"role\":\"assistant\",\"content\":[");
     for (at, (part, own)) in item.iter().enumerate() {
         if at > 0 {
@@ -211,11 +216,11 @@ fn reasoning(out: &mut Vec<u8>, item: &[(&Placed<'_>, Own)]) {
     out.extend_from_slice(b"]}");
 }
 
-fn called(out: &mut Vec<u8>, one: &ToolCall, own: Option<&RawValue>, named: bool, open: &mut Open) {
+fn called(out: &mut Vec<u8>, one: &ToolCall, own: Option<&RawValue>, open: &mut Open) {
     let whole = own.and_then(|own| serde_json::from_str::<Fields<'_>>(own.get()).ok());
     let kind = whole.and_then(|whole| whole.text("type").map(Cow::into_owned));
     let Some((kind, ..)) = CLIENT_CALLS.iter().find(|(name, ..)| Some(*name) == kind.as_deref()) else {
-        return call(out, one, own.filter(|_| named));
+        return call(out, one, own);
     };
     let id = call_id(one.id.as_str());
     open.insert((&*id).into(), kind);

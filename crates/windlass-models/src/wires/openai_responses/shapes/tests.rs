@@ -6,7 +6,8 @@ fn fields(json: &str) -> Fields<'_> {
 
 #[test]
 fn fields_are_read_where_they_have_the_right_type() {
-    let object = fields(r#"{"a":"x\n\"ü\u00fc","b":null,"c":5,"d":{"e":1},"f":[{"g":2},3,null],"h":"plain"}"#);
+    let object =
+        fields(r#"{"a":"x\n\"ü\u00fc","b":null,"c":5,"d":{"e":1},"f":[{"g":2},3,null],"h":"plain"}"#);
     assert_eq!(object.text("a").as_deref(), Some("x\n\"üü"));
     assert!(matches!(object.text("h"), Some(Cow::Borrowed("plain"))), "a text without escapes is not copied");
     assert_eq!((object.text("b"), object.text("c"), object.text("z")), (None, None, None));
@@ -20,7 +21,9 @@ fn fields_are_read_where_they_have_the_right_type() {
 
 #[test]
 fn what_is_kept_of_an_object_is_unchanged_but_for_space() {
-    let object = fields("{ \"type\" : \"x\", \"n\": 1.50, \"t\": \"a \\\\\\\" b\",\n \"l\": [ 1 , {\"b\" : \"c d\"} ] }");
+    let object = fields(
+        "{ \"type\" : \"x\", \"n\": 1.50, \"t\": \"a \\\\\\\" b\",\n \"l\": [ 1 , {\"b\" : \"c d\"} ] }",
+    );
     let kept = object.without(&["type"]).expect("there is more");
     assert_eq!(kept.get(), r#"{"n":1.50,"t":"a \\\" b","l":[1,{"b":"c d"}]}"#);
     assert!(object.without(&["type", "n", "t", "l"]).is_none());

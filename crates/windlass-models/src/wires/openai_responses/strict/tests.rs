@@ -21,7 +21,7 @@ fn all_properties_are_required_and_what_may_be_left_out_may_be_null() {
         "required": ["id"],
         "$defs": { "city": { "type": "object", "properties": { "zip": { "type": "string" } }, "required": ["zip"] } },
     });
-    let null = json!({ "type": "null" });
+    let or_null = json!({ "type": "null" });
     assert_eq!(
         rewrite(&schema),
         Ok(json!({
@@ -33,13 +33,13 @@ fn all_properties_are_required_and_what_may_be_left_out_may_be_null() {
             "properties": {
                 "id": { "type": "string", "minLength": 1 },
                 "note": { "type": ["string", "null"], "description": "Any." },
-                "kind": { "anyOf": [{ "enum": ["a", "b"] }, null] },
-                "either": { "anyOf": [{ "type": "string" }, { "type": "integer" }, null] },
+                "kind": { "anyOf": [{ "enum": ["a", "b"] }, or_null] },
+                "either": { "anyOf": [{ "type": "string" }, { "type": "integer" }, or_null] },
                 "already": { "type": ["integer", "null"] },
                 "lines": { "type": ["array", "null"], "maxItems": 3, "items": {
                     "type": "object", "required": ["n"],
                     "properties": { "n": { "type": ["integer", "null"] } }, "additionalProperties": false } },
-                "ref": { "anyOf": [{ "$ref": "#/$defs/city" }, null] },
+                "ref": { "anyOf": [{ "$ref": "#/$defs/city" }, or_null] },
             },
             "additionalProperties": false,
         }))
@@ -64,9 +64,8 @@ fn choices_that_exclude_each_other_may_be_one_or_any() {
     let with = |choices: Value| {
         rewrite(&json!({ "type": "object", "properties": { "x": { "oneOf": choices } }, "required": ["x"] }))
     };
-    let tagged = |tag: &str| {
-        json!({ "type": "object", "properties": { "t": { "const": tag } }, "required": ["t"] })
-    };
+    let tagged =
+        |tag: &str| json!({ "type": "object", "properties": { "t": { "const": tag } }, "required": ["t"] });
     assert!(with(json!([{ "type": "string" }, { "type": "null" }])).is_ok());
     let rewritten = with(json!([tagged("a"), tagged("b")])).expect("they are apart");
     assert_eq!(rewritten["properties"]["x"]["anyOf"].as_array().map(Vec::len), Some(2));
@@ -90,10 +89,14 @@ fn what_strict_mode_cannot_say_is_refused_with_its_place() {
         (property(json!({})), "$.properties.x"),
         (property(json!(true)), "$.properties.x"),
         (property(json!({ "type": "object" })), "$.properties.x"),
-        (property(json!({ "type": "object", "additionalProperties": { "type": "string" } })),
-            "$.properties.x.additionalProperties"),
-        (property(json!({ "type": "object", "properties": {}, "additionalProperties": true })),
-            "$.properties.x.additionalProperties"),
+        (
+            property(json!({ "type": "object", "additionalProperties": { "type": "string" } })),
+            "$.properties.x.additionalProperties",
+        ),
+        (
+            property(json!({ "type": "object", "properties": {}, "additionalProperties": true })),
+            "$.properties.x.additionalProperties",
+        ),
         (property(json!({ "allOf": [{ "type": "string" }] })), "$.properties.x.allOf"),
         (property(json!({ "type": "string", "not": { "const": "" } })), "$.properties.x.not"),
         (property(json!({ "type": "array", "items": { "description": "any" } })), "$.properties.x.items"),
