@@ -15,6 +15,7 @@ use super::binding;
 use super::call::{Call, open};
 use super::client::Route;
 use super::endpoint::{Endpoint, Target};
+use super::restoring::Restoring;
 use super::timeouts::Timeouts;
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts};
@@ -150,6 +151,7 @@ impl Model for HttpModel {
             let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);
             return Box::pin(ready(Err(failure)).into_stream());
         }
+        let restoring = Restoring::of(self.server.wire, &request);
         let encoding = self.server.wire.encode(&self.server.dialect, &request);
         let call = Call {
             server: self.server.clone(),
@@ -158,7 +160,11 @@ impl Model for HttpModel {
             content_bytes: encoding.content_bytes,
             stream: request.stream,
         };
-        Box::pin(open(call, encoding.body).try_flatten_stream())
+        let deltas = Box::pin(open(call, encoding.body).try_flatten_stream());
+        match restoring {
+            Some(restoring) => restoring.over(deltas),
+            None => deltas,
+        }
     }
 }
 

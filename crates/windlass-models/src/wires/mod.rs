@@ -56,6 +56,13 @@ pub trait Wire: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Text of the model that follows another form of a schema than the one it was written for, brought back to that
+    /// schema: [`ModelChoice::strict`](windlass_core::model::ModelChoice::strict) may send one that is `null` where a property may
+    /// be left out. `None`: the text stays as it is. Default: no other forms are sent.
+    fn restored(&self, _: &serde_json::Value, _text: &str) -> Option<String> {
+        None
+    }
+
     /// The kind of a failure that only this API knows, before [`ErrorWords`] are looked at. Default: none.
     fn failure_kind(&self, _: &Report) -> Option<FailureKind> {
         None

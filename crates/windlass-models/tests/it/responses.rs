@@ -132,6 +132,35 @@ async fn a_schema_without_a_strict_form_is_refused_before_anything_is_sent() {
     assert_eq!(server.seen().len(), 0);
 }
 
+#[tokio::test]
+async fn null_for_what_may_be_left_out_comes_back_as_left_out() {
+    let whole = json!({"status": "completed", "output": [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "{\"a\":null}"}]},
+        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{\"a\":null,\"b\":1}"},
+        {"type": "function_call", "call_id": "c2", "name": "g", "arguments": "{\"a\":null}"}]});
+    let event = json!({"type": "response.completed", "response": whole});
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}});
+    let mut asked = request(false);
+    asked.tools = Arc::new(vec![ToolSpec::new("f", "", schema.clone())]);
+    asked.response_schema = Some(("answer".into(), Arc::new(schema)));
+    for strict in [true, false] {
+        for steps in [json_body(&whole.to_string()), streamed(&format!("data: {event}\n\n"))] {
+            let server = Server::start(steps).await;
+            let mut asked = asked.clone();
+            asked.model.strict = strict;
+            let reply = ask(&model(&server.url, Quirks::NONE), asked).await.expect("a reply");
+            let args: Vec<_> = reply.calls.iter().map(|call| &*call.args).collect();
+            let (text, f) =
+                if strict { ("{}", "{\"b\":1}") } else { ("{\"a\":null}", "{\"a\":null,\"b\":1}") };
+            assert_eq!(
+                (reply.text.as_deref(), args),
+                (Some(text), vec![f, "{\"a\":null}"]),
+                "strict {strict}"
+            );
+        }
+    }
+}
+
 /// Adds a reply and the results of its calls, as the core does.
 fn go_on(request: &mut ModelRequest, reply: &Reply) {
     let calls = reply.calls.iter().map(|call| ToolCall {

@@ -59,6 +59,10 @@ impl Wire for OpenAiResponses {
         encode::refusal(request)
     }
 
+    fn restored(&self, schema: &serde_json::Value, text: &str) -> Option<String> {
+        strict::restored(schema, text)
+    }
+
     fn failure_kind(&self, report: &Report) -> Option<FailureKind> {
         ends::failure_kind(report)
     }

@@ -221,5 +221,79 @@ fn or_null(schema: Value) -> Value {
     Value::Object(fields)
 }
 
+/// JSON of the strict form of a schema as JSON of the schema itself: what may be left out and is `null` is left out, unless
+/// the schema takes `null` there. `None`: there is no such thing, or the text is no JSON.
+pub(super) fn restored(schema: &Value, text: &str) -> Option<String> {
+    if !text.contains("null") {
+        return None;
+    }
+    let mut value = serde_json::from_str(text).ok()?;
+    drop_nulls(schema, schema, &mut value, 0).then(|| value.to_string())
+}
+
+/// Whether something was dropped.
+fn drop_nulls(root: &Value, schema: &Value, value: &mut Value, depth: usize) -> bool {
+    let Some(schema) = target(root, schema).filter(|_| depth <= MAX_DEPTH) else { return false };
+    let mut dropped = false;
+    if let Value::Object(fields) = value {
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            match fields.get_mut(name) {
+                Some(Value::Null) if !is_required(name) && !takes_null(root, property, depth) => {
+                    fields.shift_remove(name);
+                    dropped = true;
+                }
+                Some(inner) => dropped |= drop_nulls(root, property, inner, depth + 1),
+                None => {}
+            }
+        }
+    }
+    if let (Value::Array(list), Some(items)) = (&mut *value, schema.get("items")) {
+        for item in list {
+            dropped |= drop_nulls(root, items, item, depth + 1);
+        }
+    }
+    // Of several choices, each drops what it would have left out.
+    for choice in ["anyOf", "oneOf"].iter().filter_map(|key| schema.get(*key)?.as_array()).flatten() {
+        if may_be(root, choice, value) {
+            dropped |= drop_nulls(root, choice, value, depth + 1);
+        }
+    }
+    dropped
+}
+
+/// Whether a value may be of a choice: its fields are known there, and those that the choice fixes are so.
+fn may_be(root: &Value, choice: &Value, value: &Value) -> bool {
+    let Some(choice) = target(root, choice) else { return false };
+    let Value::Object(fields) = value else { return true };
+    let known = choice.get("properties").and_then(Value::as_object);
+    fields.iter().all(|(name, value)| {
+        let property = known.and_then(|known| known.get(name));
+        property.is_some_and(|property| property.get("const").is_none_or(|fixed| fixed == value))
+    })
+}
+
+/// The schema behind local references.
+fn target<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
+    let mut schema = schema;
+    for _ in 0..MAX_DEPTH {
+        let Some(place) = schema.get("$ref").and_then(Value::as_str) else { return Some(schema) };
+        schema = root.pointer(place.strip_prefix('#')?)?;
+    }
+    None
+}
+
+fn takes_null(root: &Value, schema: &Value, depth: usize) -> bool {
+    let Some(schema) = target(root, schema).filter(|_| depth <= MAX_DEPTH) else { return false };
+    if schema.get("type").is_some_and(|kind| has_type(kind, "null")) {
+        return true;
+    }
+    let lists = |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten();
+    lists("enum").any(Value::is_null)
+        || schema.get("const").is_some_and(Value::is_null)
+        || lists("anyOf").chain(lists("oneOf")).any(|choice| takes_null(root, choice, depth + 1))
+}
+
 #[cfg(test)]
 mod tests;

@@ -120,3 +120,39 @@ fn nesting_has_a_bound() {
     assert!(deep(20).is_ok());
     assert!(deep(100).is_err());
 }
+
+#[test]
+fn null_for_what_may_be_left_out_is_left_out() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "id": { "type": ["string", "null"] },
+            "note": { "type": "string" },
+            "nullable": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
+            "lines": { "type": "array", "items": { "$ref": "#/$defs/line" } },
+            "to": { "oneOf": [
+                { "type": "object", "properties": { "t": { "const": "a" }, "x": { "type": "string" } }, "required": ["t"] },
+                { "type": "object", "properties": { "t": { "const": "b" }, "x": { "type": ["null", "string"] } },
+                    "required": ["t"] }] },
+        },
+        "required": ["id"],
+        "$defs": { "line": { "type": "object", "properties": { "n": { "type": "integer" },
+            "next": { "$ref": "#/$defs/line" } } } },
+    });
+    for (text, back) in [
+        (r#"{"id":null,"note":null,"nullable":null}"#, Some(r#"{"id":null,"nullable":null}"#)),
+        (
+            r#"{"id":"a","lines":[{"n":null},{"n":1,"next":{"n":null,"next":null}}]}"#,
+            Some(r#"{"id":"a","lines":[{},{"n":1,"next":{}}]}"#),
+        ),
+        (r#"{"id":"a","lines":null}"#, Some(r#"{"id":"a"}"#)),
+        (r#"{"id":"a","to":{"t":"a","x":null}}"#, Some(r#"{"id":"a","to":{"t":"a"}}"#)),
+        (r#"{"id":"a","to":{"t":"b","x":null}}"#, None),
+        (r#"{"id":null}"#, None),
+        (r#"{"id":"null"}"#, None),
+        (r#"{"id":null,"note":"#, None),
+        (r#"{"id":"a"}"#, None),
+    ] {
+        assert_eq!(restored(&schema, text).as_deref(), back, "{text}");
+    }
+}

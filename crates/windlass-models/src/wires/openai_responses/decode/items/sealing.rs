@@ -48,8 +48,10 @@ impl Item {
             Kind::Own if item.is_none() => return,
             Kind::Own => layout::Kind::Own,
         };
-        let own = Own { item, ..Own::default() };
-        layout.push(layout::Part { kind, bytes: 0, own: own.sealed() });
+        match (Own { item, ..Own::default() }).sealed() {
+            Some(own) => layout.push(layout::Part { kind, bytes: 0, own: Some(own) }),
+            None => layout.begin(kind),
+        }
     }
 
     fn place_texts(&self, layout: &mut Layout, mut item: Option<Box<RawValue>>, telling: bool) {
