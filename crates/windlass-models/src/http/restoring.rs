@@ -52,13 +52,12 @@ impl Restoring {
                 if held.over {
                     return None;
                 }
-                let taken = match deltas.next().await {
-                    Some(delta) => delta.and_then(|delta| held.take(delta)),
-                    None => {
-                        held.over = true;
-                        held.release();
-                        Ok(())
-                    }
+                let taken = if let Some(delta) = deltas.next().await {
+                    delta.and_then(|delta| held.take(delta))
+                } else {
+                    held.over = true;
+                    held.release();
+                    Ok(())
                 };
                 if let Err(failure) = taken {
                     held.over = true;

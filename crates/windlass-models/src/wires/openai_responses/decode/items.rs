@@ -14,33 +14,17 @@ use crate::Delta;
 use crate::thoughts::GAP;
 use crate::wires::DecodeError;
 
+mod kind;
+mod matching;
 mod sealing;
 mod whole;
 
+pub(super) use self::kind::Kind;
+use self::kind::Voice;
+use self::matching::Unmatched;
+
 /// How many of the last items are looked at for an event that does not say which one it means.
 const OPEN_AT_ONCE: usize = 8;
-
-/// What an item is for the reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Message,
-    Reasoning,
-    /// A function call.
-    Call,
-    /// A call of another kind: its place in [`CLIENT_CALLS`].
-    Client(usize),
-    /// An image that the provider made.
-    Image,
-    /// Something that only the provider understands.
-    Own,
-}
-
-/// The two texts of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Voice {
-    Text,
-    Reasoning,
-}
 
 /// A part of an item's text.
 #[derive(Debug, Default)]
@@ -100,38 +84,6 @@ pub(super) struct Items {
     kept: u64,
     pub(super) refused: bool,
     pub(super) output_bytes: usize,
-}
-
-impl Kind {
-    pub(super) fn of(item: &Fields<'_>) -> Self {
-        let name = item.text("type").unwrap_or_default();
-        match &*name {
-            "message" => Self::Message,
-            "reasoning" => Self::Reasoning,
-            "function_call" => Self::Call,
-            "image_generation_call" => Self::Image,
-            // A shell in a container of the provider is run there.
-            "shell_call" if in_container(item) => Self::Own,
-            other => {
-                CLIENT_CALLS.iter().position(|(kind, ..)| *kind == other).map_or(Self::Own, Self::Client)
-            }
-        }
-    }
-
-    fn voice(self) -> Option<Voice> {
-        match self {
-            Self::Message => Some(Voice::Text),
-            Self::Reasoning => Some(Voice::Reasoning),
-            Self::Call | Self::Client(_) | Self::Image | Self::Own => None,
-        }
-    }
-}
-
-fn in_container(item: &Fields<'_>) -> bool {
-    let environment = item
-        .object("environment")
-        .and_then(|environment| environment.text("type").map(|kind| kind.starts_with("container")));
-    environment == Some(true)
 }
 
 impl Items {
@@ -341,31 +293,5 @@ impl Items {
         }
         let words = format!("the items of the reply are longer than {MAX_REPLY_BYTES} bytes");
         Err(DecodeError { kind: FailureKind::TooLarge, ..DecodeError::protocol(words) })
-    }
-}
-
-/// Which items were streamed and are not found in the whole output yet: ids may repeat, so each is found once.
-#[derive(Debug)]
-pub(super) struct Unmatched(Vec<bool>);
-
-impl Unmatched {
-    /// The streamed item that an element of the whole output is: by its id, else by its place.
-    pub(super) fn take(
-        &mut self,
-        items: &Items,
-        kind: Kind,
-        id: Option<&str>,
-        place: usize,
-    ) -> Option<usize> {
-        let id = id.filter(|id| !id.is_empty());
-        let by_id = id.and_then(|id| items.by_id.get(id)).copied();
-        let fits = |at: &usize| self.0.get(*at) == Some(&true) && items.kind(*at) == Some(kind);
-        let here = Some(place).filter(fits);
-        let same = here.filter(|at| items.all.get(*at).is_some_and(|item| item.id.as_deref() == id));
-        let at = same.or(by_id.filter(fits)).or(here)?;
-        if let Some(free) = self.0.get_mut(at) {
-            *free = false;
-        }
-        Some(at)
     }
 }
