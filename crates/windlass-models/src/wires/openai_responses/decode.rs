@@ -60,7 +60,7 @@ impl Decoder {
     fn added(&mut self, event: &Fields<'_>, out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         let Some(item) = event.object("item") else { return Ok(()) };
         let kind = Kind::of(&item);
-        let at = self.items.begin(kind, item.text("id").as_deref(), event.number("output_index"))?;
+        let at = self.items.begin(kind, Items::id_of(&item).as_deref(), event.number("output_index"))?;
         if kind == Kind::Call {
             self.items.name_call(at, &item, out);
         }
@@ -70,7 +70,7 @@ impl Decoder {
     /// An item is whole. Some servers give it another id than before.
     fn done(&mut self, event: &Fields<'_>, out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         let Some(item) = event.object("item") else { return Ok(()) };
-        let (kind, id, index) = (Kind::of(&item), item.text("id"), event.number("output_index"));
+        let (kind, id, index) = (Kind::of(&item), Items::id_of(&item), event.number("output_index"));
         let at = match self.items.find(kind, id.as_deref(), index) {
             Some(at) if !self.items.is_done(at) => at,
             Some(_) if index.is_none_or(|index| self.items.has_index(index)) => return Ok(()),
@@ -117,7 +117,7 @@ impl Decoder {
         let output = response.objects("output").map_err(|error| DecodeError::protocol(error.to_string()))?;
         let mut streamed = self.items.unmatched();
         for (place, item) in output.iter().enumerate() {
-            let (kind, id) = (Kind::of(item), item.text("id"));
+            let (kind, id) = (Kind::of(item), Items::id_of(item));
             match streamed.take(&self.items, kind, id.as_deref(), place) {
                 Some(at) if self.items.is_done(at) => {}
                 Some(at) => self.items.finish(at, item, out)?,

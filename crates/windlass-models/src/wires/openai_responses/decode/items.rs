@@ -3,6 +3,7 @@
 //! Items stand in the order in which they began. The text of an item is given out when all earlier items with text are done,
 //! so that streams whose items interleave give the same text as the whole reply.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::value::RawValue;
@@ -95,9 +96,18 @@ impl Items {
             let mut last = (0..self.all.len()).rev().take(OPEN_AT_ONCE);
             return last.find(|at| self.all.get(*at).is_some_and(|item| item.kind == kind && !item.done));
         }
-        let by_id = id.and_then(|id| self.by_id.get(id));
-        let at = by_id.or_else(|| index.and_then(|index| self.by_index.get(&index))).copied()?;
+        let by_id = id.and_then(|id| self.by_id.get(id)).copied();
+        let here = index.and_then(|index| self.by_index.get(&index)).copied();
+        // Ids may repeat, and some servers give every item the same place.
+        let same = here.filter(|at| self.all.get(*at).is_some_and(|item| item.id.as_deref() == id));
+        let at = same.or(by_id).or(here)?;
         (self.kind(at) == Some(kind)).then_some(at)
+    }
+
+    /// The id that events name an item by: its own, or (llama-server) that of its call.
+    pub(super) fn id_of<'a>(item: &Fields<'a>) -> Option<Cow<'a, str>> {
+        let id = |name| item.text(name).filter(|id| !id.is_empty());
+        id("id").or_else(|| id("call_id"))
     }
 
     /// Whether an item began at this place of the output.

@@ -93,7 +93,8 @@ impl Items {
             item.content = Some(as_content);
         }
         // Without its encrypted form the provider knows a reply by its id alone, which it does not store.
-        let returnable = whole.get("encrypted_content").is_some() || as_content;
+        let returnable =
+            whole.text("encrypted_content").is_some_and(|sealed| !sealed.is_empty()) || as_content;
         let left = if as_content { ["type", "content"] } else { ["type", "summary"] };
         self.keep(place, whole.without(&left).filter(|_| returnable), returnable);
         self.release(Voice::Reasoning, out);
