@@ -204,7 +204,6 @@ fn listening(provider: &Provider, named: String) -> String {
 
 /// The usual base URL of a provider for a wire.
 fn usual_url(provider: &Provider, wire: &str, name: &str, env: Env<'_>) -> Result<String, ModelError> {
-    }
     let usual = provider.base_urls.get(wire).or(provider.base_url.as_ref());
     let usual = usual.ok_or_else(|| ModelError::MissingBaseUrl { name: name.to_owned() })?;
     placeholders(usual, |placeholder| {

@@ -335,7 +335,8 @@ impl Call {
             return Ok(reply);
         }
         let words = self.server.wire.facts().errors;
-        let kind = words.kind(status, &report);
+        let known = self.server.wire.failure_kind(&report);
+        let kind = known.unwrap_or_else(|| words.kind(status, &report));
         let refuses = words.refusal(kind, Some(status), &report.message);
         let said = if kind == FailureKind::NotFound {
             format!("{} (model `{}` at {})", report.message, self.model, address.url)

@@ -21,6 +21,7 @@ mod pool;
 mod proxy;
 mod rate_limits;
 mod replay;
+mod restoring;
 pub mod sse;
 mod timeouts;
 mod tls;

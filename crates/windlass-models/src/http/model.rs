@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::TryFutureExt;
+use futures_util::future::ready;
+use futures_util::{FutureExt, TryFutureExt};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use windlass_core::model::{FailureKind, ModelFailure};
@@ -15,6 +16,7 @@ use super::call::{Call, open};
 use super::client::Route;
 use super::endpoint::{Endpoint, Target};
 use super::keys::KeyCommand;
+use super::restoring::Restoring;
 use super::timeouts::Timeouts;
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts};
@@ -152,10 +154,11 @@ impl Model for HttpModel {
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {
-        if let Some(why) = self.server.wire.refusal(&request) {
-            let failure = ModelFailure::new(FailureKind::BadRequest, why, request.model.name);
-            return Box::pin(futures_util::stream::once(std::future::ready(Err(failure))));
+        if let Some(words) = self.server.wire.refuses(&self.server.dialect, &request) {
+            let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);
+            return Box::pin(ready(Err(failure)).into_stream());
         }
+        let restoring = Restoring::of(self.server.wire, &request);
         let encoding = self.server.wire.encode(&self.server.dialect, &request);
         let call = Call {
             server: self.server.clone(),
@@ -164,7 +167,11 @@ impl Model for HttpModel {
             content_bytes: encoding.content_bytes,
             stream: request.stream,
         };
-        Box::pin(open(call, encoding.body).try_flatten_stream())
+        let deltas = Box::pin(open(call, encoding.body).try_flatten_stream());
+        match restoring {
+            Some(restoring) => restoring.over(deltas),
+            None => deltas,
+        }
     }
 }
 

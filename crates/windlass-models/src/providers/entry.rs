@@ -173,6 +173,8 @@ pub enum Quirk {
     ReturnReasoning,
     /// [`Quirks::short_ids`].
     ShortIds,
+    /// [`Quirks::stored_replies`].
+    StoredReplies,
 }
 
 impl Quirk {
@@ -183,6 +185,7 @@ impl Quirk {
             cache_control: has(Self::CacheControl),
             return_reasoning: has(Self::ReturnReasoning),
             short_ids: has(Self::ShortIds),
+            stored_replies: has(Self::StoredReplies),
         }
     }
 }

@@ -25,10 +25,16 @@ pub mod anthropic_messages;
 pub mod gemini;
 pub mod ollama;
 pub mod openai_chat;
+pub mod openai_responses;
 
 /// All wires.
-pub static WIRES: &[&dyn Wire] =
-    &[&openai_chat::OpenAiChat, &anthropic_messages::AnthropicMessages, &gemini::GEMINI, &ollama::Ollama];
+pub static WIRES: &[&dyn Wire] = &[
+    &openai_chat::OpenAiChat,
+    &openai_responses::OpenAiResponses,
+    &anthropic_messages::AnthropicMessages,
+    &gemini::GEMINI,
+    &ollama::Ollama,
+];
 
 /// The wire of this name.
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {
@@ -48,15 +54,27 @@ pub trait Wire: Send + Sync + fmt::Debug {
     /// The path of a call behind the base URL, without a slash in front. `model` is the plain name.
     fn path(&self, model: &str, stream: bool) -> Cow<'static, str>;
 
-    /// Says why the API cannot take a request, such as a tool's schema that its strict form cannot say. Such a request is not sent.
-    /// Default: it takes any.
-    fn refusal(&self, _: &ModelRequest) -> Option<String> {
-        None
-    }
-
     /// Writes the body of a request. What was encoded stays in the request's [`PrefixCell`](crate::PrefixCell), so that a
     /// turn encodes only its new messages.
     fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding;
+
+    /// Why the request cannot be written for this API without another meaning; the call fails with these words, and nothing
+    /// is sent. Default: every request can.
+    fn refuses(&self, _: &Dialect, _: &ModelRequest) -> Option<String> {
+        None
+    }
+
+    /// Text of the model that follows another form of a schema than the one it was written for, brought back to that
+    /// schema: [`ModelChoice::strict`](windlass_core::model::ModelChoice::strict) may send one that is `null` where a property may
+    /// be left out. `None`: the text stays as it is. Default: no other forms are sent.
+    fn restored(&self, _: &serde_json::Value, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// The kind of a failure that only this API knows, before [`ErrorWords`] are looked at. Default: none.
+    fn failure_kind(&self, _: &Report) -> Option<FailureKind> {
+        None
+    }
 
     /// Reads a whole reply.
     ///
@@ -122,12 +140,20 @@ pub struct Quirks {
     pub return_reasoning: bool,
     /// Ids of calls must be nine letters and digits.
     pub short_ids: bool,
+    /// The provider keeps replies, and a turn sends only what follows the last one (OpenAI Responses: `store` and
+    /// `previous_response_id`). A run then depends on the provider's memory.
+    pub stored_replies: bool,
 }
 
 impl Quirks {
     /// No quirks.
-    pub const NONE: Self =
-        Self { completion_tokens: false, cache_control: false, return_reasoning: false, short_ids: false };
+    pub const NONE: Self = Self {
+        completion_tokens: false,
+        cache_control: false,
+        return_reasoning: false,
+        short_ids: false,
+        stored_replies: false,
+    };
 
     /// The quirks of both.
     #[must_use]
@@ -137,6 +163,7 @@ impl Quirks {
             cache_control: self.cache_control || other.cache_control,
             return_reasoning: self.return_reasoning || other.return_reasoning,
             short_ids: self.short_ids || other.short_ids,
+            stored_replies: self.stored_replies || other.stored_replies,
         }
     }
 }

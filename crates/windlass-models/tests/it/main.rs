@@ -16,6 +16,7 @@ mod gemini;
 mod ollama;
 mod peer;
 mod resolving;
+mod responses;
 mod server;
 mod timeouts;
 mod tls;

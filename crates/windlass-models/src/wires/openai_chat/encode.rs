@@ -9,7 +9,7 @@ use self::content::message;
 use crate::ModelRequest;
 use crate::wires::json::{field, json_string, json_value};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
-use crate::wires::strict::strict;
+use crate::wires::strict;
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -99,17 +99,6 @@ impl Messages {
     }
 }
 
-/// Why a request with strict schemas cannot be sent: the first tool whose schema the strict form cannot say.
-pub(super) fn refusal(request: &ModelRequest) -> Option<String> {
-    if !request.model.strict || request.choice == ToolChoice::None {
-        return None;
-    }
-    let offered = request.tools.iter().filter(|spec| spec.is_offered());
-    let mut refused = offered.filter_map(|spec| Some((spec, strict(&spec.parameters).err()?)));
-    let (spec, why) = refused.next()?;
-    Some(format!("the schema of tool `{}` cannot be strict: {why}", spec.name))
-}
-
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
 fn tools(specs: &[ToolSpec], held: bool) -> Vec<u8> {
     let mut out = Vec::new();
@@ -123,7 +112,7 @@ fn tools(specs: &[ToolSpec], held: bool) -> Vec<u8> {
             json_string(&mut out, &spec.description);
         }
         field(&mut out, "parameters");
-        match if held { strict(&spec.parameters).ok() } else { None } {
+        match if held { strict::rewrite(&spec.parameters).ok() } else { None } {
             Some(schema) => {
                 json_value(&mut out, &schema);
                 out.extend_from_slice(b",\"strict\":true");
@@ -155,8 +144,13 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     if let Some((name, schema)) = &request.response_schema {
         out.extend_from_slice(b",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":");
         json_string(out, name);
-        out.extend_from_slice(b",\"strict\":true,\"schema\":");
-        json_value(out, &**schema);
+        // OpenAI refuses a schema that is called strict and is not.
+        let form = strict::rewrite(schema).ok();
+        let held = form.filter(|form| request.model.strict || form == &**schema);
+        field(out, "strict");
+        json_value(out, &held.is_some());
+        field(out, "schema");
+        json_value(out, held.as_ref().unwrap_or(schema));
         out.extend_from_slice(b"}}");
     }
     if let Some(temperature) = request.model.temperature.filter(|temperature| temperature.is_finite()) {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use windlass_core::model::Reply;
 
 use self::decode::Decoder;
-use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts};
+use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts, strict};
 use crate::ModelRequest;
 use crate::http::{ErrorWords, Framing};
 
@@ -74,8 +74,12 @@ impl Wire for OpenAiChat {
         Cow::Borrowed("chat/completions")
     }
 
-    fn refusal(&self, request: &ModelRequest) -> Option<String> {
-        encode::refusal(request)
+    fn refuses(&self, _: &Dialect, request: &ModelRequest) -> Option<String> {
+        strict::refusal(request)
+    }
+
+    fn restored(&self, schema: &serde_json::Value, text: &str) -> Option<String> {
+        strict::restored(schema, text)
     }
 
     fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding {

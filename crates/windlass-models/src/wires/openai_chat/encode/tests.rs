@@ -13,6 +13,7 @@ use windlass_core::{Message, ToolSpec};
 
 use super::{Messages, encode};
 use crate::wires::prefix::Kept;
+use crate::wires::strict;
 use crate::wires::{Dialect, Quirks};
 use crate::{ModelRequest, PrefixCell};
 
@@ -431,10 +432,12 @@ fn parallel_calls_and_strict_schemas_are_asked_for_where_they_are_set() {
     let function = &held["tools"][0]["function"];
     assert_eq!((&held["parallel_tool_calls"], &function["strict"]), (&json!(false), &json!(true)));
     assert_eq!(function["parameters"]["additionalProperties"], json!(false));
-    assert_eq!(super::refusal(&asked), None);
-    asked.tools = Arc::new(vec![tool("g")]);
-    let why = super::refusal(&asked).expect("it has optional properties");
-    assert!(why.starts_with("the schema of tool `g` cannot be strict: /properties/b: "), "{why}");
+    assert_eq!(strict::refusal(&asked), None);
+    let open =
+        json!({"type": "object", "properties": {"m": {"type": "object", "additionalProperties": true}}});
+    asked.tools = Arc::new(vec![ToolSpec::new("g", "", open)]);
+    let why = strict::refusal(&asked).expect("it takes properties of any name");
+    assert!(why.starts_with("tool `g`: the schema has no strict form at $.properties.m"), "{why}");
     asked.choice = ToolChoice::None;
-    assert_eq!((super::refusal(&asked), body(&asked).get("parallel_tool_calls")), (None, None));
+    assert_eq!((strict::refusal(&asked), body(&asked).get("parallel_tool_calls")), (None, None));
 }

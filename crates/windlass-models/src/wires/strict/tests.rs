@@ -1,0 +1,158 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn all_properties_are_required_and_what_may_be_left_out_may_be_null() {
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "title": "Order",
+        "properties": {
+            "id": { "type": "string", "minLength": 1, "default": "x" },
+            "note": { "type": "string", "description": "Any." },
+            "kind": { "enum": ["a", "b"] },
+            "either": { "anyOf": [{ "type": "string" }, { "type": "integer" }] },
+            "already": { "type": ["integer", "null"] },
+            "lines": { "type": "array", "maxItems": 3, "items": {
+                "type": "object", "properties": { "n": { "type": "integer" } } } },
+            "ref": { "$ref": "#/$defs/city", "description": "Where." },
+        },
+        "required": ["id"],
+        "$defs": { "city": { "type": "object", "properties": { "zip": { "type": "string" } }, "required": ["zip"] } },
+    });
+    let or_null = json!({ "type": "null" });
+    assert_eq!(
+        rewrite(&schema),
+        Ok(json!({
+            "type": "object",
+            "title": "Order",
+            "$defs": { "city": { "type": "object", "required": ["zip"],
+                "properties": { "zip": { "type": "string" } }, "additionalProperties": false } },
+            "required": ["id", "note", "kind", "either", "already", "lines", "ref"],
+            "properties": {
+                "id": { "type": "string", "minLength": 1 },
+                "note": { "type": ["string", "null"], "description": "Any." },
+                "kind": { "anyOf": [{ "enum": ["a", "b"] }, or_null] },
+                "either": { "anyOf": [{ "type": "string" }, { "type": "integer" }, or_null] },
+                "already": { "type": ["integer", "null"] },
+                "lines": { "type": ["array", "null"], "maxItems": 3, "items": {
+                    "type": "object", "required": ["n"],
+                    "properties": { "n": { "type": ["integer", "null"] } }, "additionalProperties": false } },
+                "ref": { "anyOf": [{ "$ref": "#/$defs/city" }, or_null] },
+            },
+            "additionalProperties": false,
+        }))
+    );
+}
+
+#[test]
+fn a_strict_schema_stays_as_it_is() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "a": { "type": "string" }, "b": { "type": ["number", "null"] } },
+        "required": ["a", "b"],
+        "additionalProperties": false,
+    });
+    assert_eq!(rewrite(&schema), Ok(schema));
+    let none = json!({ "type": "object", "properties": {} });
+    assert!(rewrite(&none).is_ok(), "a tool without arguments");
+}
+
+#[test]
+fn choices_that_exclude_each_other_may_be_one_or_any() {
+    let with = |choices: Value| {
+        rewrite(&json!({ "type": "object", "properties": { "x": { "oneOf": choices } }, "required": ["x"] }))
+    };
+    let tagged =
+        |tag: &str| json!({ "type": "object", "properties": { "t": { "const": tag } }, "required": ["t"] });
+    assert!(with(json!([{ "type": "string" }, { "type": "null" }])).is_ok());
+    let rewritten = with(json!([tagged("a"), tagged("b")])).expect("they are apart");
+    assert_eq!(rewritten["properties"]["x"]["anyOf"].as_array().map(Vec::len), Some(2));
+    for overlapping in [
+        json!([{ "type": "number" }, { "type": "integer" }]),
+        json!([tagged("a"), tagged("a")]),
+        json!([{ "type": "string", "minLength": 2 }, { "type": "string", "maxLength": 5 }]),
+    ] {
+        let fault = with(overlapping).expect_err("they overlap");
+        assert!(fault.contains("$.properties.x.oneOf"), "{fault}");
+    }
+}
+
+#[test]
+fn what_strict_mode_cannot_say_is_refused_with_its_place() {
+    let property = |schema: Value| json!({ "type": "object", "properties": { "x": schema } });
+    for (schema, place) in [
+        (json!(true), "$"),
+        (json!({ "type": "array", "items": { "type": "string" } }), "$"),
+        (json!({ "anyOf": [] }), "$"),
+        (property(json!({})), "$.properties.x"),
+        (property(json!(true)), "$.properties.x"),
+        (property(json!({ "type": "object" })), "$.properties.x"),
+        (
+            property(json!({ "type": "object", "additionalProperties": { "type": "string" } })),
+            "$.properties.x.additionalProperties",
+        ),
+        (
+            property(json!({ "type": "object", "properties": {}, "additionalProperties": true })),
+            "$.properties.x.additionalProperties",
+        ),
+        (property(json!({ "allOf": [{ "type": "string" }] })), "$.properties.x.allOf"),
+        (property(json!({ "type": "string", "not": { "const": "" } })), "$.properties.x.not"),
+        (property(json!({ "type": "array", "items": { "description": "any" } })), "$.properties.x.items"),
+        (property(json!({ "anyOf": [{ "type": "string" }, {}] })), "$.properties.x.anyOf[1]"),
+        (property(json!({ "$ref": "https://example.com/s" })), "$.properties.x.$ref"),
+        (property(json!({ "$ref": "#/$defs/a", "minLength": 1 })), "$.properties.x.minLength"),
+        (json!({ "type": "object", "patternProperties": { "^a": {} } }), "$.patternProperties"),
+    ] {
+        let fault = rewrite(&schema).expect_err("it has no strict form");
+        assert!(fault.contains(&format!("at {place}:")), "{schema}: {fault}");
+    }
+}
+
+#[test]
+fn nesting_has_a_bound() {
+    let deep = |levels: usize| {
+        let inner = json!({ "type": "string" });
+        let list = (0..levels).fold(inner, |items, _| json!({ "type": "array", "items": items }));
+        rewrite(&json!({ "type": "object", "properties": { "x": list } }))
+    };
+    assert!(deep(20).is_ok());
+    assert!(deep(100).is_err());
+}
+
+#[test]
+fn null_for_what_may_be_left_out_is_left_out() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "id": { "type": ["string", "null"] },
+            "note": { "type": "string" },
+            "nullable": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
+            "lines": { "type": "array", "items": { "$ref": "#/$defs/line" } },
+            "to": { "oneOf": [
+                { "type": "object", "properties": { "t": { "const": "a" }, "x": { "type": "string" } }, "required": ["t"] },
+                { "type": "object", "properties": { "t": { "const": "b" }, "x": { "type": ["null", "string"] } },
+                    "required": ["t"] }] },
+        },
+        "required": ["id"],
+        "$defs": { "line": { "type": "object", "properties": { "n": { "type": "integer" },
+            "next": { "$ref": "#/$defs/line" } } } },
+    });
+    for (text, back) in [
+        (r#"{"id":null,"note":null,"nullable":null}"#, Some(r#"{"id":null,"nullable":null}"#)),
+        (
+            r#"{"id":"a","lines":[{"n":null},{"n":1,"next":{"n":null,"next":null}}]}"#,
+            Some(r#"{"id":"a","lines":[{},{"n":1,"next":{}}]}"#),
+        ),
+        (r#"{"id":"a","lines":null}"#, Some(r#"{"id":"a"}"#)),
+        (r#"{"id":"a","to":{"t":"a","x":null}}"#, Some(r#"{"id":"a","to":{"t":"a"}}"#)),
+        (r#"{"id":"a","to":{"t":"b","x":null}}"#, None),
+        (r#"{"id":null}"#, None),
+        (r#"{"id":"null"}"#, None),
+        (r#"{"id":null,"note":"#, None),
+        (r#"{"id":"a"}"#, None),
+    ] {
+        assert_eq!(restored(&schema, text).as_deref(), back, "{text}");
+    }
+}
