@@ -52,6 +52,8 @@ pub struct Provider {
     pub quirks: Quirks,
     /// Hosts where the quirks count under any provider's name; subdomains count.
     pub hosts: Vec<String>,
+    /// The quirks count at these hosts alone: many servers stand in for the provider under its name.
+    pub hosts_only: bool,
     /// Its server runs on this machine: a key is sent if there is one.
     pub local: bool,
     /// How to start it, for hints; empty for a remote provider.
@@ -155,7 +157,8 @@ impl Provider {
         self.port = port.or(self.port);
         set(&mut self.keys, key.as_ref().map(|variables| &variables.0));
         set(&mut self.key_command, key_command.as_ref().map(|words| &words.0));
-        let Entry { quirks, hosts, local, start, auto, prices, .. } = entry;
+        let Entry { quirks, hosts, hosts_only, local, start, auto, prices, .. } = entry;
+        self.hosts_only = hosts_only.unwrap_or(self.hosts_only);
         self.quirks = quirks.as_ref().map_or(self.quirks, |quirks| Quirk::all(quirks));
         set(&mut self.hosts, hosts.as_ref());
         self.local = local.unwrap_or(self.local);
@@ -172,6 +175,11 @@ impl Provider {
     /// The wire of its API: the first of its wires that is there.
     pub fn wire(&self) -> Option<&'static dyn Wire> {
         self.wires.iter().find_map(|name| wire(name))
+    }
+
+    /// The quirks of its servers wherever they are.
+    pub fn own_quirks(&self) -> Quirks {
+        if self.hosts_only { Quirks::NONE } else { self.quirks }
     }
 
     /// The variable that names its address, if there is one.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use url::Url;
 use windlass_core::Message;
 use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
 use windlass_core::secret::{Secret, mask, mask_url_parts};
@@ -11,6 +12,7 @@ use crate::providers::{
     OPENAI_COMPATIBLE, Provider, key_variables, names_near, placeholders, provider, provider_names,
 };
 use crate::tour::Tour;
+use crate::wires::{Wire, WireFacts};
 use crate::{
     HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble, wires,
 };
@@ -168,18 +170,20 @@ fn adapter(
         let variable = provider.keys.join(" or ");
         return Err(ModelError::MissingKey { name: settings.use_.clone(), variable });
     }
+    let api = settings.api.and_then(wires::wire);
     let no_wire = || ModelError::NoWire { name: settings.use_.clone(), wires: provider.wires.join(", ") };
-    let wire = settings.api.and_then(wires::wire).or_else(|| provider.wire()).ok_or_else(no_wire)?;
+    let first = api.or_else(|| provider.wire()).ok_or_else(no_wire)?;
     let base_url = match own_url {
         Some(url) => url,
-        None => usual_url(provider, wire.facts().name, &settings.use_, env)?,
+        None => usual_url(provider, first, &settings.use_, env)?,
     };
+    let wire = api.unwrap_or_else(|| wire_at(provider, first, &base_url));
     HttpModel::new(HttpModelConfig {
         key,
         key_command: (!command.is_empty()).then(|| KeyCommand::shared(command)),
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
-        quirks: provider.quirks,
+        quirks: provider.own_quirks(),
         cache_control: settings.cache_control,
         return_reasoning: settings.return_reasoning,
         ..HttpModelConfig::new(wire, provider.name.as_str(), base_url)
@@ -191,12 +195,38 @@ fn set(env: Env<'_>, variable: &str) -> Option<String> {
     env(variable).filter(|value| !value.trim().is_empty())
 }
 
+/// The wire of a provider at this address: the one whose path the base URL ends in, else the `first`. A server may have several APIs
+/// beside each other: of Ollama, `/v1` is OpenAI's.
+fn wire_at(provider: &Provider, first: &'static dyn Wire, base_url: &str) -> &'static dyn Wire {
+    let url = base_url.trim().trim_end_matches('/');
+    let ends = |wire: &&'static dyn Wire| {
+        let WireFacts { base_path, call_path, .. } = wire.facts();
+        url.ends_with(base_path) || url.strip_suffix(call_path).is_some_and(|url| url.ends_with(base_path))
+    };
+    let all = || provider.wires.iter().filter_map(|name| wires::wire(name));
+    std::iter::once(first).chain(all()).find(ends).unwrap_or(first)
+}
+
 /// The base URL of a provider where the settings name none: its variable's, else its usual one for the wire.
-fn usual_url(provider: &Provider, wire: &str, name: &str, env: Env<'_>) -> Result<String, ModelError> {
+fn usual_url(
+    provider: &Provider,
+    wire: &'static dyn Wire,
+    name: &str,
+    env: Env<'_>,
+) -> Result<String, ModelError> {
+    let facts = wire.facts();
     if let Some(named) = provider.address_variable().and_then(|variable| set(env, variable)) {
-        return Ok(provider.port.map_or(named.clone(), |port| listening_url(&named, port)));
+        let Some(port) = provider.port else { return Ok(named) };
+        let server = listening_url(&named, port);
+        // The variable names a server, which may stand behind a path of a proxy. OpenAI's API may have any path.
+        let path =
+            Url::parse(&server).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
+        let known =
+            wire_at(provider, wire, &server).facts().name != facts.name || path.ends_with(facts.base_path);
+        let complete = path.is_empty() || known || facts.name == "openai_chat";
+        return Ok(if complete { server } else { format!("{server}{}", facts.base_path) });
     }
-    let usual = provider.base_urls.get(wire).or(provider.base_url.as_ref());
+    let usual = provider.base_urls.get(facts.name).or(provider.base_url.as_ref());
     let usual = usual.ok_or_else(|| ModelError::MissingBaseUrl { name: name.to_owned() })?;
     placeholders(usual, |placeholder| {
         let value = placeholder.variables.iter().find_map(|variable| set(env, variable));
