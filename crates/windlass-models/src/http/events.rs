@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use serde::de::IgnoredAny;
 use windlass_core::model::Usage;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
@@ -23,6 +24,33 @@ pub(super) struct EventReader {
 struct Parts {
     frames: Frames,
     decoder: Box<dyn Decode>,
+    /// No more bytes will come.
+    closed: bool,
+}
+
+impl Parts {
+    /// Finds the next event of a reply that is not over.
+    fn find(&mut self) -> Option<usize> {
+        if self.decoder.is_done() { None } else { self.frames.find() }
+    }
+
+    /// Decodes the event that was found.
+    fn decode(&mut self, out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
+        let data = self.frames.data();
+        let decoded = self.decoder.event(data, out);
+        // A body that ends within an event was cut: what stands of the event is no violation of the API.
+        let was_cut = || is_part(data).is_some_and(|part| part || self.decoder.is_finished());
+        if decoded.is_err() && self.closed && was_cut() { Ok(()) } else { decoded }
+    }
+}
+
+/// Whether data are the beginning of a JSON value, as far as they go; `None`: they are a whole one.
+fn is_part(data: &[u8]) -> Option<bool> {
+    let error = serde_json::from_slice::<IgnoredAny>(data).err()?;
+    // A number that ends in its point or sign is no end of the data for the parser, but wrong at its last byte.
+    let last_line = data.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let lines = memchr::memchr_iter(b'\n', data).count() + 1;
+    Some(error.is_eof() || (error.line() == lines && error.column() >= last_line.len()))
 }
 
 /// A large event that is being decoded elsewhere: what was lent comes back, with what was found.
@@ -30,7 +58,7 @@ type Away = Pin<Box<dyn Future<Output = (Box<Parts>, VecDeque<Delta>, Result<(),
 
 impl EventReader {
     pub(super) fn new(frames: Frames, decoder: Box<dyn Decode>) -> Self {
-        let parts = Some(Box::new(Parts { frames, decoder }));
+        let parts = Some(Box::new(Parts { frames, decoder, closed: false }));
         Self { parts, away: None, queue: VecDeque::new(), events: 0 }
     }
 
@@ -46,6 +74,7 @@ impl EventReader {
     pub(super) fn close(&mut self) {
         if let Some(parts) = &mut self.parts {
             parts.frames.end();
+            parts.closed = true;
         }
     }
 
@@ -59,24 +88,33 @@ impl EventReader {
                 return Poll::Ready(decoded.map(|()| true));
             }
             let Some(mut parts) = self.parts.take() else { return Poll::Ready(Ok(false)) };
-            let found = if parts.decoder.is_done() { None } else { parts.frames.find() };
-            let Some(bytes) = found else {
+            let Some(bytes) = parts.find() else {
                 self.parts = Some(parts);
                 return Poll::Ready(Ok(false));
             };
             self.events += 1;
             let bytes = bytes as u64;
             if bytes < LARGE_BYTES {
-                let decoded = parts.decoder.event(parts.frames.data(), &mut self.queue);
+                let decoded = parts.decode(&mut self.queue);
                 self.parts = Some(parts);
                 return Poll::Ready(decoded.map(|()| true));
             }
             self.away = Some(Box::pin(off_thread(bytes, move || {
                 let mut queue = VecDeque::new();
-                let decoded = parts.decoder.event(parts.frames.data(), &mut queue);
+                let decoded = parts.decode(&mut queue);
                 (parts, queue, decoded)
             })));
         }
+    }
+
+    /// Decodes the next whole event at once, whatever its size. `false`: there is none.
+    pub(super) fn next_event(&mut self) -> Result<bool, DecodeError> {
+        let Some(parts) = &mut self.parts else { return Ok(false) };
+        if parts.find().is_none() {
+            return Ok(false);
+        }
+        self.events += 1;
+        parts.decode(&mut self.queue).map(|()| true)
     }
 
     /// The next piece that was decoded.

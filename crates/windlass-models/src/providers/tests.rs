@@ -132,16 +132,3 @@ fn quirks_go_by_the_host_and_its_subdomains() {
     assert!(quirks_of_host("openrouter.ai").cache_control && !quirks_of_host("127.0.0.1").cache_control);
     assert!(quirks_of_host("api.deepseek.com").return_reasoning);
 }
-
-#[test]
-fn measure() {
-    let begun = std::time::Instant::now();
-    for _ in 0..100 {
-        let file: ProviderFile = serde_json::from_str(JSON).expect("file");
-        let mut table = Table::default();
-        table.take(&file);
-        std::hint::black_box(table);
-    }
-    println!("MEASURED {:?} a read of {} bytes", begun.elapsed() / 100, JSON.len());
-    panic!();
-}

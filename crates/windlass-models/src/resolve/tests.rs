@@ -24,7 +24,7 @@ fn providers_have_their_usual_places() {
     let moved = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "http://h:1/v1/")];
     assert_eq!(at("openai/x", &moved), "http://h:1/v1/chat/completions");
     assert_eq!(at("openai/x", &[("OPENAI_BASE_URL", "http://h:1")]), "http://h:1/v1/chat/completions");
-    assert!(at("ollama/x", &[]).starts_with("http://127.0.0.1:11434/"));
+    assert_eq!(at("ollama/x", &[]), "http://127.0.0.1:11434/api/chat");
     assert_eq!(at("llama/x", &[]), "http://127.0.0.1:8080/v1/chat/completions");
     assert_eq!(at("llama/x", &[("LLAMA_BASE_URL", "http://h:2")]), "http://h:2/v1/chat/completions");
 }
@@ -83,21 +83,34 @@ fn the_tour_needs_nothing() {
 
 #[test]
 fn all_forms_of_ollama_host() {
-    let url = |host: &str| {
-        let chat = ModelSettings { api: Some("openai_chat"), ..ModelSettings::named("ollama/x") };
-        address(&chat, &[("OLLAMA_HOST", host)])
-    };
+    let url = |host: &str| address(&ModelSettings::named("ollama/x"), &[("OLLAMA_HOST", host)]);
     for (host, base) in [
-        (" ", "http://127.0.0.1:11434/v1"),
-        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
-        ("192.168.1.2:99", "http://192.168.1.2:99/v1"),
-        (":99", "http://127.0.0.1:99/v1"),
-        ("http://h:99/", "http://h:99/v1"),
-        ("https://h/ollama", "https://h/ollama"),
-        ("[::1]:99", "http://[::1]:99/v1"),
+        (" ", "http://127.0.0.1:11434/api"),
+        ("0.0.0.0", "http://127.0.0.1:11434/api"),
+        ("192.168.1.2:99", "http://192.168.1.2:99/api"),
+        (":99", "http://127.0.0.1:99/api"),
+        ("http://h:99/", "http://h:99/api"),
+        ("http://h:99/api", "http://h:99/api"),
+        ("https://h/ollama/", "https://h/ollama/api"),
+        ("[::1]:99", "http://[::1]:99/api"),
     ] {
-        assert_eq!(url(host), format!("{base}/chat/completions"), "{host}");
+        assert_eq!(url(host), format!("{base}/chat"), "{host}");
     }
+    assert_eq!(url("http://h:99/v1"), "http://h:99/v1/chat/completions");
+}
+
+#[test]
+fn ollama_is_asked_on_the_wire_that_its_base_url_names() {
+    let url = |base: &str, api| {
+        let base_url = Some(base.to_owned());
+        address(&ModelSettings { base_url, api, ..ModelSettings::named("ollama/x") }, &[])
+    };
+    assert_eq!(url("http://h", None), "http://h/api/chat");
+    assert_eq!(url("https://ollama.com/api/", None), "https://ollama.com/api/chat");
+    assert_eq!(url("http://h/api/chat", None), "http://h/api/chat");
+    assert_eq!(url("http://h/v1/", None), "http://h/v1/chat/completions");
+    assert_eq!(url("http://h/v1", Some("ollama")), "http://h/v1/chat", "the settings name the wire");
+    assert_eq!(url("http://h", Some("openai_chat")), "http://h/v1/chat/completions");
 }
 
 #[test]

@@ -15,15 +15,17 @@ use windlass_core::model::{FailureKind, Refusal, Reply, Usage};
 use crate::http::{ErrorWords, Framing, Report};
 use crate::{Delta, ModelRequest, providers};
 
+mod content;
 mod json;
 mod layout;
 mod prefix;
 mod strict;
 
+pub mod ollama;
 pub mod openai_chat;
 
 /// All wires.
-pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat];
+pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat, &ollama::Ollama];
 
 /// The wire of this name.
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {

@@ -9,7 +9,10 @@
 
 mod conforming;
 mod connections;
+mod corpus;
 mod failures;
+mod ollama;
+mod peer;
 mod resolving;
 mod server;
 mod timeouts;

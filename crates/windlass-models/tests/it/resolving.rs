@@ -23,7 +23,9 @@ async fn ollama() -> Server {
         "/api/tags" => json(r#"{"models":[{"name":"qwen3:4b","size":1},{"name":"gemma3:1b"}]}"#),
         // Whichever of its wires is there.
         "/v1/chat/completions" => json(HELLO_WHOLE),
-        "/api/chat" => json(r#"{"model":"qwen3:4b","message":{"role":"assistant","content":"Hello"},"done":true,"done_reason":"stop"}"#),
+        "/api/chat" => {
+            json(r#"{"message":{"role":"assistant","content":"Hello"},"done":true,"done_reason":"stop"}"#)
+        }
         _ => response("404 Not Found", "", "404 page not found"),
     })
     .await
@@ -62,14 +64,16 @@ async fn every_provider_with_a_key_is_found_by_it() {
 #[tokio::test]
 async fn ollama_is_found_by_what_it_says() {
     let (first, second) = (ollama().await, llama().await);
-    let auto = choose_auto_at(&nothing, &at(&format!("{}/v1", first.url), &second.url)).await;
-    assert_eq!(auto.name, "ollama/qwen3:4b");
-    let host = first.url.strip_prefix("http://").expect("a URL");
-    assert_eq!(auto.reason, format!("Ollama answers on {host}"));
-    let reply = check(&*auto.model, &auto.name).await.expect("a reply");
-    assert_eq!(reply.text.as_deref(), Some("Hello"));
-    let asked = first.seen().into_iter().find(|seen| !seen.body.is_empty()).expect("a call");
-    assert!(asked.body.starts_with(r#"{"model":"qwen3:4b","#), "{}", asked.body);
+    for (path, call) in [("", "/api/chat"), ("/v1", "/v1/chat/completions")] {
+        let auto = choose_auto_at(&nothing, &at(&format!("{}{path}", first.url), &second.url)).await;
+        assert_eq!(auto.name, "ollama/qwen3:4b");
+        let host = first.url.strip_prefix("http://").expect("a URL");
+        assert_eq!(auto.reason, format!("Ollama answers on {host}"));
+        let reply = check(&*auto.model, &auto.name).await.expect("a reply");
+        assert_eq!(reply.text.as_deref(), Some("Hello"));
+        let asked = first.seen().into_iter().find(|seen| seen.path() == call).expect("a call");
+        assert!(asked.body.starts_with(r#"{"model":"qwen3:4b","#), "{}", asked.body);
+    }
 }
 
 #[tokio::test]
@@ -99,6 +103,12 @@ async fn other_servers_and_silent_ones_are_passed_over() {
 
 #[tokio::test]
 async fn models_are_listed_with_their_provider() {
+    let local = ollama().await;
+    let settings = ModelSettings { base_url: Some(local.url.clone()), ..ModelSettings::named("ollama") };
+    assert_eq!(
+        list_models(&settings, &nothing).await.expect("a list"),
+        ["ollama/gemma3:1b", "ollama/qwen3:4b"]
+    );
     let server = llama().await;
     let settings = ModelSettings { base_url: Some(server.url.clone()), ..ModelSettings::named("llama") };
     assert_eq!(list_models(&settings, &nothing).await.expect("a list"), ["llama//models/gemma.gguf"]);

@@ -178,6 +178,7 @@ impl Keeper {
         named: bool,
         extra_content: Option<Box<RawValue>>,
     ) {
+        let extra_content = extra_content.and_then(|raw| compact(&raw));
         self.bytes += extra_content.as_ref().map_or(0, |raw| raw.get().len());
         self.some |= extra_content.is_some();
         let id = id.filter(|id| !id.is_empty());
@@ -213,7 +214,9 @@ impl Keeper {
             value
                 .is_some_and(|value| value.pointer("/google/thought_signature").is_some_and(Value::is_string))
         };
-        if signed(&extra_content) {
+        if signed(&extra_content)
+            && let Some(extra_content) = compact(&extra_content)
+        {
             self.some = true;
             self.bytes += extra_content.get().len();
             self.extra_content = Some(extra_content);
@@ -241,6 +244,12 @@ impl Keeper {
         }
         layout.seal(provider, WIRE)
     }
+}
+
+/// The same JSON without blanks: a whole reply may be indented, and a stream of it is not.
+fn compact(raw: &RawValue) -> Option<Box<RawValue>> {
+    let value: Value = serde_json::from_str(raw.get()).ok()?;
+    serde_json::value::to_raw_value(&value).ok()
 }
 
 /// Whether a piece goes on with an open block: both are of one type, and neither names another place.

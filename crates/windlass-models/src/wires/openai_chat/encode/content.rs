@@ -1,6 +1,5 @@
 //! Owns how one message is written: its role, text, media and calls.
 
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use windlass_core::Message;
 use windlass_core::message::Part;
@@ -10,6 +9,7 @@ use super::super::decode::REASONING;
 use super::super::kept::returned;
 use super::ids::call_id;
 use crate::wires::Dialect;
+use crate::wires::content::{note, object_args};
 use crate::wires::json::{field, json_string, json_value};
 
 /// Cache marker of a message's part: Anthropic's form, as OpenRouter and LiteLLM pass it on.
@@ -128,28 +128,13 @@ fn call(out: &mut Vec<u8>, dialect: &Dialect, call: &ToolCall, extra: Option<&Ra
     out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
     json_string(out, &call.name);
     out.extend_from_slice(b",\"arguments\":");
-    if matches!(call.args.trim(), "" | "null") {
-        json_string(out, "{}");
-    } else if is_object(&call.args) {
-        json_string(out, &call.args);
-    } else {
-        // Servers parse the arguments of earlier calls and refuse the history if they cannot.
-        let mut wrapped = b"{\"INVALID_JSON\":".to_vec();
-        json_string(&mut wrapped, &call.args);
-        wrapped.push(b'}');
-        json_string(out, &String::from_utf8_lossy(&wrapped));
-    }
+    json_string(out, &object_args(&call.args));
     out.push(b'}');
     if let Some(extra) = extra {
         field(out, "extra_content");
         json_value(out, extra);
     }
     out.push(b'}');
-}
-
-/// Whether the text is a JSON object: chat templates of local servers take nothing else for arguments.
-fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 fn user_content(out: &mut Vec<u8>, content: &Content, marked: bool) {
@@ -217,19 +202,4 @@ fn parts_as_text(parts: &[Part]) -> String {
         })
         .collect();
     texts.join("\n")
-}
-
-/// Text in place of media that the model cannot be shown.
-fn note(what: &str, media: &Media) -> String {
-    let name = media.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-    let kind = &media.media_type;
-    match &media.source {
-        MediaSource::Base64(data) => {
-            format!("[{what}{name}: {kind}, {} bytes, not shown]", data.len() / 4 * 3)
-        }
-        MediaSource::Url(url) => format!("[{what}{name}: {kind}, {url}]"),
-        MediaSource::Stored(stored) => {
-            format!("[{what}{name}: {kind}, {} bytes, not shown]", stored.bytes / 4 * 3)
-        }
-    }
 }

@@ -1,0 +1,118 @@
+//! Owns how one message is written: its role, text, images and calls.
+
+use windlass_core::Message;
+use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, Part, ToolCall, ToolMessage};
+
+use crate::wires::Dialect;
+use crate::wires::content::{note, object_args};
+use crate::wires::json::{field, json_string};
+
+/// Writes one message, without a comma around it.
+pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message) {
+    match message {
+        Message::System { text } => {
+            role(out, "system");
+            json_string(out, text);
+        }
+        Message::User { content, .. } | Message::TaskDelegation { content } => {
+            role(out, "user");
+            parts(out, content);
+        }
+        Message::Assistant(said) => assistant(out, dialect, said),
+        Message::Tool(result) => tool(out, result),
+    }
+    out.push(b'}');
+}
+
+/// Begins a message up to its content, which every message has.
+fn role(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(b"{\"role\":");
+    json_string(out, name);
+    field(out, "content");
+}
+
+/// Text and images. The API has one text a message and the images beside it, wherever they stood.
+fn parts(out: &mut Vec<u8>, content: &Content) {
+    let parts = match content {
+        Content::Text(text) => return json_string(out, text),
+        Content::Parts(parts) => parts,
+    };
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Text { text } => texts.push(text.to_string()),
+            Part::Stored(stored) => texts.push(stored.shown()),
+            Part::Image(media) => match inline_image(media) {
+                Some(data) => images.push(data),
+                None => texts.push(note("image", media)),
+            },
+            Part::File(media) => texts.push(note("file", media)),
+        }
+    }
+    json_string(out, &texts.join("\n"));
+    write_images(out, &images);
+}
+
+/// The base64 of an image in place.
+fn inline_image(media: &Media) -> Option<&str> {
+    match &media.source {
+        MediaSource::Base64(data) if media.media_type.starts_with("image/") => Some(data),
+        MediaSource::Base64(_) | MediaSource::Url(_) | MediaSource::Stored(_) => None,
+    }
+}
+
+fn write_images(out: &mut Vec<u8>, images: &[&str]) {
+    for (at, image) in images.iter().enumerate() {
+        out.extend_from_slice(if at == 0 { b",\"images\":[" } else { b"," });
+        json_string(out, image);
+    }
+    if !images.is_empty() {
+        out.push(b']');
+    }
+}
+
+fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage) {
+    role(out, "assistant");
+    let (images, others): (Vec<_>, Vec<_>) =
+        said.media.iter().partition(|media| inline_image(media).is_some());
+    let text = said.text.as_deref().map(str::to_owned);
+    let texts: Vec<_> = text.into_iter().chain(others.into_iter().map(|media| note("file", media))).collect();
+    json_string(out, &texts.join("\n"));
+    if dialect.quirks.return_reasoning
+        && let Some(reasoning) = &said.reasoning
+        && !reasoning.text.is_empty()
+        && reasoning.sealed.as_ref().is_some_and(|sealed| sealed.provider == dialect.label)
+    {
+        field(out, "thinking");
+        json_string(out, &reasoning.text);
+    }
+    let images: Vec<_> = images.into_iter().filter_map(inline_image).collect();
+    write_images(out, &images);
+    for (at, one) in said.calls.iter().enumerate() {
+        out.extend_from_slice(if at == 0 { b",\"tool_calls\":[" } else { b"," });
+        call(out, one);
+    }
+    if !said.calls.is_empty() {
+        out.push(b']');
+    }
+}
+
+fn call(out: &mut Vec<u8>, call: &ToolCall) {
+    out.extend_from_slice(b"{\"id\":");
+    json_string(out, call.id.as_str());
+    out.extend_from_slice(b",\"function\":{\"name\":");
+    json_string(out, &call.name);
+    field(out, "arguments");
+    out.extend_from_slice(object_args(&call.args).as_bytes());
+    out.extend_from_slice(b"}}");
+}
+
+/// A result. Newer servers know the call by its id, older ones the tool by its name.
+fn tool(out: &mut Vec<u8>, result: &ToolMessage) {
+    role(out, "tool");
+    parts(out, &result.content);
+    field(out, "tool_name");
+    json_string(out, &result.name);
+    field(out, "tool_call_id");
+    json_string(out, result.call.as_str());
+}
