@@ -52,6 +52,8 @@ pub struct Provider {
     pub quirks: Quirks,
     /// Hosts where the quirks count under any provider's name; subdomains count.
     pub hosts: Vec<String>,
+    /// The quirks count at these hosts alone: many servers stand in for the provider under its name.
+    pub hosts_only: bool,
     /// Its server runs on this machine: a key is sent if there is one.
     pub local: bool,
     /// How to start it, for hints; empty for a remote provider.
@@ -155,7 +157,8 @@ impl Provider {
         self.port = port.or(self.port);
         set(&mut self.keys, key.as_ref().map(|variables| &variables.0));
         set(&mut self.key_command, key_command.as_ref().map(|words| &words.0));
-        let Entry { quirks, hosts, local, start, auto, prices, .. } = entry;
+        let Entry { quirks, hosts, hosts_only, local, start, auto, prices, .. } = entry;
+        self.hosts_only = hosts_only.unwrap_or(self.hosts_only);
         self.quirks = quirks.as_ref().map_or(self.quirks, |quirks| Quirk::all(quirks));
         set(&mut self.hosts, hosts.as_ref());
         self.local = local.unwrap_or(self.local);
@@ -174,16 +177,9 @@ impl Provider {
         self.wires.iter().find_map(|name| wire(name))
     }
 
-    /// The wire that it speaks at an address: the one whose base URL or base path the address ends in, else the preferred one.
-    /// Ollama, for one, serves OpenAI's API under `/v1` beside its own.
-    pub fn wire_at(&self, address: Option<&str>) -> Option<&'static dyn Wire> {
-        let address = address.map(|address| address.trim().trim_end_matches('/'));
-        let named = self.wires.iter().filter_map(|name| wire(name)).find(|wire| {
-            let facts = wire.facts();
-            let own = self.base_urls.get(facts.name).map(|url| url.trim_end_matches('/'));
-            address.is_some_and(|address| own == Some(address) || address.ends_with(facts.base_path))
-        });
-        named.or_else(|| self.wire())
+    /// The quirks of its servers wherever they are.
+    pub fn own_quirks(&self) -> Quirks {
+        if self.hosts_only { Quirks::NONE } else { self.quirks }
     }
 
     /// The variable that names its address, if there is one.

@@ -12,8 +12,7 @@ use crate::providers::{
     OPENAI_COMPATIBLE, Provider, key_variables, names_near, placeholders, provider, provider_names,
 };
 use crate::tour::Tour;
-use crate::wires::Wire;
-use crate::wires::openai_chat::OpenAiChat;
+use crate::wires::{Wire, WireFacts};
 use crate::{
     HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble, wires,
 };
@@ -171,21 +170,20 @@ fn adapter(
         let variable = provider.keys.join(" or ");
         return Err(ModelError::MissingKey { name: settings.use_.clone(), variable });
     }
+    let api = settings.api.and_then(wires::wire);
     let no_wire = || ModelError::NoWire { name: settings.use_.clone(), wires: provider.wires.join(", ") };
-    let address = own_url.clone().or_else(|| named().map(|named| listening(provider, named)));
-    let wire = settings.api.and_then(wires::wire);
-    let wire = wire.or_else(|| provider.wire_at(address.as_deref())).ok_or_else(no_wire)?;
-    let base_url = match address {
-        Some(url) if at_home && provider.port.is_some() => api_url(url, wire.facts().base_path),
+    let first = api.or_else(|| provider.wire()).ok_or_else(no_wire)?;
+    let base_url = match own_url {
         Some(url) => url,
-        None => usual_url(provider, wire.facts().name, &settings.use_, env)?,
+        None => usual_url(provider, first, &settings.use_, env)?,
     };
+    let wire = api.unwrap_or_else(|| wire_at(provider, first, &base_url));
     HttpModel::new(HttpModelConfig {
         key,
         key_command: (!command.is_empty()).then(|| KeyCommand::shared(command)),
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
-        quirks: provider.quirks,
+        quirks: provider.own_quirks(),
         cache_control: settings.cache_control,
         return_reasoning: settings.return_reasoning,
         ..HttpModelConfig::new(wire, provider.name.as_str(), base_url)
@@ -197,14 +195,40 @@ fn set(env: Env<'_>, variable: &str) -> Option<String> {
     env(variable).filter(|value| !value.trim().is_empty())
 }
 
-/// The address that a provider's variable holds.
-fn listening(provider: &Provider, named: String) -> String {
-    provider.port.map_or(named.clone(), |port| listening_url(&named, port))
+/// The wire of a provider at this address: the one whose path the base URL ends in, else the `first`. A server may have several APIs
+/// beside each other: of Ollama, `/v1` is OpenAI's.
+fn wire_at(provider: &Provider, first: &'static dyn Wire, base_url: &str) -> &'static dyn Wire {
+    let url = base_url.trim().trim_end_matches('/');
+    let ends = |wire: &&'static dyn Wire| {
+        let WireFacts { name, base_path, call_path, .. } = wire.facts();
+        let own = provider.base_urls.get(*name).is_some_and(|own| own.trim_end_matches('/') == url);
+        own || url.ends_with(base_path)
+            || url.strip_suffix(call_path).is_some_and(|url| url.ends_with(base_path))
+    };
+    let all = || provider.wires.iter().filter_map(|name| wires::wire(name));
+    std::iter::once(first).chain(all()).find(ends).unwrap_or(first)
 }
 
-/// The usual base URL of a provider for a wire.
-fn usual_url(provider: &Provider, wire: &str, name: &str, env: Env<'_>) -> Result<String, ModelError> {
-    let usual = provider.base_urls.get(wire).or(provider.base_url.as_ref());
+/// The base URL of a provider where the settings name none: its variable's, else its usual one for the wire.
+fn usual_url(
+    provider: &Provider,
+    wire: &'static dyn Wire,
+    name: &str,
+    env: Env<'_>,
+) -> Result<String, ModelError> {
+    let facts = wire.facts();
+    if let Some(named) = provider.address_variable().and_then(|variable| set(env, variable)) {
+        let Some(port) = provider.port else { return Ok(named) };
+        let server = listening_url(&named, port);
+        // The variable names a server, which may stand behind a path of a proxy. OpenAI's API may have any path.
+        let path =
+            Url::parse(&server).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
+        let known =
+            wire_at(provider, wire, &server).facts().name != facts.name || path.ends_with(facts.base_path);
+        let complete = path.is_empty() || known || facts.name == "openai_chat";
+        return Ok(if complete { server } else { format!("{server}{}", facts.base_path) });
+    }
+    let usual = provider.base_urls.get(facts.name).or(provider.base_url.as_ref());
     let usual = usual.ok_or_else(|| ModelError::MissingBaseUrl { name: name.to_owned() })?;
     placeholders(usual, |placeholder| {
         let value = placeholder.variables.iter().find_map(|variable| set(env, variable));
@@ -225,13 +249,6 @@ fn listening_url(host: &str, port: u16) -> String {
     let host = if host.starts_with(':') { format!("127.0.0.1{host}") } else { host };
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if has_port { format!("http://{host}") } else { format!("http://{host}:{port}") }
-}
-
-/// The base URL of the API of a server, which may stand behind a path of a proxy.
-fn api_url(server: String, base_path: &str) -> String {
-    let path = Url::parse(&server).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
-    let names_api = [base_path, OpenAiChat.facts().base_path].into_iter().any(|api| path.ends_with(api));
-    if path.is_empty() || names_api { server } else { format!("{server}{base_path}") }
 }
 
 #[cfg(test)]

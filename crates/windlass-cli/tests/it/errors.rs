@@ -61,8 +61,7 @@ fn a_provider_without_its_key() {
     home.write("agent.yaml", "name: x\nmodel: anthropic/claude-sonnet-4-5\n");
     assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
     let check = home.windlass(["agents", "check", "agent.yaml"]);
-    assert_eq!(check.code, 69);
-    assert!(check.stderr.contains("agent.yaml:2:8: cannot use model"), "{check:?}");
+    assert_eq!(check.code, 0, "the file itself is good: {check:?}");
     let azure = home.windlass(["models", "check", "azure/m"]);
     assert!(azure.stderr.contains("AZURE_OPENAI_API_KEY or AZURE_API_KEY is not set"), "{azure:?}");
     let vertex = home.windlass(["models", "list", "vertex"]);

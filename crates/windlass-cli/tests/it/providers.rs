@@ -45,7 +45,7 @@ fn a_faulty_file_is_named_with_its_place() {
         said.stderr.contains("providers.yaml:3:5: Unknown key `base_ulr` in `providers.mine`"),
         "{said:?}"
     );
-    assert!(said.stderr.contains("did you mean base_url?"), "{said:?}");
+    assert!(said.stderr.contains("did you mean base_url"), "{said:?}");
     let mut missing = home.command(["models", "list"]);
     let missing = end(missing.env("WINDLASS_PROVIDERS", "nowhere.yaml").output().unwrap());
     assert!(missing.code != 0 && missing.stderr.contains("nowhere.yaml"), "{missing:?}");
@@ -88,6 +88,6 @@ fn e62_a_key_command_of_an_agent_file_runs_when_the_model_is_called() {
     assert_eq!(home.read("runs"), "x\n");
     home.write("failing.yaml", &model("[sh, -c, 'echo please log in >&2; exit 4']"));
     let said = home.windlass(["run", "failing.yaml", "hi"]);
-    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.code, 69, "{said:?}");
     assert!(said.stderr.contains("the key command `sh` failed (exit status: 4): please log in"), "{said:?}");
 }

@@ -87,6 +87,9 @@ pub struct Entry {
     /// Hosts where these differences count under any provider's name.
     #[serde(default)]
     pub hosts: Option<Vec<String>>,
+    /// The quirks count at these hosts alone, whatever the provider's name.
+    #[serde(default)]
+    pub hosts_only: Option<bool>,
     /// Its server runs on this machine, and needs no key.
     #[serde(default)]
     pub local: Option<bool>,

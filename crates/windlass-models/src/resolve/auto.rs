@@ -45,7 +45,7 @@ impl Places {
     /// The default addresses or those in the providers' variables, with [`PROBE_MS`].
     pub fn usual(env: Env<'_>) -> Self {
         let local = providers().iter().filter(|provider| matches!(provider.auto, Rule::Server(_)));
-        let url = |provider: &Provider| usual_url(provider, provider.wire()?.facts().name, "", env).ok();
+        let url = |provider: &Provider| usual_url(provider, provider.wire()?, "", env).ok();
         let servers = local.filter_map(|provider| Some((provider.name.as_str(), url(provider)?)));
         Self { servers: servers.collect(), probe_ms: PROBE_MS }
     }

@@ -181,3 +181,20 @@ fn e62_keys_come_from_the_settings_then_variables_then_commands() {
     assert_eq!(command(&own, &[("OPENAI_API_KEY", "k")]), (false, true));
     assert_eq!(command(&ModelSettings { base_url: Some("http://h:1".into()), ..own }, &[]), (false, true));
 }
+
+#[test]
+fn quirks_go_by_the_provider_s_name_and_those_of_openai_by_its_host() {
+    let quirks = |name: &str, url: Option<&str>| {
+        let settings = ModelSettings {
+            base_url: url.map(str::to_owned),
+            key: Some("k".into()),
+            ..ModelSettings::named(name)
+        };
+        resolve_server(&settings, &env(&[])).expect("it resolves").server().dialect.quirks
+    };
+    let elsewhere = Some("http://127.0.0.1:9");
+    assert!(quirks("openai/m", None).completion_tokens && !quirks("openai/m", elsewhere).completion_tokens);
+    assert!(quirks("deepseek/m", None).return_reasoning && quirks("deepseek/m", elsewhere).return_reasoning);
+    assert!(quirks("openai-compatible/m", Some("https://api.mistral.ai/v1")).short_ids);
+    assert!(!quirks("openrouter/m", elsewhere).cache_control && quirks("litellm/m", elsewhere).cache_control);
+}
