@@ -151,30 +151,47 @@ fn files(folder: &Path, ends: &[&str]) -> BTreeMap<String, PathBuf> {
     named.filter(|(name, _)| ends.iter().any(|end| name.ends_with(end))).collect()
 }
 
-/// Decodes the files of a wire and returns what is broken.
+/// Decodes a file and returns what is broken.
+fn decode(wire: &'static dyn Wire, name: &str, path: &Path) -> (Outcome, Broken) {
+    let (reader, mut broken) = (Reader::new(wire, name), Broken::default());
+    let body = std::fs::read(path).expect("a readable file");
+    let (is_whole, is_error) = (name.ends_with(WHOLE), name.ends_with(ERROR));
+    let outcome = if is_whole {
+        reader.whole(&body)
+    } else {
+        let outcome = reader.stream([&*body]);
+        cut_anywhere(&reader, &body, &outcome, &mut broken);
+        cut_short(&reader, &body, &outcome, &mut broken);
+        outcome
+    };
+    if is_error != (is_whole && outcome.is_err()) {
+        broken.0.push(format!("a whole reply is a failure exactly if it is an error: {outcome:?}"));
+    }
+    (outcome, broken)
+}
+
+/// Decodes the files of a wire, side by side, and returns what is broken.
 fn hold(wire: &'static dyn Wire, folder: &Path) -> Vec<String> {
     let name_of_wire = wire.facts().name;
     let mut files_of_wire = files(folder, &STREAMS);
     files_of_wire.extend(files(folder, &[WHOLE]));
-    let mut outcomes: BTreeMap<String, Outcome> = BTreeMap::new();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let files_of_wire: Vec<_> = files_of_wire.into_iter().collect();
+    let decoded = std::thread::scope(|scope| {
+        let work = (0..threads).map(|thread| {
+            let mine = files_of_wire.iter().skip(thread).step_by(threads);
+            let decode_mine =
+                move || mine.map(|(name, path)| (name.clone(), decode(wire, name, path))).collect::<Vec<_>>();
+            scope.spawn(decode_mine)
+        });
+        let work: Vec<_> = work.collect();
+        work.into_iter().flat_map(|thread| thread.join().expect("it decodes")).collect::<BTreeMap<_, _>>()
+    });
+    let mut outcomes = BTreeMap::new();
     let mut all = Vec::new();
-    for (name, path) in &files_of_wire {
-        let (reader, mut broken) = (Reader::new(wire, name), Broken::default());
-        let body = std::fs::read(path).expect("a readable file");
-        let (is_whole, is_error) = (name.ends_with(WHOLE), name.ends_with(ERROR));
-        let outcome = if is_whole {
-            reader.whole(&body)
-        } else {
-            let outcome = reader.stream([&*body]);
-            cut_anywhere(&reader, &body, &outcome, &mut broken);
-            cut_short(&reader, &body, &outcome, &mut broken);
-            outcome
-        };
-        if is_error != (is_whole && outcome.is_err()) {
-            broken.0.push(format!("a whole reply is a failure exactly if it is an error: {outcome:?}"));
-        }
+    for (name, (outcome, broken)) in decoded {
         all.extend(broken.0.into_iter().take(5).map(|words| format!("{name_of_wire}/{name}: {words}")));
-        outcomes.insert(name.clone(), outcome);
+        outcomes.insert(name, outcome);
     }
     for (name, outcome) in &outcomes {
         let stem = STREAMS.iter().find_map(|end| name.strip_suffix(end));

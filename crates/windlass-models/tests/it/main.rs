@@ -13,6 +13,7 @@ mod corpus;
 mod failures;
 mod gemini;
 mod ollama;
+mod peer;
 mod resolving;
 mod server;
 mod timeouts;

@@ -150,9 +150,7 @@ fn stop_reason(reason: &str) -> Result<StopReason, DecodeError> {
         // succeeds once the model is there.
         "load" | "unload" => Err(DecodeError {
             kind: FailureKind::Server,
-            ..DecodeError::protocol(format!(
-                "the server only did a {reason} of the model and generated nothing"
-            ))
+            ..DecodeError::protocol(format!("the server generated nothing (done_reason `{reason}`)"))
         }),
         other => Err(DecodeError::protocol(format!("the reply ended for an unknown reason: `{other}`"))),
     }

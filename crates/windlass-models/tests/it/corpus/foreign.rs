@@ -170,11 +170,9 @@ fn foreign_replies_are_decoded() {
     }
     let mut out = std::io::stdout().lock();
     let mut say = |words: String| writeln!(out, "{words}").expect("stdout is open");
-    for (api, Count { streams, whole, errors, failed, .. }) in &counts {
-        say(format!(
-            "{api}: {streams} streams, {whole} whole replies, {errors} errors, {} failed",
-            failed.len()
-        ));
+    for (api, Count { streams, whole, errors, no_wire, failed, .. }) in &counts {
+        let decoded = format!("{streams} streams, {whole} whole replies, {errors} errors");
+        say(format!("{api}: {decoded}, {} failed, {no_wire} without a wire", failed.len()));
         for words in failed {
             say(format!("  {words}"));
         }

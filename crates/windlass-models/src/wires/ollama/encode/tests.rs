@@ -87,16 +87,14 @@ fn a_request_with_everything() {
         metadata: [("team".into(), "blue".into())].into(),
         ..full.model
     };
-    assert_eq!(
-        text_of(&full),
-        concat!(
-            r#"{"model":"qwen3:4b","messages":[{"role":"system","content":"Be \"brief\"."},{"role":"user","content":"Hi"}],"#,
-            r#""tools":[{"type":"function","function":{"name":"f","description":"Does it.","#,
-            r#""parameters":{"type":"object","properties":{"b":{},"a":{}}}}}],"format":{"type":"object"},"think":"high","#,
-            r#""options":{"temperature":0.2,"top_p":0.5,"presence_penalty":-1.0,"num_predict":800,"stop":["<end>"]},"#,
-            r#""truncate":false,"shift":false,"stream":true}"#
-        )
-    );
+    let image = Part::Image(image(MediaSource::Base64("QUJD".into())));
+    let shown = Content::Parts(vec![Part::Text { text: "What is this?".into() }, image]);
+    full.messages.push(Arc::new(Message::User { content: shown, pinned: false }));
+    full.messages.push(Arc::new(with_calls(&["{\"b\": 1}", ""])));
+    full.messages.push(Arc::new(result("12".into())));
+    // The client library judges the same bytes: tests/oracles/ollama_chat.py.
+    let expected = include_str!("../../../../tests/oracles/ollama_requests.jsonl");
+    assert_eq!(text_of(&full), expected.lines().next().expect("a line"));
 }
 
 #[test]
