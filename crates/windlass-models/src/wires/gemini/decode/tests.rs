@@ -181,6 +181,14 @@ fn usage_in_all_its_parts() {
     assert_eq!(stream("usage_tools_and_cache.sse").usage, expected);
     assert_eq!(stream("usage_late.sse").usage, input_output(7, 2));
     let of = |name: &str| whole(&file(name)).expect("a reply").usage;
+    let counts = |counts: Value| {
+        let body = json!({ "candidates": [{ "finishReason": "STOP" }], "usageMetadata": counts });
+        piece(&body).expect("a reply").usage
+    };
+    let thoughts = json!({ "promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 7 });
+    assert_eq!(counts(thoughts), Usage { reasoning: 7, ..input_output(5, 9) }, "without a total");
+    let cached = json!({ "promptTokenCount": 5, "cachedContentTokenCount": 9, "totalTokenCount": 3 });
+    assert_eq!(counts(cached), Usage { cached: 5, ..input_output(5, 0) }, "cached is a part of input");
     assert_eq!(of("usage_unlisted.json"), input_output(10, 30), "what is billed but not listed is output");
     assert_eq!(of("usage_none.json"), Usage { estimated: true, ..input_output(100, 4) });
 }
