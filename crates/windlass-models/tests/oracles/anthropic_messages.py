@@ -2,7 +2,7 @@
 
     python3 -m venv /tmp/oracle && /tmp/oracle/bin/pip install anthropic
     /tmp/oracle/bin/python anthropic_messages.py replies       # what the library reads in each file of the corpus, as JSON
-    /tmp/oracle/bin/python anthropic_messages.py requests < F  # F has a request body on each line: is it of the library's types?
+    /tmp/oracle/bin/python anthropic_messages.py requests < F  # F has a request body on each line: what do the types not know?
 """
 
 import json
@@ -59,16 +59,35 @@ def replies():
     server.shutdown()
 
 
+def walked(value):
+    """The value with its iterators read: pydantic looks at their elements only then."""
+    if isinstance(value, dict):
+        return {key: walked(field) for key, field in value.items()}
+    if isinstance(value, (str, int, float, bool, type(None))):
+        return value
+    return [walked(element) for element in value]
+
+
+def lost(body, known, path=""):
+    """The paths in a body that the library's types do not know."""
+    if isinstance(body, dict) and isinstance(known, dict):
+        for key, field in body.items():
+            yield from lost(field, known[key], f"{path}.{key}") if key in known else [f"{path}.{key}"]
+    elif isinstance(body, list) and isinstance(known, list):
+        for at, (one, other) in enumerate(zip(body, known)):
+            yield from lost(one, other, f"{path}[{at}]")
+    elif body != known:
+        yield path
+
+
 def requests():
-    judges = {
-        stream: pydantic.TypeAdapter(kind, config=pydantic.ConfigDict(extra="forbid"))
-        for stream, kind in ((True, MessageCreateParamsStreaming), (False, MessageCreateParamsNonStreaming))
-    }
+    kinds = {True: MessageCreateParamsStreaming, False: MessageCreateParamsNonStreaming}
+    judges = {stream: pydantic.TypeAdapter(kind) for stream, kind in kinds.items()}
     for number, line in enumerate(filter(str.strip, sys.stdin), 1):
         body = json.loads(line)
         try:
-            judges[body.get("stream", False)].validate_python(body)
-            print(number, "fits")
+            known = walked(judges[body.get("stream", False)].validate_python(body))
+            print(number, "unknown:", list(lost(body, known)))
         except pydantic.ValidationError as error:
             print(number, error)
 

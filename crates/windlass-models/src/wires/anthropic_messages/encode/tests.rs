@@ -166,7 +166,7 @@ fn a_marker_that_moves_leaves_what_is_kept_as_it_is() {
 
 #[test]
 fn markers_stand_where_the_api_takes_them() {
-    let sealed = r#"{"wire":"anthropic_messages","parts":[{"k":"text","n":2},{"k":"own","o":{"type":"redacted_thinking","data":"r"}}]}"#;
+    let sealed = r#"{"wire":"anthropic_messages","parts":[{"k":"text","n":2},{"k":"own","o":{"type":"redacted_thinking","data":"r"}},{"k":"reasoning","o":{"signature":"s"}}]}"#;
     let sealed = Some(SealedReasoning { provider: "anthropic".into(), data: sealed.into() });
     let said = AssistantMessage {
         text: Some("So".into()),
@@ -180,7 +180,8 @@ fn markers_stand_where_the_api_takes_them() {
     let sent: Value = serde_json::from_slice(&encode(&caching(), &turn).body).expect("JSON");
     let said = &sent["messages"][1]["content"];
     assert!(said[0].get("cache_control").is_some() && said[1].get("cache_control").is_none(), "{said}");
-    assert_eq!(said[1]["type"], "redacted_thinking");
+    assert_eq!((&said[1]["type"], &said[2]["type"]), (&json!("redacted_thinking"), &json!("thinking")));
+    assert_eq!(said[2].get("cache_control"), None);
     assert_eq!(sent["tools"][1]["cache_control"]["type"], "ephemeral", "without a system text, the tools");
     assert_eq!(sent["tools"][0].get("cache_control"), None);
     turn.cache = (0..3).map(|at| CachePoint { index: Some(at), role: None }).collect();
