@@ -162,6 +162,10 @@ fn arguments_in_pieces() {
     let cut = stream("partial_args_cut.sse");
     assert_eq!(calls(&cut), [(None, "write", "{\"text\":\"half of\"")], "nobody takes it for whole");
     assert_eq!(cut.stop, StopReason::Length);
+    let unclosed = json!({ "candidates": [{ "content": { "parts": [{ "functionCall": { "name": "f",
+        "partialArgs": [{ "jsonPath": "$.a", "numberValue": 0.5 }], "willContinue": true } }] }, "finishReason": "STOP" }] });
+    let whole = piece(&unclosed).expect("a reply");
+    assert_eq!(calls(&whole), [(None, "f", "{\"a\":0.5}")], "the model was done");
 }
 
 #[test]
