@@ -26,7 +26,8 @@ pub mod ollama;
 pub mod openai_chat;
 
 /// All wires.
-pub static WIRES: &[&dyn Wire] = &[&openai_chat::OpenAiChat, &ollama::Ollama, &gemini::GEMINI, &gemini::VERTEX];
+pub static WIRES: &[&dyn Wire] =
+    &[&openai_chat::OpenAiChat, &ollama::Ollama, &gemini::GEMINI, &gemini::VERTEX];
 
 /// The wire of this name.
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {
