@@ -257,7 +257,7 @@ text_lists! {
     /// Names of providers.
     Names: |name| if is_name(name) { Ok(()) } else { Err(format!("`{name}` is no name of a provider")) };
     /// Names of wires.
-    Wires: |name| known_wire(name);
+    Wires: known_wire;
     /// Names of environment variables.
     Variables: |name| if is_variable(name) { Ok(()) } else { Err(format!("`{name}` is no name of a variable")) };
     /// A command: a line for the shell, or a program with its arguments.
@@ -268,7 +268,7 @@ fn known_wire(name: &str) -> Result<(), String> {
     if WIRE_NAMES.contains(&name) || wire(name).is_some() {
         return Ok(());
     }
-    let near = windlass_core::text::nearest(name, WIRE_NAMES.into_iter());
+    let near = windlass_core::text::nearest(name, WIRE_NAMES);
     let near = if near.is_empty() { WIRE_NAMES.join(", ") } else { near.join(" or ") };
     Err(format!("unknown wire `{name}`; did you mean {near}?"))
 }

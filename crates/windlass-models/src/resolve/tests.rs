@@ -114,6 +114,16 @@ fn ollama_is_asked_on_the_wire_that_its_base_url_names() {
 }
 
 #[test]
+fn gemini_is_asked_on_the_compatible_api_where_its_base_url_says_so() {
+    let base = "https://generativelanguage.googleapis.com/v1beta/openai";
+    for end in ["", "/", "/chat/completions"] {
+        let base_url = Some(format!("{base}{end}"));
+        let settings = ModelSettings { base_url, key: Some("k".into()), ..ModelSettings::named("gemini/x") };
+        assert_eq!(address(&settings, &[]), format!("{base}/chat/completions"), "{end}");
+    }
+}
+
+#[test]
 fn parts_of_an_address_stand_in_variables() {
     let at = |name: &str, variables: &[(&str, &str)]| address(&ModelSettings::named(name), variables);
     assert_eq!(
