@@ -17,7 +17,7 @@ mod expand;
 
 pub use self::entry::{
     AutoEntry, BaseUrl, Day, Entries, Entry, ListPrice, Names, Probe, ProviderFile, Quirk as QuirkName,
-    Variable, Variables, WIRE_NAMES, Wires, Words,
+    Variable, Variables, Wires, Words,
 };
 pub(crate) use self::expand::placeholders;
 
@@ -121,17 +121,16 @@ fn table() -> &'static Table {
 impl Table {
     fn take(&mut self, file: &ProviderFile) {
         for (name, entry) in &file.providers.0 {
-            match self.providers.iter_mut().find(|provider| provider.name == *name) {
-                Some(known) => known.take(entry),
-                None => {
-                    let wires = vec!["openai_chat".to_owned()];
-                    let mut provider = Provider { name: name.clone(), wires, ..Provider::default() };
-                    provider.take(entry);
-                    // A name that was an alias is the new provider's.
-                    self.providers.iter_mut().for_each(|known| known.aliases.retain(|alias| alias != name));
-                    self.providers.push(provider);
-                }
+            if let Some(known) = self.providers.iter_mut().find(|provider| provider.name == *name) {
+                known.take(entry);
+                continue;
             }
+            let wires = vec!["openai_chat".to_owned()];
+            let mut provider = Provider { name: name.clone(), wires, ..Provider::default() };
+            provider.take(entry);
+            // A name that was an alias is the new provider's.
+            self.providers.iter_mut().for_each(|known| known.aliases.retain(|alias| alias != name));
+            self.providers.push(provider);
         }
         self.secrets.extend(file.secrets.iter().cloned());
     }

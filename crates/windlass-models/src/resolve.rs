@@ -199,6 +199,7 @@ fn set(env: Env<'_>, variable: &str) -> Option<String> {
 /// beside each other: of Ollama, `/v1` is OpenAI's.
 fn wire_at(provider: &Provider, first: &'static dyn Wire, base_url: &str) -> &'static dyn Wire {
     let url = base_url.trim().trim_end_matches('/');
+    let url = url.strip_suffix("/chat/completions").unwrap_or(url);
     let ends = |wire: &&'static dyn Wire| {
         let WireFacts { name, base_path, call_path, .. } = wire.facts();
         let own = provider.base_urls.get(*name).is_some_and(|own| own.trim_end_matches('/') == url);
@@ -206,6 +207,15 @@ fn wire_at(provider: &Provider, first: &'static dyn Wire, base_url: &str) -> &'s
             || url.strip_suffix(call_path).is_some_and(|url| url.ends_with(base_path))
     };
     let all = || provider.wires.iter().filter_map(|name| wires::wire(name));
+    // The path of Gemini's compatible API is none of the wire's own.
+    let path = |usual: &str| Url::parse(usual).map(|url| url.path().trim_end_matches('/').to_owned());
+    let listed = provider
+        .base_urls
+        .iter()
+        .find(|(_, usual)| path(usual).is_ok_and(|path| !path.is_empty() && (url.ends_with(&path))));
+    if let Some(listed) = listed.and_then(|(name, _)| wires::wire(name)) {
+        return listed;
+    }
     std::iter::once(first).chain(all()).find(ends).unwrap_or(first)
 }
 

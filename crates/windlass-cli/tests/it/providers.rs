@@ -91,3 +91,20 @@ fn e62_a_key_command_of_an_agent_file_runs_when_the_model_is_called() {
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.stderr.contains("the key command `sh` failed (exit status: 4): please log in"), "{said:?}");
 }
+
+/// Groq's `tool_use_failed`: the run goes on, and the model reads what was wrong with its call.
+#[test]
+fn a_malformed_call_that_a_server_reports_is_told_to_the_model() {
+    let home = Home::new();
+    let failed = r#"{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"{\"name\": \"calculate\", \"arguments\": {\"x\": 7}}"}"#;
+    let server = Server::start(vec![Reply::Fails(400, failed), Reply::Pieces(vec!["Done."])]);
+    let model = format!("model: {{ use: groq/m, base_url: \"{}\" }}", server.url);
+    home.write("agent.yaml", &format!("name: x\n{model}\ntools: [ {{ builtin: [calculate] }} ]\n"));
+    let said = home.windlass(["run", "-q", "agent.yaml", "hi"]);
+    assert_eq!((said.code, said.stdout.as_str()), (0, "Done.\n"), "{said:?}");
+    let _first = server.requests.recv().unwrap();
+    let second = server.requests.recv().unwrap();
+    let messages = second["messages"].as_array().unwrap();
+    let result = messages.iter().rfind(|message| message["role"] == "tool").unwrap();
+    assert!(result["content"].as_str().unwrap().contains("calculate"), "{result}");
+}

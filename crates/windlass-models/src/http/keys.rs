@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(key("ya29.token-1\nmore\n"), Some(("ya29.token-1".into(), None)));
         assert_eq!(key(" \n"), None);
         assert_eq!(key("{\"x\":1}"), None);
-        let lasts = Some(now + Duration::from_secs(3_600));
+        let lasts = Some(now + Duration::from_hours(1));
         assert_eq!(key(r#"{"access_token":"token-2","expires_in":3600}"#), Some(("token-2".into(), lasts)));
         assert_eq!(key(r#"{"token":"token-3","expires_at":"4600"}"#), Some(("token-3".into(), lasts)));
         let date = r#"{"accessToken":"token-4","expiration":"1970-01-01T01:16:40Z"}"#;
@@ -216,7 +216,7 @@ mod tests {
         let now = SystemTime::now();
         let kept = read(r#"{"key":"token-5","expires_in":3600}"#, now).expect("a key");
         assert!(kept.is_fresh(now));
-        assert!(!kept.is_fresh(now + Duration::from_secs(3_600) - EARLY));
+        assert!(!kept.is_fresh(now + Duration::from_hours(1) - EARLY));
     }
 
     #[tokio::test]

@@ -7,11 +7,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::expand::placeholders;
-use crate::wires::{Quirks, wire};
-
-/// The wires that entries may name: a build need not have all of them.
-pub const WIRE_NAMES: [&str; 5] =
-    ["openai_chat", "openai_responses", "anthropic_messages", "gemini", "ollama"];
+use crate::wires::{Quirks, wire, wire_names};
 
 /// A file of providers.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -260,7 +256,7 @@ text_lists! {
     /// Names of providers.
     Names: |name| if is_name(name) { Ok(()) } else { Err(format!("`{name}` is no name of a provider")) };
     /// Names of wires.
-    Wires: |name| known_wire(name);
+    Wires: known_wire;
     /// Names of environment variables.
     Variables: |name| if is_variable(name) { Ok(()) } else { Err(format!("`{name}` is no name of a variable")) };
     /// A command: a line for the shell, or a program with its arguments.
@@ -268,11 +264,11 @@ text_lists! {
 }
 
 fn known_wire(name: &str) -> Result<(), String> {
-    if WIRE_NAMES.contains(&name) || wire(name).is_some() {
+    if wire(name).is_some() {
         return Ok(());
     }
-    let near = windlass_core::text::nearest(name, WIRE_NAMES.into_iter());
-    let near = if near.is_empty() { WIRE_NAMES.join(", ") } else { near.join(" or ") };
+    let near = windlass_core::text::nearest(name, wire_names());
+    let near = if near.is_empty() { wire_names().collect::<Vec<_>>().join(", ") } else { near.join(" or ") };
     Err(format!("unknown wire `{name}`; did you mean {near}?"))
 }
 

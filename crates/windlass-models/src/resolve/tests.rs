@@ -114,6 +114,16 @@ fn ollama_is_asked_on_the_wire_that_its_base_url_names() {
 }
 
 #[test]
+fn gemini_is_asked_on_the_compatible_api_where_its_base_url_says_so() {
+    let base = "https://generativelanguage.googleapis.com/v1beta/openai";
+    for end in ["", "/", "/chat/completions"] {
+        let base_url = Some(format!("{base}{end}"));
+        let settings = ModelSettings { base_url, key: Some("k".into()), ..ModelSettings::named("gemini/x") };
+        assert_eq!(address(&settings, &[]), format!("{base}/chat/completions"), "{end}");
+    }
+}
+
+#[test]
 fn parts_of_an_address_stand_in_variables() {
     let at = |name: &str, variables: &[(&str, &str)]| address(&ModelSettings::named(name), variables);
     assert_eq!(
@@ -127,11 +137,14 @@ fn parts_of_an_address_stand_in_variables() {
     );
     let elsewhere = [("AWS_BEARER_TOKEN_BEDROCK", "k"), ("AWS_DEFAULT_REGION", "eu-central-1")];
     assert!(at("aws/m", &elsewhere).starts_with("https://bedrock-runtime.eu-central-1."));
+    let place = [("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_CLOUD_LOCATION", "europe-west4")];
     assert_eq!(
-        at(
-            "vertex/google/gemini",
-            &[("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_CLOUD_LOCATION", "europe-west4")]
-        ),
+        at("vertex/gemini-m", &place),
+        "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/publishers/google/models/gemini-m:generateContent"
+    );
+    let compatible = ModelSettings { api: Some("openai_chat"), ..ModelSettings::named("vertex/google/gemini-m") };
+    assert_eq!(
+        address(&compatible, &place),
         "https://europe-west4-aiplatform.googleapis.com/v1beta1/projects/p/locations/europe-west4/endpoints/openapi/chat/completions"
     );
     let missing = error("azure/m", &[("AZURE_API_KEY", "k")]);

@@ -208,14 +208,14 @@ impl Keeper {
     }
 
     /// Keeps what stands beside the message, if it holds a signature.
-    pub(super) fn beside(&mut self, extra_content: Box<RawValue>) {
+    pub(super) fn beside(&mut self, extra_content: &RawValue) {
         let signed = |raw: &RawValue| {
             let value: Option<Value> = serde_json::from_str(raw.get()).ok();
             value
                 .is_some_and(|value| value.pointer("/google/thought_signature").is_some_and(Value::is_string))
         };
-        if signed(&extra_content)
-            && let Some(extra_content) = compact(&extra_content)
+        if signed(extra_content)
+            && let Some(extra_content) = compact(extra_content)
         {
             self.some = true;
             self.bytes += extra_content.get().len();
