@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
-use windlass_core::model::{Purpose, Usage};
+use windlass_core::model::{Purpose, Reply, StopReason, Usage};
 use windlass_core::policy::Preset;
 use windlass_core::run::Origin;
 use windlass_core::tool::Effect;
@@ -15,7 +15,7 @@ use windlass_core::{
     evolve, pending, replay,
 };
 
-use crate::environment::BEGINNING;
+use crate::environment::{BEGINNING, reply};
 use crate::generate::policies;
 use crate::machine::{Machine, stored};
 use crate::purse::Purse;
@@ -344,4 +344,20 @@ fn a_fork_into_another_loop_begins_with_its_own_step() {
     assert_eq!(purposes(chat(), plan()), (Some((2, Purpose::Perceive)), None), "a plan is begun");
     assert_eq!(purposes(plan(), chat()), (Some((2, Purpose::Act)), None), "the loop of tools is begun");
     assert_eq!(purposes(chat(), chat()), (Some((1, Purpose::Act)), None), "the same loop repeats its call");
+}
+
+#[test]
+fn a_fork_of_a_paused_reply_sends_it_back() {
+    let mut base = Machine::new(Preset::CHAT.policy());
+    let action = pending(&base.state)[0].id;
+    let paused = Reply { stop: StopReason::Paused, ..reply(Some("Wait."), Vec::new(), Usage::default()) };
+    let what = InputKind::Replied { action, reply: Box::new(paused) };
+    assert!(base.offer(&Input { at: BEGINNING, what }), "it is a reply");
+    let is_reply = |event: &Event| matches!(event.fact, Fact::TurnCompleted(_));
+    let place = base.events.iter().position(is_reply).unwrap() + 1;
+    let fork = begin(&base, place, Other { policy: None, say: false }).unwrap();
+    for machine in [&base, &fork] {
+        let last = machine.events.last().unwrap();
+        assert!(matches!(&last.fact, Fact::TurnStarted(turn) if turn.turn == 2), "{last:?}");
+    }
 }

@@ -76,7 +76,7 @@ impl Machine {
     }
 
     /// Offers an input. Says whether it was taken.
-    fn offer(&mut self, input: &Input) -> bool {
+    pub(crate) fn offer(&mut self, input: &Input) -> bool {
         let before = self.state.clone();
         let decided = decide(&self.state, input.clone());
         assert_eq!(decided, decide(&self.state, input.clone()), "the same input gives the same facts");

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use windlass_core::model::ToolChoice;
 use windlass_core::{Message, ToolSpec};
 
 use self::content::{Form, Role, blocks, role_of, system_block};
@@ -41,6 +42,8 @@ struct Messages {
     /// Whether the last message of the user begins with a result, and that of the assistant with thinking.
     answers: bool,
     thinks: bool,
+    /// Whether there are calls or results.
+    has_calls: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,12 +69,18 @@ impl Conversation for Messages {
             spans: Vec::new(),
             answers: false,
             thinks: false,
+            has_calls: false,
         }
     }
 
     fn add(&mut self, dialect: &Dialect, new: &Message) {
         let is_system = self.leading && new.instructs();
         self.leading = is_system;
+        self.has_calls |= match new {
+            Message::Tool(_) => true,
+            Message::Assistant(said) => !said.calls.is_empty(),
+            Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } => false,
+        };
         let (start, end) = if is_system { self.add_system(new) } else { self.add_said(dialect, new) };
         self.spans.push(Span { is_system, start, end });
     }
@@ -88,18 +97,20 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
     head.extend_from_slice(b"{\"model\":");
     json_string(&mut head, name);
     with_kept(&request.prefix, dialect, request, |kept: &Kept<Messages>| {
-        let tools = if request.model.strict {
+        let messages = &kept.messages;
+        let tools = if request.choice == ToolChoice::None && !messages.has_calls {
+            Cow::Borrowed(&[][..])
+        } else if request.model.strict {
             Cow::Owned(tools::tools(&request.tools, true))
         } else {
             Cow::Borrowed(kept.tools())
         };
-        let marks = Marks::of(dialect, request, &kept.messages, !tools.is_empty());
+        let marks = Marks::of(dialect, request, messages, !tools.is_empty());
         let tools = if marks.tools { Cow::Owned(tools::marked(&tools)) } else { tools };
         let mut tail = Vec::with_capacity(256);
         if !tools.is_empty() {
             tools::choice(&mut tail, &request.choice, request.model.parallel);
         }
-        let messages = &kept.messages;
         let scene = Scene { has_tools: !tools.is_empty(), lacks_thought: messages.lacks_thought() };
         settings::settings(&mut tail, name, request, scene);
 

@@ -316,7 +316,8 @@ fn media_of_another_model_becomes_a_note() {
 #[test]
 fn tools_and_the_choice_among_them() {
     let choice = |choice: ToolChoice, parallel| {
-        let mut turn = request(vec![Message::user("Hi")]);
+        let called = vec![calling(vec![call("a", "{}")]), result("a", "A".into(), false)];
+        let mut turn = request([vec![Message::user("Hi")], called].concat());
         turn.tools = Arc::new(vec![tool("f")]);
         (turn.choice, turn.model.parallel) = (choice, parallel);
         let body = body(&turn);
@@ -332,6 +333,10 @@ fn tools_and_the_choice_among_them() {
     assert_eq!(choice(ToolChoice::Named("f".into()), None), json!({"type": "tool", "name": "f"}));
     let without = body(&ModelRequest { choice: ToolChoice::Required, ..request(vec![]) });
     assert_eq!(without.get("tool_choice"), None, "no choice without tools");
+    let mut first = request(vec![Message::user("Hi")]);
+    (first.choice, first.tools) = (ToolChoice::None, Arc::new(vec![tool("f")]));
+    let first = body(&first);
+    assert_eq!((first.get("tools"), first.get("tool_choice")), (None, None), "nothing was called yet");
 }
 
 #[test]

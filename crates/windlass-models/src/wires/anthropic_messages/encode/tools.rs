@@ -54,8 +54,8 @@ pub(super) fn marked(tools: &[u8]) -> Vec<u8> {
     [all, CACHE_CONTROL, b"}]"].concat()
 }
 
-/// Writes the choice. Tools stay in a request that forbids calls: the cache begins with them, and the API looks up the tools of
-/// earlier calls.
+/// Writes the choice. Once there are calls, tools stay in a request that forbids more: the provider's cache begins with them, and
+/// the calls are of them.
 pub(super) fn choice(out: &mut Vec<u8>, choice: &ToolChoice, parallel: Option<bool>) {
     let one = parallel == Some(false);
     match choice {
