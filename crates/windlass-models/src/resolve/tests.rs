@@ -142,7 +142,8 @@ fn parts_of_an_address_stand_in_variables() {
         at("vertex/gemini-m", &place),
         "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/publishers/google/models/gemini-m:generateContent"
     );
-    let compatible = ModelSettings { api: Some("openai_chat"), ..ModelSettings::named("vertex/google/gemini-m") };
+    let compatible =
+        ModelSettings { api: Some("openai_chat"), ..ModelSettings::named("vertex/google/gemini-m") };
     assert_eq!(
         address(&compatible, &place),
         "https://europe-west4-aiplatform.googleapis.com/v1beta1/projects/p/locations/europe-west4/endpoints/openapi/chat/completions"
