@@ -54,8 +54,11 @@ fn shown(state: &State) -> impl Iterator<Item = Arc<Message>> {
 fn lead(input: &Message) -> &'static str {
     match input {
         Message::User { content: Content::Text(_), .. } => "\n\n",
-        Message::User { .. } | Message::TaskDelegation { .. } => "",
-        Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => "",
+        Message::User { .. }
+        | Message::TaskDelegation { .. }
+        | Message::System { .. }
+        | Message::Assistant(_)
+        | Message::Tool(_) => "",
     }
 }
 
