@@ -39,8 +39,15 @@ struct Messages {
     leading: bool,
     /// The blocks of each message; empty where it has none.
     spans: Vec<Span>,
-    /// Whether the last message of the user begins with a result, and that of the assistant with thinking.
+    so_far: SoFar,
+}
+
+/// What the settings of a request must know of its conversation.
+#[derive(Clone, Copy, Debug, Default)]
+struct SoFar {
+    /// Whether the last message of the user begins with a result.
     answers: bool,
+    /// Whether the last message of the assistant begins with thinking.
     thinks: bool,
     /// Whether there are calls or results.
     has_calls: bool,
@@ -67,16 +74,14 @@ impl Conversation for Messages {
             role: None,
             leading: true,
             spans: Vec::new(),
-            answers: false,
-            thinks: false,
-            has_calls: false,
+            so_far: SoFar::default(),
         }
     }
 
     fn add(&mut self, dialect: &Dialect, new: &Message) {
         let is_system = self.leading && new.instructs();
         self.leading = is_system;
-        self.has_calls |= match new {
+        self.so_far.has_calls |= match new {
             Message::Tool(_) => true,
             Message::Assistant(said) => !said.calls.is_empty(),
             Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } => false,
@@ -98,7 +103,7 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
     json_string(&mut head, name);
     with_kept(&request.prefix, dialect, request, |kept: &Kept<Messages>| {
         let messages = &kept.messages;
-        let tools = if request.choice == ToolChoice::None && !messages.has_calls {
+        let tools = if request.choice == ToolChoice::None && !messages.so_far.has_calls {
             Cow::Borrowed(&[][..])
         } else if request.model.strict {
             Cow::Owned(tools::tools(&request.tools, true))
@@ -200,9 +205,9 @@ impl Messages {
         if self.role != Some(role) {
             let begins = |kind: &[u8]| self.bytes.get(start..).is_some_and(|blocks| blocks.starts_with(kind));
             match role {
-                Role::User => self.answers = begins(b"{\"type\":\"tool_result\""),
+                Role::User => self.so_far.answers = begins(b"{\"type\":\"tool_result\""),
                 Role::Assistant => {
-                    self.thinks =
+                    self.so_far.thinks =
                         begins(b"{\"type\":\"thinking\"") || begins(b"{\"type\":\"redacted_thinking\"");
                 }
             }
@@ -213,8 +218,8 @@ impl Messages {
 
     /// Whether the model is amid a turn that did not begin with thinking: another model began it, or its thinking is lost.
     fn lacks_thought(&self) -> bool {
-        !self.thinks
-            && (self.role == Some(Role::Assistant) || (self.role == Some(Role::User) && self.answers))
+        !self.so_far.thinks
+            && (self.role == Some(Role::Assistant) || (self.role == Some(Role::User) && self.so_far.answers))
     }
 
     /// The system messages or the others, with some written anew. What is kept stays as it is, so that a marker may move from
