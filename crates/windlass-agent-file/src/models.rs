@@ -36,6 +36,8 @@ pub struct ModelEntry {
     pub base_url: Option<Address>,
     /// The key, instead of the provider's usual variable.
     pub key: Option<Secret>,
+    /// A command that prints the key: a line for the shell, or a program with its arguments; empty: there is none.
+    pub key_command: Vec<String>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,
     /// Sampling temperature.
@@ -111,6 +113,7 @@ impl ModelEntry {
             use_: self.use_.clone(),
             base_url: self.base_url.as_ref().map(|url| url.expose().to_owned()),
             key: self.key.clone(),
+            key_command: self.key_command.clone(),
             headers: self.headers.clone(),
             timeouts: self.timeouts.over(usual),
             cache_control: self.cache_control,
@@ -135,6 +138,10 @@ pub(super) struct ModelMap {
     base_url: Option<At<AddressText>>,
     /// The key, instead of the provider's usual variable.
     key: Option<At<SecretText>>,
+    /// A command that prints the key, in place of `key`: a line for the shell, or a list of a program and its arguments. It
+    /// runs when the model is called, and again when the key expires or is refused.
+    #[serde(default)]
+    key_command: At<OneOrMany<String>>,
     /// More headers for every request.
     #[serde(default)]
     headers: Pairs<At<SecretText>>,
@@ -408,6 +415,7 @@ fn named<T: AsRef<str>>(name: &At<T>, reading: &Reading<'_>) -> Result<ModelEntr
 }
 
 fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<ModelEntry, YamlError> {
+    let key_command = command(&keys)?;
     let metadata = keys.metadata.value.0;
     if metadata.len() > MAX_METADATA {
         let found =
@@ -422,6 +430,7 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         use_: name_of(&keys.use_, keys.base_url.is_some(), reading)?,
         role: Role::Main,
         base_url: keys.base_url.map(|url| reading.address(&url)).transpose()?,
+        key_command,
         key: keys.key.map(|key| reading.secret(&key)).transpose()?,
         headers: reading.secrets(&keys.headers)?,
         temperature: keys.temperature.map(|number| number.0),
@@ -441,6 +450,18 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         timeouts: keys.timeouts.into(),
         place,
     })
+}
+
+/// The command that prints a key, which no key may stand beside.
+fn command(keys: &ModelMap) -> Result<Vec<String>, YamlError> {
+    let command = &keys.key_command;
+    if command.value.0.iter().any(|word| word.trim().is_empty()) {
+        return Err(command.error("agent.key_command", "`key_command` is an empty command"));
+    }
+    if keys.key.is_some() && !command.value.0.is_empty() {
+        return Err(command.error("agent.key_command", "`key` and `key_command` stand beside each other"));
+    }
+    Ok(command.value.0.clone())
 }
 
 fn name_of<T: AsRef<str>>(

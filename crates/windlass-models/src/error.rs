@@ -4,7 +4,6 @@
 use windlass_core::model::ModelFailure;
 
 use crate::HttpError;
-use crate::providers::LaterProvider;
 
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -18,13 +17,21 @@ pub enum ModelError {
         /// Names that are close to it, else all.
         nearest: Vec<String>,
     },
-    /// This version does not support the provider yet.
-    #[error("the model provider `{}` is not supported yet", provider.names.first().copied().unwrap_or_default())]
-    LaterProvider {
-        /// The provider.
-        provider: &'static LaterProvider,
-        /// The model, without the provider.
-        model: String,
+    /// This build has none of the wires that the provider speaks.
+    #[error("`{name}` speaks {wires}, which this build does not have")]
+    NoWire {
+        /// The model's name.
+        name: String,
+        /// The wires' names.
+        wires: String,
+    },
+    /// A part of the provider's address stands in a variable that is not set.
+    #[error("the address of `{name}` needs {variable}, which is not set")]
+    MissingVariable {
+        /// The model's name.
+        name: String,
+        /// The environment variable.
+        variable: String,
     },
     /// The name is a provider's without a model.
     #[error("`{name}` does not name a model")]
@@ -73,7 +80,8 @@ impl ModelError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::UnknownProvider { .. } => "unknown_provider",
-            Self::LaterProvider { .. } => "later_provider",
+            Self::NoWire { .. } => "no_wire",
+            Self::MissingVariable { .. } => "missing_variable",
             Self::NoModel { .. } => "no_model",
             Self::MissingKey { .. } => "missing_key",
             Self::MissingBaseUrl { .. } => "missing_base_url",
@@ -88,13 +96,17 @@ impl ModelError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::UnknownProvider { nearest, .. } => Some(format!("did you mean {}?", nearest.join(", "))),
-            Self::LaterProvider { provider, model } => Some(provider.meanwhile(model)),
+            Self::NoWire { .. } => Some("name another wire with `api` beside the model".to_owned()),
+            Self::MissingVariable { variable, .. } => {
+                Some(format!("set {variable}, or `base_url` beside the model in the agent file"))
+            }
             Self::NoModel { name } => {
                 let name = name.trim_end_matches('/');
                 Some(format!("write {name}/MODEL; `windlass models list` lists the models"))
             }
             Self::MissingKey { variable, .. } => {
-                Some(format!("set {variable}, or `key: \"${{{variable}}}\"` beside `use` in the agent file"))
+                let first = variable.split(' ').next().unwrap_or_default();
+                Some(format!("set {variable}, or `key: \"${{{first}}}\"` beside `use` in the agent file"))
             }
             Self::MissingBaseUrl { .. } => {
                 Some("set base_url, such as http://127.0.0.1:8080/v1, in the agent file".to_owned())

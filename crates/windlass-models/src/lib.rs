@@ -24,6 +24,7 @@
 //! | name | what | environment |
 //! |---|---|---|
 //! | `openai/NAME` | OpenAI | `OPENAI_API_KEY`, `OPENAI_BASE_URL` |
+//! | `NAME/…` | the [providers] of `providers.yaml`, and those of a user's file | theirs |
 //! | `ollama/NAME` | Ollama, by default on 127.0.0.1:11434 | `OLLAMA_HOST` |
 //! | `llama/NAME` | llama-server, by default on 127.0.0.1:8080 | `LLAMA_BASE_URL` |
 //! | any name with a `base_url` | a server that speaks OpenAI Chat Completions | |

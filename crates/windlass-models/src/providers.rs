@@ -1,277 +1,249 @@
-//! The table of providers: names, addresses, keys, quirks, prices. A provider that speaks a known wire is one entry here.
+//! The providers of models: names, addresses, keys, quirks, prices. A provider that speaks a known wire is one entry of
+//! `providers.yaml`; users add theirs in a file of the same shape ([`add`]).
+//!
+//! The file becomes JSON when the crate is built, and is read once, when the first provider is looked up.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use windlass_core::model::Prices;
 use windlass_core::text::nearest;
 
-use crate::wires::ollama::Ollama;
-use crate::wires::openai_chat::OpenAiChat;
-use crate::wires::{Quirks, Wire};
+use self::entry::Quirk;
+use crate::wires::{Quirks, Wire, wire};
+
+mod entry;
+mod expand;
+
+pub use self::entry::{
+    AutoEntry, BaseUrl, Day, Entries, Entry, ListPrice, Names, Probe, ProviderFile, Quirk as QuirkName,
+    Variable, Variables, WIRE_NAMES, Wires, Words,
+};
+pub(crate) use self::expand::placeholders;
+
+/// The built-in file.
+pub const YAML: &str = include_str!("providers.yaml");
+
+/// The same as JSON, made by the build script.
+const JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/providers.json"));
 
 /// A provider of models.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Provider {
     /// Its name, which stands before the model's: `NAME/MODEL`.
-    pub name: &'static str,
-    /// The wire that it speaks.
-    pub wire: &'static dyn Wire,
-    /// Its address.
-    pub address: Address,
-    /// The variable with its key; `None`: it needs none.
-    pub key: Option<&'static str>,
+    pub name: String,
+    /// Other names for it.
+    pub aliases: Vec<String>,
+    /// The names of the wires that it speaks, the preferred one first: the first one that is there counts.
+    pub wires: Vec<String>,
+    /// Its base URL, which may hold placeholders for variables; `None`: the settings name it.
+    pub base_url: Option<String>,
+    /// Other base URLs by the names of wires.
+    pub base_urls: BTreeMap<String, String>,
+    /// The variable that holds another base URL.
+    pub address_variable: Option<String>,
+    /// The port that is meant where that variable names a host alone; `None`: it holds a URL.
+    pub port: Option<u16>,
+    /// The variables that may hold its key, in order; none: it needs no key, or `key_command` makes one.
+    pub keys: Vec<String>,
+    /// A command that prints a key where no variable holds one; empty: there is none.
+    pub key_command: Vec<String>,
     /// Its differences from others of its wire.
     pub quirks: Quirks,
+    /// Hosts where the quirks count under any provider's name; subdomains count.
+    pub hosts: Vec<String>,
+    /// The quirks count at these hosts alone: many servers stand in for the provider under its name.
+    pub hosts_only: bool,
+    /// Its server runs on this machine: a key is sent if there is one.
+    pub local: bool,
+    /// How to start it, for hints; empty for a remote provider.
+    pub start: String,
     /// When `auto` takes it.
     pub auto: Auto,
-    /// How to start it, for hints; empty for a remote provider.
-    pub start: &'static str,
     /// List prices.
-    pub prices: &'static [ListPrice],
-}
-
-/// The address of a provider.
-#[derive(Clone, Copy, Debug)]
-pub enum Address {
-    /// A base URL; the variable overrides it.
-    Url {
-        /// The base URL.
-        usual: &'static str,
-        /// The variable.
-        variable: &'static str,
-    },
-    /// The address of a local server; the variable overrides it with a host, `host:port` or a URL.
-    Listening {
-        /// The base URL.
-        usual: &'static str,
-        /// The variable.
-        variable: &'static str,
-        /// The port that is meant where none is named.
-        port: u16,
-    },
-    /// The `base_url` of the settings.
-    Given,
+    pub prices: Vec<ListPrice>,
 }
 
 /// When `auto` takes a provider.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Auto {
     /// Never.
+    #[default]
     Never,
     /// If its key is set: this model.
-    Key(&'static str),
+    Key(String),
     /// If its server runs on this machine: the server's first model.
     Server(Probe),
 }
 
-/// How to identify a server on this machine.
-#[derive(Clone, Copy, Debug)]
-pub struct Probe {
-    /// The server's name, for people.
-    pub program: &'static str,
-    /// A path, and words that the answer holds.
-    pub greeting: Option<(&'static str, &'static str)>,
-    /// The path of its list of models.
-    pub list: &'static str,
-    /// The key of the list in the answer.
-    pub items: &'static str,
-    /// The key of a model's name.
-    pub name: &'static str,
-    /// A key of a model and its value, where the server tells itself by it.
-    pub owner: Option<(&'static str, &'static str)>,
-    /// Models are named by their files: the last part of a path is the name.
-    pub files: bool,
-}
-
-/// A model's list price in USD per million tokens.
-#[derive(Clone, Copy, Debug)]
-pub struct ListPrice {
-    /// The model, without the provider.
-    pub model: &'static str,
-    /// Input.
-    pub input: f64,
-    /// Output.
-    pub output: f64,
-    /// Input from the provider's cache.
-    pub cached: Option<f64>,
-    /// The day on which it was read, as YYYY-MM-DD.
-    pub as_of: &'static str,
-    /// The page where it was read.
-    pub source: &'static str,
-}
-
-/// The providers, in the order in which `auto` looks at them.
-pub static PROVIDERS: &[Provider] = &[
-    Provider {
-        name: "openai",
-        wire: &OpenAiChat,
-        address: Address::Url { usual: "https://api.openai.com/v1", variable: "OPENAI_BASE_URL" },
-        key: Some("OPENAI_API_KEY"),
-        quirks: Quirks::NONE,
-        auto: Auto::Key("gpt-5-mini"),
-        start: "",
-        prices: &[],
-    },
-    Provider {
-        name: "ollama",
-        wire: &Ollama,
-        address: Address::Listening { usual: "http://127.0.0.1:11434", variable: "OLLAMA_HOST", port: 11434 },
-        key: None,
-        quirks: Quirks { return_reasoning: true, ..Quirks::NONE },
-        auto: Auto::Server(Probe {
-            program: "Ollama",
-            greeting: Some(("/", "Ollama is running")),
-            list: "/api/tags",
-            items: "models",
-            name: "name",
-            owner: None,
-            files: false,
-        }),
-        start: "ollama serve",
-        prices: &[],
-    },
-    Provider {
-        name: "llama",
-        wire: &OpenAiChat,
-        address: Address::Url { usual: "http://127.0.0.1:8080", variable: "LLAMA_BASE_URL" },
-        key: None,
-        quirks: Quirks::NONE,
-        auto: Auto::Server(Probe {
-            program: "llama-server",
-            greeting: None,
-            list: "/v1/models",
-            items: "data",
-            name: "id",
-            owner: Some(("owned_by", "llamacpp")),
-            files: true,
-        }),
-        start: "llama-server -m MODEL.gguf --jinja",
-        prices: &[],
-    },
-    Provider {
-        name: OPENAI_COMPATIBLE,
-        wire: &OpenAiChat,
-        address: Address::Given,
-        key: None,
-        quirks: Quirks::NONE,
-        auto: Auto::Never,
-        start: "",
-        prices: &[],
-    },
-];
-
 /// The provider that a plain model name with a base URL means.
 pub const OPENAI_COMPATIBLE: &str = "openai-compatible";
 
-/// A provider whose own API comes later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaterProvider {
-    /// Its names, the usual one first.
-    pub names: &'static [&'static str],
-    /// Base URL of its OpenAI-compatible API; empty: it has none that takes an API key.
-    pub base_url: &'static str,
-    /// The variable that usually holds its key.
-    pub key: &'static str,
+/// All providers, and variables with other keys.
+#[derive(Debug, Default)]
+struct Table {
+    providers: Vec<Provider>,
+    secrets: Vec<String>,
 }
 
-/// Known providers without an entry in [`PROVIDERS`].
-pub static LATER_PROVIDERS: &[LaterProvider] = &[
-    later(&["anthropic", "claude"], "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-    later(
-        &["gemini", "google", "google-gemini"],
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GEMINI_API_KEY",
-    ),
-    later(&["openrouter"], "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    later(&["mistral", "mistralai"], "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    later(&["groq"], "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    later(&["deepseek"], "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    later(&["xai", "grok"], "https://api.x.ai/v1", "XAI_API_KEY"),
-    later(&["azure", "azure-openai"], "https://RESOURCE.openai.azure.com/openai/v1", "AZURE_OPENAI_API_KEY"),
-    later(&["huggingface", "hf"], "https://router.huggingface.co/v1", "HF_TOKEN"),
-    later(&["bedrock", "aws"], "", "AWS_SECRET_ACCESS_KEY"),
-    later(&["vertex", "vertex-ai", "vertexai"], "", "GOOGLE_API_KEY"),
-];
+static ADDED: OnceLock<ProviderFile> = OnceLock::new();
+static TABLE: OnceLock<Table> = OnceLock::new();
 
-const fn later(names: &'static [&'static str], base_url: &'static str, key: &'static str) -> LaterProvider {
-    LaterProvider { names, base_url, key }
+/// Adds a user's file to the built-in one: an entry with a known name changes what it says of that provider, and its prices stand
+/// before the others. Call it once, before the first provider is looked up.
+///
+/// # Errors
+/// [`TooLate`]: the providers were read already, or another file was added.
+pub fn add(file: ProviderFile) -> Result<(), TooLate> {
+    if TABLE.get().is_some() {
+        return Err(TooLate);
+    }
+    ADDED.set(file).map_err(|_| TooLate)
 }
 
-impl LaterProvider {
-    /// How to use one of its models with this version.
-    pub fn meanwhile(&self, model: &str) -> String {
-        let Self { base_url, key, .. } = self;
-        let model = if model.is_empty() { "MODEL" } else { model };
-        if base_url.is_empty() {
-            return format!(
-                "meanwhile, use an OpenAI-compatible gateway: `model: {{ use: {OPENAI_COMPATIBLE}/{model}, base_url: URL }}` in the agent file"
-            );
+/// The providers were read before a file was added, or one was added already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a file of providers must be added once, before the first model is named")]
+pub struct TooLate;
+
+fn table() -> &'static Table {
+    TABLE.get_or_init(|| {
+        // A test holds that the built-in file can be read.
+        let built_in: ProviderFile = serde_json::from_str(JSON).unwrap_or_default();
+        let mut table = Table::default();
+        for file in [Some(&built_in), ADDED.get()].into_iter().flatten() {
+            table.take(file);
         }
-        format!(
-            "meanwhile, use its OpenAI-compatible API: `model: {{ use: {OPENAI_COMPATIBLE}/{model}, base_url: \"{base_url}\", \
-             key: \"${{{key}}}\" }}` in the agent file"
-        )
-    }
-
-    /// The address of its OpenAI-compatible API, if it has one.
-    pub fn compatible_url(&self) -> Option<&'static str> {
-        Some(self.base_url).filter(|url| !url.is_empty())
-    }
+        table
+    })
 }
 
-/// The provider of this name whose own API comes later.
-pub fn later_provider(name: &str) -> Option<&'static LaterProvider> {
-    LATER_PROVIDERS.iter().find(|provider| provider.names.contains(&name))
+impl Table {
+    fn take(&mut self, file: &ProviderFile) {
+        for (name, entry) in &file.providers.0 {
+            if let Some(known) = self.providers.iter_mut().find(|provider| provider.name == *name) {
+                known.take(entry);
+                continue;
+            }
+            let wires = vec!["openai_chat".to_owned()];
+            let mut provider = Provider { name: name.clone(), wires, ..Provider::default() };
+            provider.take(entry);
+            // A name that was an alias is the new provider's.
+            self.providers.iter_mut().for_each(|known| known.aliases.retain(|alias| alias != name));
+            self.providers.push(provider);
+        }
+        self.secrets.extend(file.secrets.iter().cloned());
+    }
 }
-
-/// Hosts with quirks, under any provider's name; subdomains count.
-static HOSTS: &[(&str, Quirks)] = &[
-    ("api.openai.com", Quirks { completion_tokens: true, ..Quirks::NONE }),
-    ("openrouter.ai", Quirks { cache_control: true, ..Quirks::NONE }),
-];
-
-/// Variables that usually hold keys of providers which only tools may ask.
-static OTHER_KEYS: [&str; 11] = [
-    "ANTHROPIC_API_KEY",
-    "AWS_SECRET_ACCESS_KEY",
-    "AZURE_OPENAI_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GROQ_API_KEY",
-    "HF_TOKEN",
-    "MISTRAL_API_KEY",
-    "OPENROUTER_API_KEY",
-    "XAI_API_KEY",
-];
 
 impl Provider {
-    /// The variable that names its address, if there is one.
-    pub fn address_variable(&self) -> Option<&'static str> {
-        match self.address {
-            Address::Url { variable, .. } | Address::Listening { variable, .. } => Some(variable),
-            Address::Given => None,
+    /// Changes what an entry says.
+    fn take(&mut self, entry: &Entry) {
+        let Entry { aliases, wire, base_url, base_urls, base_url_variable, port, key, key_command, .. } =
+            entry;
+        set(&mut self.aliases, aliases.as_ref().map(|names| &names.0));
+        set(&mut self.wires, wire.as_ref().map(|wires| &wires.0));
+        if let Some(url) = base_url {
+            self.base_url = Some(url.0.clone());
+            self.base_urls.clear();
         }
+        if let Some(urls) = base_urls {
+            self.base_urls = urls.iter().map(|(wire, url)| (wire.clone(), url.0.clone())).collect();
+        }
+        if let Some(variable) = base_url_variable {
+            self.address_variable = Some(variable.0.clone());
+        }
+        self.port = port.or(self.port);
+        set(&mut self.keys, key.as_ref().map(|variables| &variables.0));
+        set(&mut self.key_command, key_command.as_ref().map(|words| &words.0));
+        let Entry { quirks, hosts, hosts_only, local, start, auto, prices, .. } = entry;
+        self.hosts_only = hosts_only.unwrap_or(self.hosts_only);
+        self.quirks = quirks.as_ref().map_or(self.quirks, |quirks| Quirk::all(quirks));
+        set(&mut self.hosts, hosts.as_ref());
+        self.local = local.unwrap_or(self.local);
+        set(&mut self.start, start.as_ref());
+        match auto {
+            None => {}
+            Some(AutoEntry::Never) => self.auto = Auto::Never,
+            Some(AutoEntry::Model(model)) => self.auto = Auto::Key(model.clone()),
+            Some(AutoEntry::Server(probe)) => self.auto = Auto::Server(probe.clone()),
+        }
+        self.prices.splice(0..0, prices.iter().cloned());
     }
 
-    /// The list price of one of its models.
-    pub fn price_of(&self, model: &str) -> Option<Prices> {
-        let price = self.prices.iter().find(|price| price.model == model)?;
-        Some(Prices::per_million(price.input, price.output, price.cached))
+    /// The wire of its API: the first of its wires that is there.
+    pub fn wire(&self) -> Option<&'static dyn Wire> {
+        self.wires.iter().find_map(|name| wire(name))
     }
+
+    /// The quirks of its servers wherever they are.
+    pub fn own_quirks(&self) -> Quirks {
+        if self.hosts_only { Quirks::NONE } else { self.quirks }
+    }
+
+    /// The variable that names its address, if there is one.
+    pub fn address_variable(&self) -> Option<&str> {
+        self.address_variable.as_deref()
+    }
+
+    /// The variable that usually holds its key, if it needs one.
+    pub fn key_variable(&self) -> Option<&str> {
+        self.keys.first().map(String::as_str).filter(|_| !self.local)
+    }
+
+    /// Whether it has no address of its own: the settings name one.
+    pub fn is_given(&self) -> bool {
+        self.base_url.is_none() && self.base_urls.is_empty()
+    }
+
+    /// Whether it has this name.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+
+    /// The list price of one of its models. `None`: unknown.
+    pub fn price_of(&self, model: &str) -> Option<Prices> {
+        self.prices.iter().find(|price| price.model == model).map(ListPrice::prices)
+    }
+}
+
+fn set<T: Clone>(value: &mut T, new: Option<&T>) {
+    if let Some(new) = new {
+        value.clone_from(new);
+    }
+}
+
+impl ListPrice {
+    /// The price as runs count with it.
+    pub fn prices(&self) -> Prices {
+        let prices = Prices::per_million(self.input, self.output, self.cached);
+        self.cache_write.map_or(prices, |usd| prices.with_cache_write(usd))
+    }
+}
+
+/// All providers, in the order in which `auto` looks at them.
+pub fn providers() -> &'static [Provider] {
+    &table().providers
 }
 
 /// The variables that usually hold keys.
 pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
-    PROVIDERS.iter().filter_map(|provider| provider.key).chain(OTHER_KEYS)
+    let table = table();
+    let keys = table.providers.iter().flat_map(|provider| &provider.keys);
+    keys.chain(&table.secrets).map(String::as_str)
 }
 
 /// The provider of this name.
 pub fn provider(name: &str) -> Option<&'static Provider> {
-    PROVIDERS.iter().find(|provider| provider.name == name)
+    let all = providers();
+    all.iter()
+        .find(|provider| provider.name == name)
+        .or_else(|| all.iter().find(|provider| provider.is_named(name)))
 }
 
 /// The names of all providers, the offline tour included.
 pub fn provider_names() -> impl Iterator<Item = &'static str> {
-    PROVIDERS.iter().map(|provider| provider.name).chain(["tour"])
+    providers().iter().map(|provider| provider.name.as_str()).chain(["tour"])
 }
 
 /// The names that are close to one that no provider has, else all.
@@ -280,7 +252,7 @@ pub fn names_near(name: &str) -> Vec<String> {
     if close.is_empty() { provider_names().map(str::to_owned).collect() } else { close }
 }
 
-/// The list price of a model by its whole name, `provider/model`.
+/// The list price of a model by its whole name, `provider/model`. `None`: unknown.
 pub fn list_price(name: &str) -> Option<Prices> {
     let (provider_name, model) = name.split_once('/')?;
     provider(provider_name)?.price_of(model)
@@ -288,13 +260,13 @@ pub fn list_price(name: &str) -> Option<Prices> {
 
 /// The quirks of the server at a host.
 pub fn quirks_of_host(host: &str) -> Quirks {
-    let within = |domain: &str| {
-        host.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    let within = |domain: &String| {
+        host.strip_suffix(domain.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('.'))
     };
-    HOSTS
+    providers()
         .iter()
-        .filter(|(domain, _)| within(domain))
-        .fold(Quirks::NONE, |quirks, (_, known)| quirks.and(*known))
+        .filter(|provider| provider.hosts.iter().any(within))
+        .fold(Quirks::NONE, |quirks, provider| quirks.and(provider.quirks))
 }
 
 #[cfg(test)]

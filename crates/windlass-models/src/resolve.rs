@@ -7,13 +7,12 @@ use windlass_core::Message;
 use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
 use windlass_core::secret::{Secret, mask, mask_url_parts};
 
+use crate::http::KeyCommand;
 use crate::providers::{
-    Address, OPENAI_COMPATIBLE, Provider, key_variables, later_provider, names_near, provider, provider_names,
+    OPENAI_COMPATIBLE, Provider, key_variables, names_near, placeholders, provider, provider_names,
 };
 use crate::tour::Tour;
-use crate::wires::Wire;
-use crate::wires::ollama::Ollama;
-use crate::wires::openai_chat::OpenAiChat;
+use crate::wires::{Wire, WireFacts};
 use crate::{
     HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble, wires,
 };
@@ -46,6 +45,9 @@ pub struct ModelSettings {
     /// The key, instead of the provider's usual variable. With a base URL of its own a provider's variable is not
     /// read: a key never reaches another server.
     pub key: Option<Secret>,
+    /// A command that prints the key, instead of the provider's usual variable: a line for the shell, or a program with its
+    /// arguments; empty: there is none. It runs when a model is called ([`KeyCommand`]).
+    pub key_command: Vec<String>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only ([`HttpModelConfig::cache_control`]).
@@ -138,9 +140,6 @@ fn split(settings: &ModelSettings) -> Result<(&'static Provider, &str), ModelErr
         Some(compatible) => Ok((compatible, name)),
         None if known => Err(ModelError::MissingBaseUrl { name: name.to_owned() }),
         None => {
-            if let Some(provider) = later_provider(provider_name) {
-                return Err(ModelError::LaterProvider { provider, model: model.to_owned() });
-            }
             let nearest = names_near(provider_name);
             Err(ModelError::UnknownProvider { name: provider_name.to_owned(), nearest })
         }
@@ -156,38 +155,39 @@ fn adapter(
     let own_url = settings.base_url.clone();
     let named = || provider.address_variable().and_then(|variable| set(env, variable));
     let elsewhere = own_url.is_some() || named().is_some();
-    let key = settings.key.clone().or_else(|| {
-        // A provider's key is for the provider's own address.
-        let variable = provider.key.filter(|_| own_url.is_none())?;
-        set(env, variable).map(Secret::from)
-    });
+    // A provider's key is for the provider's own address.
+    let at_home = own_url.is_none();
+    let own = settings.key.is_some() || !settings.key_command.is_empty();
+    let usual = || provider.keys.iter().find_map(|variable| set(env, variable)).map(Secret::from);
+    let key = settings.key.clone().or_else(|| usual().filter(|_| at_home && !own));
+    let command = match settings.key_command.as_slice() {
+        [] if at_home && key.is_none() => provider.key_command.as_slice(),
+        command => command,
+    };
     let signed = settings.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-    if let Some(variable) = provider.key
-        && key.is_none()
-        && !signed
-        && !elsewhere
-    {
-        return Err(ModelError::MissingKey { name: settings.use_.clone(), variable: variable.to_owned() });
+    let keyless = key.is_none() && command.is_empty() && !signed;
+    if provider.key_variable().is_some() && keyless && !elsewhere {
+        let variable = provider.keys.join(" or ");
+        return Err(ModelError::MissingKey { name: settings.use_.clone(), variable });
     }
-    let missing = || ModelError::MissingBaseUrl { name: settings.use_.clone() };
-    let base_url = own_url.or_else(|| usual_url(provider, env)).ok_or_else(missing)?;
-    let wire = settings.api.and_then(wires::wire).unwrap_or_else(|| wire_at(provider, &base_url));
+    let api = settings.api.and_then(wires::wire);
+    let no_wire = || ModelError::NoWire { name: settings.use_.clone(), wires: provider.wires.join(", ") };
+    let first = api.or_else(|| provider.wire()).ok_or_else(no_wire)?;
+    let base_url = match own_url {
+        Some(url) => url,
+        None => usual_url(provider, first, &settings.use_, env)?,
+    };
+    let wire = api.unwrap_or_else(|| wire_at(provider, first, &base_url));
     HttpModel::new(HttpModelConfig {
         key,
+        key_command: (!command.is_empty()).then(|| KeyCommand::shared(command)),
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
-        quirks: provider.quirks,
+        quirks: provider.own_quirks(),
         cache_control: settings.cache_control,
         return_reasoning: settings.return_reasoning,
-        ..HttpModelConfig::new(wire, provider.name, base_url)
+        ..HttpModelConfig::new(wire, provider.name.as_str(), base_url)
     })
-}
-
-/// The wire of a provider at this address. Ollama serves OpenAI's API beside its own: a base URL that ends in `/v1` is that one's.
-fn wire_at(provider: &Provider, base_url: &str) -> &'static dyn Wire {
-    let own = provider.wire.facts();
-    let is_openai = base_url.trim().trim_end_matches('/').ends_with(OpenAiChat.facts().base_path);
-    if own.name == Ollama.facts().name && is_openai { &OpenAiChat } else { provider.wire }
 }
 
 /// A variable's value, if there is one that is not blank.
@@ -195,18 +195,55 @@ fn set(env: Env<'_>, variable: &str) -> Option<String> {
     env(variable).filter(|value| !value.trim().is_empty())
 }
 
-/// The base URL of a provider where the settings name none: its variable's, else its usual one.
-fn usual_url(provider: &Provider, env: Env<'_>) -> Option<String> {
-    let named = provider.address_variable().and_then(|variable| set(env, variable));
-    match provider.address {
-        Address::Url { usual, .. } => Some(named.unwrap_or_else(|| usual.to_owned())),
-        Address::Listening { usual, port, .. } => {
-            let base_path = provider.wire.facts().base_path;
-            let listening = |host: String| api_url(listening_url(&host, port), base_path);
-            Some(named.map_or_else(|| usual.to_owned(), listening))
-        }
-        Address::Given => None,
+/// The wire of a provider at this address: the one whose path the base URL ends in, else the `first`. A server may have several APIs
+/// beside each other: of Ollama, `/v1` is OpenAI's.
+fn wire_at(provider: &Provider, first: &'static dyn Wire, base_url: &str) -> &'static dyn Wire {
+    let url = base_url.trim().trim_end_matches('/');
+    let url = url.strip_suffix("/chat/completions").unwrap_or(url);
+    let ends = |wire: &&'static dyn Wire| {
+        let WireFacts { base_path, call_path, .. } = wire.facts();
+        url.ends_with(base_path) || url.strip_suffix(call_path).is_some_and(|url| url.ends_with(base_path))
+    };
+    let all = || provider.wires.iter().filter_map(|name| wires::wire(name));
+    // The path of Gemini's compatible API is none of the wire's own.
+    let path = |usual: &str| Url::parse(usual).map(|url| url.path().trim_end_matches('/').to_owned());
+    let listed = provider
+        .base_urls
+        .iter()
+        .find(|(_, usual)| path(usual).is_ok_and(|path| !path.is_empty() && (url.ends_with(&path))));
+    if let Some(listed) = listed.and_then(|(name, _)| wires::wire(name)) {
+        return listed;
     }
+    std::iter::once(first).chain(all()).find(ends).unwrap_or(first)
+}
+
+/// The base URL of a provider where the settings name none: its variable's, else its usual one for the wire.
+fn usual_url(
+    provider: &Provider,
+    wire: &'static dyn Wire,
+    name: &str,
+    env: Env<'_>,
+) -> Result<String, ModelError> {
+    let facts = wire.facts();
+    if let Some(named) = provider.address_variable().and_then(|variable| set(env, variable)) {
+        let Some(port) = provider.port else { return Ok(named) };
+        let server = listening_url(&named, port);
+        // The variable names a server, which may stand behind a path of a proxy. OpenAI's API may have any path.
+        let path =
+            Url::parse(&server).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
+        let known =
+            wire_at(provider, wire, &server).facts().name != facts.name || path.ends_with(facts.base_path);
+        let complete = path.is_empty() || known || facts.name == "openai_chat";
+        return Ok(if complete { server } else { format!("{server}{}", facts.base_path) });
+    }
+    let usual = provider.base_urls.get(facts.name).or(provider.base_url.as_ref());
+    let usual = usual.ok_or_else(|| ModelError::MissingBaseUrl { name: name.to_owned() })?;
+    placeholders(usual, |placeholder| {
+        let value = placeholder.variables.iter().find_map(|variable| set(env, variable));
+        let value = value.or_else(|| placeholder.usual.map(str::to_owned));
+        value.ok_or_else(|| placeholder.variables.join(" or "))
+    })
+    .map_err(|variable| ModelError::MissingVariable { name: name.to_owned(), variable })
 }
 
 /// The base URL of a server by the address where it listens, which may be a host alone, `host:port` or a URL. The address
@@ -220,13 +257,6 @@ fn listening_url(host: &str, port: u16) -> String {
     let host = if host.starts_with(':') { format!("127.0.0.1{host}") } else { host };
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if has_port { format!("http://{host}") } else { format!("http://{host}:{port}") }
-}
-
-/// The base URL of the API of a server, which may stand behind a path of a proxy.
-fn api_url(server: String, base_path: &str) -> String {
-    let path = Url::parse(&server).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
-    let names_api = [base_path, OpenAiChat.facts().base_path].into_iter().any(|api| path.ends_with(api));
-    if path.is_empty() || names_api { server } else { format!("{server}{base_path}") }
 }
 
 #[cfg(test)]

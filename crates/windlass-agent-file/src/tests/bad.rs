@@ -21,6 +21,8 @@ const BAD: &[(&str, &str)] = &[
     ("a model without `use`", "model: { key: abc }\n"),
     ("a negative temperature", "model: { use: openai/m, temperature: -1 }\n"),
     ("a number as a key", "model: { use: openai/m, key: 123456 }\n"),
+    ("a key and a command for it", "model: { use: openai/m, key: abc, key_command: print-key }\n"),
+    ("an empty command", "model:\n  use: openai/m\n  key_command: [\"\"]\n"),
     ("a missing environment variable", "model:\n  use: openai/m\n  key: ${NOT_SET}\n"),
     ("a bad placeholder", "model: { use: openai/m, key: \"${MY_KEY:-x}\" }\n"),
     ("an open placeholder", "model: { use: openai/m, base_url: \"http://${MY_KEY\" }\n"),

@@ -13,11 +13,14 @@ pub(crate) mod test;
 pub(crate) mod tools;
 
 use std::future::Future;
+use std::path::PathBuf;
 
 use crate::cli::{Cli, Command};
 use opentelemetry::context::FutureExt as _;
+use windlass_runtime::agent_file::add_providers;
 
 use crate::failure::{Exit, Failure};
+use crate::home;
 use crate::limits;
 use crate::out;
 use crate::telemetry::{Correlated, Telemetry};
@@ -27,6 +30,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     // Its end waits until the last spans are taken.
     let telemetry = Telemetry::start();
     trace(telemetry.is_some());
+    own_providers()?;
     let Some(command) = cli.command else { return on_runtime(ask::run(cli.ask)) };
     match command {
         Command::Chat(args) => on_runtime(chat::run(args)),
@@ -40,6 +44,15 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Doctor(args) => on_runtime(doctor::run(args)),
         Command::Completions(args) => completions::run(&args),
     }
+}
+
+/// Adds the user's providers: those of `WINDLASS_PROVIDERS`, else of `providers.yaml` among Windlass's files.
+fn own_providers() -> Result<(), Failure> {
+    let named = std::env::var_os("WINDLASS_PROVIDERS").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let usual =
+        || home::folder().ok().map(|folder| folder.join("providers.yaml")).filter(|path| path.exists());
+    let Some(path) = named.or_else(usual) else { return Ok(()) };
+    Ok(add_providers(&path)?)
 }
 
 /// Runs a command that is asynchronous; other commands need no runtime.

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 use windlass_core::model::StopReason;
-use windlass_models::providers::{Address, later_provider, provider, provider_names};
+use windlass_models::providers::{Provider, provider, provider_names, providers as all_providers};
 use windlass_models::resolve::{check, list_models};
-use windlass_models::{ModelError, ModelSettings, choose_auto, resolve};
+use windlass_models::{ModelSettings, choose_auto, resolve};
 
 use crate::agents::now;
 use crate::commands::doctor::providers;
@@ -23,6 +23,7 @@ const HELP: &str = "\
 Examples:
   windlass models list
   windlass models list ollama
+  windlass models list --prices
   windlass models check openai/gpt-5-mini";
 
 /// The arguments of `windlass models`.
@@ -37,8 +38,12 @@ pub(crate) struct ModelsArgs {
 enum ModelsCommand {
     /// List the providers and whether they can be used, or the models of one
     List {
-        #[arg(value_name = "PROVIDER", help = format!("The provider: {}", listable().join(", ")))]
+        /// The provider, such as openai
+        #[arg(value_name = "PROVIDER")]
         provider: Option<String>,
+        /// The list prices that are known, with their day and source
+        #[arg(long)]
+        prices: bool,
         /// One JSON object a line
         #[arg(long)]
         json: bool,
@@ -64,8 +69,9 @@ async fn carry_out(args: ModelsArgs) -> Result<Exit, Failure> {
     let (ModelsCommand::List { json, .. } | ModelsCommand::Check { json, .. }) = &args.command;
     out::calm(*json);
     match args.command {
-        ModelsCommand::List { provider: Some(provider), json } => names(&provider, json).await,
-        ModelsCommand::List { provider: None, json } => {
+        ModelsCommand::List { provider, prices: true, json } => prices(provider.as_deref(), json),
+        ModelsCommand::List { provider: Some(provider), json, .. } => names(&provider, json).await,
+        ModelsCommand::List { provider: None, json, .. } => {
             for finding in awaited("the providers", providers()).await {
                 finding.show(json)?;
             }
@@ -75,29 +81,63 @@ async fn carry_out(args: ModelsArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The providers whose models can be listed by their names alone.
-fn listable() -> Vec<&'static str> {
-    let given = |name: &&str| provider(name).is_some_and(|entry| matches!(entry.address, Address::Given));
-    provider_names().filter(|name| !given(name)).collect()
+/// The list prices of one provider's models, or of all.
+fn prices(name: Option<&str>, json: bool) -> Result<Exit, Failure> {
+    let name = name.map(|name| name.split('/').next().unwrap_or(name));
+    if let Some(name) = name.filter(|name| provider(name).is_none()) {
+        return Err(unknown(name));
+    }
+    let listed = all_providers().iter().filter(|provider| name.is_none_or(|name| provider.is_named(name)));
+    let prices = listed.flat_map(|provider| provider.prices.iter().map(move |price| (provider, price)));
+    let mut none = true;
+    for (provider, price) in prices {
+        none = false;
+        let model = format!("{}/{}", provider.name, price.model);
+        if json {
+            out::json(&json!({
+                "type": "price", "name": model, "usd_per_million": {
+                    "input": price.input, "output": price.output, "cached": price.cached,
+                    "cache_write": price.cache_write,
+                }, "as_of": price.as_of, "source": price.source,
+            }))?;
+            continue;
+        }
+        let more = [("cached", price.cached), ("cache write", price.cache_write)];
+        let more =
+            more.map(|(what, usd)| usd.map_or_else(String::new, |usd| format!(", {what} {usd}"))).concat();
+        let day = price.as_of.as_ref().map_or_else(String::new, |day| format!(" · {}", day.0));
+        let source = price.source.as_ref().map_or_else(String::new, |source| format!(" · {source}"));
+        out::line(format_args!(
+            "{model}: input {}, output {}{more}{day}{source}",
+            price.input, price.output
+        ))?;
+    }
+    if none {
+        out::note("no price is known; `prices` beside a model sets one");
+    } else if !json {
+        out::note("USD per million tokens; all other prices are unknown");
+    }
+    Ok(Exit::Good)
+}
+
+/// No provider has this name.
+fn unknown(name: &str) -> Failure {
+    let close = windlass_core::text::nearest(name, provider_names());
+    let all = || provider_names().collect::<Vec<_>>().join(", ");
+    let near = if close.is_empty() { all() } else { close.join(" or ") };
+    Failure::new(Exit::Usage, format!("unknown model provider `{name}`"))
+        .hint(format!("did you mean {near}?"))
 }
 
 async fn names(name: &str, json: bool) -> Result<Exit, Failure> {
     let name = name.split('/').next().unwrap_or(name);
-    let known = provider_names().any(|known| known == name);
-    if known && !listable().contains(&name) {
+    let known = name == "tour" || provider(name).is_some();
+    if provider(name).is_some_and(Provider::is_given) {
         return Err(Failure::new(Exit::Usage, "an OpenAI-compatible server has no default address")
             .hint("give `base_url` beside the model's name in an agent file"));
     }
-    if let Some(later) = later_provider(name).filter(|_| !known) {
-        let error = ModelError::LaterProvider { provider: later, model: String::new() };
-        return Err(Failure::of(Exit::Usage, &error).maybe_hint(error.help()));
-    }
     if !known {
-        let close = windlass_core::text::nearest(name, provider_names());
-        let all = || provider_names().collect::<Vec<_>>().join(", ");
-        let near = if close.is_empty() { all() } else { close.join(" or ") };
-        return Err(Failure::new(Exit::Usage, format!("unknown model provider `{name}`"))
-            .hint(format!("did you mean {near}?")));
+        return Err(unknown(name));
     }
     let settings = ModelSettings::named(name);
     let listed = awaited(format!("the models of {name}"), list_models(&settings, &home::env)).await?;

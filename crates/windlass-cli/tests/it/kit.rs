@@ -66,6 +66,7 @@ impl Home {
             .env("WINDLASS_HOME", self.path("home"))
             .env("OLLAMA_HOST", "http://127.0.0.1:9")
             .env("LLAMA_BASE_URL", "http://127.0.0.1:9/v1")
+            .env("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

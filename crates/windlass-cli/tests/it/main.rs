@@ -39,6 +39,7 @@ mod patterns;
 mod pausing;
 mod people;
 mod plans;
+mod providers;
 mod reach;
 mod run;
 mod scripted;

@@ -18,6 +18,8 @@ pub(crate) enum Reply {
     Status(u16, &'static str),
     /// Another status, with the server's words.
     Refuses(u16, &'static str),
+    /// An error with this object.
+    Fails(u16, &'static str),
 }
 
 /// A server for as many requests as it has replies.
@@ -98,6 +100,10 @@ fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {
         Reply::Refuses(status, words) => {
             send(head(*status, "content-type: application/json\r\n"));
             send(json!({ "error": { "message": words } }).to_string());
+        }
+        Reply::Fails(status, error) => {
+            send(head(*status, "content-type: application/json\r\n"));
+            send(format!("{{\"error\":{error}}}"));
         }
         Reply::Call(name, arguments) => {
             send(head(200, sse));

@@ -7,12 +7,12 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use tokio::time::Instant;
 use windlass_core::Text;
 use windlass_core::model::{FailureKind, ModelFailure, Reply, Usage};
-use windlass_core::secret::mask;
+use windlass_core::secret::{Secret, mask};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::body::Body;
@@ -20,7 +20,8 @@ use super::client::Answer;
 use super::events::EventReader;
 use super::first::{comes_in_events, shows_events};
 use super::frames::Frames;
-use super::model::{Addressed, Server};
+use super::keys::{Kept, KeyCommand};
+use super::model::{Addressed, Server, sign};
 use super::timeouts::{Expired, Watch};
 use super::trouble::{Refused, chain, read_refusal};
 use crate::trace::fields;
@@ -222,7 +223,42 @@ impl Events {
 
 impl Call {
     /// Sends the request. Gives the head of the reply, and the address that was asked.
+    ///
+    /// A key that a command printed may be refused before it should expire: the command is run again, and the request sent once
+    /// more. A refused key of the settings is final (E42).
     async fn send(&self, body: Vec<u8>, watch: &mut Watch) -> Result<(Answer, Addressed), ModelFailure> {
+        let body = Bytes::from(body);
+        let Some(command) = &self.server.key_command else { return self.send_with(body, None, watch).await };
+        let (key, made) = self.key_of(command, watch).await?;
+        let sent = self.send_with(body.clone(), Some(&key.key), watch).await?;
+        if sent.0.status != StatusCode::UNAUTHORIZED {
+            return Ok(sent);
+        }
+        command.forget(&key).await;
+        if made {
+            return Ok(sent);
+        }
+        let (key, _) = self.key_of(command, watch).await?;
+        let sent = self.send_with(body, Some(&key.key), watch).await?;
+        if sent.0.status == StatusCode::UNAUTHORIZED {
+            command.forget(&key).await;
+        }
+        Ok(sent)
+    }
+
+    async fn key_of(&self, command: &KeyCommand, watch: &mut Watch) -> Result<(Kept, bool), ModelFailure> {
+        match watch.guard(pin!(command.key())).await {
+            Ok(key) => key.map_err(|failure| ModelFailure { model: self.model.clone(), ..failure }),
+            Err(expired) => Err(self.expired(expired)),
+        }
+    }
+
+    async fn send_with(
+        &self,
+        body: Bytes,
+        key: Option<&Secret>,
+        watch: &mut Watch,
+    ) -> Result<(Answer, Addressed), ModelFailure> {
         let server = &self.server;
         let unusable = |error: ModelError| self.failure(FailureKind::Connect, chain(&error));
         let (route, headers) = server.ready().map_err(unusable)?;
@@ -232,10 +268,13 @@ impl Call {
             Cow::Owned(path) => server.at(&path),
         };
         let address = address.map_err(unusable)?;
-        let mut request = Box::new(Request::new(Full::new(Bytes::from(body))));
+        let mut request = Box::new(Request::new(Full::new(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = address.line.clone();
         *request.headers_mut() = headers.clone();
+        if let Some(key) = key {
+            sign(request.headers_mut(), server.wire.facts(), key).map_err(unusable)?;
+        }
         trace(request.headers_mut());
         match watch.guard(pin!(route.send(request, server.connect_limit()))).await {
             Ok(Ok(answer)) => Ok((answer, address)),

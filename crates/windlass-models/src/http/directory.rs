@@ -9,7 +9,7 @@ use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::secret::mask;
 
 use super::call::Call;
-use super::model::HttpModel;
+use super::model::{HttpModel, sign};
 use super::timeouts::Watch;
 use super::trouble::{Refused, chain, read_refusal};
 use crate::ModelError;
@@ -33,6 +33,15 @@ impl HttpModel {
         *request.method_mut() = Method::GET;
         *request.uri_mut() = server.at(facts.models_path)?.line;
         request.headers_mut().clone_from(headers);
+        if let Some(command) = &server.key_command {
+            let (kept, _) = match watch.guard(pin!(command.key())).await {
+                Ok(key) => key.map_err(failed)?,
+                Err(expired) => {
+                    return Err(failed(failure(FailureKind::Timeout, &format!("{expired} from {host}"))));
+                }
+            };
+            sign(request.headers_mut(), facts, &kept.key)?;
+        }
         let answer = match watch.guard(pin!(route.send(request, server.connect_limit()))).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => return Err(failed(failure(FailureKind::Connect, &chain(&error)))),

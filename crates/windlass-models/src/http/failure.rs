@@ -148,13 +148,11 @@ pub(crate) fn report(body: &[u8]) -> Report {
 
 /// The error in a body: the value of its `error` field, or all of it.
 pub(crate) fn error_in(body: Value) -> Value {
-    let mut body = match body {
-        // Gemini's compatible API puts its error into a list.
-        Value::Array(mut items) if items.len() == 1 && items.iter().all(Value::is_object) => {
-            items.pop().unwrap_or_default()
-        }
-        other => other,
-    };
+    let mut body = body;
+    // Gemini's compatible API puts its error into a list.
+    if let Some([only]) = body.as_array_mut().map(Vec::as_mut_slice) {
+        body = only.take();
+    }
     match body.get_mut("error").map(Value::take) {
         Some(error) if !error.is_null() => error,
         _ => body,
@@ -183,9 +181,9 @@ pub(crate) fn report_of(error: &Value) -> Report {
 /// The words with those of the provider behind a gateway: OpenRouter has them under `metadata.raw` ("Errors and debugging").
 fn with_source(message: String, error: &Value) -> String {
     let Some(raw) = error.pointer("/metadata/raw").filter(|raw| !raw.is_null()) else { return message };
-    let within = match raw {
-        Value::String(text) => report(text.as_bytes()).message,
-        other => report_of(&error_in(other.clone())).message,
+    let within = match raw.as_str() {
+        Some(text) => report(text.as_bytes()).message,
+        None => report_of(&error_in(raw.clone())).message,
     };
     if within.is_empty() || message.contains(&within) {
         return message;

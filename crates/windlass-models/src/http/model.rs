@@ -14,6 +14,7 @@ use super::binding;
 use super::call::{Call, open};
 use super::client::Route;
 use super::endpoint::{Endpoint, Target};
+use super::keys::KeyCommand;
 use super::timeouts::Timeouts;
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts};
@@ -31,6 +32,8 @@ pub struct HttpModelConfig {
     pub base_url: String,
     /// The key, sent in the wire's header if there is one.
     pub key: Option<Secret>,
+    /// A command that prints the key; `key` counts where both are given.
+    pub key_command: Option<Arc<KeyCommand>>,
     /// More headers; one with the name of the key's header stands in for it. Their values count as secrets.
     pub headers: Vec<(String, Secret)>,
     /// Time limits of a call.
@@ -54,6 +57,7 @@ impl HttpModelConfig {
             name: name.into(),
             base_url: base_url.into(),
             key: None,
+            key_command: None,
             headers: Vec::new(),
             timeouts: Timeouts::default(),
             allow_proxy: true,
@@ -82,6 +86,8 @@ pub(crate) struct Server {
     pub(crate) endpoint: Endpoint,
     pub(crate) timeouts: Timeouts,
     pub(crate) dialect: Dialect,
+    /// The command that prints the key, if there is one and the settings have none.
+    pub(crate) key_command: Option<Arc<KeyCommand>>,
     headers: HeaderMap,
     allow_proxy: bool,
     /// Found at the first call: it reads the environment.
@@ -119,6 +125,7 @@ impl HttpModel {
         let server = Server {
             wire: config.wire,
             headers: headers(facts, config.key.as_ref(), &config.headers)?,
+            key_command: config.key_command.filter(|_| config.key.is_none()),
             endpoint,
             timeouts: config.timeouts,
             dialect: Dialect { label: config.name, quirks },
@@ -199,29 +206,41 @@ impl Server {
     }
 }
 
+/// Adds the header with the key, unless there is one of its name.
+pub(super) fn sign(headers: &mut HeaderMap, facts: &WireFacts, key: &Secret) -> Result<(), ModelError> {
+    let (name, value) = match facts.key {
+        KeyHeader::Bearer => (AUTHORIZATION, Cow::Owned(format!("Bearer {}", key.expose().trim()))),
+        KeyHeader::Named(name) => (HeaderName::from_static(name), Cow::Borrowed(key.expose())),
+    };
+    if !headers.contains_key(&name) {
+        let value = secret(name.as_str(), &value)?;
+        headers.insert(name, value);
+    }
+    Ok(())
+}
+
+fn bad(name: &str) -> ModelError {
+    ModelError::BadHeader { name: name.to_owned() }
+}
+
+fn secret(name: &str, value: &str) -> Result<HeaderValue, ModelError> {
+    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| bad(name))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
 fn headers(
     facts: &WireFacts,
     key: Option<&Secret>,
     more: &[(String, Secret)],
 ) -> Result<HeaderMap, ModelError> {
-    let bad = |name: &str| ModelError::BadHeader { name: name.to_owned() };
-    let secret = |name: &str, value: &str| {
-        let mut value = HeaderValue::from_str(value.trim()).map_err(|_| bad(name))?;
-        value.set_sensitive(true);
-        Ok::<_, ModelError>(value)
-    };
     let mut headers = HeaderMap::with_capacity(2 + facts.headers.len() + more.len());
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for &(name, value) in facts.headers {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     if let Some(key) = key {
-        let (name, value) = match facts.key {
-            KeyHeader::Bearer => (AUTHORIZATION, Cow::Owned(format!("Bearer {}", key.expose().trim()))),
-            KeyHeader::Named(name) => (HeaderName::from_static(name), Cow::Borrowed(key.expose())),
-        };
-        let value = secret(name.as_str(), &value)?;
-        headers.insert(name, value);
+        sign(&mut headers, facts, key)?;
     }
     for (name, value) in more {
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad(name))?;

@@ -1,32 +1,65 @@
 use std::collections::BTreeSet;
 
+use serde_json::json;
 use windlass_core::model::Prices;
 
-use super::{Address, Auto, ListPrice, PROVIDERS, list_price, provider, provider_names, quirks_of_host};
+use super::{
+    Auto, JSON, Provider, ProviderFile, Table, YAML, list_price, provider, provider_names, providers,
+    quirks_of_host,
+};
+use crate::wires::WIRES;
+
+fn with(file: serde_json::Value) -> Table {
+    let mut table = Table::default();
+    table.take(&serde_json::from_str(JSON).expect("the built-in file"));
+    table.take(&serde_json::from_value(file).expect("a file"));
+    table
+}
+
+fn named<'t>(table: &'t Table, name: &str) -> &'t Provider {
+    table.providers.iter().find(|provider| provider.name == name).expect("it is there")
+}
 
 #[test]
-fn every_entry_is_whole() {
-    let names: BTreeSet<_> = provider_names().collect();
-    assert_eq!(names.len(), PROVIDERS.len() + 1, "a name stands twice: {names:?}");
-    for entry in PROVIDERS {
-        let name = entry.name;
-        assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{name}");
-        assert!(!matches!((entry.auto, entry.key), (Auto::Key(_), None)), "{name}");
-        if let Address::Url { usual, .. } | Address::Listening { usual, .. } = entry.address {
-            assert!(usual.parse::<http::Uri>().is_ok_and(|uri| uri.host().is_some()), "{name}: {usual}");
+fn the_built_in_file_can_be_read_and_every_entry_is_whole() {
+    let file: ProviderFile = serde_json::from_str(JSON).expect("the file fits its shape");
+    let count =
+        YAML.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ") && line.ends_with(':'));
+    assert_eq!((file.providers.0.len(), providers().len()), (count.count(), file.providers.0.len()));
+    let names =
+        provider_names().chain(providers().iter().flat_map(|entry| &entry.aliases).map(String::as_str));
+    let names: Vec<_> = names.collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "a name stands twice: {names:?}");
+    for entry in providers() {
+        let name = &entry.name;
+        assert!(entry.wire().is_some(), "{name}");
+        assert!(!matches!((&entry.auto, entry.keys.as_slice()), (Auto::Key(_), [])), "{name}");
+        assert!(!entry.local || !entry.start.is_empty(), "{name}: how is it started?");
+        assert!(entry.is_given() || entry.address_variable().is_some(), "{name}");
+        for price in &entry.prices {
+            let source = price.source.as_deref().unwrap_or_default();
+            assert!(source.starts_with("https://") && price.as_of.is_some(), "{name}/{}", price.model);
         }
-        for price in entry.prices {
-            let day: Vec<_> = price.as_of.split('-').map(str::len).collect();
-            assert_eq!(day, [4, 2, 2], "{name}/{}", price.model);
-            assert!(price.source.starts_with("https://"), "{name}/{}", price.model);
-        }
+    }
+    for known in
+        ["azure", "bedrock", "vertex", "litellm", "lmstudio", "vllm", "huggingface", "cerebras", "qwen"]
+    {
+        assert!(provider(known).is_some(), "{known}");
+    }
+}
+
+#[test]
+fn every_key_variable_is_one_that_auto_knows() {
+    for entry in providers().iter().filter(|entry| entry.key_variable().is_some()) {
+        // Deployments of Azure have names of their own.
+        assert!(entry.name == "azure" || entry.auto != Auto::Never, "{}", entry.name);
     }
 }
 
 #[test]
 fn a_wire_s_facts_are_whole() {
-    for entry in PROVIDERS {
-        let facts = entry.wire.facts();
+    for wire in WIRES {
+        let facts = wire.facts();
         assert!(facts.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{}", facts.name);
         assert!(facts.base_path.starts_with('/') && facts.call_path.starts_with('/'), "{}", facts.name);
         assert!(!facts.models_path.starts_with('/'), "{}", facts.name);
@@ -37,20 +70,57 @@ fn a_wire_s_facts_are_whole() {
 }
 
 #[test]
-fn a_list_price_is_found_by_the_model_s_name() {
-    let price = ListPrice {
-        model: "m/1",
-        input: 0.25,
-        output: 2.0,
-        cached: None,
-        as_of: "2026-11-22",
-        source: "https://provider.example/prices",
+fn a_file_adds_providers_and_changes_what_it_says_of_known_ones() {
+    let table = with(json!({ "providers": {
+        "mine": { "base_url": "https://llm.example/v1", "key": ["MY_KEY", "MY_OTHER_KEY"], "quirks": ["return_reasoning"] },
+        "openai": { "prices": [{ "model": "gpt-5-mini", "input": 1, "output": 2, "cache_write": 3 }], "auto": false },
+        "claude": { "base_url": "https://claude.example" },
+    }, "secrets": ["ANOTHER_KEY"] }));
+    let mine = named(&table, "mine");
+    assert_eq!(
+        (mine.wires.as_slice(), mine.key_variable()),
+        (&["openai_chat".to_owned()][..], Some("MY_KEY"))
+    );
+    assert!(mine.quirks.return_reasoning && !mine.quirks.cache_control);
+    let openai = named(&table, "openai");
+    assert_eq!(
+        openai.price_of("gpt-5-mini"),
+        Some(Prices::per_million(1.0, 2.0, None).with_cache_write(3.0))
+    );
+    assert!(openai.price_of("gpt-5-nano").is_some(), "other prices stay");
+    assert_eq!((openai.base_url.as_deref(), &openai.auto), (Some("https://api.openai.com/v1"), &Auto::Never));
+    assert!(!named(&table, "anthropic").is_named("claude"), "the name is the new provider's");
+    assert!(table.secrets.contains(&"ANOTHER_KEY".to_owned()));
+}
+
+#[test]
+fn a_faulty_file_is_refused() {
+    let refused = |file: serde_json::Value| {
+        serde_json::from_value::<ProviderFile>(file).expect_err("it is refused").to_string()
     };
-    let mut entry = *provider("openai").expect("it is in the table");
-    entry.prices = Box::leak(Box::new([price]));
-    assert_eq!(entry.price_of("m/1"), Some(Prices::per_million(0.25, 2.0, None)));
-    assert_eq!(entry.price_of("m"), None);
-    assert_eq!((list_price("plain"), list_price("nobody/m"), list_price("tour")), (None, None, None));
+    let entry = |entry: serde_json::Value| refused(json!({ "providers": { "x": entry } }));
+    assert!(entry(json!({ "wires": "gemini" })).contains("unknown field `wires`"));
+    assert_eq!(
+        entry(json!({ "wire": "openai_chta" })),
+        "unknown wire `openai_chta`; did you mean openai_chat?"
+    );
+    assert!(entry(json!({ "base_url": "ftp://x" })).contains("must begin with http://"));
+    assert!(entry(json!({ "base_url": "https://${X" })).contains("has no `}`"));
+    assert!(entry(json!({ "key": "A B" })).contains("no name of a variable"));
+    assert!(entry(json!({ "quirks": ["short"] })).contains("unknown variant `short`"));
+    let price = |price: serde_json::Value| entry(json!({ "prices": [price] }));
+    assert!(price(json!({ "model": "m", "input": -1, "output": 1 })).contains("a number from 0"));
+    assert!(price(json!({ "model": "m", "input": 1, "output": 1, "as_of": "today" })).contains("YYYY-MM-DD"));
+    assert!(refused(json!({ "providers": { "auto": {} } })).contains("`auto` is no name"));
+}
+
+#[test]
+fn an_unknown_price_is_unknown_and_never_zero() {
+    assert_eq!(list_price("anthropic/claude-haiku-4-5"), list_price("claude/claude-haiku-4-5"));
+    assert!(list_price("claude/claude-haiku-4-5").is_some_and(|price| price.cache_write == 1_250_000));
+    for unknown in ["plain", "nobody/m", "tour", "openai/some-new-model", "ollama/qwen3:4b"] {
+        assert_eq!(list_price(unknown), None, "{unknown}");
+    }
 }
 
 #[test]
@@ -60,4 +130,5 @@ fn quirks_go_by_the_host_and_its_subdomains() {
     assert!(!quirks_of_host("api.openai.com.example").completion_tokens);
     assert!(!quirks_of_host("notapi.openai.com").completion_tokens);
     assert!(quirks_of_host("openrouter.ai").cache_control && !quirks_of_host("127.0.0.1").cache_control);
+    assert!(quirks_of_host("api.deepseek.com").return_reasoning);
 }

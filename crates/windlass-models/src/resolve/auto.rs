@@ -11,7 +11,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{Env, ModelSettings, adapter, resolve, set, usual_url};
-use crate::providers::{Auto as Rule, PROVIDERS, Probe, Provider};
+use crate::providers::{Auto as Rule, Probe, Provider, providers};
 use crate::tour::Tour;
 use crate::{HttpClient, Model};
 
@@ -44,8 +44,9 @@ pub struct Places {
 impl Places {
     /// The default addresses or those in the providers' variables, with [`PROBE_MS`].
     pub fn usual(env: Env<'_>) -> Self {
-        let local = PROVIDERS.iter().filter(|provider| matches!(provider.auto, Rule::Server(_)));
-        let servers = local.filter_map(|provider| Some((provider.name, usual_url(provider, env)?)));
+        let local = providers().iter().filter(|provider| matches!(provider.auto, Rule::Server(_)));
+        let url = |provider: &Provider| usual_url(provider, provider.wire()?, "", env).ok();
+        let servers = local.filter_map(|provider| Some((provider.name.as_str(), url(provider)?)));
         Self { servers: servers.collect(), probe_ms: PROBE_MS }
     }
 }
@@ -58,16 +59,16 @@ pub async fn choose_auto(env: Env<'_>) -> Auto {
 
 /// [`choose_auto`] with other places for local servers.
 pub async fn choose_auto_at(env: Env<'_>, places: &Places) -> Auto {
-    if let Some(auto) = PROVIDERS.iter().find_map(|provider| by_key(provider, env)) {
+    if let Some(auto) = providers().iter().find_map(|provider| by_key(provider, env)) {
         return auto;
     }
-    let probes = PROVIDERS.iter().filter_map(|provider| match provider.auto {
-        Rule::Server(probe) => Some((provider, probe, places.servers.get(provider.name)?)),
+    let probes = providers().iter().filter_map(|provider| match &provider.auto {
+        Rule::Server(probe) => Some((provider, probe, places.servers.get(provider.name.as_str())?)),
         Rule::Key(_) | Rule::Never => None,
     });
     // The servers are asked side by side: each has the whole time.
     let asked = probes.map(|(provider, probe, base)| async move {
-        let model = find(base, &probe, places.probe_ms).await?;
+        let model = find(base, probe, places.probe_ms).await?;
         Some((provider, probe, base, model))
     });
     let found = join_all(asked).await.into_iter().flatten().find_map(|(provider, probe, base, model)| {
@@ -89,8 +90,8 @@ pub async fn choose_auto_at(env: Env<'_>, places: &Places) -> Auto {
 
 /// The usual model of a provider whose key is set.
 fn by_key(provider: &Provider, env: Env<'_>) -> Option<Auto> {
-    let (Rule::Key(model), Some(variable)) = (provider.auto, provider.key) else { return None };
-    set(env, variable)?;
+    let Rule::Key(model) = &provider.auto else { return None };
+    let variable = provider.keys.iter().find(|variable| set(env, variable).is_some())?;
     let name = format!("{}/{model}", provider.name);
     let model = resolve(&ModelSettings::named(name.as_str()), env).ok()?;
     Some(Auto { name, model, reason: format!("{variable} is set") })
@@ -99,19 +100,19 @@ fn by_key(provider: &Provider, env: Env<'_>) -> Option<Auto> {
 /// The first model of the server at this address, if the probe identifies it.
 async fn find(base: &str, probe: &Probe, ms: u64) -> Option<String> {
     let greeted = async {
-        let Some((path, words)) = probe.greeting else { return Some(()) };
+        let Some((path, words)) = &probe.greeting else { return Some(()) };
         let body = get(base, path, ms).await?;
         memchr::memmem::find(&body, words.as_bytes()).map(drop)
     };
     // The questions run side by side: each has the whole time.
-    let (greeted, list) = join(greeted, get(base, probe.list, ms)).await;
+    let (greeted, list) = join(greeted, get(base, &probe.list, ms)).await;
     greeted?;
     let list: Value = serde_json::from_slice(&list?).ok()?;
     let text = |model: &Value, key: &str| model.get(key).and_then(Value::as_str).map(str::to_owned);
-    let named = list.get(probe.items)?.as_array()?.iter().filter(|model| {
-        probe.owner.is_none_or(|(key, owner)| text(model, key).is_some_and(|text| text == owner))
+    let named = list.get(&probe.items)?.as_array()?.iter().filter(|model| {
+        probe.owner.as_ref().is_none_or(|(key, owner)| text(model, key).is_some_and(|text| text == *owner))
     });
-    let name = named.filter_map(|model| text(model, probe.name)).find(|name| !name.is_empty())?;
+    let name = named.filter_map(|model| text(model, &probe.name)).find(|name| !name.is_empty())?;
     let file = name.rsplit(['/', '\\']).next().filter(|_| probe.files);
     Some(file.unwrap_or(&name).to_owned())
 }

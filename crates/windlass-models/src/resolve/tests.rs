@@ -35,7 +35,7 @@ fn a_base_url_of_its_own_wins() {
         |name: &str| ModelSettings { base_url: Some("http://h:3/v1".into()), ..ModelSettings::named(name) };
     let variables =
         [("OPENAI_BASE_URL", "http://wrong"), ("OLLAMA_HOST", "wrong"), ("LLAMA_BASE_URL", "http://wrong")];
-    for name in ["openai/x", "ollama/x", "llama/x", "openai-compatible/x", "meta-llama/Llama-3", "plain"] {
+    for name in ["openai/x", "mistral/x", "llama/x", "openai-compatible/x", "meta-llama/Llama-3", "plain"] {
         assert_eq!(address(&own(name), &variables), "http://h:3/v1/chat/completions", "{name}");
     }
 }
@@ -62,7 +62,7 @@ fn what_does_not_resolve_says_why_and_what_to_do() {
         ("unknown_provider", "unknown model provider `opnai`")
     );
     assert!(unknown.help().expect("help").contains("openai"), "{unknown:?}");
-    assert!(error("zzz", &[]).help().expect("help").contains("tour"), "all of them, where none is near");
+    assert!(error("zzzzzzz", &[]).help().expect("help").contains("tour"), "all of them, where none is near");
     let keyless = error("openai/x", &[("OPENAI_API_KEY", " ")]);
     assert_eq!(keyless.code(), "missing_key");
     assert_eq!(keyless.to_string(), "`openai/x` needs an API key, but OPENAI_API_KEY is not set");
@@ -111,4 +111,100 @@ fn ollama_is_asked_on_the_wire_that_its_base_url_names() {
     assert_eq!(url("http://h/v1/", None), "http://h/v1/chat/completions");
     assert_eq!(url("http://h/v1", Some("ollama")), "http://h/v1/chat", "the settings name the wire");
     assert_eq!(url("http://h", Some("openai_chat")), "http://h/v1/chat/completions");
+}
+
+#[test]
+fn gemini_is_asked_on_the_compatible_api_where_its_base_url_says_so() {
+    let base = "https://generativelanguage.googleapis.com/v1beta/openai";
+    for end in ["", "/", "/chat/completions"] {
+        let base_url = Some(format!("{base}{end}"));
+        let settings = ModelSettings { base_url, key: Some("k".into()), ..ModelSettings::named("gemini/x") };
+        assert_eq!(address(&settings, &[]), format!("{base}/chat/completions"), "{end}");
+    }
+}
+
+#[test]
+fn parts_of_an_address_stand_in_variables() {
+    let at = |name: &str, variables: &[(&str, &str)]| address(&ModelSettings::named(name), variables);
+    assert_eq!(
+        at("azure/my-deployment", &[("AZURE_OPENAI_RESOURCE", "res"), ("AZURE_API_KEY", "k")]),
+        "https://res.openai.azure.com/openai/v1/chat/completions"
+    );
+    let bedrock = [("AWS_BEARER_TOKEN_BEDROCK", "k")];
+    assert_eq!(
+        at("bedrock/m", &bedrock),
+        "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1/chat/completions"
+    );
+    let elsewhere = [("AWS_BEARER_TOKEN_BEDROCK", "k"), ("AWS_DEFAULT_REGION", "eu-central-1")];
+    assert!(at("aws/m", &elsewhere).starts_with("https://bedrock-runtime.eu-central-1."));
+    assert_eq!(
+        at(
+            "vertex/google/gemini",
+            &[("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_CLOUD_LOCATION", "europe-west4")]
+        ),
+        "https://europe-west4-aiplatform.googleapis.com/v1beta1/projects/p/locations/europe-west4/endpoints/openapi/chat/completions"
+    );
+    let missing = error("azure/m", &[("AZURE_API_KEY", "k")]);
+    assert_eq!(missing.code(), "missing_variable");
+    assert_eq!(
+        missing.to_string(),
+        "the address of `azure/m` needs AZURE_OPENAI_RESOURCE or AZURE_RESOURCE_NAME, which is not set"
+    );
+    let keyless = error("gemini/m", &[]);
+    assert_eq!(
+        keyless.to_string(),
+        "`gemini/m` needs an API key, but GEMINI_API_KEY or GOOGLE_API_KEY is not set"
+    );
+    let help = keyless.help().expect("help");
+    assert!(help.contains("`key: \"${GEMINI_API_KEY}\"`"), "{help}");
+}
+
+#[test]
+fn a_provider_answers_to_its_other_names() {
+    for name in ["mistralai/m", "grok/m", "kimi/m"] {
+        let adapter =
+            resolve_server(&ModelSettings { key: Some("k".into()), ..ModelSettings::named(name) }, &env(&[]));
+        let adapter = adapter.expect("it resolves");
+        assert_eq!(adapter.server().dialect.plain_name(name), "m", "{name}");
+    }
+    let dialect = crate::wires::Dialect { label: "openai-compatible".into(), ..Default::default() };
+    assert_eq!(dialect.plain_name("meta-llama/Llama-3"), "meta-llama/Llama-3");
+}
+
+#[test]
+fn e62_keys_come_from_the_settings_then_variables_then_commands() {
+    let command = |settings: &ModelSettings, variables: &[(&str, &str)]| {
+        let adapter = resolve_server(settings, &env(variables)).expect("it resolves");
+        let signed = adapter.server().ready().expect("it can be used").1.contains_key("authorization");
+        (signed, adapter.server().key_command.is_some())
+    };
+    let vertex = ModelSettings::named("vertex/m");
+    let project = ("GOOGLE_CLOUD_PROJECT", "p");
+    assert_eq!(command(&vertex, &[project]), (false, true), "the provider's own command");
+    assert_eq!(
+        command(&ModelSettings { key: Some("k".into()), ..vertex.clone() }, &[project]),
+        (true, false)
+    );
+    let elsewhere = ModelSettings { base_url: Some("http://h:1".into()), ..vertex };
+    assert_eq!(command(&elsewhere, &[]), (false, false), "a provider's key never goes to another address");
+    let own = ModelSettings { key_command: vec!["print-key".into()], ..ModelSettings::named("openai/m") };
+    assert_eq!(command(&own, &[("OPENAI_API_KEY", "k")]), (false, true));
+    assert_eq!(command(&ModelSettings { base_url: Some("http://h:1".into()), ..own }, &[]), (false, true));
+}
+
+#[test]
+fn quirks_go_by_the_provider_s_name_and_those_of_openai_by_its_host() {
+    let quirks = |name: &str, url: Option<&str>| {
+        let settings = ModelSettings {
+            base_url: url.map(str::to_owned),
+            key: Some("k".into()),
+            ..ModelSettings::named(name)
+        };
+        resolve_server(&settings, &env(&[])).expect("it resolves").server().dialect.quirks
+    };
+    let elsewhere = Some("http://127.0.0.1:9");
+    assert!(quirks("openai/m", None).completion_tokens && !quirks("openai/m", elsewhere).completion_tokens);
+    assert!(quirks("deepseek/m", None).return_reasoning && quirks("deepseek/m", elsewhere).return_reasoning);
+    assert!(quirks("openai-compatible/m", Some("https://api.mistral.ai/v1")).short_ids);
+    assert!(!quirks("openrouter/m", elsewhere).cache_control && quirks("litellm/m", elsewhere).cache_control);
 }

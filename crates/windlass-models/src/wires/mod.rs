@@ -13,7 +13,7 @@ use windlass_core::Text;
 use windlass_core::model::{FailureKind, Refusal, Reply, Usage};
 
 use crate::http::{ErrorWords, Framing, Report};
-use crate::{Delta, ModelRequest};
+use crate::{Delta, ModelRequest, providers};
 
 mod content;
 mod json;
@@ -150,9 +150,11 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// A model's name without its provider.
+    /// A model's name without its provider, which may stand there by another of its names.
     pub fn plain_name<'n>(&self, name: &'n str) -> &'n str {
-        name.strip_prefix(&*self.label).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name)
+        let Some((before, rest)) = name.split_once('/') else { return name };
+        let other = || providers::provider(&self.label).is_some_and(|provider| provider.is_named(before));
+        if *before == *self.label || other() { rest } else { name }
     }
 
     /// The label that readable reasoning is sealed with, if the provider wants it back.

@@ -4,6 +4,7 @@ use futures_util::StreamExt;
 use tokio::net::TcpListener;
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, StopReason, Usage};
 use windlass_core::secret::Secret;
+use windlass_models::http::KeyCommand;
 use windlass_models::{Delta, HttpModel, HttpModelConfig, Model};
 
 use crate::server::*;
@@ -224,4 +225,68 @@ async fn a_reply_with_no_or_a_wrong_content_type_decodes() {
             }
         }
     }
+}
+
+/// A script that prints another key each time, and notes each run in a file.
+fn counting(name: &str) -> (std::path::PathBuf, Vec<String>) {
+    let file = std::env::temp_dir().join(format!("windlass-{name}-{}", std::process::id()));
+    std::fs::remove_file(&file).ok();
+    let line = format!("echo x >> {0}; echo command-key-$(wc -l < {0})", file.display());
+    (file, vec![line])
+}
+
+fn runs(file: &std::path::Path) -> usize {
+    std::fs::read_to_string(file).map_or(0, |text| text.lines().count())
+}
+
+#[tokio::test]
+async fn e62_a_command_s_key_is_kept_until_a_server_refuses_it() {
+    let (file, words) = counting("kept");
+    let server = Server::start(json(HELLO_WHOLE)).await;
+    let command = HttpModelConfig { key_command: Some(KeyCommand::shared(&words)), ..config(&server.url) };
+    let model = HttpModel::new(command.clone()).expect("good");
+    assert_eq!(runs(&file), 0, "it runs when the model is called");
+    ask(&model, false).await.expect("a reply");
+    ask(&HttpModel::new(command.clone()).expect("good"), true).await.expect("a reply");
+    assert_eq!(runs(&file), 1, "one key for all adapters");
+    let keys: Vec<bool> =
+        server.seen().iter().map(|seen| seen.head.contains("Bearer command-key-1\r\n")).collect();
+    assert_eq!(keys, [true, true], "{:?}", server.seen());
+    assert_eq!(windlass_core::secret::mask("it is command-key-1"), "it is ***", "it is masked from then on");
+    // Refused: the command runs once more, and the call is made once more.
+    let closed = Server::start(response("401 Unauthorized", "", r#"{"error":{"message":"expired"}}"#)).await;
+    let refused = HttpModel::new(HttpModelConfig { base_url: closed.url.clone(), ..command }).expect("good");
+    let failure = ask(&refused, false).await.expect_err("refused");
+    assert_eq!((failure.kind, &*failure.message), (FailureKind::Auth, "expired (401)"));
+    assert_eq!((runs(&file), closed.seen().len()), (2, 2));
+    // The new key was refused, too: the next call makes one, and does not ask twice.
+    ask(&refused, false).await.expect_err("refused");
+    assert_eq!((runs(&file), closed.seen().len()), (3, 3));
+    std::fs::remove_file(&file).ok();
+}
+
+#[tokio::test]
+async fn e42_a_401_on_a_static_key_fails_at_once() {
+    let server = Server::start(response("401 Unauthorized", "", r#"{"error":{"message":"no"}}"#)).await;
+    let own = HttpModelConfig {
+        key: Some("static-key".into()),
+        key_command: Some(KeyCommand::shared(&["true".into()])),
+        ..config(&server.url)
+    };
+    let failure = ask(&HttpModel::new(own).expect("good"), true).await.expect_err("refused");
+    assert_eq!((failure.kind, server.seen().len()), (FailureKind::Auth, 1));
+    assert!(!failure.kind.retryable());
+}
+
+#[tokio::test]
+async fn e62_a_command_that_fails_is_an_auth_failure_without_a_request() {
+    let server = Server::start(json(HELLO_WHOLE)).await;
+    let command = KeyCommand::shared(&["echo please log in >&2; false".into()]);
+    let own = HttpModelConfig { key_command: Some(command), ..config(&server.url) };
+    let model = HttpModel::new(own).expect("good");
+    let failure = ask(&model, true).await.expect_err("no key");
+    assert_eq!((failure.kind, &*failure.model), (FailureKind::Auth, "test/m1"));
+    assert!(failure.message.ends_with(": please log in"), "{}", failure.message);
+    assert!(model.list_models().await.is_err());
+    assert!(server.seen().is_empty());
 }

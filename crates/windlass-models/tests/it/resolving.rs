@@ -21,6 +21,7 @@ async fn ollama() -> Server {
     Server::routes(|path| match path {
         "/" => response("200 OK", "content-type: text/plain\r\n", "Ollama is running"),
         "/api/tags" => json(r#"{"models":[{"name":"qwen3:4b","size":1},{"name":"gemma3:1b"}]}"#),
+        // Whichever of its wires is there.
         "/v1/chat/completions" => json(HELLO_WHOLE),
         "/api/chat" => {
             json(r#"{"message":{"role":"assistant","content":"Hello"},"done":true,"done_reason":"stop"}"#)
@@ -42,6 +43,22 @@ async fn a_key_comes_first() {
     let auto = choose_auto_at(&env, &at(&local.url, NOBODY)).await;
     assert_eq!((auto.model.provider(), auto.reason.as_str()), ("openai", "OPENAI_API_KEY is set"));
     assert!(local.seen().is_empty(), "nobody else is asked");
+}
+
+#[tokio::test]
+async fn every_provider_with_a_key_is_found_by_it() {
+    for (variable, name) in [
+        ("ANTHROPIC_API_KEY", "anthropic/"),
+        ("GOOGLE_API_KEY", "gemini/"),
+        ("DEEPSEEK_API_KEY", "deepseek/"),
+        ("HF_TOKEN", "huggingface/"),
+        ("AWS_BEARER_TOKEN_BEDROCK", "bedrock/"),
+    ] {
+        let env = move |name: &str| (name == variable).then(|| "key".to_owned());
+        let auto = choose_auto_at(&env, &at(NOBODY, NOBODY)).await;
+        assert!(auto.name.starts_with(name), "{}", auto.name);
+        assert_eq!(auto.reason, format!("{variable} is set"));
+    }
 }
 
 #[tokio::test]

@@ -1,9 +1,15 @@
 //! What goes over the wire when all is well.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
+use windlass_core::Message;
+use windlass_core::message::AssistantMessage;
 use windlass_core::model::Usage;
 use windlass_core::secret::Secret;
-use windlass_models::{Delta, HttpModel, HttpModelConfig, Model, ModelError};
+use windlass_models::{
+    Delta, HttpModel, HttpModelConfig, Model, ModelError, ModelSettings, assemble, resolve,
+};
 
 use crate::server::*;
 
@@ -211,4 +217,54 @@ async fn e45_a_proxy_is_asked_where_the_variables_say_so() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     let lines: Vec<_> = proxy.seen().into_iter().map(|seen| seen.line).collect();
     assert_eq!(lines, ["POST http://model.invalid/v1/chat/completions HTTP/1.1"]);
+}
+
+/// The dialects' files: a stream and the whole reply of one name are the same reply, over HTTP.
+#[tokio::test]
+async fn the_files_of_the_chat_dialects_are_the_same_reply_streamed_and_whole() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/openai_chat");
+    let mut both = 0;
+    for entry in std::fs::read_dir(&folder).expect("the corpus") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(stem) = name.strip_suffix(".sse") else { continue };
+        let Ok(body) = std::fs::read_to_string(folder.join(format!("{stem}.json"))) else { continue };
+        let stream = std::fs::read_to_string(&path).expect("a stream");
+        let returns = name.contains(".return.");
+        let read = async |kind: &str, body: &str, stream: bool| {
+            let server = Server::start(response("200 OK", &format!("content-type: {kind}\r\n"), body)).await;
+            let own = HttpModelConfig { return_reasoning: Some(returns), ..config(&server.url) };
+            ask(&HttpModel::new(own).expect("good"), stream).await.expect("a reply")
+        };
+        let whole = read("application/json", &body, false).await;
+        assert_eq!(read("text/event-stream", &stream, true).await, whole, "{stem}");
+        both += 1;
+    }
+    assert!(both >= 8, "{both} files");
+}
+
+/// The key of an agent file, from the settings to the bytes of the next request.
+#[tokio::test]
+async fn e44_reasoning_goes_back_where_the_settings_say_so() {
+    let thought = r#"{"choices":[{"message":{"role":"assistant","content":"Four.","reasoning_content":"Two and two."},"finish_reason":"stop"}]}"#;
+    let server = Server::start(json(thought)).await;
+    for (returned, sent) in [(Some(true), true), (Some(false), false), (None, false)] {
+        let settings = ModelSettings {
+            base_url: Some(server.url.clone()),
+            return_reasoning: returned,
+            ..ModelSettings::named("test/m1")
+        };
+        let model = resolve(&settings, &|_| None).expect("it resolves");
+        let first = assemble(model.call(request(false)), "test/m1").await.expect("a reply");
+        let said =
+            AssistantMessage { text: first.text, reasoning: first.reasoning, ..AssistantMessage::default() };
+        let mut next = request(false);
+        next.messages = [Message::user("Hi"), Message::Assistant(said), Message::user("And?")]
+            .into_iter()
+            .map(Arc::new)
+            .collect();
+        assemble(model.call(next), "test/m1").await.expect("a reply");
+        let body = server.seen().pop().expect("a request").body;
+        assert_eq!(body.contains(r#""reasoning_content":"Two and two.""#), sent, "{returned:?}: {body}");
+    }
 }

@@ -147,16 +147,6 @@ fn model_help(error: &ModelError) -> Option<String> {
     if let ModelError::MissingKey { variable, .. } = error {
         return Some(format!("set {variable}, or {object}"));
     }
-    if let ModelError::LaterProvider { provider, .. } = error {
-        return Some(provider.compatible_url().map_or_else(
-            || format!("meanwhile, use an OpenAI-compatible gateway: {object}"),
-            |url| {
-                format!(
-                    "meanwhile, use its OpenAI-compatible API at {url}, with its key in `config`: {object}"
-                )
-            },
-        ));
-    }
     if matches!(error, ModelError::MissingBaseUrl { .. }) {
         return Some(object.to_owned());
     }

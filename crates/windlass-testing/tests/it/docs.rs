@@ -11,12 +11,13 @@ use windlass_runtime::check_delegates;
 use windlass_testing::fixture::FixtureFile;
 use windlass_testing::{RunnerOptions, run_case};
 
-const GUIDES: [&str; 11] = [
+const GUIDES: [&str; 12] = [
     "agent-file",
     "code",
     "context",
     "delegation",
     "limits",
+    "models",
     "testing",
     "coming-from-kaos",
     "coming-from-acorn",
@@ -84,7 +85,7 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(count, 38);
+    assert_eq!(count, 44);
 }
 
 #[test]

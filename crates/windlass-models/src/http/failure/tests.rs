@@ -115,3 +115,30 @@ fn a_list_that_holds_an_error_and_a_status_that_is_a_word() {
     let key = r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#;
     assert_eq!(kind(400, key), Auth);
 }
+
+#[test]
+fn words_of_gateways_lists_and_statuses_beside_words() {
+    let list =
+        report(br#"[{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}]"#);
+    assert_eq!(
+        (list.message.as_str(), list.code.as_str(), list.status),
+        ("API key not valid.", "INVALID_ARGUMENT", Some(400))
+    );
+    let azure = report(br#"{"error":{"code":"content_filter","message":"filtered","status":400}}"#);
+    assert_eq!((azure.code.as_str(), azure.status), ("content_filter", Some(400)));
+    assert_eq!(report(br#"{"error":{"message":"m","status_code":413}}"#).status, Some(413));
+    let raw = |raw: &str| {
+        report(
+            format!(r#"{{"error":{{"message":"Provider returned error","metadata":{{"raw":{raw}}}}}}}"#)
+                .as_bytes(),
+        )
+        .message
+    };
+    assert_eq!(raw(r#""{\"error\":{\"message\":\"too long\"}}""#), "Provider returned error: too long");
+    assert_eq!(raw(r#"{"message":"too long"}"#), "Provider returned error: too long");
+    assert_eq!(raw(r#""plain words""#), "Provider returned error: plain words");
+    assert_eq!(raw("null"), "Provider returned error");
+    let full = r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"maximum context length is 4096"}}}"#;
+    assert_eq!(kind(400, full), ContextLength, "the real words tell the kind");
+    assert_eq!((kind(402, "{}"), kind(498, "{}")), (Auth, Overloaded));
+}

@@ -148,7 +148,7 @@ impl Decoder {
             out.push_back(self.call(None, None, name, arguments.0));
         }
         if let Some(extra) = said.extra_content {
-            self.keeper.beside(extra);
+            self.keeper.beside(&extra);
         }
     }
 

@@ -47,6 +47,9 @@ pub(super) struct Keeper {
     /// Whether the layout's last part is reasoning of the content.
     thinking: bool,
     calls: Vec<Mark>,
+    /// The last call of an index and of an id, so that a piece finds its call without a search.
+    by_index: BTreeMap<u32, usize>,
+    by_id: BTreeMap<String, usize>,
     extra_content: Option<Box<RawValue>>,
     /// Whether any part has something of its own.
     some: bool,
@@ -175,25 +178,29 @@ impl Keeper {
         named: bool,
         extra_content: Option<Box<RawValue>>,
     ) {
+        let extra_content = extra_content.and_then(|raw| compact(&raw));
         self.bytes += extra_content.as_ref().map_or(0, |raw| raw.get().len());
         self.some |= extra_content.is_some();
         let id = id.filter(|id| !id.is_empty());
-        let same = |mark: &&mut Mark| match index {
-            Some(_) => mark.index == index,
-            None => id.is_some() && mark.id.as_deref() == id,
+        let at = match index {
+            Some(index) => self.by_index.get(&index).copied(),
+            None => id.and_then(|id| self.by_id.get(id).copied()),
         };
-        let known = self.calls.iter_mut().rev().find(same);
-        let known = match known {
-            Some(mark) if id.is_none() || mark.id.is_none() || mark.id.as_deref() == id => Some(mark),
-            None if index.is_none() && id.is_none() && !named => self.calls.last_mut(),
-            Some(_) | None => None,
-        };
-        let Some(mark) = known else {
-            self.calls.push(Mark { index, id: id.map(str::to_owned), extra_content });
-            return;
-        };
-        if mark.id.is_none() {
-            mark.id = id.map(str::to_owned);
+        let same = |mark: &&Mark| id.is_none() || mark.id.is_none() || mark.id.as_deref() == id;
+        let at = at.filter(|at| self.calls.get(*at).as_ref().is_some_and(same));
+        // A piece that says nothing of its call goes on with the last one.
+        let last = (index.is_none() && id.is_none() && !named).then(|| self.calls.len().checked_sub(1));
+        let at = at.or(last.flatten()).unwrap_or_else(|| {
+            self.calls.push(Mark { index, id: None, extra_content: None });
+            self.calls.len() - 1
+        });
+        if let Some(index) = index {
+            self.by_index.insert(index, at);
+        }
+        let Some(mark) = self.calls.get_mut(at) else { return };
+        if let Some(id) = id.filter(|_| mark.id.is_none()) {
+            mark.id = Some(id.to_owned());
+            self.by_id.insert(id.to_owned(), at);
         }
         if extra_content.is_some() {
             mark.extra_content = extra_content;
@@ -201,13 +208,15 @@ impl Keeper {
     }
 
     /// Keeps what stands beside the message, if it holds a signature.
-    pub(super) fn beside(&mut self, extra_content: Box<RawValue>) {
+    pub(super) fn beside(&mut self, extra_content: &RawValue) {
         let signed = |raw: &RawValue| {
             let value: Option<Value> = serde_json::from_str(raw.get()).ok();
             value
                 .is_some_and(|value| value.pointer("/google/thought_signature").is_some_and(Value::is_string))
         };
-        if signed(&extra_content) {
+        if signed(extra_content)
+            && let Some(extra_content) = compact(extra_content)
+        {
             self.some = true;
             self.bytes += extra_content.get().len();
             self.extra_content = Some(extra_content);
@@ -235,6 +244,12 @@ impl Keeper {
         }
         layout.seal(provider, WIRE)
     }
+}
+
+/// The same JSON without blanks: a whole reply may be indented, and a stream of it is not.
+fn compact(raw: &RawValue) -> Option<Box<RawValue>> {
+    let value: Value = serde_json::from_str(raw.get()).ok()?;
+    serde_json::value::to_raw_value(&value).ok()
 }
 
 /// Whether a piece goes on with an open block: both are of one type, and neither names another place.

@@ -1,0 +1,128 @@
+//! Owns the user's file of providers: the shape of the built-in one, read with places.
+
+use std::path::Path;
+
+use windlass_models::providers::{self, ProviderFile};
+
+use crate::AgentFileError;
+use crate::files::read_text;
+use crate::yaml::{Field, MAX_BYTES, YamlError, parse};
+
+/// Reads a file of providers. `file` is its name for errors.
+///
+/// ```
+/// use windlass_agent_file::read_providers;
+///
+/// let file = "providers:\n  mine:\n    base_url: https://llm.example/v1\n    key: MY_KEY\n";
+/// assert_eq!(read_providers(file, "providers.yaml").unwrap().providers.0.len(), 1);
+/// let error = read_providers("providers:\n  mine:\n    base_ulr: x\n", "providers.yaml").unwrap_err();
+/// assert!(error.to_string().starts_with("providers.yaml:3:5: Unknown key `base_ulr` in `providers.mine`"), "{error}");
+/// ```
+///
+/// # Errors
+/// It is no YAML, or something in it does not fit, with its place.
+pub fn read_providers(text: &str, file: &str) -> Result<ProviderFile, YamlError> {
+    let read = parse(text).and_then(|node| {
+        if node.is_null() { Ok(ProviderFile::default()) } else { Field::root(&node).decode() }
+    });
+    read.map_err(|error| error.in_file(file))
+}
+
+/// Reads a user's file of providers and adds it to the built-in ones. Call it before the first model is named.
+///
+/// # Errors
+/// The file cannot be read or does not fit, or models were named already.
+pub fn add_providers(path: &Path) -> Result<(), AgentFileError> {
+    let unread = |source| AgentFileError::Read { path: path.to_owned(), source };
+    let text = read_text(path, MAX_BYTES as u64).map_err(|why| unread(std::io::Error::other(why)))?;
+    let file = read_providers(&text, &path.display().to_string())?;
+    providers::add(file).map_err(|error| unread(std::io::Error::other(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_models::providers::{YAML, providers};
+
+    use super::read_providers;
+
+    fn error(text: &str) -> String {
+        read_providers(text, "p.yaml").expect_err("it is refused").to_string()
+    }
+
+    /// The built-in file with this reader gives what the build made of it.
+    #[test]
+    fn the_built_in_file_fits_its_own_shape() {
+        let read = read_providers(YAML, "providers.yaml").expect("the built-in file");
+        let names: Vec<_> = read.providers.0.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, providers().iter().map(|provider| provider.name.as_str()).collect::<Vec<_>>());
+        for ((name, entry), built) in read.providers.0.iter().zip(providers()) {
+            assert_eq!(entry.prices, built.prices, "{name}");
+            assert_eq!(entry.key.clone().unwrap_or_default().0, built.keys, "{name}");
+            assert_eq!(entry.base_url.as_ref().map(|url| &url.0), built.base_url.as_ref(), "{name}");
+            assert_eq!(entry.local.unwrap_or(false), built.local, "{name}");
+        }
+    }
+
+    /// The files of providers in the guide, and its table of keys.
+    #[test]
+    fn the_guide_s_files_can_be_read_and_its_tables_name_all() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models.md");
+        let page = std::fs::read_to_string(page).expect("the guide");
+        let blocks =
+            page.split("```yaml providers\n").skip(1).map(|rest| rest.split("\n```").next().expect("an end"));
+        let files: Vec<_> =
+            blocks.map(|block| read_providers(block, "docs/models.md").expect("a file")).collect();
+        assert_eq!(files.len(), 1);
+        for provider in providers() {
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", provider.name)));
+            let row = row.unwrap_or_else(|| panic!("docs/models.md lacks `{}`", provider.name));
+            let words = provider.aliases.iter().chain(&provider.keys).chain(&provider.address_variable);
+            for word in words
+                .filter(|word| !(provider.name == "openai-compatible" || row.contains(&format!("`{word}`"))))
+            {
+                panic!("docs/models.md: `{}` lacks `{word}`", provider.name);
+            }
+        }
+        let known = read_providers("providers: { x: { zzz: 1 } }", "").expect_err("an unknown key");
+        if let crate::yaml::Problem::UnknownKey { known, .. } = &*known.problem {
+            assert!(known.len() > 10);
+            for key in known {
+                assert!(page.contains(&format!("\n| `{key}` |")), "docs/models.md lacks the key `{key}`");
+            }
+        } else {
+            panic!("{known:?}");
+        }
+    }
+
+    #[test]
+    fn errors_have_a_place_and_say_what_was_meant() {
+        for (text, expected) in [
+            (
+                "providers:\n  x:\n    wires: gemini\n",
+                "p.yaml:3:5: Unknown key `wires` in `providers.x`; did you mean wire?",
+            ),
+            (
+                "providers:\n  x:\n    wire: openai_chta\n",
+                "p.yaml:3:11: unknown wire `openai_chta`; did you mean openai_chat?",
+            ),
+            (
+                "providers:\n  x:\n    quirks: [cache_controll]\n",
+                "p.yaml:3:14: `providers.x.quirks.0` is \"cache_controll\", expected completion_tokens, cache_control, return_reasoning or short_ids",
+            ),
+            (
+                "providers:\n  x:\n    prices:\n      - { model: m, input: 1, output: -2 }\n",
+                "p.yaml:4:39: a price is a number from 0, found -2",
+            ),
+            ("providers:\n  x:\n    key: [A, B C]\n", "p.yaml:3:10: `B C` is no name of a variable"),
+            (
+                "providers:\n  Big Name: {}\n",
+                "p.yaml:2:3: `Big Name` is no name: use lower-case letters, digits and dashes",
+            ),
+            ("provider:\n  x: {}\n", "p.yaml:1:1: Unknown key `provider`; did you mean providers?"),
+            ("providers:\n  x: {}\n  x: {}\n", "p.yaml:3:3: Duplicate key `x`, first used in line 2"),
+        ] {
+            assert_eq!(error(text), expected);
+        }
+        assert!(read_providers("", "p.yaml").is_ok_and(|file| file.providers.0.is_empty()));
+    }
+}

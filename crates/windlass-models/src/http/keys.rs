@@ -1,0 +1,243 @@
+//! Owns keys that a command prints: when the command runs, how long its key is kept, and what goes wrong with it.
+//!
+//! A key lives in memory alone, until it expires or a server refuses it. It is masked from the moment in which it was read, and
+//! neither it nor the command's words stand in any message.
+
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::lock::Mutex;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use windlass_core::model::{FailureKind, ModelFailure};
+use windlass_core::secret::{Secret, mask};
+
+use super::failure::cut;
+
+/// Timeout of a command, in milliseconds.
+pub const KEY_COMMAND_MS: u64 = 30_000;
+
+/// The most bytes of a command's output that are read.
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
+
+/// A key is made anew so long before it expires: requests take their time.
+const EARLY: Duration = Duration::from_secs(30);
+
+/// A command that prints a key: the key alone on its first line, or a JSON object with `key`, `token` or `access_token`, and maybe
+/// `expires_in` (seconds) or `expires_at` (seconds since 1970, or a time as RFC 3339 writes it in UTC).
+///
+/// One command is one key for the whole process: it is kept in memory, and made anew when it expires or a server refuses it.
+#[derive(Debug)]
+pub struct KeyCommand {
+    words: Vec<String>,
+    kept: Mutex<Option<Kept>>,
+}
+
+/// A key that a command printed.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) key: Secret,
+    expires: Option<SystemTime>,
+}
+
+/// All commands of the process by their words.
+static COMMANDS: StdMutex<Option<HashMap<Vec<String>, Arc<KeyCommand>>>> = StdMutex::new(None);
+
+impl KeyCommand {
+    /// The command of these words: one word is a line for `sh -c`, several are a program and its arguments.
+    pub fn shared(words: &[String]) -> Arc<Self> {
+        let mut all = COMMANDS.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = all.get_or_insert_default();
+        let new = || Arc::new(Self { words: words.to_vec(), kept: Mutex::new(None) });
+        all.entry(words.to_vec()).or_insert_with(new).clone()
+    }
+
+    /// The key, and whether the command made it just now. Calls that come together run the command once.
+    ///
+    /// # Errors
+    /// [`FailureKind::Auth`] with what the command said: it cannot be run, failed, printed no key or took too long. This is where
+    /// an expired login shows.
+    pub(crate) async fn key(&self) -> Result<(Kept, bool), ModelFailure> {
+        let mut kept = self.kept.lock().await;
+        let now = SystemTime::now();
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.is_fresh(now)) {
+            return Ok((kept.clone(), false));
+        }
+        *kept = None;
+        let failed = |why: String| {
+            let program = self.words.first().and_then(|words| words.split_whitespace().next());
+            let words = format!("the key command `{}` {why}", program.unwrap_or_default());
+            ModelFailure::new(FailureKind::Auth, mask(&words), "")
+        };
+        let output = self.run().await.map_err(failed)?;
+        let new = read(&output, now).ok_or_else(|| failed("printed no key".to_owned()))?;
+        *kept = Some(new.clone());
+        Ok((new, true))
+    }
+
+    /// Forgets a key that a server refused. A newer one stays.
+    pub(crate) async fn forget(&self, refused: &Kept) {
+        let mut kept = self.kept.lock().await;
+        if kept.as_ref().is_some_and(|kept| kept.key == refused.key) {
+            *kept = None;
+        }
+    }
+
+    /// What the command prints.
+    async fn run(&self) -> Result<String, String> {
+        let mut command = match self.words.as_slice() {
+            [line] => {
+                let mut shell = Command::new("sh");
+                shell.arg("-c").arg(line);
+                shell
+            }
+            [program, arguments @ ..] => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                command
+            }
+            [] => return Err("is empty".to_owned()),
+        };
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let child = command.spawn().map_err(|error| format!("cannot be run: {error}"))?;
+        let limit = Duration::from_millis(KEY_COMMAND_MS);
+        let Ok(ended) = tokio::time::timeout(limit, ended(child)).await else {
+            return Err(format!("took longer than {KEY_COMMAND_MS} ms"));
+        };
+        let (status, printed, complaint) = ended.map_err(|error| format!("cannot be read: {error}"))?;
+        if status.success() {
+            return Ok(printed);
+        }
+        let complaint = cut(complaint.trim());
+        Err(if complaint.is_empty() {
+            format!("failed ({status})")
+        } else {
+            format!("failed ({status}): {complaint}")
+        })
+    }
+}
+
+async fn ended(mut child: Child) -> std::io::Result<(std::process::ExitStatus, String, String)> {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let (printed, complaint) = futures_util::future::join(beginning(out), beginning(err)).await;
+    Ok((child.wait().await?, printed?, complaint?))
+}
+
+/// Reads the beginning of a stream. Dropping the rest ends a program that prints without end.
+async fn beginning<R: AsyncRead + Unpin>(stream: Option<R>) -> std::io::Result<String> {
+    let mut data = Vec::new();
+    if let Some(stream) = stream {
+        stream.take(MAX_OUTPUT_BYTES).read_to_end(&mut data).await?;
+    }
+    Ok(String::from_utf8_lossy(&data).into_owned())
+}
+
+impl Kept {
+    fn is_fresh(&self, now: SystemTime) -> bool {
+        self.expires.is_none_or(|expires| now + EARLY < expires)
+    }
+}
+
+/// Reads what a command printed.
+fn read(output: &str, now: SystemTime) -> Option<Kept> {
+    let output = output.trim();
+    if let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(output) {
+        let text = |name: &&str| fields.get(*name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let key = ["key", "token", "access_token", "accessToken"].iter().find_map(text)?;
+        let lasts = fields.get("expires_in").and_then(seconds);
+        let ends =
+            ["expires_at", "expires_on", "expiry", "expiration"].iter().find_map(|name| fields.get(*name));
+        let expires = lasts.map(|lasts| now + lasts).or_else(|| ends.and_then(time));
+        return Some(Kept { key: Secret::new(key), expires });
+    }
+    let line = output.lines().next().map(str::trim).filter(|line| !line.is_empty())?;
+    Some(Kept { key: Secret::new(line), expires: None })
+}
+
+/// A number of seconds, which may be written as a text.
+fn seconds(value: &Value) -> Option<Duration> {
+    let seconds = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+fn time(value: &Value) -> Option<SystemTime> {
+    let since = seconds(value).or_else(|| utc(value.as_str()?))?;
+    UNIX_EPOCH.checked_add(since)
+}
+
+/// Seconds since 1970 of `YYYY-MM-DDTHH:MM:SS…Z` (RFC 3339).
+fn utc(text: &str) -> Option<Duration> {
+    let (date, clock) = text.strip_suffix('Z')?.split_once(['T', ' '])?;
+    let mut date = date.splitn(3, '-').map(|part| part.parse::<u64>().ok());
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    let mut clock = clock.splitn(3, ':').map(|part| part.parse::<f64>().ok());
+    let (hours, minutes, seconds) = (clock.next()??, clock.next()??, clock.next()??);
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Days since 1 March of the year 0, in which a leap day is the last one.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    let days = days.checked_sub(719_468)?;
+    Duration::try_from_secs_f64(days as f64 * 86_400.0 + hours * 3_600.0 + minutes * 60.0 + seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    use super::{EARLY, KeyCommand, read, utc};
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_key_is_a_line_or_a_field_of_an_object() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000);
+        let key = |output: &str| read(output, now).map(|kept| (kept.key.expose().to_owned(), kept.expires));
+        assert_eq!(key("ya29.token-1\nmore\n"), Some(("ya29.token-1".into(), None)));
+        assert_eq!(key(" \n"), None);
+        assert_eq!(key("{\"x\":1}"), None);
+        let lasts = Some(now + Duration::from_hours(1));
+        assert_eq!(key(r#"{"access_token":"token-2","expires_in":3600}"#), Some(("token-2".into(), lasts)));
+        assert_eq!(key(r#"{"token":"token-3","expires_at":"4600"}"#), Some(("token-3".into(), lasts)));
+        let date = r#"{"accessToken":"token-4","expiration":"1970-01-01T01:16:40Z"}"#;
+        assert_eq!(key(date), Some(("token-4".into(), lasts)));
+        assert_eq!(utc("2026-11-25T00:00:00.5Z"), Some(Duration::from_secs_f64(1_795_564_800.5)));
+        assert_eq!((utc("2026-11-25"), utc("2026-13-01T00:00:00Z")), (None, None));
+    }
+
+    #[test]
+    fn a_key_is_made_anew_before_it_expires() {
+        let now = SystemTime::now();
+        let kept = read(r#"{"key":"token-5","expires_in":3600}"#, now).expect("a key");
+        assert!(kept.is_fresh(now));
+        assert!(!kept.is_fresh(now + Duration::from_hours(1) - EARLY));
+    }
+
+    #[tokio::test]
+    async fn e62_a_failing_command_says_why_and_hides_its_words() {
+        let failing = KeyCommand::shared(&words(&["echo not logged in >&2; exit 3 # secret-argument"]));
+        let failure = failing.key().await.expect_err("it fails");
+        assert_eq!(&*failure.message, "the key command `echo` failed (exit status: 3): not logged in");
+        let silent = KeyCommand::shared(&words(&["true"])).key().await.expect_err("no key");
+        assert_eq!(&*silent.message, "the key command `true` printed no key");
+        let nobody =
+            KeyCommand::shared(&words(&["/nowhere/at-all", "x"])).key().await.expect_err("no program");
+        assert!(
+            nobody.message.starts_with("the key command `/nowhere/at-all` cannot be run: "),
+            "{nobody:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn e62_output_without_end_is_read_in_part() {
+        let endless = KeyCommand::shared(&words(&["yes"]));
+        let failure = endless.key().await.expect_err("the program was ended");
+        assert!(failure.message.starts_with("the key command `yes` failed"), "{failure:?}");
+    }
+}
