@@ -33,6 +33,7 @@ pub static WIRES: &[&dyn Wire] = &[
     &openai_responses::OpenAiResponses,
     &anthropic_messages::AnthropicMessages,
     &gemini::GEMINI,
+    &gemini::VERTEX,
     &ollama::Ollama,
 ];
 

@@ -89,12 +89,21 @@ async fn e45_paths_keys_and_bases_of_both_services() {
     ask(&HttpModel::new(vertex).expect("good"), request(vec![Message::user("Hi")], true))
         .await
         .expect("a reply");
+    // A header of the settings stands in for a key.
+    let bearer = HttpModelConfig {
+        key: None,
+        headers: vec![("Authorization".to_owned(), Secret::from("Bearer token-of-vertex"))],
+        ..config(&format!("{}/v1/projects/p/locations/l/publishers/google", server.url))
+    };
+    ask(&HttpModel::new(bearer).expect("good"), request(vec![Message::user("Hi")], true))
+        .await
+        .expect("a reply");
     let seen = server.seen();
     let lines: Vec<_> = seen.iter().map(|seen| seen.line.as_str()).collect();
     let usual = "POST /v1beta/models/gemini-3-flash:generateContent HTTP/1.1";
     let stream = "POST /v1beta/models/gemini-3-flash:streamGenerateContent?alt=sse HTTP/1.1";
     let on_vertex = "POST /v1/projects/p/locations/l/publishers/google/models/gemini-3-flash:streamGenerateContent?alt=sse HTTP/1.1";
-    assert_eq!(lines, [usual, usual, usual, usual, stream, on_vertex]);
+    assert_eq!(lines, [usual, usual, usual, usual, stream, on_vertex, on_vertex]);
     assert!(
         seen[0].head.contains("x-goog-api-key: key-of-gemini") && !seen[0].head.contains("Bearer"),
         "{}",
@@ -104,6 +113,7 @@ async fn e45_paths_keys_and_bases_of_both_services() {
         seen[5].head.contains("authorization: Bearer key-of-gemini")
             && !seen[5].head.contains("x-goog-api-key")
     );
+    assert!(seen[6].head.contains("authorization: Bearer token-of-vertex"));
 }
 
 #[tokio::test]

@@ -33,6 +33,8 @@ pub struct Decoder {
     counted: WireUsage,
     output_bytes: usize,
     finished: bool,
+    /// Whether the reply ended by itself: a call that is still open then is whole.
+    came_to_its_end: bool,
 }
 
 impl Decoder {
@@ -46,6 +48,7 @@ impl Decoder {
             counted: WireUsage::default(),
             output_bytes: 0,
             finished: false,
+            came_to_its_end: false,
         }
     }
 
@@ -88,6 +91,7 @@ impl Decoder {
         match end_of(&reason) {
             Ok(stop) => {
                 self.finished = true;
+                self.came_to_its_end = stop == StopReason::Stop;
                 out.push_back(Delta::Stop(stop));
                 Ok(())
             }
@@ -266,7 +270,7 @@ impl Decode for Decoder {
             return false;
         }
         if let Some(open) = self.open.take() {
-            close(&open, open.cut_args(), out);
+            close(&open, if self.came_to_its_end { open.args() } else { open.cut_args() }, out);
         }
         out.extend(self.keeper.seal(&self.label).map(Delta::Sealed));
         if usage_of(self.counted).is_none() {

@@ -23,7 +23,7 @@ mod kept;
 mod partial;
 mod shapes;
 
-/// The name of the wire, which layouts of replies carry.
+/// The name of the wire. Layouts of replies carry it in both services: whose they are, the provider's label says.
 const NAME: &str = "gemini";
 
 /// The Gemini API, or a server that speaks it under other facts.
@@ -35,8 +35,8 @@ pub struct Gemini {
 /// The Gemini API (`generativelanguage.googleapis.com`), whose key stands in `x-goog-api-key`.
 pub static GEMINI: Gemini = Gemini { facts: &FACTS };
 
-/// Gemini on Vertex AI, which takes a bearer token. The project and the place stand in the base URL:
-/// `https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`.
+/// Gemini on Vertex AI (`gemini_vertex`), which takes a bearer token: the same bodies behind another header. The project and the place
+/// stand in the base URL: `https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`.
 pub static VERTEX: Gemini = Gemini { facts: &VERTEX_FACTS };
 
 static FACTS: WireFacts = WireFacts {
@@ -50,8 +50,13 @@ static FACTS: WireFacts = WireFacts {
     errors: &ERRORS,
 };
 
-static VERTEX_FACTS: WireFacts =
-    WireFacts { base_path: "/v1/publishers/google", models_path: "models", key: KeyHeader::Bearer, ..FACTS };
+static VERTEX_FACTS: WireFacts = WireFacts {
+    name: "gemini_vertex",
+    base_path: "/v1/publishers/google",
+    models_path: "models",
+    key: KeyHeader::Bearer,
+    ..FACTS
+};
 
 /// Error wordings of the Gemini API and Vertex AI ("Troubleshooting", and the words of `google.rpc.Code`).
 ///

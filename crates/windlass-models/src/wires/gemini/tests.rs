@@ -15,7 +15,7 @@ fn vertex_differs_in_its_facts_only() {
         (GEMINI.facts().key, VERTEX.facts().key),
         (KeyHeader::Named("x-goog-api-key"), KeyHeader::Bearer)
     );
-    assert_eq!((GEMINI.facts().name, VERTEX.facts().name), ("gemini", "gemini"));
+    assert_eq!((GEMINI.facts().name, VERTEX.facts().name), ("gemini", "gemini_vertex"));
 }
 
 #[test]

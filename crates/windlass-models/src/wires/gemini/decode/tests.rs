@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use windlass_core::message::{Media, MediaSource};
@@ -13,12 +13,10 @@ fn asked() -> Asked {
     Asked { model: "google/gemini".into(), content_bytes: 400 }
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/gemini")
-}
-
 fn file(name: &str) -> Vec<u8> {
-    std::fs::read(folder().join(name)).expect("a file of the corpus")
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let places = ["gemini", "gemini_vertex"].map(|folder| corpus.join(folder).join(name));
+    places.iter().find_map(|place| std::fs::read(place).ok()).expect("a file of the corpus")
 }
 
 /// The outcome of a stream, and the usage known at its end. `tests/it/corpus.rs` cuts the streams anywhere.
@@ -164,6 +162,10 @@ fn arguments_in_pieces() {
     let cut = stream("partial_args_cut.sse");
     assert_eq!(calls(&cut), [(None, "write", "{\"text\":\"half of\"")], "nobody takes it for whole");
     assert_eq!(cut.stop, StopReason::Length);
+    let unclosed = json!({ "candidates": [{ "content": { "parts": [{ "functionCall": { "name": "f",
+        "partialArgs": [{ "jsonPath": "$.a", "numberValue": 0.5 }], "willContinue": true } }] }, "finishReason": "STOP" }] });
+    let whole = piece(&unclosed).expect("a reply");
+    assert_eq!(calls(&whole), [(None, "f", "{\"a\":0.5}")], "the model was done");
 }
 
 #[test]
@@ -181,6 +183,12 @@ fn usage_in_all_its_parts() {
     assert_eq!(stream("usage_tools_and_cache.sse").usage, expected);
     assert_eq!(stream("usage_late.sse").usage, input_output(7, 2));
     let of = |name: &str| whole(&file(name)).expect("a reply").usage;
+    let list = json!([
+        { "candidates": [{ "content": { "parts": [{ "text": "a" }] } }], "usageMetadata": { "promptTokenCount": 7, "cachedContentTokenCount": 2 } },
+        { "candidates": [{ "finishReason": "STOP" }], "usageMetadata": { "candidatesTokenCount": 3 } }
+    ]);
+    let in_parts = piece(&list).expect("a reply").usage;
+    assert_eq!(in_parts, Usage { cached: 2, ..input_output(7, 3) }, "a count that is missing stays");
     let counts = |counts: Value| {
         let body = json!({ "candidates": [{ "finishReason": "STOP" }], "usageMetadata": counts });
         piece(&body).expect("a reply").usage
