@@ -102,7 +102,7 @@ fn a_request_with_everything_to_the_byte() {
             r#"{"model":"gpt-x","messages":[{"role":"user","content":"Hi"}],"#,
             r#""tools":[{"type":"function","function":{"name":"f","description":"Does it.","#,
             r#""parameters":{"type":"object","properties":{"b":{},"a":{}}}}}],"tool_choice":"required","#,
-            r#""response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object"}}},"#,
+            r#""response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":false,"schema":{"type":"object"}}},"#,
             r#""temperature":0.2,"max_tokens":800,"stop":["<end>"],"stream":true,"stream_options":{"include_usage":true}}"#
         )
     );
