@@ -133,6 +133,22 @@ async fn a_schema_without_a_strict_form_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
+async fn chat_completions_bring_calls_of_strict_schemas_back_as_well() {
+    let whole = r#"{"choices":[{"message":{"tool_calls":[{"id":"c1","function":{"name":"f","arguments":"{\"a\":null}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let server = Server::start(json_body(whole)).await;
+    let config =
+        HttpModelConfig { allow_proxy: false, ..HttpModelConfig::openai_chat("test", server.url.as_str()) };
+    let mut asked = request(false);
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    asked.tools = Arc::new(vec![ToolSpec::new("f", "", schema)]);
+    asked.model.strict = true;
+    let reply = ask(&HttpModel::new(config).expect("a good base URL"), asked).await.expect("a reply");
+    assert_eq!(reply.calls.first().map(|call| &*call.args), Some("{}"));
+    let sent = &body_of(&server, 0)["tools"][0]["function"]["parameters"];
+    assert_eq!(sent["properties"]["a"]["type"], json!(["string", "null"]));
+}
+
+#[tokio::test]
 async fn null_for_what_may_be_left_out_comes_back_as_left_out() {
     let whole = json!({"status": "completed", "output": [
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "{\"a\":null}"}]},

@@ -240,7 +240,8 @@ pub fn decode(dialect: &Dialect, data: &[u8], asked: &Asked) -> Result<Reply, De
     }
     let mut decoder = Decoder::new(dialect);
     let mut deltas = VecDeque::new();
-    decoder.end_of(&response, "completed", &mut deltas)?;
+    let ended = decoder.end_of(&response, "completed", &mut deltas);
+    ended.map_err(|error| DecodeError { usage: decoder.usage.unwrap_or_default(), ..error })?;
     decoder.end(asked.content_bytes, &mut deltas);
     // The caller that takes the whole reply checks its length.
     let mut assembler = Assembler::new(asked.model.clone()).bounded(u64::MAX);
