@@ -153,7 +153,7 @@ async fn e61_interrupt_cancels_the_run_and_begins_another() {
 /// As [`agent_of`], with an output that its finish call gives.
 fn typed(log: &Arc<MemoryLog>, fate: &str) -> Agent {
     let model = FnModel::new(|request| {
-        let told: Vec<String> = request.messages.iter().map(|message| said_in(&message)).collect();
+        let told: Vec<String> = request.messages.iter().map(|message| said_in(message)).collect();
         let paid = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
         let finish = json!({ "told": told.join(" ") }).to_string();
         if paid { called(&[("__finish__", &finish)]) } else { called(&[("pay", "{}")]) }
@@ -181,7 +181,7 @@ fn refining(log: &Arc<MemoryLog>, fate: &str) -> Agent {
 fn planning(log: &Arc<MemoryLog>, fate: &str) -> Agent {
     let model = FnModel::new(|request| match request.purpose {
         Purpose::Decide => {
-            let told: Vec<String> = request.messages.iter().map(|message| said_in(&message)).collect();
+            let told: Vec<String> = request.messages.iter().map(|message| said_in(message)).collect();
             let step = json!({ "plan_text": ["conclude"], "type": "CONCLUDE", "description": "conclude", "conclusion": told.join(" ") });
             said(&step.to_string())
         }
@@ -246,20 +246,20 @@ async fn each_fate(make: Make, answer: Answer) {
 
 #[tokio::test]
 async fn e61_under_typed_a_second_message_has_one_fate() {
-    each_fate(typed, Answer::Approve).await;
+    Box::pin(each_fate(typed, Answer::Approve)).await;
 }
 
 #[tokio::test]
 async fn e61_under_text_a_second_message_has_one_fate() {
-    each_fate(texting, Answer::Approve).await;
+    Box::pin(each_fate(texting, Answer::Approve)).await;
 }
 
 #[tokio::test]
 async fn e61_under_refine_a_second_message_has_one_fate() {
-    each_fate(refining, Answer::Approve).await;
+    Box::pin(each_fate(refining, Answer::Approve)).await;
 }
 
 #[tokio::test]
 async fn e61_under_plan_a_second_message_has_one_fate() {
-    each_fate(planning, Answer::Raise(2.0)).await;
+    Box::pin(each_fate(planning, Answer::Raise(2.0))).await;
 }
