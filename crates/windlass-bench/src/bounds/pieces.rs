@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use windlass::models::http::sse::SseParser;
 use windlass::models::wires::openai_chat::decode::{Decoder, decode};
 use windlass::models::wires::openai_chat::encode::encode;
-use windlass::models::wires::{Decode, Dialect};
+use windlass::models::wires::{Asked, Decode, Dialect};
 use windlass::models::{Assembler, Delta, ModelRequest, PrefixCell};
 use windlass::runtime::{DriveOptions, RunMessages, yaml};
 use windlass::{Agent, Tour};
@@ -280,7 +280,9 @@ fn wires() {
         ("16 MiB of numbers, as an object", &object),
     ] {
         let whole = body("message", said);
-        piece("a whole reply of a provider", bound, || (), |()| decode(&whole, &"m".into(), None, 0).is_ok());
+        let asked = Asked { model: "m".into(), content_bytes: 0 };
+        let dialect = Dialect::default();
+        piece("a whole reply of a provider", bound, || (), |()| decode(&dialect, &whole, &asked).is_ok());
         let delta = body("delta", said);
         piece(
             "one event of a stream",
@@ -291,7 +293,8 @@ fn wires() {
                 let event = [b"data: ", delta.as_slice(), b"\n\n"].concat();
                 let pushed = event.chunks(64 * 1024).all(|chunk| parser.push(chunk).is_ok());
                 let mut out = VecDeque::new();
-                let decoded = parser.next_data().map(|data| Decoder::new(None).event(data, &mut out).is_ok());
+                let mut decoder = Decoder::new(&dialect);
+                let decoded = parser.next_data().map(|data| decoder.event(data, &mut out).is_ok());
                 (pushed, decoded, out)
             },
         );

@@ -3,6 +3,7 @@ use windlass_core::message::{AssistantMessage, Reasoning, ToolCall};
 
 use super::{Kind, Layout, Part, placed};
 
+#[expect(clippy::unnecessary_wraps, reason = "a part's own data is optional")]
 fn own(json: &str) -> Option<Box<RawValue>> {
     Some(RawValue::from_string(json.to_owned()).unwrap())
 }
