@@ -139,8 +139,8 @@ fn parts_of_an_address_stand_in_variables() {
     assert!(at("aws/m", &elsewhere).starts_with("https://bedrock-runtime.eu-central-1."));
     let place = [("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_CLOUD_LOCATION", "europe-west4")];
     assert_eq!(
-        at("vertex/gemini-m", &place),
-        "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/publishers/google/models/gemini-m:generateContent"
+        at("vertex/x", &place),
+        "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/publishers/google/models/x:generateContent"
     );
     let compatible =
         ModelSettings { api: Some("openai_chat"), ..ModelSettings::named("vertex/google/gemini-m") };
