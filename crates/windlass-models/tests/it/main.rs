@@ -11,6 +11,7 @@ mod anthropic;
 mod conforming;
 mod connections;
 mod corpus;
+mod crossing;
 mod failures;
 mod gemini;
 mod ollama;
