@@ -62,6 +62,8 @@ pub struct ModelEntry {
     pub api: Option<&'static str>,
     /// Whether readable reasoning goes back to its provider; `None`: as the provider wants it.
     pub return_reasoning: Option<bool>,
+    /// Whether the provider keeps replies, so that a turn sends only what follows; `None`: the provider's default.
+    pub stored_replies: Option<bool>,
     /// Metadata that the provider stores with each request.
     pub metadata: Vec<(String, String)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only.
@@ -119,6 +121,7 @@ impl ModelEntry {
             cache_control: self.cache_control,
             api: self.api,
             return_reasoning: self.return_reasoning,
+            stored_replies: self.stored_replies,
         }
     }
 }
@@ -170,6 +173,8 @@ pub(super) struct ModelMap {
     api: Option<Api>,
     /// Whether readable reasoning goes back to the provider that made it. Default: as the provider wants it.
     return_reasoning: Option<ReturnReasoning>,
+    /// Whether the provider keeps replies, so that a turn sends only what follows the last one (OpenAI Responses). Default: no.
+    stored_replies: Option<bool>,
     /// Metadata that the provider stores with each request.
     #[serde(default)]
     #[schemars(extend("maxProperties" = MAX_METADATA))]
@@ -444,6 +449,7 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         strict: keys.strict,
         api: keys.api.map(|api| api.0),
         return_reasoning: keys.return_reasoning.and_then(|returned| returned.0),
+        stored_replies: keys.stored_replies,
         metadata: metadata.into_iter().map(|(key, value)| (key, value.0)).collect(),
         cache_control: keys.cache_control,
         prices: keys.prices.map(Into::into),

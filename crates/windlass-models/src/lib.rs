@@ -53,6 +53,7 @@ mod error;
 pub mod http;
 pub mod mock;
 mod model;
+pub mod probe;
 pub mod providers;
 pub mod resolve;
 mod thoughts;

@@ -56,6 +56,9 @@ pub struct ModelSettings {
     pub api: Option<&'static str>,
     /// Whether readable reasoning goes back to its provider; `None`: as its [quirks](crate::wires::Quirks) say.
     pub return_reasoning: Option<bool>,
+    /// Whether the provider keeps replies, so that a turn sends only what follows the last one; `None`: as its
+    /// [quirks](crate::wires::Quirks) say.
+    pub stored_replies: Option<bool>,
     /// Time limits of a call.
     pub timeouts: Timeouts,
 }
@@ -186,6 +189,7 @@ fn adapter(
         quirks: provider.own_quirks(),
         cache_control: settings.cache_control,
         return_reasoning: settings.return_reasoning,
+        stored_replies: settings.stored_replies,
         ..HttpModelConfig::new(wire, provider.name.as_str(), base_url)
     })
 }

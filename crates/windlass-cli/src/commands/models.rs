@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 use windlass_core::model::StopReason;
+use windlass_models::probe::{ABILITIES, Finding, look};
 use windlass_models::providers::{Provider, provider, provider_names, providers as all_providers};
 use windlass_models::resolve::{check, list_models};
 use windlass_models::{ModelSettings, choose_auto, resolve};
@@ -48,7 +49,7 @@ enum ModelsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Ask a model for one word
+    /// Ask a model for one word, then for each thing that it may be able to do
     Check {
         /// provider/model, auto or tour
         #[arg(value_name = "NAME")]
@@ -164,15 +165,41 @@ async fn ask(name: &str, json: bool) -> Result<Exit, Failure> {
     let reply = awaited(format!("model {name}"), check(&*model, &name)).await?;
     let took = now().saturating_sub(begun);
     let text = reply.text.as_deref().unwrap_or_default();
+    if !json {
+        let thoughts_only = text.is_empty() && reply.stop == StopReason::Length;
+        let said = if thoughts_only { "(only thoughts)" } else { text };
+        out::line(format_args!("{name} answers: {}", cut(said, REPLY_CHARS)))?;
+        out::note(format_args!("{}, {}", usage(&reply.usage, None), span(took)));
+    }
+    let mut findings = Vec::with_capacity(ABILITIES.len());
+    for ability in ABILITIES {
+        let finding = awaited(format!("model {name}"), look(&*model, &name, ability)).await;
+        if !json {
+            show(&finding)?;
+        }
+        findings.push(finding);
+    }
     if json {
+        let probes: Vec<_> = findings
+            .iter()
+            .map(|finding| {
+                json!({
+                    "probe": finding.ability.name(), "outcome": finding.outcome.name(),
+                    "found": finding.found, "usage": finding.usage,
+                })
+            })
+            .collect();
         out::json(&json!({
             "type": "model", "name": name, "ok": true, "text": text, "usage": reply.usage, "took_ms": took,
-            "stop": reply.stop,
+            "stop": reply.stop, "probes": probes,
         }))?;
-        return Ok(Exit::Good);
     }
-    let said = if text.is_empty() && reply.stop == StopReason::Length { "(only thoughts)" } else { text };
-    out::line(format_args!("{name} answers: {}", cut(said, REPLY_CHARS)))?;
-    out::note(format_args!("{}, {}", usage(&reply.usage, None), span(took)));
     Ok(Exit::Good)
+}
+
+/// A row of the table: how a probe ended, what it asked for, and what came.
+fn show(finding: &Finding) -> Result<(), Failure> {
+    let (outcome, ability) = (finding.outcome.name(), finding.ability.name());
+    out::line(format_args!("{outcome:<7}  {ability:<14}  {}", cut(&finding.found, REPLY_CHARS)))?;
+    Ok(())
 }

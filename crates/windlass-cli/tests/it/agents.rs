@@ -60,7 +60,15 @@ fn models_are_listed_and_asked() {
     assert!(list.stdout.contains("missing  openai") && list.stdout.contains("ok       tour"), "{list:?}");
     assert_eq!(home.windlass(["models", "list", "tour"]).stdout, "tour\n");
     assert_eq!(home.windlass(["models", "list", "nobody"]).code, 2);
-    assert!(home.windlass(["models", "check", "tour"]).stdout.starts_with("tour answers: "));
+    let tour = home.windlass(["models", "check", "tour"]);
+    assert!(tour.code == 0 && tour.stdout.starts_with("tour answers: "), "{tour:?}");
+    let rows: Vec<_> = tour.stdout.lines().skip(1).filter_map(|row| row.split_whitespace().nth(1)).collect();
+    let abilities = ["stream", "tool_call", "parallel_calls", "schema", "image", "reasoning", "cache"];
+    assert_eq!(rows, abilities, "{tour:?}");
+    let json = home.windlass(["models", "check", "tour", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let probed: Vec<_> = json["probes"].as_array().unwrap().iter().map(|one| &one["probe"]).collect();
+    assert_eq!(probed, abilities);
     assert_eq!(home.windlass(["models", "check", "ollama/x"]).code, 69);
     assert_eq!(home.windlass(["models", "check", "openai/x"]).code, 69);
     assert_eq!(home.windlass(["models", "check", "nobody/x"]).code, 65);

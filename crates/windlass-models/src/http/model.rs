@@ -49,6 +49,9 @@ pub struct HttpModelConfig {
     pub cache_control: Option<bool>,
     /// Whether readable reasoning goes back to its provider; `None`: as the quirks say.
     pub return_reasoning: Option<bool>,
+    /// Whether the provider keeps replies and a turn sends only what follows the last one ([`Quirks::stored_replies`]); `None`: as
+    /// the quirks say.
+    pub stored_replies: Option<bool>,
 }
 
 impl HttpModelConfig {
@@ -66,6 +69,7 @@ impl HttpModelConfig {
             quirks: Quirks::NONE,
             cache_control: None,
             return_reasoning: None,
+            stored_replies: None,
         }
     }
 
@@ -123,7 +127,8 @@ impl HttpModel {
         let quirks = config.quirks.and(providers::quirks_of_host(endpoint.name()));
         let cache_control = config.cache_control.unwrap_or(quirks.cache_control);
         let return_reasoning = config.return_reasoning.unwrap_or(quirks.return_reasoning);
-        let quirks = Quirks { cache_control, return_reasoning, ..quirks };
+        let stored_replies = config.stored_replies.unwrap_or(quirks.stored_replies);
+        let quirks = Quirks { cache_control, return_reasoning, stored_replies, ..quirks };
         let server = Server {
             wire: config.wire,
             headers: headers(facts, config.key.as_ref(), &config.headers)?,

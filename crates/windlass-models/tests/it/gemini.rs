@@ -15,7 +15,7 @@ use windlass_models::{
 
 use crate::server::{Server, Step, chunk, json as json_steps, response, stream_end, stream_head};
 
-mod schema;
+pub mod schema;
 
 const TEXT: &str = include_str!("../corpus/gemini/text.json");
 const TEXT_STREAM: &str = include_str!("../corpus/gemini/text.sse");

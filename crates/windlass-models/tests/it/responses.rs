@@ -244,3 +244,31 @@ async fn the_models_of_a_server_are_listed() {
     let server = Server::start(json_body(r#"{"object":"list","data":[{"id":"b"},{"id":"a"}]}"#)).await;
     assert_eq!(model(&server.url, Quirks::NONE).list_models().await.expect("a list"), ["a", "b"]);
 }
+
+/// The key of an agent file, from the settings to the bytes of the next request.
+#[tokio::test]
+async fn stored_replies_are_gone_on_from_where_the_settings_say_so() {
+    const REPLY: &str = r#"{"id":"resp_7","status":"completed","output":[{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Four.","annotations":[]}]}]}"#;
+    let server = Server::start(crate::server::json(REPLY)).await;
+    for stored in [Some(true), Some(false), None] {
+        let settings = windlass_models::ModelSettings {
+            base_url: Some(server.url.clone()),
+            api: Some("openai_responses"),
+            stored_replies: stored,
+            ..windlass_models::ModelSettings::named("test/m1")
+        };
+        let model = windlass_models::resolve(&settings, &|_| None).expect("it resolves");
+        let mut turn = conformance::request("test/m1", "Two and two?");
+        let first = assemble(model.call(turn.clone()), "test/m1").await.expect("a reply");
+        let said =
+            AssistantMessage { text: first.text, reasoning: first.reasoning, ..AssistantMessage::default() };
+        turn.messages.push(Arc::new(Message::Assistant(said)));
+        turn.messages.push(Arc::new(Message::user("And?")));
+        assemble(model.call(turn), "test/m1").await.expect("a reply");
+        let body: Value = serde_json::from_str(&server.seen().pop().expect("a request").body).expect("JSON");
+        let (on, items) = (stored == Some(true), body["input"].as_array().expect("a list").len());
+        assert_eq!(body["store"], on, "{stored:?}: {body}");
+        assert_eq!(body.get("previous_response_id").is_some(), on, "{stored:?}: {body}");
+        assert_eq!(items, if on { 1 } else { 3 }, "{stored:?}: {body}");
+    }
+}
