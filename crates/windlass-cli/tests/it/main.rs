@@ -12,6 +12,7 @@ mod ask;
 mod batches;
 mod brain;
 mod changed;
+mod cassettes;
 mod chat;
 mod conversations;
 mod crash;

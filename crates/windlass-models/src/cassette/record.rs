@@ -41,7 +41,7 @@ impl Recorder {
     /// Begins a cassette. On Unix only the user can read it: it holds whole conversations.
     ///
     /// # Errors
-    /// The file exists, or cannot be written.
+    /// The file holds something already, or cannot be written.
     pub fn create(path: &Path) -> Result<Arc<Self>, CassetteError> {
         let failed = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::AlreadyExists => CassetteError::Exists { path: path.to_owned() },
@@ -51,8 +51,15 @@ impl Recorder {
         options.append(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(failed)?;
-        file.write_all(header().as_bytes()).map_err(failed)?;
+        let file = match options.open(path) {
+            Ok(mut file) => file.write_all(header().as_bytes()).map(|()| file),
+            // A recording that ended before its first exchange is begun again.
+            Err(_) if std::fs::read_to_string(path).is_ok_and(|text| text == header()) => {
+                OpenOptions::new().append(true).open(path)
+            }
+            Err(error) => Err(error),
+        };
+        let file = file.map_err(failed)?;
         let tape = Mutex::new(Tape { file, clock: 0 });
         Ok(Arc::new(Self { path: path.to_owned(), tape }))
     }

@@ -204,6 +204,11 @@ fn calls_that_ran_at_once_may_be_asked_for_in_any_order() {
 fn a_file_is_never_overwritten_and_a_broken_one_names_its_line() {
     let folder = Folder::new("broken");
     recorded(&folder.file(), &["a"]);
+    // One that holds no exchange yet is begun again.
+    let empty = folder.0.join("empty.cassette");
+    (0..2).for_each(|_| drop(Recorder::create(&empty).expect("no exchange")));
+    recorded(&empty, &["a"]);
+    assert!(Player::open(&empty).is_ok());
     let exists = Recorder::create(&folder.file()).expect_err("it is there");
     assert_eq!(exists.code(), "cassette.exists");
     let whole = std::fs::read_to_string(folder.file()).expect("a file");
