@@ -28,12 +28,15 @@ impl CassetteArgs {
     }
 }
 
-/// The exit of a command that ends well; a cassette must have been played to its end.
-pub(crate) fn played(cassette: Option<&Cassette>, exit: Exit) -> Result<Exit, Failure> {
-    if let Some(Cassette::Replay(player)) = cassette {
-        player.check_end()?;
+/// The end of a command with a cassette: a difference is its failure, whatever became of the run, and a command that would end
+/// well must have played the cassette to its end.
+pub(crate) fn played(cassette: Option<&Cassette>, end: Result<Exit, Failure>) -> Result<Exit, Failure> {
+    let Some(Cassette::Replay(player)) = cassette else { return end };
+    match player.check_end() {
+        Err(differs @ CassetteError::Differs { .. }) => Err(differs.into()),
+        Err(left) if matches!(end, Ok(Exit::Good)) => Err(left.into()),
+        Ok(()) | Err(_) => end,
     }
-    Ok(exit)
 }
 
 impl From<CassetteError> for Failure {

@@ -121,8 +121,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
             return Ok(Exit::Suspended);
         }
     }
-    let exit = Box::pin(chat.talk(Prompt::open())).await?;
-    if exit == Exit::Good { played(cassette.as_ref(), exit) } else { Ok(exit) }
+    played(cassette.as_ref(), Box::pin(chat.talk(Prompt::open())).await)
 }
 
 impl Chat {

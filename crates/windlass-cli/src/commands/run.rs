@@ -170,13 +170,13 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     if let Some(path) = &how.batch.batch {
         let (agent, options) = (&assembly.agent, DriveOptions { session: None, ..options });
         let batch = Batch { agent, log: &log, options, view: view_args, words: &words };
-        let exit = Box::pin(batch.run(&how.batch, path, &mut interrupts)).await?;
-        return played(cassette.as_ref(), exit);
+        let end = Box::pin(batch.run(&how.batch, path, &mut interrupts)).await;
+        return played(cassette.as_ref(), end);
     }
     if let Some(guard) = how.repeat.guard() {
         let again = Again { agent: &assembly.agent, log: &log, options, view: view_args, words: &words };
-        let exit = again.run(guard, input.messages(), &mut interrupts).await?;
-        return played(cassette.as_ref(), exit);
+        let end = again.run(guard, input.messages(), &mut interrupts).await;
+        return played(cassette.as_ref(), end);
     }
     let prepared = if named {
         let given = (options, &session);
@@ -190,7 +190,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         assembly.agent.prepare_on(input.messages(), None, options)?
     };
     let run = drive(prepared, &mut view, &mut interrupts, &words).await?;
-    let verdict = verdict(&run, &words).and_then(|exit| played(cassette.as_ref(), exit));
+    let verdict = played(cassette.as_ref(), verdict(&run, &words));
     view.left(&*log, &run, verdict.as_ref().err()).await?;
     view.close()?;
     verdict

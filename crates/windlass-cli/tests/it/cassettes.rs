@@ -8,7 +8,7 @@ const AGENT: &str = "\
 name: helper
 model: tour
 instructions: Help.
-tools: [calculate]
+tools: [{ builtin: calculate }]
 ";
 
 /// Events of a run without what differs between two runs.
@@ -62,7 +62,7 @@ fn a_recorded_run_is_played_back_with_the_same_events_and_a_changed_one_fails() 
     let other = home.windlass(["run", "agent.yaml", "--replay", "a.cassette", "What is 18% of 2350?"]);
     assert_eq!(other.code, 1, "{other:?}");
     let words = "(a.cassette:2) at messages[1].content: recorded \"What is 17% of 2350?\", now \"What is 18% of 2350?\"";
-    assert!(other.stderr.contains(words), "{other:?}");
+    assert!(other.stderr.contains(words) && other.stderr.contains("hint: record anew"), "{other:?}");
 }
 
 #[test]
