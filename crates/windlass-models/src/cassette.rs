@@ -32,7 +32,7 @@ mod record;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use play::Player;
+pub use play::{Player, Recorded};
 pub use record::Recorder;
 
 /// A cassette in use.

@@ -130,3 +130,32 @@ fn offline_no_model_on_another_machine_is_asked() {
         "{refused:?}"
     );
 }
+
+#[test]
+fn a_scripted_conversation_plays_a_cassette_in_place_of_replies() {
+    let home = Home::new();
+    home.write("agent.yaml", AGENT);
+    let question = "What is 17% of 2350?";
+    let recorded = home.windlass(["run", "agent.yaml", "--record", "tests/a.cassette", question]);
+    assert_eq!(recorded.code, 65, "there is no such folder: {recorded:?}");
+    let case = |name: &str, cassette: &str, input: &str| {
+        let text = format!(
+            "name: {name}\nagent: ../agent.yaml\nmodel: {{ cassette: {cassette} }}\ninput: {input}\n\
+             expect: {{ status: answered, text: {{ contains: '399.5' }}, model_calls: 2 }}\n"
+        );
+        home.write(&format!("tests/{name}.yaml"), &text);
+        home.windlass_with(["test", &format!("tests/{name}.yaml"), "--crash"], "")
+    };
+    let missing = case("missing", "a.cassette", question);
+    assert_eq!(missing.code, 1, "{missing:?}");
+    assert!(missing.stdout.contains("cannot read cassette tests/a.cassette: "), "{missing:?}");
+    let recorded = home.windlass(["run", "agent.yaml", "--record", "tests/a.cassette", question]);
+    assert_eq!(recorded.code, 0, "{recorded:?}");
+    let same = case("same", "a.cassette", question);
+    assert_eq!((same.code, same.stdout.lines().last()), (0, Some("1 passed, 0 failed")), "{same:?}");
+    let other = case("other", "a.cassette", "What is 18% of 2350?");
+    assert_eq!(other.code, 1, "{other:?}");
+    let words =
+        "model call 1 differs from line 2 of the cassette at messages[1].content: recorded \"What is 17%";
+    assert!(other.stdout.contains(words), "{other:?}");
+}

@@ -18,7 +18,7 @@ const HEADER: &str = "windlass_cassette";
 const NOT_SENT: [&str; 4] = ["role", "prices", "wire", "max_reply_bytes"];
 
 /// A request and its end. `began` and `ended` count the beginnings and ends of exchanges of the recording.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Exchange {
     pub(super) began: u64,
     pub(super) ended: u64,
@@ -28,7 +28,7 @@ pub(super) struct Exchange {
 }
 
 /// How a call ended.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum End {
     /// With a reply.

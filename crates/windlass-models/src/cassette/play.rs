@@ -38,9 +38,7 @@ impl Player {
     /// # Errors
     /// The file cannot be read, or a line is not what a recording writes.
     pub fn open(path: &Path) -> Result<Arc<Self>, CassetteError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| CassetteError::Read { path: path.to_owned(), source })?;
-        let left = read(path, &text)?;
+        let left = open(path)?;
         let first = left.iter().min_by_key(|(_, exchange)| exchange.began);
         let first = first.and_then(|(_, first)| first.request.pointer("/model/name"));
         Ok(Arc::new(Self {
@@ -93,17 +91,13 @@ impl Player {
 
     fn words(&self, found: Option<(usize, String)>) -> String {
         let path = self.path.display();
-        match found {
-            Some((line, difference)) => {
-                format!("the request differs from the recorded one ({path}:{line}) at {difference}")
-            }
-            None => {
-                let count = self.count;
-                format!(
-                    "the cassette {path} is used up: {count} exchanges were recorded, and one more is asked for"
-                )
-            }
-        }
+        let Some((line, difference)) = found else {
+            let count = self.count;
+            return format!(
+                "the cassette {path} is used up: {count} exchanges were recorded, and one more is asked for"
+            );
+        };
+        format!("the request differs from the recorded one ({path}:{line}) at {difference}")
     }
 }
 
@@ -121,6 +115,71 @@ impl Played {
     }
 }
 
+/// One exchange of a cassette, for a model with a script of its own.
+#[derive(Debug, PartialEq)]
+pub struct Recorded {
+    line: usize,
+    exchange: Exchange,
+}
+
+impl Recorded {
+    /// All exchanges of a cassette in the order in which they began.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line is not what a recording writes.
+    pub fn all(path: &Path) -> Result<Vec<Self>, CassetteError> {
+        let mut all = open(path)?;
+        all.sort_by_key(|(_, exchange)| exchange.began);
+        Ok(all.into_iter().map(|(line, exchange)| Self { line, exchange }).collect())
+    }
+
+    /// Its line in the cassette, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Name of the model that was asked.
+    pub fn model(&self) -> Option<&str> {
+        self.exchange.request.pointer("/model/name").and_then(Value::as_str)
+    }
+
+    /// The recorded reply or failure, as a stream has it, if the request is the recorded one.
+    ///
+    /// # Errors
+    /// The first difference, in words.
+    pub fn answer(&self, request: &ModelRequest) -> Result<Result<Delta, ModelFailure>, String> {
+        match difference(&self.exchange.request, &asked(request)) {
+            Some(difference) => Err(difference),
+            None => Ok(given(self.exchange.end.clone(), request)),
+        }
+    }
+}
+
+/// The exchanges of a file, in the order of their ends.
+fn open(path: &Path) -> Result<Vec<(usize, Exchange)>, CassetteError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| CassetteError::Read { path: path.to_owned(), source })?;
+    read(path, &text)
+}
+
+/// A request as it is compared: read as the recorded one was, because a number may change its last digit on the way through
+/// text.
+fn asked(request: &ModelRequest) -> Value {
+    serde_json::from_str(&form(request).to_string()).unwrap_or_default()
+}
+
+/// A recorded end as a stream has it.
+fn given(end: End, request: &ModelRequest) -> Result<Delta, ModelFailure> {
+    match end {
+        End::Reply(reply) => Ok(Delta::Whole(reply)),
+        End::Failure(failure) => Err(*failure),
+        End::StoppedAfter(_) => {
+            let words = "the recorded call was stopped before its end";
+            Err(ModelFailure::new(FailureKind::Cancelled, words, request.model.name.clone()))
+        }
+    }
+}
+
 /// A model that plays.
 #[derive(Debug)]
 struct Playing(Arc<Player>);
@@ -131,19 +190,12 @@ impl Model for Playing {
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {
-        // Read as the recorded one was: a number may change its last digit on the way through text.
-        let asked = form(&request).to_string();
-        let asked = serde_json::from_str(&asked).unwrap_or_default();
-        let failure = |kind, message: String| ModelFailure::new(kind, message, request.model.name.clone());
-        let end = match self.0.play(&asked) {
-            Ok(End::Reply(reply)) => Ok(Delta::Whole(reply)),
-            Ok(End::Failure(failure)) => Err(*failure),
-            Ok(End::StoppedAfter(_)) => {
-                let words = "the recorded call was stopped before its end".to_owned();
-                Err(failure(FailureKind::Cancelled, words))
-            }
+        let end = match self.0.play(&asked(&request)) {
+            Ok(end) => given(end, &request),
             // Neither repeated nor asked of another model.
-            Err(message) => Err(failure(FailureKind::BadRequest, message)),
+            Err(message) => {
+                Err(ModelFailure::new(FailureKind::BadRequest, message, request.model.name.clone()))
+            }
         };
         Box::pin(stream::iter([end]))
     }
