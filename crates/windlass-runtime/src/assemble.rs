@@ -379,7 +379,9 @@ async fn models(file: &AgentFile, env: Env<'_>, told: &mut Told) -> Result<Vec<N
     }
     let mut models = asked(file, env, &mut told.chosen).await?;
     if let Some(Cassette::Record(recorder)) = &told.cassette {
-        models.iter_mut().for_each(|named| named.model = recorder.model(named.model.clone()));
+        for named in &mut models {
+            named.model = recorder.model(named.model.clone());
+        }
     }
     Ok(models)
 }

@@ -43,9 +43,13 @@ impl Recorder {
     /// # Errors
     /// The file holds something already, or cannot be written.
     pub fn create(path: &Path) -> Result<Arc<Self>, CassetteError> {
-        let failed = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::AlreadyExists => CassetteError::Exists { path: path.to_owned() },
-            _ => CassetteError::Write { path: path.to_owned(), source },
+        let failed = |source: std::io::Error| {
+            let path = path.to_owned();
+            if source.kind() == std::io::ErrorKind::AlreadyExists {
+                CassetteError::Exists { path }
+            } else {
+                CassetteError::Write { path, source }
+            }
         };
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);
