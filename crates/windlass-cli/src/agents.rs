@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::{RunId, State};
+use windlass_models::cassette::Cassette;
 use windlass_runtime::agent_file::{AgentFile, UnmatchedPattern};
-use windlass_runtime::{Agent, AssembleError, Assembly, Resume, Waits, assemble_watched, start_of};
+use windlass_runtime::{
+    Agent, AssembleError, Assembly, Resume, Waits, assemble_on, assemble_watched, start_of,
+};
 use windlass_store::{Log, SqliteLog};
 use windlass_tools::ToolWarning;
 
@@ -45,22 +48,22 @@ pub(crate) async fn start(
     path: &Path,
     file: &AgentFile,
     overrides: &Overrides,
-    log: Arc<SqliteLog>,
+    (log, cassette): (Arc<SqliteLog>, Option<Cassette>),
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
-    Ok(assembled(path, file, overrides, log, interrupts).await??)
+    Ok(assembled(path, file, overrides, (log, cassette), interrupts).await??)
 }
 
 async fn assembled(
     path: &Path,
     file: &AgentFile,
     overrides: &Overrides,
-    log: Arc<SqliteLog>,
+    (log, cassette): (Arc<SqliteLog>, Option<Cassette>),
     interrupts: &mut Interrupts,
 ) -> Result<Result<Assembly, AssembleError>, Failure> {
     let waits = Waits::default();
     let env = |name: &str| overrides.env(name);
-    let assembling = assemble_watched(file, &env, log, &waits);
+    let assembling = assemble_on(file, &env, log, &waits, cassette);
     let assembly = interrupts.or(watched(assembling, &waits)).await?;
     if let (Ok(home), Ok(assembly)) = (home::folder(), &assembly) {
         let note = Note { path: remembered(path), overrides: overrides.remembered(), used_at: now() };
@@ -135,7 +138,7 @@ pub(crate) async fn of_run(
     };
     overrides.move_agents(wanted.agents)?;
     let file = read_pinned(&path, &overrides, &pinned)?;
-    let assembled = assembled(&path, &file, &overrides, log.clone(), interrupts).await?;
+    let assembled = assembled(&path, &file, &overrides, (log.clone(), None), interrupts).await?;
     let Assembly { agent, warnings, unmatched, .. } =
         assembled.map_err(|error| missing::unusable(error, &path, &overrides, &wanted.again))?;
     let named = wanted.with.is_some() || !wanted.agents.is_empty();

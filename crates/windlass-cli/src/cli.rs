@@ -50,6 +50,7 @@ Exit codes:
 Environment:
   WINDLASS_HOME    where the log and the settings are kept (default: the user's data folder)
   OPENAI_API_KEY and the like: each provider's usual variables
+  WINDLASS_OFFLINE 1: no model on another machine is asked; models on loopback addresses are
   OTEL_SERVICE_NAME and OTEL_EXPORTER_OTLP_ENDPOINT (and other OTEL_*): spans and metrics go there
   TRACEPARENT      the span that the command belongs to
   NO_COLOR         no colours";

@@ -244,8 +244,13 @@ impl From<ModelError> for Failure {
 
 /// A name that no key or server could make good is a fault of the file that it stands in.
 fn model_exit(error: &ModelError) -> Exit {
-    let unavailable =
-        matches!(error, ModelError::MissingKey { .. } | ModelError::Http(_) | ModelError::Failed(_));
+    let unavailable = matches!(
+        error,
+        ModelError::MissingKey { .. }
+            | ModelError::Offline { .. }
+            | ModelError::Http(_)
+            | ModelError::Failed(_)
+    );
     if unavailable { Exit::Unavailable } else { Exit::BadFile }
 }
 

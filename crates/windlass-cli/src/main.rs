@@ -11,6 +11,7 @@ mod answers;
 mod asking;
 mod assistant;
 mod attachments;
+mod cassettes;
 mod cli;
 mod commands;
 mod consent;

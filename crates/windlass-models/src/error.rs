@@ -67,6 +67,14 @@ pub enum ModelError {
         /// The header's name.
         name: String,
     },
+    /// `WINDLASS_OFFLINE` forbids calls to the model's server, which is on another machine.
+    #[error("`{name}` is on {host}, and WINDLASS_OFFLINE forbids calls of models on other machines")]
+    Offline {
+        /// The model's name.
+        name: String,
+        /// The server, as `host:port`.
+        host: String,
+    },
     /// The provider cannot be reached at this address.
     #[error(transparent)]
     Http(#[from] HttpError),
@@ -87,6 +95,7 @@ impl ModelError {
             Self::MissingBaseUrl { .. } => "missing_base_url",
             Self::BadBaseUrl { .. } => "bad_base_url",
             Self::BadHeader { .. } => "bad_header",
+            Self::Offline { .. } => "offline",
             Self::Http(_) => "http",
             Self::Failed(_) => "model_failed",
         }
@@ -115,6 +124,11 @@ impl ModelError {
             Self::BadHeader { .. } => {
                 Some("names are letters, digits and dashes; values are visible ASCII on one line".to_owned())
             }
+            Self::Offline { .. } => Some(
+                "unset WINDLASS_OFFLINE to ask it; models on loopback addresses, `tour` and cassettes \
+                 (`--replay FILE`) work offline"
+                    .to_owned(),
+            ),
             Self::Http(_) | Self::Failed(_) => None,
         }
     }

@@ -48,6 +48,7 @@
 //!
 //! [`conformance`] holds these promises for adapters of your own.
 mod assemble;
+pub mod cassette;
 pub mod conformance;
 mod error;
 pub mod http;

@@ -18,8 +18,10 @@ use crate::{
 };
 
 mod auto;
+mod offline;
 
 pub use auto::{Auto, PROBE_MS, Places, choose_auto, choose_auto_at};
+pub use offline::{OFFLINE, is_offline};
 
 /// A lookup of environment variables: `|name| std::env::var(name).ok()`, a `.env` file, or a test's own.
 pub type Env<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
@@ -73,7 +75,8 @@ impl ModelSettings {
 /// The model that the settings name.
 ///
 /// # Errors
-/// The provider is unknown, no model is named, a key or base URL is missing or cannot be used.
+/// The provider is unknown, no model is named, a key or base URL is missing or cannot be used, or [`OFFLINE`] is set and the
+/// server is not on this machine.
 pub fn resolve(settings: &ModelSettings, env: Env<'_>) -> Result<Arc<dyn Model>, ModelError> {
     if settings.use_ == "tour" || settings.use_ == "windlass/tour" {
         return Ok(Arc::new(Tour));
@@ -181,7 +184,7 @@ fn adapter(
         None => usual_url(provider, first, &settings.use_, env)?,
     };
     let wire = api.unwrap_or_else(|| wire_at(provider, first, &base_url));
-    HttpModel::new(HttpModelConfig {
+    let model = HttpModel::new(HttpModelConfig {
         key,
         key_command: (!command.is_empty()).then(|| KeyCommand::shared(command)),
         headers: settings.headers.clone(),
@@ -191,7 +194,8 @@ fn adapter(
         return_reasoning: settings.return_reasoning,
         stored_replies: settings.stored_replies,
         ..HttpModelConfig::new(wire, provider.name.as_str(), base_url)
-    })
+    })?;
+    offline::admit(model, &settings.use_, env)
 }
 
 /// A variable's value, if there is one that is not blank.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use windlass_core::model::ModelChoice;
+use windlass_models::cassette::{Cassette, Player};
 use windlass_models::mock::MockReplies;
 use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, choose_auto, resolve};
@@ -59,6 +60,8 @@ struct Told {
     served: ServedTools,
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only tool servers are waited for"))]
     waits: Waits,
+    /// Where the exchanges with models are recorded, or what stands in for the models.
+    cassette: Option<Cassette>,
 }
 
 /// A valid agent file that cannot be assembled in this environment.
@@ -272,7 +275,22 @@ pub async fn assemble_watched(
     log: Arc<dyn Store>,
     waits: &Waits,
 ) -> Result<Assembly, AssembleError> {
-    let mut told = Told { waits: waits.clone(), ..Told::default() };
+    assemble_on(file, env, log, waits, None).await
+}
+
+/// The same. A cassette records the exchanges of all models of the family, or stands in for them: then no model is looked
+/// for, and no key is needed.
+///
+/// # Errors
+/// Something that the file names cannot be used.
+pub async fn assemble_on(
+    file: &AgentFile,
+    env: Env<'_>,
+    log: Arc<dyn Store>,
+    waits: &Waits,
+    cassette: Option<Cassette>,
+) -> Result<Assembly, AssembleError> {
+    let mut told = Told { waits: waits.clone(), cassette, ..Told::default() };
     check_delegates(file, env)?;
     let agent = family::member(file, env, &log, &[], &mut told).await?;
     let Told { chosen, warnings, unmatched, .. } = told;
@@ -355,13 +373,44 @@ struct Named {
     auto: bool,
 }
 
-async fn models(
+async fn models(file: &AgentFile, env: Env<'_>, told: &mut Told) -> Result<Vec<Named>, AssembleError> {
+    if let Some(Cassette::Replay(player)) = &told.cassette {
+        return Ok(played(file, player));
+    }
+    let mut models = asked(file, env, &mut told.chosen).await?;
+    if let Some(Cassette::Record(recorder)) = &told.cassette {
+        for named in &mut models {
+            named.model = recorder.model(named.model.clone());
+        }
+    }
+    Ok(models)
+}
+
+/// The entries of a file's models, with the usual one where it names none.
+fn entries(file: &AgentFile) -> Vec<ModelEntry> {
+    let usual = [ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];
+    file.with_summariser(if file.models.is_empty() { &usual } else { &file.models })
+}
+
+/// The models of a file with a cassette in their place. `auto` is the model that was asked first in the recording.
+fn played(file: &AgentFile, player: &Arc<Player>) -> Vec<Named> {
+    let named = |entry: &ModelEntry| {
+        let mut choice = entry.choice();
+        let auto = entry.use_ == "auto";
+        if let Some(name) = player.first_model().filter(|_| auto) {
+            choice.name = name.into();
+        }
+        Named { choice, model: player.model(), auto }
+    };
+    entries(file).iter().map(named).collect()
+}
+
+async fn asked(
     file: &AgentFile,
     env: Env<'_>,
     chosen: &mut Vec<String>,
 ) -> Result<Vec<Named>, AssembleError> {
-    let usual = [ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];
-    let entries = file.with_summariser(if file.models.is_empty() { &usual } else { &file.models });
+    let entries = entries(file);
     let mut models = Vec::new();
     if let Some((variable, value)) = file.mock_replies(env) {
         chosen.push(format!("model: replaced by {variable}"));

@@ -15,6 +15,7 @@ use windlass_store::RunFilter;
 use crate::agents::{self, Again, changed};
 use crate::asking::{Place, Terminal};
 use crate::assistant;
+use crate::cassettes::{CassetteArgs, played};
 use crate::commands::run::{folder_of, new_session};
 use crate::drive::{Words, drive, drive_and_listen, verdict};
 use crate::failure::{Exit, Failure};
@@ -41,6 +42,7 @@ Examples:
   windlass chat
   windlass chat agent.yaml
   windlass chat agent.yaml --session trip
+  windlass chat agent.yaml --record trip.cassette
   printf '%s\\n' 'What is 2 + 5?' 'And times 3?' | windlass chat agent.yaml --quiet";
 
 const COMMANDS: &str = "\
@@ -58,6 +60,8 @@ pub(crate) struct ChatArgs {
     file: Option<PathBuf>,
     #[command(flatten)]
     session: SessionArgs,
+    #[command(flatten)]
+    cassette: CassetteArgs,
     #[command(flatten)]
     overrides: Overrides,
     #[command(flatten)]
@@ -95,7 +99,9 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let mut view = View::new(args.view);
     args.session.check(&file, &log, &mut view, &words).await?;
     let place = Place { log: log.clone(), folder: folder_of(&path), chat: true };
-    let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;
+    let cassette = args.cassette.open()?;
+    let parts = (log, cassette.clone());
+    let assembly = agents::start(&path, &file, &args.overrides, parts, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
@@ -115,7 +121,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
             return Ok(Exit::Suspended);
         }
     }
-    Box::pin(chat.talk(Prompt::open())).await
+    played(cassette.as_ref(), Box::pin(chat.talk(Prompt::open())).await)
 }
 
 impl Chat {

@@ -21,6 +21,7 @@ use second::admitted;
 use crate::agents;
 use crate::asking::{Place, Terminal};
 use crate::attachments::AttachArgs;
+use crate::cassettes::{CassetteArgs, played};
 use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
 use crate::from_env;
@@ -40,6 +41,8 @@ Examples:
   windlass run lead.yaml --agent researcher=researcher.yaml \"...\"
   windlass run agent.yaml --batch queries.txt --wait-min 1 --wait-max 5
   windlass run agent.yaml --repeat 10 --until '*DONE*' \"Work on the list.\"
+  windlass run agent.yaml --record trip.cassette \"Which trains go to Bergen?\"
+  windlass run agent.yaml --replay trip.cassette \"Which trains go to Bergen?\"
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
 Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it. At a question \
@@ -87,6 +90,8 @@ pub(crate) struct HowArgs {
     repeat: RepeatArgs,
     #[command(flatten)]
     batch: BatchArgs,
+    #[command(flatten)]
+    cassette: CassetteArgs,
 }
 
 impl HowArgs {
@@ -151,7 +156,9 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let words = Words { log: log_args.words(), file: Some(path.display().to_string()), ..Words::default() };
     session.check(&file, &log, &mut view, &words).await?;
     let people = if view_args.json { None } else { people(log.clone(), &path) };
-    let assembly = agents::start(&path, &file, &overrides, log.clone(), &mut interrupts).await?;
+    let cassette = how.cassette.open()?;
+    let parts = (log.clone(), cassette.clone());
+    let assembly = agents::start(&path, &file, &overrides, parts, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
@@ -163,11 +170,13 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     if let Some(path) = &how.batch.batch {
         let (agent, options) = (&assembly.agent, DriveOptions { session: None, ..options });
         let batch = Batch { agent, log: &log, options, view: view_args, words: &words };
-        return Box::pin(batch.run(&how.batch, path, &mut interrupts)).await;
+        let end = Box::pin(batch.run(&how.batch, path, &mut interrupts)).await;
+        return played(cassette.as_ref(), end);
     }
     if let Some(guard) = how.repeat.guard() {
         let again = Again { agent: &assembly.agent, log: &log, options, view: view_args, words: &words };
-        return again.run(guard, input.messages(), &mut interrupts).await;
+        let end = again.run(guard, input.messages(), &mut interrupts).await;
+        return played(cassette.as_ref(), end);
     }
     let prepared = if named {
         let given = (options, &session);
@@ -181,7 +190,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         assembly.agent.prepare_on(input.messages(), None, options)?
     };
     let run = drive(prepared, &mut view, &mut interrupts, &words).await?;
-    let verdict = verdict(&run, &words);
+    let verdict = played(cassette.as_ref(), verdict(&run, &words));
     view.left(&*log, &run, verdict.as_ref().err()).await?;
     view.close()?;
     verdict

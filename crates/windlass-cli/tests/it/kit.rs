@@ -54,7 +54,8 @@ impl Home {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// The binary, in the home's folder, without keys, and with local servers looked for where there are none.
+    /// The binary, in the home's folder, without keys, with local servers looked for where there are none, and
+    /// offline: only servers on loopback addresses are asked.
     pub(crate) fn command<I: AsRef<std::ffi::OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
         command
@@ -67,6 +68,7 @@ impl Home {
             .env("OLLAMA_HOST", "http://127.0.0.1:9")
             .env("LLAMA_BASE_URL", "http://127.0.0.1:9/v1")
             .env("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
+            .env("WINDLASS_OFFLINE", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -11,6 +11,7 @@ mod approving;
 mod ask;
 mod batches;
 mod brain;
+mod cassettes;
 mod changed;
 mod chat;
 mod conversations;

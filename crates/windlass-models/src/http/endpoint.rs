@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::Uri;
-use url::Url;
+use url::{Host, Url};
 use windlass_core::secret::{mask, mask_url_parts};
 
 use crate::ModelError;
@@ -72,6 +72,19 @@ impl Endpoint {
         let path =
             line.parse().map_err(|error: http::uri::InvalidUri| bad(url.as_str(), &error.to_string()))?;
         Ok(Target { url: url.into(), path })
+    }
+
+    /// Whether the server is on this machine: an address in 127.0.0.0/8, ::1, or a name of `localhost` (RFC 6761, 6.3).
+    pub(crate) fn is_loopback(&self) -> bool {
+        match self.base.host() {
+            Some(Host::Domain(name)) => {
+                let name = name.trim_end_matches('.');
+                name == "localhost" || name.ends_with(".localhost")
+            }
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
+            None => false,
+        }
     }
 
     /// The host's name alone.

@@ -10,7 +10,7 @@ use http::Request;
 use serde_json::Value;
 use url::Url;
 
-use super::{Env, ModelSettings, adapter, resolve, set, usual_url};
+use super::{Env, ModelSettings, OFFLINE, adapter, is_offline, resolve, set, usual_url};
 use crate::providers::{Auto as Rule, Probe, Provider, providers};
 use crate::tour::Tour;
 use crate::{HttpClient, Model};
@@ -84,8 +84,17 @@ pub async fn choose_auto_at(env: Env<'_>, places: &Places) -> Auto {
     found.unwrap_or_else(|| Auto {
         name: "tour".to_owned(),
         model: Arc::new(Tour),
-        reason: "no key and no local server: the offline tour".to_owned(),
+        reason: if is_offline(env) && providers().iter().any(|provider| has_key(provider, env)) {
+            format!("{OFFLINE} is set and no local server answers: the offline tour")
+        } else {
+            "no key and no local server: the offline tour".to_owned()
+        },
     })
+}
+
+/// Whether the provider's key is set, and `auto` looks for it.
+fn has_key(provider: &Provider, env: Env<'_>) -> bool {
+    matches!(provider.auto, Rule::Key(_)) && provider.keys.iter().any(|variable| set(env, variable).is_some())
 }
 
 /// The usual model of a provider whose key is set.

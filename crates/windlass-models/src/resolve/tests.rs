@@ -212,3 +212,41 @@ fn quirks_go_by_the_provider_s_name_and_those_of_openai_by_its_host() {
     assert!(quirks("openai-compatible/m", Some("https://api.mistral.ai/v1")).short_ids);
     assert!(!quirks("openrouter/m", elsewhere).cache_control && quirks("litellm/m", elsewhere).cache_control);
 }
+
+#[test]
+fn offline_only_servers_on_this_machine_are_asked() {
+    let at = |url: &str| ModelSettings { base_url: Some(url.into()), ..ModelSettings::named("mine/x") };
+    let offline = [("WINDLASS_OFFLINE", "1")];
+    for url in [
+        "http://127.0.0.1:1/v1",
+        "http://127.9.9.9",
+        "http://localhost:8080",
+        "http://[::1]:2",
+        "http://a.localhost",
+    ] {
+        assert!(resolve(&at(url), &env(&offline)).is_ok(), "{url}");
+    }
+    for url in [
+        "https://api.example.com/v1",
+        "http://10.0.0.1",
+        "http://localhost.example.com",
+        "http://[::2]",
+        "http://0.0.0.0",
+    ] {
+        let error = resolve(&at(url), &env(&offline)).expect_err("it is elsewhere");
+        assert_eq!(error.code(), "offline", "{url}");
+        assert!(resolve(&at(url), &env(&[])).is_ok(), "{url}");
+    }
+    assert!(resolve(&ModelSettings::named("tour"), &env(&offline)).is_ok());
+    let keyed = [("OPENAI_API_KEY", "k"), ("WINDLASS_OFFLINE", "yes")];
+    let refused = error("openai/x", &keyed);
+    assert_eq!(
+        refused.to_string(),
+        "`openai/x` is on api.openai.com:443, and WINDLASS_OFFLINE forbids calls of models on other machines"
+    );
+    assert!(refused.help().is_some_and(|help| help.starts_with("unset WINDLASS_OFFLINE to ask it")));
+    for no in ["", " ", "0", "false", "No", "off"] {
+        let variables = [("OPENAI_API_KEY", "k"), ("WINDLASS_OFFLINE", no)];
+        assert!(resolve(&ModelSettings::named("openai/x"), &env(&variables)).is_ok(), "{no:?}");
+    }
+}

@@ -39,7 +39,7 @@ pub(super) fn member<'a>(
         let builder = equipped(file, env, log, &below, told).await?;
         let served = std::mem::replace(&mut told.served, outer);
         told.unmatched.extend(file.unmatched_patterns(&served));
-        let models = models(file, env, &mut told.chosen).await?;
+        let models = models(file, env, told).await?;
         Ok(with_models(builder, models).build()?)
     })
 }
@@ -64,7 +64,7 @@ fn equipped<'a>(
             let mut branch = equipped(file, env, log, below, told).await?;
             // One that names no models has those of its parent.
             if !file.models.is_empty() {
-                branch = with_models(branch, models(file, env, &mut told.chosen).await?);
+                branch = with_models(branch, models(file, env, told).await?);
             }
             builder = builder.branch(Branch::new(branch).merge(*merge));
         }

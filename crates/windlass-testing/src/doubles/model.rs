@@ -7,12 +7,14 @@ use std::task::{Context, Poll};
 use futures_util::{StreamExt, stream};
 use windlass_core::event::Millis;
 use windlass_core::model::{FailureKind, ModelFailure, ToolChoice};
+use windlass_models::cassette::Recorded;
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 use windlass_runtime::Environment;
 
 use super::pieces::{Pieces, pieces};
 use crate::fixture::{During, ModelEntry, SentRequest};
 use crate::fn_model::model_failure;
+use crate::runner::UNNAMED;
 use crate::script::{Script, Timed};
 use crate::sim::{SimEnvironment, step_aside};
 
@@ -137,7 +139,26 @@ impl Call {
     async fn end(mut self, entry: &ModelEntry) -> Pieces {
         self.script.turns.rest().await;
         self.flight.done = true;
-        pieces(entry, &self.request)
+        match &entry.recorded {
+            Some(recorded) => self.played(recorded),
+            None => pieces(entry, &self.request),
+        }
+    }
+
+    /// What a cassette has for it.
+    fn played(&self, recorded: &Recorded) -> Pieces {
+        let (number, line) = (self.number, recorded.line());
+        let mut request = self.request.clone();
+        // An agent that names no model was recorded with whichever was there.
+        if let Some(name) = recorded.model().filter(|_| ["auto", UNNAMED].contains(&&*request.model.name)) {
+            request.model.name = name.into();
+        }
+        vec![recorded.answer(&request).unwrap_or_else(|difference| {
+            let words =
+                format!("model call {number} differs from line {line} of the cassette at {difference}");
+            self.script.problem(words.clone());
+            Err(model_failure(&self.request, FailureKind::BadRequest, &words))
+        })]
     }
 
     /// It took longer than it may, and is broken off.

@@ -28,7 +28,7 @@ use crate::sim::SimEnvironment;
 use windlass_runtime::in_full as refusal;
 
 /// The name of the scripted model where the agent names none.
-const MODEL: &str = "scripted";
+pub(crate) const UNNAMED: &str = "scripted";
 
 /// Shared state of all agents of a case.
 struct Cast<'c> {
@@ -102,7 +102,7 @@ impl Cast<'_> {
     fn read(&self, agent: &AgentSource) -> Result<AgentFile, String> {
         let mut file = agent.read(&self.env()).map_err(|error| refusal(&error))?;
         if file.models.is_empty() {
-            file.models.push(ModelEntry { use_: MODEL.to_owned(), ..ModelEntry::default() });
+            file.models.push(ModelEntry { use_: UNNAMED.to_owned(), ..ModelEntry::default() });
         }
         Ok(file)
     }

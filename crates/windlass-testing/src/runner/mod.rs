@@ -17,6 +17,7 @@ use windlass_core::{Event, RunId};
 use windlass_store::Batch;
 
 use crate::fixture::{Case, Crash, Interrupt, Mismatch, SentRequest};
+pub(crate) use agent::UNNAMED;
 pub use coverage::Visited;
 use outcome::Outcome;
 use pass::{Mode, Pass, Seed};

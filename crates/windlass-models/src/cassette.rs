@@ -1,0 +1,135 @@
+//! Owns cassettes: files that keep the exchanges of a run with its models, and play them back.
+//!
+//! A [`Recorder`] wraps models and writes each exchange as a line of JSON. A [`Player`] is a model that gives the recorded
+//! replies, as long as it is asked what was asked then. Secrets are masked in all that is written.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use windlass_models::cassette::{Player, Recorder};
+//! use windlass_models::{Tour, assemble, conformance};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("windlass-cassette-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! let path = folder.join("hello.cassette");
+//! let ask = |text| conformance::request("tour", text);
+//! let recorded = Recorder::create(&path)?.model(Arc::new(Tour));
+//! let reply = assemble(recorded.call(ask("Say hello.")), "tour").await?;
+//!
+//! let played = Player::open(&path)?.model();
+//! assert_eq!(assemble(played.call(ask("Say hello.")), "tour").await?, reply);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! # futures_util::FutureExt::now_or_never(example()).expect("it never waits").unwrap();
+//! ```
+
+mod difference;
+mod exchange;
+mod play;
+mod record;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use play::{Player, Recorded};
+pub use record::Recorder;
+
+/// A cassette in use.
+#[derive(Clone, Debug)]
+pub enum Cassette {
+    /// Exchanges with real models are written to it.
+    Record(Arc<Recorder>),
+    /// It stands in for all models.
+    Replay(Arc<Player>),
+}
+
+/// Why a cassette cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CassetteError {
+    /// A recording never overwrites a file.
+    #[error("cannot record to {}: the file exists", .path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be created or written.
+    #[error("cannot record to {}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file cannot be read.
+    #[error("cannot read cassette {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A line is not what a recording writes.
+    #[error("{}:{line}: {reason}", .path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: usize,
+        /// What was found, and what was expected.
+        reason: String,
+    },
+    /// A request was not the recorded one.
+    #[error("{message}")]
+    Differs {
+        /// The first difference.
+        message: String,
+    },
+    /// Recorded exchanges were not asked for.
+    #[error("{}: {left} of {count} recorded exchanges were not asked for, the first one in line {line}", .path.display())]
+    Left {
+        /// The file.
+        path: PathBuf,
+        /// Number of exchanges that were not played.
+        left: usize,
+        /// Number of all exchanges.
+        count: usize,
+        /// Line of the first one that was not played.
+        line: usize,
+    },
+}
+
+impl CassetteError {
+    /// A stable name of the kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Exists { .. } => "cassette.exists",
+            Self::Write { .. } => "cassette.write",
+            Self::Read { .. } => "cassette.read",
+            Self::Line { .. } => "cassette.line",
+            Self::Differs { .. } => "cassette.differs",
+            Self::Left { .. } => "cassette.left",
+        }
+    }
+
+    /// A remedy, in words.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Exists { .. } => Some("delete it to record anew, or name another file".to_owned()),
+            Self::Line { .. } => Some(
+                "a recording that was killed may end in half a line: delete that line; record anew otherwise"
+                    .to_owned(),
+            ),
+            Self::Differs { .. } | Self::Left { .. } => {
+                Some("record anew with `--record FILE` if the change is intended".to_owned())
+            }
+            Self::Write { .. } | Self::Read { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
