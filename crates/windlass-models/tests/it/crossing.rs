@@ -1,6 +1,8 @@
 //! One conversation over all wires: calls, reasoning and an image go from provider to provider and back, and each server judges
 //! the request that it gets by the rules of its API.
 
+#![expect(clippy::panic, reason = "a test's shared parts stand outside of `#[test]` functions")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;

@@ -188,9 +188,9 @@ pub fn anthropic(body: &Value) -> Result<Vec<Item>, String> {
                         content => {
                             for part in list_of(content) {
                                 match part["type"].as_str() {
-                                    Some("text") => said.push_str(&format!("{}\n", filled(&part["text"])?)),
+                                    Some("text") => said += &(filled(&part["text"])? + "\n"),
                                     Some("image") if block["is_error"] != true => {
-                                        images.push(anthropic_image(part)?)
+                                        images.push(anthropic_image(part)?);
                                     }
                                     _ => return Err(format!("no part of a result: {part}")),
                                 }
@@ -254,7 +254,7 @@ pub fn responses(body: &Value) -> Result<Vec<Item>, String> {
                     output => {
                         for part in list_of(output) {
                             match responses_part(part)? {
-                                Item::User(text) => said.push_str(&format!("{text}\n")),
+                                Item::User(text) => said += &(text + "\n"),
                                 other => images.push(other),
                             }
                         }
