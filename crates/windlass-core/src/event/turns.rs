@@ -7,7 +7,7 @@ use crate::ids::{CallId, Millis, Text};
 use crate::message::{Media, Reasoning, ToolCall};
 use crate::reply::{ModelFailure, StopReason, Usage};
 
-/// See [`Fact::TurnStarted`].
+/// See [`Fact::TurnStarted`](super::Fact::TurnStarted).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnStarted {
     /// The turn's number within the run, from 1; a repeat after a failure keeps it.
@@ -41,7 +41,7 @@ impl TurnStarted {
     }
 }
 
-/// See [`Fact::TurnCompleted`].
+/// See [`Fact::TurnCompleted`](super::Fact::TurnCompleted).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnCompleted {
     /// The turn's number.
@@ -75,7 +75,7 @@ impl TurnCompleted {
     }
 }
 
-/// See [`Fact::TurnFailed`].
+/// See [`Fact::TurnFailed`](super::Fact::TurnFailed).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnFailed {
     /// The turn's number.

@@ -2,7 +2,7 @@
 //!
 //! A wire is one folder here. It implements [`Wire`] with pure functions over bytes; [`HttpModel`](crate::HttpModel) puts
 //! HTTP between them: connections, time limits, bounds, statuses, masking. A wire knows no server. Where servers of one wire
-//! differ, a [`Quirks`] value says so, and the table of [providers](crate::providers) holds it.
+//! differ, a [`Quirks`] value says so, and the table of [providers](mod@crate::providers) holds it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
