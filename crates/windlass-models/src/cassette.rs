@@ -14,10 +14,10 @@
 //! let path = folder.join("hello.cassette");
 //! let ask = |text| conformance::request("tour", text);
 //! let recorded = Recorder::create(&path)?.model(Arc::new(Tour));
-//! let reply = assemble(recorded.call(ask("Say hello.")), "tour").await?;
+//! let reply = assemble(recorded.call(ask("Say hello.")), "tour").await.map_err(|failure| format!("{failure:?}"))?;
 //!
 //! let played = Player::open(&path)?.model();
-//! assert_eq!(assemble(played.call(ask("Say hello.")), "tour").await?, reply);
+//! assert_eq!(assemble(played.call(ask("Say hello.")), "tour").await.map_err(|failure| format!("{failure:?}"))?, reply);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok(())
 //! # }
