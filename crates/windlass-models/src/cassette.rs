@@ -79,7 +79,7 @@ pub enum CassetteError {
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// What was found, and what was expected.
+        /// The fault, with the expected form.
         reason: String,
     },
     /// A request was not the recorded one.

@@ -91,16 +91,16 @@ impl Outcome {
     }
 }
 
-/// What one probe found.
+/// The finding of one probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The ability that was asked for.
     pub ability: Ability,
     /// How it ended.
     pub outcome: Outcome,
-    /// What came, or the provider's words; masked.
+    /// The model's reply in short, or the provider's words; masked.
     pub found: String,
-    /// What its requests cost.
+    /// Usage of its requests.
     pub usage: Usage,
 }
 

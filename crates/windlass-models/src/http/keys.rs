@@ -86,7 +86,7 @@ impl KeyCommand {
         }
     }
 
-    /// What the command prints.
+    /// The output of the command.
     async fn run(&self) -> Result<String, String> {
         let mut command = match self.words.as_slice() {
             [line] => {

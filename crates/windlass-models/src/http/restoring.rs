@@ -14,7 +14,7 @@ use windlass_core::model::{ModelFailure, Reply};
 use crate::wires::Wire;
 use crate::{Assembler, Delta, Deltas, ModelRequest};
 
-/// What a reply is brought back to.
+/// The schemas that a reply is brought back to, and the pieces that wait for it.
 #[derive(Debug)]
 pub(super) struct Restoring {
     wire: &'static dyn Wire,

@@ -64,6 +64,14 @@ pub(crate) fn field(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b"\":");
 }
 
+/// Writes a setting that is a number, if it is one that JSON can say.
+pub(crate) fn number(out: &mut Vec<u8>, name: &str, value: Option<f64>) {
+    if let Some(value) = value.filter(|value| value.is_finite()) {
+        field(out, name);
+        json_value(out, &value);
+    }
+}
+
 /// A JSON text without the whitespace between its tokens: the same value, whether its server indents or not. Numbers stay as
 /// they are written.
 pub(crate) fn compact(json: &str) -> String {

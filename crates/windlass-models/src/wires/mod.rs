@@ -20,6 +20,9 @@ mod json;
 mod layout;
 mod prefix;
 mod strict;
+#[cfg(test)]
+mod testing;
+mod tools;
 
 pub mod anthropic_messages;
 pub mod gemini;

@@ -7,36 +7,18 @@
 
 import json
 import sys
-import threading
 import warnings
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import anthropic
 import pydantic
 from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming, MessageCreateParamsStreaming
 
+from recorded import Corpus
+
 # What is not of the library's types is said in what it read.
 warnings.filterwarnings("ignore")
 
-CORPUS = Path(__file__).parent.parent / "corpus" / "anthropic_messages"
-
-
-class Recorded(BaseHTTPRequestHandler):
-    """Answers `POST /NAME/v1/messages` with the file NAME."""
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers.get("content-length", 0)))
-        body = (CORPUS / self.path.split("/")[1]).read_bytes()
-        kind = "text/event-stream" if ".sse" in self.path else "application/json"
-        self.send_response(200)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+CORPUS = Corpus("anthropic_messages")
 
 
 def read(port, name):
@@ -52,11 +34,8 @@ def read(port, name):
 
 
 def replies():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Recorded)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    names = sorted(path.name for path in CORPUS.iterdir() if path.suffix in (".sse", ".json"))
-    print(json.dumps({name: read(server.server_port, name) for name in names}, indent=1, default=str))
-    server.shutdown()
+    with CORPUS:
+        print(json.dumps({name: read(CORPUS.port, name) for name in CORPUS.names}, indent=1, default=str))
 
 
 def walked(value):

@@ -8,32 +8,14 @@
 
 import json
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pydantic
 from google import genai
 from google.genai import types
 
-CORPUS = Path(__file__).parent.parent / "corpus" / "gemini"
+from recorded import Corpus
 
-
-class Recorded(BaseHTTPRequestHandler):
-    """Answers `POST /NAME/v1beta/models/…` with the file NAME."""
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers.get("content-length", 0)))
-        body = (CORPUS / self.path.split("/")[1]).read_bytes()
-        kind = "text/event-stream" if ".sse" in self.path else "application/json"
-        self.send_response(200)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+CORPUS = Corpus("gemini")
 
 
 def shown(responses):
@@ -65,11 +47,8 @@ def read(port, name):
 
 
 def replies():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Recorded)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    names = sorted(path.name for path in CORPUS.iterdir() if path.suffix in (".sse", ".json"))
-    print(json.dumps({name: read(server.server_port, name) for name in names}, indent=1, default=str))
-    server.shutdown()
+    with CORPUS:
+        print(json.dumps({name: read(CORPUS.port, name) for name in CORPUS.names}, indent=1, default=str))
 
 
 # The types of the parts of a request: the library has none for the whole of it.

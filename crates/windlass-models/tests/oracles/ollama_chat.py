@@ -7,32 +7,14 @@
 
 import json
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import ollama
 import pydantic
 from ollama._types import ChatRequest
 
-CORPUS = Path(__file__).parent.parent / "corpus" / "ollama"
+from recorded import Corpus
 
-
-class Recorded(BaseHTTPRequestHandler):
-    """Answers `POST /NAME/api/chat` with the file NAME."""
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers.get("content-length", 0)))
-        name = self.path.split("/")[1]
-        body = (CORPUS / name).read_bytes()
-        self.send_response(200)
-        self.send_header("content-type", "application/x-ndjson" if name.endswith(".jsonl") else "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+CORPUS = Corpus("ollama")
 
 
 def fold(parts):
@@ -63,7 +45,7 @@ def read(port, name):
 
 def ours(name):
     """The snapshot in the same words."""
-    text = (CORPUS / "snapshots" / f"{name}.snap").read_text()
+    text = (CORPUS.folder / "snapshots" / f"{name}.snap").read_text()
     outcome = json.loads(text.split("---\n", 2)[2])
     if "failure" in outcome:
         return {"error": outcome["failure"]["message"]}
@@ -80,18 +62,15 @@ def ours(name):
 
 
 def replies():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Recorded)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    names = sorted(path.name for path in CORPUS.iterdir() if path.suffix in (".jsonl", ".json"))
-    same = 0
-    for name in names:
-        theirs, own = read(server.server_port, name), ours(name)
-        if theirs == own or ("error" in theirs and "error" in own):
-            same += 1
-            continue
-        print(f"{name}\n  the library: {theirs}\n  Windlass:    {own}")
-    print(f"{same} of {len(names)} are the same")
-    server.shutdown()
+    with CORPUS:
+        same = 0
+        for name in CORPUS.names:
+            theirs, own = read(CORPUS.port, name), ours(name)
+            if theirs == own or ("error" in theirs and "error" in own):
+                same += 1
+                continue
+            print(f"{name}\n  the library: {theirs}\n  Windlass:    {own}")
+        print(f"{same} of {len(CORPUS.names)} are the same")
 
 
 def requests():

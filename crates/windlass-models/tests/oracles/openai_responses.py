@@ -10,35 +10,17 @@ does not end the stream. `openai_responses_requests.jsonl` are requests that the
 
 import json
 import sys
-import threading
 import warnings
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import openai
 import pydantic
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming, ResponseCreateParamsStreaming
 
+from recorded import Corpus
+
 warnings.filterwarnings("ignore")
 
-CORPUS = Path(__file__).parent.parent / "corpus" / "openai_responses"
-
-
-class Recorded(BaseHTTPRequestHandler):
-    """Answers `POST /NAME/responses` with the file NAME."""
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers.get("content-length", 0)))
-        name = self.path.split("/")[1]
-        body = (CORPUS / name).read_bytes()
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream" if name.endswith(".sse") else "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+CORPUS = Corpus("openai_responses")
 
 
 def said(output):
@@ -68,7 +50,7 @@ def read(port, name):
 
 
 def snapshot(name):
-    path = CORPUS / "snapshots" / f"{name}.snap"
+    path = CORPUS.folder / "snapshots" / f"{name}.snap"
     return json.loads(path.read_text().split("---\n", 2)[2])
 
 
@@ -90,14 +72,11 @@ def differs(read, kept):
 
 
 def replies():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Recorded)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    names = sorted(path.name for path in CORPUS.iterdir() if path.suffix in (".sse", ".json"))
-    different = {name: differs(read(server.server_port, name), snapshot(name)) for name in names}
-    server.shutdown()
-    different = {name: why for name, why in different.items() if why}
-    print(json.dumps(different, indent=1))
-    print(f"{len(names)} files, {len(different)} read otherwise")
+    with CORPUS:
+        different = {name: differs(read(CORPUS.port, name), snapshot(name)) for name in CORPUS.names}
+        different = {name: why for name, why in different.items() if why}
+        print(json.dumps(different, indent=1))
+        print(f"{len(CORPUS.names)} files, {len(different)} read otherwise")
 
 
 def requests():

@@ -124,12 +124,9 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         let system = messages.rewritten(true, &marks, dialect, request);
         let said = messages.rewritten(false, &marks, dialect, request);
         let last: &[u8] = if messages.role.is_none() { NO_USER } else { b"]}" };
-        let parts: [&[u8]; 9] = [&head, begin, &system, close, b",\"messages\":[", &said, last, b"]", &tools];
-        let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>() + tail.len());
-        for part in parts {
-            body.extend_from_slice(part);
-        }
-        body.extend_from_slice(&tail);
+        let parts: [&[u8]; 10] =
+            [&head, begin, &system, close, b",\"messages\":[", &said, last, b"]", &tools, &tail];
+        let body = parts.concat();
         Encoding { body, content_bytes: system.len() + said.len() + tools.len() }
     })
 }

@@ -10,8 +10,9 @@ use windlass_core::{Message, ToolSpec};
 use self::content::Contents;
 use super::generation::{is_third, thinking};
 use crate::ModelRequest;
-use crate::wires::json::{field, json_string, json_value};
+use crate::wires::json::{field, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
+use crate::wires::tools::{named, offered};
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -75,36 +76,21 @@ fn body<const THIRD: bool>(
             &tail,
         ],
     };
-    let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
-    for part in parts {
-        body.extend_from_slice(part);
-    }
-    Encoding { body, content_bytes: system.len() + contents.len() + tools.len() }
+    Encoding { body: parts.concat(), content_bytes: system.len() + contents.len() + tools.len() }
 }
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none. Schemas go out as they are: `parametersJsonSchema` takes JSON
 /// Schema ("Function calling", `FunctionDeclaration`).
 fn tools(specs: &[ToolSpec]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for spec in specs.iter().filter(|spec| spec.is_offered()) {
-        let begin: &[u8] = if out.is_empty() { b",\"tools\":[{\"functionDeclarations\":[" } else { b"," };
-        out.extend_from_slice(begin);
-        out.extend_from_slice(b"{\"name\":");
-        json_string(&mut out, &spec.name);
-        if !spec.description.is_empty() {
-            field(&mut out, "description");
-            json_string(&mut out, &spec.description);
-        }
+    offered(specs, b",\"tools\":[{\"functionDeclarations\":[", b"]}]", |out, spec| {
+        out.push(b'{');
+        named(out, spec);
         if takes_arguments(&spec.parameters) {
-            field(&mut out, "parametersJsonSchema");
-            json_value(&mut out, &*spec.parameters);
+            field(out, "parametersJsonSchema");
+            json_value(out, &*spec.parameters);
         }
         out.push(b'}');
-    }
-    if !out.is_empty() {
-        out.extend_from_slice(b"]}]");
-    }
-    out
+    })
 }
 
 /// Whether a schema says more than that there are no arguments: without any, the field is to be left unset.
@@ -146,11 +132,8 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
         ("topP", model.top_p),
         ("presencePenalty", model.presence_penalty),
     ];
-    for (name, number) in numbers {
-        if let Some(number) = number.filter(|number| number.is_finite()) {
-            field(&mut fields, name);
-            json_value(&mut fields, &number);
-        }
+    for (name, value) in numbers {
+        number(&mut fields, name, value);
     }
     if let Some(max) = model.max_tokens {
         field(&mut fields, "maxOutputTokens");

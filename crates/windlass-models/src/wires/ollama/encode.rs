@@ -7,8 +7,9 @@ use windlass_core::{Message, ToolSpec};
 
 use self::content::message;
 use crate::ModelRequest;
-use crate::wires::json::{field, json_string, json_value};
+use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
+use crate::wires::tools::offered;
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -56,33 +57,22 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
             }
         };
         let messages = &kept.messages.bytes;
-        let parts = [&head, messages, &b"]"[..], tools, &tail];
-        let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
-        for part in parts {
-            body.extend_from_slice(part);
-        }
+        let body = [&head, messages, &b"]"[..], tools, &tail].concat();
         Encoding { body, content_bytes: messages.len() + tools.len() }
     })
 }
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
 fn tools<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> Vec<u8> {
-    let mut out = Vec::new();
-    for spec in specs.filter(|spec| spec.is_offered()) {
-        let begin: &[u8] = if out.is_empty() { b",\"tools\":[" } else { b"," };
-        out.extend_from_slice(begin);
+    offered(specs, b",\"tools\":[", b"]", |out, spec| {
         out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");
-        json_string(&mut out, &spec.name);
-        field(&mut out, "description");
-        json_string(&mut out, &spec.description);
-        field(&mut out, "parameters");
-        json_value(&mut out, &*spec.parameters);
+        json_string(out, &spec.name);
+        field(out, "description");
+        json_string(out, &spec.description);
+        field(out, "parameters");
+        json_value(out, &*spec.parameters);
         out.extend_from_slice(b"}}");
-    }
-    if !out.is_empty() {
-        out.push(b']');
-    }
-    out
+    })
 }
 
 /// Everything behind messages and tools, with the closing brace.
@@ -116,20 +106,10 @@ fn think(out: &mut Vec<u8>, effort: &str) {
 /// `,"options":{…}` of the sampling settings; nothing if there is none (Ollama, "Modelfile: valid parameters and values").
 fn options(out: &mut Vec<u8>, request: &ModelRequest) {
     let model = &request.model;
-    let finite = |number: &f64| number.is_finite();
     let before = out.len();
-    if let Some(temperature) = model.temperature.filter(finite) {
-        field(out, "temperature");
-        json_value(out, &temperature);
-    }
-    if let Some(top_p) = model.top_p.filter(finite) {
-        field(out, "top_p");
-        json_value(out, &top_p);
-    }
-    if let Some(penalty) = model.presence_penalty.filter(finite) {
-        field(out, "presence_penalty");
-        json_value(out, &penalty);
-    }
+    number(out, "temperature", model.temperature);
+    number(out, "top_p", model.top_p);
+    number(out, "presence_penalty", model.presence_penalty);
     if let Some(max) = model.max_tokens {
         field(out, "num_predict");
         json_value(out, &max);

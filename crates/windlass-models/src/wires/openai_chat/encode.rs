@@ -7,9 +7,10 @@ use windlass_core::{Message, ToolSpec};
 
 use self::content::message;
 use crate::ModelRequest;
-use crate::wires::json::{field, json_string, json_value};
+use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
+use crate::wires::tools::{named, offered};
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -66,11 +67,7 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         }
         let marked = kept.messages.marked(dialect, request);
         let messages = marked.as_ref().unwrap_or(&kept.messages.bytes);
-        let parts = [&head, messages, &b"]"[..], tools, &choice, &tail];
-        let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
-        for part in parts {
-            body.extend_from_slice(part);
-        }
+        let body = [&head, messages, &b"]"[..], tools, &choice, &tail].concat();
         Encoding { body, content_bytes: messages.len() + tools.len() }
     })
 }
@@ -101,30 +98,19 @@ impl Messages {
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
 fn tools(specs: &[ToolSpec], held: bool) -> Vec<u8> {
-    let mut out = Vec::new();
-    for spec in specs.iter().filter(|spec| spec.is_offered()) {
-        let begin: &[u8] = if out.is_empty() { b",\"tools\":[" } else { b"," };
-        out.extend_from_slice(begin);
-        out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");
-        json_string(&mut out, &spec.name);
-        if !spec.description.is_empty() {
-            field(&mut out, "description");
-            json_string(&mut out, &spec.description);
-        }
-        field(&mut out, "parameters");
+    offered(specs, b",\"tools\":[", b"]", |out, spec| {
+        out.extend_from_slice(b"{\"type\":\"function\",\"function\":{");
+        named(out, spec);
+        field(out, "parameters");
         match if held { strict::rewrite(&spec.parameters).ok() } else { None } {
             Some(schema) => {
-                json_value(&mut out, &schema);
+                json_value(out, &schema);
                 out.extend_from_slice(b",\"strict\":true");
             }
-            None => json_value(&mut out, &*spec.parameters),
+            None => json_value(out, &*spec.parameters),
         }
         out.extend_from_slice(b"}}");
-    }
-    if !out.is_empty() {
-        out.push(b']');
-    }
-    out
+    })
 }
 
 fn tool_choice(out: &mut Vec<u8>, choice: &ToolChoice) {
@@ -153,23 +139,13 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         json_value(out, held.as_ref().unwrap_or(schema));
         out.extend_from_slice(b"}}");
     }
-    if let Some(temperature) = request.model.temperature.filter(|temperature| temperature.is_finite()) {
-        field(out, "temperature");
-        json_value(out, &temperature);
-    }
+    number(out, "temperature", request.model.temperature);
     if let Some(max) = request.model.max_tokens {
         field(out, if dialect.quirks.completion_tokens { "max_completion_tokens" } else { "max_tokens" });
         json_value(out, &max);
     }
-    let finite = |number: &f64| number.is_finite();
-    if let Some(top_p) = request.model.top_p.filter(finite) {
-        field(out, "top_p");
-        json_value(out, &top_p);
-    }
-    if let Some(penalty) = request.model.presence_penalty.filter(finite) {
-        field(out, "presence_penalty");
-        json_value(out, &penalty);
-    }
+    number(out, "top_p", request.model.top_p);
+    number(out, "presence_penalty", request.model.presence_penalty);
     if let Some(reasoning) = &request.model.reasoning {
         field(out, "reasoning_effort");
         json_string(out, reasoning);

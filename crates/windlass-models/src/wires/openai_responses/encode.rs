@@ -4,6 +4,7 @@
 //! other messages, every server's templates know the role, and OpenAI reads it as `developer` where the model wants that.
 //! `instructions` would have to be repeated beside `previous_response_id`, and xAI refuses both together.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -12,9 +13,10 @@ use windlass_core::{Message, ToolSpec};
 
 use self::items::{Open, message};
 use crate::ModelRequest;
-use crate::wires::json::{field, json_string, json_value};
+use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
+use crate::wires::tools::named;
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -50,7 +52,7 @@ impl Conversation for Messages {
 
     fn tools(specs: &[ToolSpec]) -> Vec<u8> {
         let offered = specs.iter().filter(|spec| spec.is_offered());
-        tools(offered.map(|spec| (spec, (*spec.parameters).clone())), false)
+        tools(offered.map(|spec| (spec, Cow::Borrowed(&*spec.parameters))), false)
     }
 }
 
@@ -78,11 +80,7 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
             field(&mut middle, "previous_response_id");
             json_string(&mut middle, &id);
         }
-        let parts = [&head, messages, &b"]"[..], tools, &middle, &tail];
-        let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
-        for part in parts {
-            body.extend_from_slice(part);
-        }
+        let body = [&head, messages, &b"]"[..], tools, &middle, &tail].concat();
         Encoding { body, content_bytes: messages.len() + tools.len() }
     })
 }
@@ -140,19 +138,18 @@ impl Messages {
 }
 
 /// `,"tools":[…]`; nothing if there is none. The API's default is strict, so it is said of each tool.
-fn tools<'s>(specs: impl Iterator<Item = (&'s ToolSpec, serde_json::Value)>, strict: bool) -> Vec<u8> {
+fn tools<'s>(
+    specs: impl Iterator<Item = (&'s ToolSpec, Cow<'s, serde_json::Value>)>,
+    strict: bool,
+) -> Vec<u8> {
     let mut out = Vec::new();
     for (spec, parameters) in specs {
         let begin: &[u8] = if out.is_empty() { b",\"tools\":[" } else { b"," };
         out.extend_from_slice(begin);
-        out.extend_from_slice(b"{\"type\":\"function\",\"name\":");
-        json_string(&mut out, &spec.name);
-        if !spec.description.is_empty() {
-            field(&mut out, "description");
-            json_string(&mut out, &spec.description);
-        }
+        out.extend_from_slice(b"{\"type\":\"function\",");
+        named(&mut out, spec);
         field(&mut out, "parameters");
-        json_value(&mut out, &parameters);
+        json_value(&mut out, &*parameters);
         field(&mut out, "strict");
         json_value(&mut out, &strict);
         out.push(b'}');
@@ -169,7 +166,10 @@ fn strict_tools(request: &ModelRequest) -> Option<Vec<u8>> {
         return None;
     }
     let offered = request.tools.iter().filter(|spec| spec.is_offered());
-    Some(tools(offered.filter_map(|spec| Some((spec, strict::rewrite(&spec.parameters).ok()?))), true))
+    Some(tools(
+        offered.filter_map(|spec| Some((spec, Cow::Owned(strict::rewrite(&spec.parameters).ok()?)))),
+        true,
+    ))
 }
 
 fn tool_choice(out: &mut Vec<u8>, request: &ModelRequest) {
@@ -197,12 +197,6 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     if let Some((name, schema)) = &request.response_schema {
         response_format(out, name, schema, model.strict);
     }
-    let number = |out: &mut Vec<u8>, name: &str, value: Option<f64>| {
-        if let Some(value) = value.filter(|value| value.is_finite()) {
-            field(out, name);
-            json_value(out, &value);
-        }
-    };
     number(out, "temperature", model.temperature);
     if let Some(max) = model.max_tokens {
         field(out, "max_output_tokens");

@@ -8,6 +8,7 @@ use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, Tool
 use super::CACHE_CONTROL;
 use super::ids::{fitting_id, fitting_name};
 use crate::wires::Dialect;
+use crate::wires::content::note;
 use crate::wires::json::{field, json_string};
 use crate::wires::layout::{Kind, Placed, placed};
 
@@ -287,19 +288,4 @@ fn is_image(media: &Media) -> bool {
 /// Whether the API takes it as a document ("PDF support").
 fn is_pdf(media: &Media) -> bool {
     &*media.media_type == "application/pdf" && !matches!(media.source, MediaSource::Stored(_))
-}
-
-/// Text in place of media that the model cannot be shown.
-fn note(what: &str, media: &Media) -> String {
-    let name = media.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-    let kind = &media.media_type;
-    match &media.source {
-        MediaSource::Base64(data) => {
-            format!("[{what}{name}: {kind}, {} bytes, not shown]", data.len() / 4 * 3)
-        }
-        MediaSource::Url(url) => format!("[{what}{name}: {kind}, {url}]"),
-        MediaSource::Stored(stored) => {
-            format!("[{what}{name}: {kind}, {} bytes, not shown]", stored.bytes / 4 * 3)
-        }
-    }
 }

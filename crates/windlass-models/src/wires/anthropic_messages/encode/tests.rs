@@ -4,30 +4,20 @@ use serde_json::{Value, json};
 use windlass_core::message::{
     AssistantMessage, Content, Media, MediaSource, Part, Reasoning, SealedReasoning, ToolCall, ToolMessage,
 };
-use windlass_core::model::{ModelChoice, Purpose, ToolChoice};
+use windlass_core::model::ToolChoice;
 use windlass_core::policy::CachePoint;
 use windlass_core::{Message, ToolSpec};
 
 use super::{Messages, encode};
 use crate::wires::prefix::Kept;
+use crate::wires::testing;
 use crate::wires::{Dialect, Quirks};
 use crate::{ModelRequest, PrefixCell};
 
 mod settings;
 
 fn request(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest {
-        model: ModelChoice { name: "anthropic/claude-opus-4-5".into(), ..ModelChoice::default() },
-        purpose: Purpose::Act,
-        prompt: Arc::new(vec![Arc::new(Message::system("Be \"brief\"."))]),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        tools: Arc::default(),
-        choice: ToolChoice::Auto,
-        response_schema: None,
-        cache: Vec::new(),
-        stream: false,
-        prefix: PrefixCell::default(),
-    }
+    testing::request("anthropic/claude-opus-4-5", messages)
 }
 
 fn dialect() -> Dialect {

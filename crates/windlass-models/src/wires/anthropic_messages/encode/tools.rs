@@ -7,34 +7,24 @@ use windlass_core::model::ToolChoice;
 use super::CACHE_CONTROL;
 use super::schema::held_to;
 use crate::wires::json::{field, json_string, json_value};
+use crate::wires::tools::{named, offered};
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none. `strict`: calls are held to the schemas ("Strict tool use").
 pub(super) fn tools(specs: &[ToolSpec], strict: bool) -> Vec<u8> {
-    let mut out = Vec::new();
-    for spec in specs.iter().filter(|spec| spec.is_offered()) {
-        let begin: &[u8] = if out.is_empty() { b",\"tools\":[" } else { b"," };
-        out.extend_from_slice(begin);
-        out.extend_from_slice(b"{\"name\":");
-        json_string(&mut out, &spec.name);
-        if !spec.description.is_empty() {
-            field(&mut out, "description");
-            json_string(&mut out, &spec.description);
-        }
-        field(&mut out, "input_schema");
+    offered(specs, b",\"tools\":[", b"]", |out, spec| {
+        out.push(b'{');
+        named(out, spec);
+        field(out, "input_schema");
         if strict {
-            json_value(&mut out, &held_to(&with_type(&spec.parameters)));
+            json_value(out, &held_to(&with_type(&spec.parameters)));
             out.extend_from_slice(b",\"strict\":true");
         } else if spec.parameters.get("type").is_none() {
-            json_value(&mut out, &with_type(&spec.parameters));
+            json_value(out, &with_type(&spec.parameters));
         } else {
-            json_value(&mut out, &*spec.parameters);
+            json_value(out, &*spec.parameters);
         }
         out.push(b'}');
-    }
-    if !out.is_empty() {
-        out.push(b']');
-    }
-    out
+    })
 }
 
 /// The schema with the type that the API demands; arguments are objects.

@@ -4,29 +4,19 @@ use serde_json::{Value, json};
 use windlass_core::message::{
     AssistantMessage, Content, History, Media, MediaSource, Part, Reasoning, Ref, ToolCall, ToolMessage,
 };
-use windlass_core::model::{ModelChoice, Purpose, Reply};
+use windlass_core::model::Reply;
 use windlass_core::tool::Offer;
 
 use super::*;
 use crate::PrefixCell;
 use crate::wires::Asked;
 use crate::wires::gemini::decode::decode;
+use crate::wires::testing;
 
 const FOREIGN: &str = "skip_thought_signature_validator";
 
 fn request(model: &str, messages: Vec<Message>) -> ModelRequest {
-    ModelRequest {
-        model: ModelChoice { name: format!("google/{model}").into(), ..ModelChoice::default() },
-        purpose: Purpose::Act,
-        prompt: Arc::new(vec![Arc::new(Message::system("Be \"brief\"."))]),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        tools: Arc::default(),
-        choice: ToolChoice::Auto,
-        response_schema: None,
-        cache: Vec::new(),
-        stream: false,
-        prefix: PrefixCell::default(),
-    }
+    testing::request(&format!("google/{model}"), messages)
 }
 
 fn dialect() -> Dialect {

@@ -5,28 +5,18 @@ use windlass_core::message::{
     AssistantMessage, Content, Media, MediaSource, Part, Reasoning, Ref, SealedReasoning, ToolCall,
     ToolMessage,
 };
-use windlass_core::model::{ModelChoice, Purpose, ToolChoice};
+use windlass_core::model::{ModelChoice, ToolChoice};
 use windlass_core::policy::CachePoint;
 use windlass_core::tool::Offer;
 use windlass_core::{Message, ToolSpec};
 
 use super::encode;
+use crate::wires::testing;
 use crate::wires::{Dialect, Quirks};
 use crate::{ModelRequest, PrefixCell};
 
 fn request(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest {
-        model: ModelChoice { name: "ollama/qwen3:4b".into(), ..ModelChoice::default() },
-        purpose: Purpose::Act,
-        prompt: Arc::new(vec![Arc::new(Message::system("Be \"brief\"."))]),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        tools: Arc::default(),
-        choice: ToolChoice::Auto,
-        response_schema: None,
-        cache: Vec::new(),
-        stream: true,
-        prefix: PrefixCell::default(),
-    }
+    ModelRequest { stream: true, ..testing::request("ollama/qwen3:4b", messages) }
 }
 
 fn dialect() -> Dialect {

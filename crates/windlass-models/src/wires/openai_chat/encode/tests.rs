@@ -6,7 +6,7 @@ use windlass_core::message::{
     AssistantMessage, Content, History, Media, MediaSource, Reasoning, Ref, SealedReasoning, ToolCall,
     ToolMessage,
 };
-use windlass_core::model::{ModelChoice, Purpose, ToolChoice};
+use windlass_core::model::ToolChoice;
 use windlass_core::policy::CachePoint;
 use windlass_core::tool::Offer;
 use windlass_core::{Message, ToolSpec};
@@ -14,22 +14,12 @@ use windlass_core::{Message, ToolSpec};
 use super::{Messages, encode};
 use crate::wires::prefix::Kept;
 use crate::wires::strict;
+use crate::wires::testing;
 use crate::wires::{Dialect, Quirks};
 use crate::{ModelRequest, PrefixCell};
 
 fn request(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest {
-        model: ModelChoice { name: "openai/gpt-x".into(), ..ModelChoice::default() },
-        purpose: Purpose::Act,
-        prompt: Arc::new(vec![Arc::new(Message::system("Be \"brief\"."))]),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        tools: Arc::default(),
-        choice: ToolChoice::Auto,
-        response_schema: None,
-        cache: Vec::new(),
-        stream: false,
-        prefix: PrefixCell::default(),
-    }
+    testing::request("openai/gpt-x", messages)
 }
 
 fn dialect() -> Dialect {

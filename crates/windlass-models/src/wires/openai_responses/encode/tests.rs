@@ -6,13 +6,14 @@ use windlass_core::message::{
     AssistantMessage, Content, Media, MediaSource, Part, Reasoning, Ref, SealedReasoning, ToolCall,
     ToolMessage,
 };
-use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
+use windlass_core::model::{ModelChoice, Reply, ToolChoice};
 use windlass_core::tool::Offer;
 use windlass_core::{Message, ToolSpec};
 
 use super::encode;
 use crate::wires::openai_responses::decode::decode;
 use crate::wires::strict::refusal;
+use crate::wires::testing;
 use crate::wires::{Asked, Dialect, Quirks};
 use crate::{ModelRequest, PrefixCell};
 
@@ -21,18 +22,7 @@ mod replies;
 mod stored;
 
 fn request(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest {
-        model: ModelChoice { name: "openai/gpt-x".into(), ..ModelChoice::default() },
-        purpose: Purpose::Act,
-        prompt: Arc::new(vec![Arc::new(Message::system("Be \"brief\"."))]),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        tools: Arc::default(),
-        choice: ToolChoice::Auto,
-        response_schema: None,
-        cache: Vec::new(),
-        stream: false,
-        prefix: PrefixCell::default(),
-    }
+    testing::request("openai/gpt-x", messages)
 }
 
 fn dialect() -> Dialect {
