@@ -86,7 +86,10 @@ struct Chat {
 struct Total {
     turns: u64,
     usage: Usage,
+    /// The cost of the turns whose prices are known.
     cost_usd: f64,
+    /// Whether some price is unknown.
+    unpriced: bool,
 }
 
 /// Talks until there is no more to say.
@@ -204,8 +207,13 @@ impl Chat {
     }
 
     fn say_usage(&self) {
-        let Total { turns, usage: tokens, cost_usd } = &self.total;
-        out::note(format_args!("{}, {}", count(*turns, "turn"), usage(tokens, Some(*cost_usd))));
+        let Total { turns, usage: tokens, cost_usd, unpriced } = &self.total;
+        let rest = match (unpriced, *cost_usd > 0.0) {
+            (false, _) => "",
+            (true, true) => " and turns whose price is unknown",
+            (true, false) => ", cost unknown",
+        };
+        out::note(format_args!("{}, {}{rest}", count(*turns, "turn"), usage(tokens, Some(*cost_usd))));
     }
 
     fn options(&self) -> DriveOptions {
@@ -248,6 +256,7 @@ impl Chat {
         self.total.turns += 1;
         self.total.usage.add(run.usage());
         self.total.cost_usd += run.cost_usd().unwrap_or_default();
+        self.total.unpriced |= run.cost_usd().is_none();
         let verdict = verdict(&run, &self.words);
         view.left(&**self.agent.log(), &run, verdict.as_ref().err()).await?;
         view.close()?;

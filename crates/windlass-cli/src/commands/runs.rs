@@ -5,6 +5,7 @@ mod answer;
 mod approvals;
 mod backup;
 mod cancel;
+pub(crate) mod costs;
 mod diff;
 mod effects;
 mod export;
@@ -70,6 +71,8 @@ enum RunsCommand {
     Pause(steer::PauseArgs),
     /// List what the calls of a run did: intents, tries, receipts, doubts
     Effects(effects::EffectsArgs),
+    /// List what each model call of a run and of its tasks cost, with the sum
+    Costs(costs::CostsArgs),
     /// Count what runs and their tools did: successes, retries, times, reliability
     Stats(stats::StatsArgs),
     /// Start a new run that continues from any event of another run
@@ -101,6 +104,7 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Steer(args) => steer::run(args, log).await,
         RunsCommand::Pause(args) => steer::pause_run(args, log).await,
         RunsCommand::Effects(args) => effects::run(args, log).await,
+        RunsCommand::Costs(args) => costs::run(args, log).await,
         RunsCommand::Stats(args) => stats::run(args, log).await,
         RunsCommand::Fork(args) => Box::pin(fork::run(args, log)).await,
         RunsCommand::Replay(args) => replay::run(args, log).await,

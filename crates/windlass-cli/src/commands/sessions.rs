@@ -1,5 +1,6 @@
 //! `windlass sessions`: conversations, and what happened in them in KAOS' words.
 
+mod costs;
 mod delete;
 mod events;
 mod show;
@@ -30,6 +31,7 @@ Examples:
   windlass sessions show trip
   windlass sessions events trip
   windlass sessions events trip --json | jq -r .event_type
+  windlass sessions costs trip
   windlass sessions stats
   windlass sessions delete --older-than 30d --dry-run";
 
@@ -51,6 +53,8 @@ enum SessionsCommand {
     Show(show::ShowArgs),
     /// Print the events of a conversation in order: messages, calls, results, delegations, answers
     Events(events::EventsArgs),
+    /// List what each run of a conversation cost, with the sum
+    Costs(costs::CostsArgs),
     /// Say how many conversations and events there are
     Stats(stats::StatsArgs),
     /// Delete conversations for good
@@ -78,6 +82,7 @@ pub(crate) async fn run(args: SessionsArgs) -> Result<Exit, Failure> {
         SessionsCommand::List(list) => self::list(log, list).await,
         SessionsCommand::Show(show) => show::run(show, log).await,
         SessionsCommand::Events(events) => events::run(events, log).await,
+        SessionsCommand::Costs(costs) => costs::run(costs, log).await,
         SessionsCommand::Stats(stats) => stats::run(stats, log).await,
         SessionsCommand::Delete(delete) => delete::run(delete, log).await,
     }

@@ -100,7 +100,8 @@ pub(crate) fn usage(usage: &Usage, cost_usd: Option<f64>) -> String {
     format!("{about}{} tokens in{cached}, {} out{cost}", usage.input, usage.output)
 }
 
-fn money(usd: f64) -> String {
+/// Dollars, with as many digits as a small sum needs.
+pub(crate) fn money(usd: f64) -> String {
     if usd >= 0.01 { format!("{usd:.2}") } else { format!("{usd:.6}") }
 }
 

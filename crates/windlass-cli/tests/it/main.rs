@@ -15,6 +15,7 @@ mod cassettes;
 mod changed;
 mod chat;
 mod conversations;
+mod costs;
 mod crash;
 mod delegates;
 #[cfg(test)]

@@ -23,6 +23,7 @@ use windlass_core::{Event, RunId, RunState, State};
 use windlass_store::{Pruned, RunSummary};
 
 use super::comparison::{ComparedRun, Comparison};
+use super::costs::{CallCost, Cost, RunCosts, TaskCost, total_cost};
 use super::effects::{CallEffects, EffectStep, Settlement};
 use super::receipts::Receipt;
 use super::replays::Replayed;
@@ -258,6 +259,54 @@ pub fn comparison(comparison: &Comparison) -> Value {
         })
     };
     json!({ "type": "diff", "common": comparison.common, "a": side(&comparison.a), "b": side(&comparison.b) })
+}
+
+/// The costs of a run and of the runs that did its tasks (`costs`).
+pub fn costs(family: &[RunCosts]) -> Value {
+    json!({
+        "type": "costs",
+        "run": family.first().map(|first| first.run),
+        "runs": family.iter().map(run_costs).collect::<Vec<_>>(),
+        "total": cost(&total_cost(family)),
+    })
+}
+
+fn run_costs(run: &RunCosts) -> Value {
+    let call = |call: &CallCost| {
+        json!({
+            "seq": call.seq,
+            "turn": call.turn,
+            "purpose": call.purpose,
+            "model": call.model,
+            "usage": call.usage,
+            "cost_usd": call.cost().usd(),
+            "failed": call.failed,
+        })
+    };
+    let task = |task: &TaskCost| {
+        let TaskCost { call, agent, run, returned } = task;
+        let (usage, usd) = (returned.usage, returned.usd());
+        json!({ "call": call, "agent": agent, "run": run, "usage": usage, "cost_usd": usd })
+    };
+    json!({
+        "run": run.run,
+        "agent": run.agent,
+        "depth": run.depth,
+        "calls": run.calls.iter().map(call).collect::<Vec<_>>(),
+        "elsewhere": run.elsewhere.iter().map(task).collect::<Vec<_>>(),
+        "total": cost(&run.total()),
+    })
+}
+
+/// A sum; `cost_usd` is null where a price is unknown, and `known_cost_usd` is the cost of the rest.
+pub fn cost(cost: &Cost) -> Value {
+    json!({
+        "model_calls": cost.calls,
+        "usage": cost.usage,
+        "cost_usd": cost.usd(),
+        "known_cost_usd": cost.known_usd(),
+        "unpriced_tokens": cost.unpriced,
+    })
 }
 
 /// A run that was imported (`imported`).

@@ -8,6 +8,7 @@
 //! | What did a run do, as JSON? | [`json`]: events, updates, runs, questions, summaries |
 //! | Which conversations are there, and what was said? | [`sessions()`], [`session_events`], [`session_stats`] |
 //! | Which side effects did a run have? | [`effects()`]; as its result, with its child runs: [`receipts()`] |
+//! | What did a run, its tasks or a session cost, call by call? | [`run_costs`], [`session_costs`] |
 //! | What did a run take, in PromptChain's words? | [`run_metadata`] |
 //! | How reliable are tools, how did queries go? | [`statistics()`]; as Session 10 logs them: [`session10`] |
 //! | What happened, for a log collector? | [`RunLog`] |
@@ -17,6 +18,7 @@
 
 mod accuracy;
 mod comparison;
+mod costs;
 mod damage;
 mod differences;
 mod effects;
@@ -34,6 +36,7 @@ mod trail;
 
 pub use accuracy::similarity;
 pub use comparison::{ComparedRun, Comparison, PlacedEvent, comparable, compare_runs};
+pub use costs::{CallCost, Cost, RunCosts, TaskCost, run_costs, session_costs, total_cost};
 pub use damage::{DamagedRun, damaged_runs};
 pub use differences::{ValueChange, value_changes};
 pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};

@@ -172,7 +172,8 @@ fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>, cuts: &Cu
     let counters = run.state().counters();
     let calls =
         [count(counters.model_calls, "model call"), count(counters.tool_calls, "tool call")].join(", ");
-    field("usage", &format!("{calls}, {}", words::usage(run.usage(), run.cost_usd())))?;
+    let unknown = if run.cost_usd().is_none() { ", cost unknown" } else { "" };
+    field("usage", &format!("{calls}, {}{unknown}", words::usage(run.usage(), run.cost_usd())))?;
     if let Some(reached) = run.state().cut_by() {
         field("limit", &words::limit(reached))?;
     }

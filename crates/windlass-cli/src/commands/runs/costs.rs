@@ -1,0 +1,108 @@
+//! `windlass runs costs`.
+
+use clap::Args;
+use windlass_runtime::projections::{Cost, RunCosts, json, run_costs, total_cost};
+
+use super::find;
+use super::short::ShortIds;
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::out;
+use crate::view::table::aligned;
+use crate::view::words::{count, money, name, usage};
+
+const COLUMNS: usize = 9;
+const HEAD: [&str; COLUMNS] = ["RUN", "EVENT", "TURN", "PURPOSE", "MODEL", "IN", "CACHED", "OUT", "COST"];
+
+const HELP: &str = "\
+Prices are those of the run's start: list prices that Windlass knows (`windlass models list --prices`), or the agent file's. \
+A price that is not known is `unknown`, never zero.
+
+Examples:
+  windlass runs costs last
+  windlass runs costs last --json | jq .total.cost_usd
+  windlass sessions costs trip";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct CostsArgs {
+    /// The run's id, the beginning or end of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: CostsArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let (log, run) = find::open(log_args, &args.run).await?;
+    let family = run_costs(&*log, run).await?;
+    if args.json {
+        out::json(&json::costs(&family))?;
+        return Ok(Exit::Good);
+    }
+    let ids = ShortIds::of(&*log).await?;
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(family.iter().flat_map(|run| calls(run, &ids)));
+    aligned(&rows).iter().try_for_each(out::line)?;
+    if family.len() > 1 {
+        for run in &family {
+            let words = sum(&run.total());
+            out::line(format_args!("run {} ({}): {words}", ids.short(run.run), name(&run.agent)))?;
+        }
+    }
+    out::line(format_args!("in all: {}", sum(&total_cost(&family))))?;
+    Ok(Exit::Good)
+}
+
+fn calls<'r>(run: &'r RunCosts, ids: &'r ShortIds) -> impl Iterator<Item = [String; COLUMNS]> + 'r {
+    let short = ids.short(run.run);
+    let first = short.clone();
+    let calls = run.calls.iter().map(move |call| {
+        let failed = if call.failed.is_some() { ", failed" } else { "" };
+        [
+            first.clone(),
+            call.seq.to_string(),
+            call.turn.to_string(),
+            format!("{}{failed}", call.purpose.name()),
+            name(&call.model),
+            call.usage.input.to_string(),
+            call.usage.cached.to_string(),
+            call.usage.output.to_string(),
+            price(&call.cost()),
+        ]
+    });
+    let tasks = run.elsewhere.iter().map(move |task| {
+        let used = &task.returned.usage;
+        [
+            short.clone(),
+            String::new(),
+            String::new(),
+            "task".to_owned(),
+            name(&task.agent),
+            used.input.to_string(),
+            used.cached.to_string(),
+            used.output.to_string(),
+            price(&task.returned),
+        ]
+    });
+    calls.chain(tasks)
+}
+
+/// The cost in a cell.
+pub(crate) fn price(cost: &Cost) -> String {
+    cost.usd().map_or_else(|| "unknown".to_owned(), |usd| format!("${}", money(usd)))
+}
+
+/// The calls, tokens and cost of a sum.
+pub(crate) fn sum(cost: &Cost) -> String {
+    let used = format!("{}, {}", count(cost.calls, "model call"), usage(&cost.usage, None));
+    match (cost.usd(), cost.known) {
+        (Some(usd), _) => format!("{used}, ${}", money(usd)),
+        (None, 0) => format!("{used}, cost unknown"),
+        (None, _) => {
+            let known = money(cost.known_usd());
+            format!("{used}, at least ${known} (the price of {} is unknown)", count(cost.unpriced, "token"))
+        }
+    }
+}
