@@ -121,13 +121,7 @@ impl SseParser {
                 continue;
             }
             let line = self.buffer.get(start..end).unwrap_or_default();
-            if let Some(value) = line.strip_prefix(b"data") {
-                let skip = match value {
-                    [] => 4,
-                    [b':', b' ', ..] => 6,
-                    [b':', ..] => 5,
-                    _ => continue,
-                };
+            if let Some(skip) = before_data(line) {
                 self.take(start + skip, end);
             }
         }
@@ -225,6 +219,17 @@ impl SseParser {
         }
         self.found = std::mem::take(&mut self.data);
         Some(self.data().len())
+    }
+}
+
+/// The length of a line's field name, if the line holds data. llama.cpp's servers write an error in mid-stream into a field
+/// `error` of its own, as JSON.
+fn before_data(line: &[u8]) -> Option<usize> {
+    match line.strip_prefix(b"data") {
+        Some([]) => Some(4),
+        Some([b':', b' ', ..]) => Some(6),
+        Some([b':', ..]) => Some(5),
+        _ => line.starts_with(b"error: {").then_some(7),
     }
 }
 

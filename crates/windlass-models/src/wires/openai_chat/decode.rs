@@ -199,13 +199,16 @@ impl Decoder {
         Ok(())
     }
 
-    /// A malformed call in place of a reply: the model is told of it.
+    /// A malformed call in place of a reply, or a reply without the call that it must have: the model is told of it.
     fn malformed(&mut self, error: &Value, out: &mut VecDeque<Delta>) -> Option<()> {
-        for attempt in attempts(error)? {
+        let attempts = attempts(error)?;
+        self.close(out);
+        let stop = if attempts.is_empty() { StopReason::Stop } else { StopReason::ToolCalls };
+        for attempt in attempts {
             out.push_back(self.call(None, None, Some(attempt.name), attempt.args));
         }
         self.finished = true;
-        out.push_back(Delta::Stop(StopReason::ToolCalls));
+        out.push_back(Delta::Stop(stop));
         Some(())
     }
 
@@ -277,7 +280,9 @@ pub fn decode(dialect: &Dialect, data: &[u8], asked: &Asked) -> Result<Reply, De
     let mut decoder = Decoder { whole: true, ..Decoder::new(dialect) };
     let mut body = parse(data)?;
     if let Some(Choice { message, delta, .. }) = &mut body.choices.0 {
-        *message = message.take().or_else(|| delta.take());
+        // Perplexity sends an empty piece beside the whole.
+        let piece = delta.take();
+        *message = message.take().or(piece);
         // Whole calls stand one after another, whatever index they claim.
         let calls = message.iter_mut().flat_map(|said| &mut said.tool_calls.0);
         calls.enumerate().for_each(|(at, call)| call.index = u32::try_from(at).ok());

@@ -23,14 +23,15 @@ struct Written {
     arguments: Option<Box<RawValue>>,
 }
 
-/// The calls that an `error` object reports as malformed. `None`: it is another error, or holds no text.
+/// The calls that an `error` object reports as malformed; none where a call was required and the model wrote no text. `None`: it
+/// is another error.
 pub(super) fn attempts(error: &Value) -> Option<Vec<Attempt>> {
     if error.get("code").and_then(Value::as_str) != Some(CODE) {
         return None;
     }
     let text = error.get("failed_generation")?.as_str()?.trim();
     if text.is_empty() {
-        return None;
+        return Some(Vec::new());
     }
     let whole = || vec![Attempt { name: String::new(), args: text.to_owned() }];
     Some(as_json(text).or_else(|| as_tag(text)).unwrap_or_else(whole))
@@ -93,7 +94,10 @@ mod tests {
     #[test]
     fn other_errors_are_none() {
         assert_eq!(attempts(&json!({ "code": "tool_use_failed" })), None);
-        assert_eq!(attempts(&json!({ "code": "tool_use_failed", "failed_generation": " " })), None);
+        assert_eq!(
+            attempts(&json!({ "code": "tool_use_failed", "failed_generation": " " })),
+            Some(Vec::new())
+        );
         assert_eq!(attempts(&json!({ "code": "rate_limit_exceeded", "failed_generation": "x" })), None);
     }
 }

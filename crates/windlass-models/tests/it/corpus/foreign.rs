@@ -2,13 +2,15 @@
 //! `WINDLASS_CORPUS=FOLDER cargo nextest run -p windlass-models foreign --run-ignored only --no-capture`.
 //!
 //! `*.chunks.txt` (the data of one event a line) and `*.sse` are streams, `*.json` whole replies. The wire of a file is guessed
-//! from its content, of an error from the path of its package. Files that are no replies are counted only.
+//! from its content, of an error from the path of its package. Files that are no replies are counted only. With
+//! `WINDLASS_CORPUS_OUT=FILE` each reply or failure is written there as a line of JSON, for a comparison with other readers.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use windlass_models::http::Framing;
 use windlass_models::wires::{WIRES, Wire};
 
@@ -120,7 +122,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Decodes one file and counts it. `None`: it is no reply.
-fn count(path: &Path, counts: &mut BTreeMap<&'static str, Count>) -> Option<()> {
+fn count(path: &Path, counts: &mut BTreeMap<&'static str, Count>, out: &mut Option<File>) -> Option<()> {
     let name = path.to_string_lossy();
     let [chunks, events, whole] = ENDS.map(|end| name.ends_with(end));
     let streamed = chunks || events;
@@ -148,6 +150,13 @@ fn count(path: &Path, counts: &mut BTreeMap<&'static str, Count>) -> Option<()> 
     } else {
         stream(&reader, framed(&text, wire.facts().framing).as_bytes(), &mut broken)
     };
+    if let Some(out) = out {
+        let line = match &outcome {
+            Ok(reply) => json!({ "file": &*name, "reply": reply }),
+            Err(failure) => json!({ "file": &*name, "failure": failure }),
+        };
+        writeln!(out, "{line}").expect("the file can be written");
+    }
     match outcome {
         Ok(_) if is_error => count.failed.push(format!("{name}: an error became a reply")),
         Ok(_) if streamed => count.streams += 1,
@@ -164,9 +173,11 @@ fn count(path: &Path, counts: &mut BTreeMap<&'static str, Count>) -> Option<()> 
 fn foreign_replies_are_decoded() {
     let folder = std::env::var_os("WINDLASS_CORPUS").expect("WINDLASS_CORPUS names a folder");
     let mut counts = BTreeMap::new();
+    let replies = std::env::var_os("WINDLASS_CORPUS_OUT");
+    let mut replies = replies.map(|path| File::create(path).expect("WINDLASS_CORPUS_OUT names a file"));
     let mut passed_over = 0;
     for path in below(Path::new(&folder)) {
-        passed_over += usize::from(count(&path, &mut counts).is_none());
+        passed_over += usize::from(count(&path, &mut counts, &mut replies).is_none());
     }
     let mut out = std::io::stdout().lock();
     let mut say = |words: String| writeln!(out, "{words}").expect("stdout is open");
