@@ -48,6 +48,10 @@ fn a_full_context_by_code_or_words() {
     assert_eq!(kind(400, llama), ContextLength);
     assert_eq!(kind(500, llama), ContextLength);
     assert_eq!(kind(429, llama), RateLimited, "the status is clear");
+    let perplexity = r#"{"error":{"message":"Too long.","type":"too_many_prompt_tokens","code":400}}"#;
+    assert_eq!(kind(400, perplexity), ContextLength);
+    let ollama = r#"{"error":{"message":"prompt too long; exceeded max context length by 7 tokens"}}"#;
+    assert_eq!(kind(400, ollama), ContextLength);
 }
 
 #[test]

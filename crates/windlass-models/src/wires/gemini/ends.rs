@@ -50,8 +50,11 @@ pub(super) fn usage_of(counted: WireUsage) -> Option<Usage> {
     })
 }
 
-/// A later count: a number that is missing stays as it was.
+/// A later count. One with a total is whole: what is missing in it is none. In another, a missing number stays as it was.
 pub(super) fn later(old: WireUsage, new: WireUsage) -> WireUsage {
+    if new.total.is_some() && new.prompt.is_some() {
+        return new;
+    }
     WireUsage {
         prompt: new.prompt.or(old.prompt),
         cached: new.cached.or(old.cached),

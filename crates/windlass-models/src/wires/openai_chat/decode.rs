@@ -36,6 +36,8 @@ pub struct Decoder {
     whole: bool,
     thoughts: Thoughts,
     keeper: Keeper,
+    /// The number of the choice that is read, once one came.
+    choice: Option<u32>,
     /// The field in which readable reasoning came.
     field: Option<&'static str>,
     refused: bool,
@@ -163,13 +165,19 @@ impl Decoder {
         Some(counted)
     }
 
+    /// Of several choices whose pieces alternate, only the one that came first is read.
+    fn is_read(&mut self, choice: &Choice) -> bool {
+        let index = choice.index.unwrap_or(0);
+        *self.choice.get_or_insert(index) == index
+    }
+
     /// Takes what one body says.
     fn take(&mut self, body: Body, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         let Body { choices, usage, error, x_groq, message, detail } = body;
         let groq = x_groq.unwrap_or_default();
-        let choice = choices.0;
-        let own = choice.is_some();
-        let Choice { delta, message: whole, finish_reason, usage: counted, error: failed } =
+        let own = choices.0.is_some();
+        let choice = choices.0.filter(|choice| self.is_read(choice));
+        let Choice { delta, message: whole, finish_reason, usage: counted, error: failed, .. } =
             choice.unwrap_or_default();
         // What was paid counts whatever went wrong.
         let counted = self.count(usage.or(counted).or(groq.usage));

@@ -40,6 +40,10 @@ pub(super) static ERRORS: ErrorWords = ErrorWords {
     context_length: &[
         "context_length_exceeded",
         "maximum context length",
+        "max context length",
+        "prompt too long",
+        // Perplexity.
+        "too_many_prompt_tokens",
         "exceeds the available context size",
         "exceed_context_size",
         "context window",

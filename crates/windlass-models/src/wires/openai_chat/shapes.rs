@@ -46,6 +46,8 @@ pub(super) struct Groq {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Choice {
+    /// Its number among several.
+    pub(super) index: Option<u32>,
     pub(super) delta: Option<Said>,
     pub(super) message: Option<Said>,
     pub(super) finish_reason: Option<Box<str>>,
