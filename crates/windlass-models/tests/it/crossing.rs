@@ -135,7 +135,7 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 /// What the core makes of a reply: the provider's id of a call where it is new, else one of its own.
-fn said(reply: &Reply, used: &mut BTreeSet<String>) -> AssistantMessage {
+pub(crate) fn said(reply: &Reply, used: &mut BTreeSet<String>) -> AssistantMessage {
     let mut calls = Vec::new();
     for call in &reply.calls {
         let given = call.id.as_deref().filter(|id| !id.is_empty() && !used.contains(*id));

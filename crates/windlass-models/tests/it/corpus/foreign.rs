@@ -3,18 +3,25 @@
 //!
 //! `*.chunks.txt` (the data of one event a line) and `*.sse` are streams, `*.json` whole replies. The wire of a file is guessed
 //! from its content, of an error from the path of its package. Files that are no replies are counted only. With
-//! `WINDLASS_CORPUS_OUT=FILE` each reply or failure is written there as a line of JSON, for a comparison with other readers.
+//! `WINDLASS_CORPUS_OUT=FILE` each reply, with the request that sends it back, or failure is written there as a line of JSON, for
+//! a comparison with other readers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
+use windlass_core::Message;
+use windlass_core::message::ToolMessage;
+use windlass_core::model::Reply;
+use windlass_models::conformance;
 use windlass_models::http::Framing;
 use windlass_models::wires::{WIRES, Wire};
 
 use super::{Broken, Outcome, Reader};
+use crate::crossing::said;
 
 /// The most lines of a stream that are looked at to know its API.
 const LOOKED_AT: usize = 8;
@@ -107,6 +114,22 @@ fn stream(reader: &Reader, body: &[u8], broken: &mut Broken) -> Outcome {
     whole
 }
 
+/// The next request of a conversation with this reply and a result for each of its calls.
+fn sent_back(reader: &Reader, reply: &Reply) -> Value {
+    let said = said(reply, &mut BTreeSet::new());
+    let mut request = conformance::request("test/m", "Begin.");
+    let calls = said.calls.clone();
+    request.messages.push(Arc::new(Message::Assistant(said)));
+    for call in calls {
+        let (call, name) = (call.id, call.name);
+        let result = ToolMessage { call, name, content: "Done.".into(), failed: false };
+        request.messages.push(Arc::new(Message::Tool(result)));
+    }
+    request.messages.push(Arc::new(Message::user("Go on.")));
+    let encoding = reader.wire.encode(&reader.dialect, &request);
+    serde_json::from_slice(&encoding.body).expect("a request is JSON")
+}
+
 /// All files below a folder.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let mut open = vec![folder.to_owned()];
@@ -152,7 +175,7 @@ fn count(path: &Path, counts: &mut BTreeMap<&'static str, Count>, out: &mut Opti
     };
     if let Some(out) = out {
         let line = match &outcome {
-            Ok(reply) => json!({ "file": &*name, "reply": reply }),
+            Ok(reply) => json!({ "file": &*name, "reply": reply, "sent": sent_back(&reader, reply) }),
             Err(failure) => json!({ "file": &*name, "failure": failure }),
         };
         writeln!(out, "{line}").expect("the file can be written");
