@@ -37,8 +37,30 @@ pub(super) struct PromptFeedback {
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Candidate {
     pub(super) content: Option<Content>,
+    #[serde(deserialize_with = "reason")]
     pub(super) finish_reason: Option<Box<str>>,
     pub(super) finish_message: Option<String>,
+}
+
+/// The reasons whose numbers are the same in both of Google's APIs (`FinishReason` in their protocol buffers).
+const NUMBERED: [&str; 5] = ["STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER"];
+
+/// A reason for an end by its name, or by its number, as servers write it that are asked for `enum-encoding=int`. Zero is none.
+fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<str>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Reason {
+        Name(Box<str>),
+        Number(usize),
+    }
+    Ok(match Option::deserialize(deserializer)? {
+        None | Some(Reason::Number(0)) => None,
+        Some(Reason::Name(name)) => Some(name),
+        Some(Reason::Number(number)) => {
+            let name = NUMBERED.get(number - 1).map(|name| (*name).into());
+            Some(name.unwrap_or_else(|| number.to_string().into()))
+        }
+    })
 }
 
 #[derive(Debug, Default, Deserialize)]
