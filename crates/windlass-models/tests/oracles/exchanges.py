@@ -11,6 +11,7 @@ Nothing of these exchanges is part of this project.
 
 import base64
 import collections
+import gzip
 import json
 import re
 import subprocess
@@ -33,7 +34,8 @@ APIS = [
 
 
 def git(repository, *words):
-    return subprocess.run(["git", "-C", repository, *words], capture_output=True, check=True).stdout
+    """A snapshot may lack its largest files: they are read as empty."""
+    return subprocess.run(["git", "-C", repository, *words], capture_output=True, check=False).stdout
 
 
 def exchanges(repository):
@@ -56,6 +58,8 @@ def body(response):
         return json.dumps(response["parsed_body"], ensure_ascii=False)
     found = response.get("body") or ""
     found = found.get("string") or "" if isinstance(found, dict) else found
+    if isinstance(found, bytes) and found.startswith(b"\x1f\x8b"):
+        found = gzip.decompress(found)
     return found.decode(errors="replace") if isinstance(found, bytes) else found
 
 
@@ -96,13 +100,16 @@ def said_by_chat(all_pieces):
     for choice in (choice for one in all_pieces for choice in (one.get("choices") or [])[:1]):
         if choice.get("index", 0) != kept:
             continue
-        said = choice.get("message") or choice.get("delta") or {}
+        names = ["message", "delta"] if len(all_pieces) == 1 else ["delta", "message"]
+        said = next((choice[name] for name in names if choice.get(name)), {})
         content = said.get("content") or ""
         parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
         text += "".join(part["text"] for part in parts if part.get("type") == "text")
-        for at, call in enumerate(said.get("tool_calls") or []):
+        one = said.get("function_call") or {}
+        old = [{"function": one}] if one.get("name") or one.get("arguments") else []
+        for at, call in enumerate(said.get("tool_calls") or old):
             function = call.get("function") or {}
-            own = calls.setdefault(at if "message" in choice else call.get("index", at), ["", ""])
+            own = calls.setdefault(at if len(all_pieces) == 1 else call.get("index", at), ["", ""])
             own[0] = own[0] or function.get("name") or ""
             more = function.get("arguments") or ""
             own[1] += more if isinstance(more, str) else json.dumps(more)
