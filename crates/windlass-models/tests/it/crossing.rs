@@ -17,10 +17,12 @@ use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, assemble,
 
 use crate::server::{Server, Step, response};
 
-mod judges;
+pub(crate) mod judges;
 mod prefixes;
 
-use judges::{Item, Judge};
+pub(crate) use judges::Judge;
+
+use judges::Item;
 
 /// A picture of one pixel, in base64.
 const PIXEL: &str =

@@ -12,6 +12,7 @@ mod conforming;
 mod connections;
 mod corpus;
 mod crossing;
+mod each_wire;
 mod failures;
 mod gemini;
 mod ollama;
