@@ -121,7 +121,7 @@ mod tests {
             ),
             (
                 "providers:\n  x:\n    rate: { request_per_minute: 3 }\n",
-                "p.yaml:3:13: Unknown key `request_per_minute` in `providers.x.rate`; did you mean requests_per_minute?",
+                "p.yaml:3:13: Unknown key `request_per_minute` in `providers.x.rate`; did you mean requests_per_minute or per?",
             ),
             ("provider:\n  x: {}\n", "p.yaml:1:1: Unknown key `provider`; did you mean providers?"),
             ("providers:\n  x: {}\n  x: {}\n", "p.yaml:3:3: Duplicate key `x`, first used in line 2"),

@@ -357,6 +357,7 @@ impl Call {
         let known = self.server.wire.failure_kind(&refused.report);
         let kind = known.unwrap_or_else(|| words.kind(refused.status, &refused.report));
         let retry_after_ms = refused.retry_after_ms(kind);
+        self.took(&Usage::default());
         self.refused_for(kind, retry_after_ms);
         let Refused { status, report, .. } = refused;
         let refuses = words.refusal(kind, Some(status), &report.message);
