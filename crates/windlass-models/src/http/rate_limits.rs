@@ -45,7 +45,7 @@ pub(super) fn told(error: &Value, code: &str, message: &str, now: SystemTime) ->
     let field = |object: &Value, name: &str| match object.get(name)? {
         Value::String(text) => until(text, now_ms),
         Value::Number(number) => until(&number.to_string(), now_ms),
-        _ => None,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
     let fields = objects.into_iter().flatten().flat_map(|object| FIELDS.map(|name| field(object, name)));
     // OpenRouter repeats the headers of the limit ("Errors and debugging").

@@ -17,10 +17,6 @@ fn with(url: &str, key: &str, rate: Option<Rate>) -> HttpModel {
     HttpModel::new(config).expect("a good base URL")
 }
 
-fn rate(requests: u64, max_wait_ms: Option<u64>) -> Option<Rate> {
-    Some(Rate { requests_per_minute: NonZeroU64::new(requests), max_wait_ms, ..Rate::default() })
-}
-
 /// A server whose first answer is this one, and the others are good.
 async fn first(status: &'static str, headers: &'static str, body: &'static str) -> Server {
     let count = Arc::new(AtomicUsize::new(0));
@@ -75,9 +71,10 @@ async fn e55_limits_of_the_settings_are_kept_on_each_wire() {
             ..HttpModelConfig::new(&AnthropicMessages, "test", &*server.url)
         },
     ];
+    let two = Rate { requests_per_minute: NonZeroU64::new(2), max_wait_ms: Some(1_000), ..Rate::default() };
     for (number, config) in models.into_iter().enumerate() {
         let key = Some(Secret::unmasked(format!("key-{number}")));
-        let config = HttpModelConfig { key, rate: rate(2, Some(1_000)), ..config };
+        let config = HttpModelConfig { key, rate: Some(two), ..config };
         let (one, other) =
             (HttpModel::new(config.clone()).expect("good"), HttpModel::new(config).expect("good"));
         for model in [&one, &other] {

@@ -77,6 +77,13 @@ pub(super) enum Why {
     Crowd,
 }
 
+/// When a request may go, and why not sooner.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    at: Instant,
+    why: Why,
+}
+
 /// A request would wait longer than it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLong {
@@ -163,19 +170,20 @@ impl Lane {
         loop {
             let now = Instant::now();
             let went = self.state().go(now, rate, place.load);
-            let (at, why) = match went {
+            let wait = match went {
                 Ok(slot) => return Ok(self.begun(slot, rate, place)),
                 Err(wait) => wait,
             };
-            let too_long = self.state().too_long(rate, arrived, now, at, why);
+            let too_long = self.state().too_long(rate, arrived, now, wait);
             if let Some(too_long) = too_long {
                 return Err(too_long);
             }
             if !told {
-                tell(ms_between(now, at), why);
+                tell(ms_between(now, wait.at), wait.why);
                 told = true;
             }
-            let (sleep, sooner) = (std::pin::pin!(sleep_until(at)), std::pin::pin!(self.sooner.notified()));
+            let (sleep, sooner) =
+                (std::pin::pin!(sleep_until(wait.at)), std::pin::pin!(self.sooner.notified()));
             futures_util::future::select(sleep, sooner).await;
         }
     }
@@ -193,12 +201,12 @@ impl Lane {
         let load = Load { requests: 1, tokens: tokens.min(rate.most().tokens) };
         state.window.forget(now);
         let ahead = state.waiting.plus(load);
-        let (at, why) = state.next(now, rate, ahead).unwrap_or((now, Why::Asked));
-        if let Some(too_long) = state.too_long(rate, now, now, at, why) {
+        let wait = state.next(now, rate, ahead).unwrap_or(Wait { at: now, why: Why::Asked });
+        if let Some(too_long) = state.too_long(rate, now, now, wait) {
             return Err(too_long);
         }
         if state.waiting.requests >= MAX_WAITING {
-            return Err(TooLong { wait_ms: ms_between(now, at), most_ms: 0, why: Why::Crowd });
+            return Err(TooLong { wait_ms: ms_between(now, wait.at), most_ms: 0, why: Why::Crowd });
         }
         state.waiting = ahead;
         Ok((rate, Place { lane: self, load }))
@@ -248,21 +256,21 @@ impl Lane {
 
 impl State {
     /// When the last of these requests may go, and why not sooner; `None`: now.
-    fn next(&self, now: Instant, rate: Rate, ahead: Load) -> Option<(Instant, Why)> {
+    fn next(&self, now: Instant, rate: Rate, ahead: Load) -> Option<Wait> {
         let held = self.hold.map(|hold| hold.until).filter(|until| *until > now);
         let gap = self.last.filter(|_| self.in_single_file);
         let gap = gap.and_then(|last| last.checked_add(Duration::from_millis(GAP_MS)));
-        let asked = held.max(gap.filter(|at| *at > now)).map(|at| (at, Why::Asked));
+        let asked = held.max(gap.filter(|at| *at > now)).map(|at| Wait { at, why: Why::Asked });
         let limited = self.window.turn(now, ahead, rate.most()).filter(|at| *at > now);
-        let limited = limited.map(|at| (at, Why::Limits(rate)));
+        let limited = limited.map(|at| Wait { at, why: Why::Limits(rate) });
         match (asked, limited) {
-            (Some(asked), Some(limited)) => Some(if asked.0 >= limited.0 { asked } else { limited }),
+            (Some(asked), Some(limited)) => Some(if asked.at >= limited.at { asked } else { limited }),
             (asked, limited) => asked.or(limited),
         }
     }
 
     /// Counts the head of the queue as sent now, and gives its slot of the window; or when it may go, and why not sooner.
-    fn go(&mut self, now: Instant, rate: Rate, load: Load) -> Result<u64, (Instant, Why)> {
+    fn go(&mut self, now: Instant, rate: Rate, load: Load) -> Result<u64, Wait> {
         self.window.forget(now);
         if let Some(wait) = self.next(now, rate, load) {
             return Err(wait);
@@ -275,7 +283,8 @@ impl State {
     }
 
     /// Whether a request that `arrived` then waits longer than it may.
-    fn too_long(&self, rate: Rate, arrived: Instant, now: Instant, at: Instant, why: Why) -> Option<TooLong> {
+    fn too_long(&self, rate: Rate, arrived: Instant, now: Instant, wait: Wait) -> Option<TooLong> {
+        let Wait { at, why } = wait;
         let usual = if why == Why::Asked { HOLD_WAIT_MS } else { MAX_TURN_WAIT_MS };
         let most_ms = rate.max_wait_ms.unwrap_or(usual);
         if ms_between(arrived, at) <= most_ms {

@@ -18,7 +18,7 @@ fn turns(host: &str, key: &str, more: &[(&'static str, &'static str)], rate: Opt
 }
 
 fn shared(one: &Turns, other: &Turns, models: [&str; 2]) -> bool {
-    let [a, b] = models.map(|model| model.into());
+    let [a, b] = models.map(Into::into);
     one.with_lane(&a, |one| other.with_lane(&b, |other| Arc::ptr_eq(one, other)))
 }
 

@@ -12,18 +12,18 @@ const MINUTE: u64 = 60_000;
 /// A request leaves the window at most so much later than it could.
 const SLOT: u64 = 100;
 
-fn rate(requests: u64, tokens: u64) -> Option<Rate> {
+fn rate(requests: u64, tokens: u64) -> Rate {
     let (requests_per_minute, tokens_per_minute) = (NonZeroU64::new(requests), NonZeroU64::new(tokens));
-    Some(Rate { requests_per_minute, tokens_per_minute, ..Rate::default() })
+    Rate { requests_per_minute, tokens_per_minute, ..Rate::default() }
 }
 
-async fn turn(lane: &Arc<Lane>, rate: Option<Rate>, tokens: u64) -> Result<Option<Turn>, TooLong> {
-    lane.turn(rate, tokens, |_, _| ()).await
+async fn turn(lane: &Arc<Lane>, rate: impl Into<Option<Rate>>, tokens: u64) -> Result<Option<Turn>, TooLong> {
+    lane.turn(rate.into(), tokens, |_, _| ()).await
 }
 
 /// The times in milliseconds at which requests went that came at once, in the order in which they came.
-async fn times(lane: &Arc<Lane>, rate: Option<Rate>, count: usize) -> Vec<u64> {
-    let begun = Instant::now();
+async fn times(lane: &Arc<Lane>, rate: impl Into<Option<Rate>>, count: usize) -> Vec<u64> {
+    let (begun, rate) = (Instant::now(), rate.into());
     let went = Arc::new(Mutex::new(Vec::new()));
     let mut tasks = JoinSet::new();
     for number in 0..count {
@@ -157,8 +157,8 @@ async fn e55_a_turn_that_comes_too_late_is_refused_at_once() {
     let refused = turn(&lane, one, 0).await.expect_err("ten wait before it");
     assert_eq!(refused.most_ms, MAX_TURN_WAIT_MS);
     assert!(refused.wait_ms > 10 * MINUTE && refused.wait_ms < 12 * MINUTE, "{refused:?}");
-    let patient = Rate { max_wait_ms: Some(20 * MINUTE), ..one.unwrap() };
-    turn(&lane, Some(patient), 0).await.expect("it may wait longer");
+    let patient = Rate { max_wait_ms: Some(20 * MINUTE), ..one };
+    turn(&lane, patient, 0).await.expect("it may wait longer");
     let ended = waiting.join_all().await;
     assert_eq!(ended.iter().filter(|ended| ended.is_ok()).count(), 10, "the eleventh is a slot too late");
 }
