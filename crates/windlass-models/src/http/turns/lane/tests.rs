@@ -69,6 +69,24 @@ async fn e55_requests_go_in_the_order_in_which_they_came() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn e55_a_newcomer_does_not_jump_the_queue() {
+    let (lane, one, begun) = (Arc::new(Lane::new()), rate(1, 0), Instant::now());
+    turn(&lane, one, 0).await.expect("the first goes at once");
+    let ask = |comes_ms: u64| {
+        let lane = lane.clone();
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(comes_ms)).await;
+            turn(&lane, one, 0).await.map(|_| begun.elapsed().as_millis() as u64)
+        })
+    };
+    // It comes at the moment in which the head may go, and is polled before it.
+    let newcomer = ask(MINUTE + SLOT);
+    let head = ask(10);
+    assert_eq!(head.await.expect("no panic"), Ok(MINUTE + SLOT));
+    assert_eq!(newcomer.await.expect("no panic"), Ok(2 * (MINUTE + SLOT)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn e55_one_that_is_cancelled_passes_its_turn_on() {
     let lane = Arc::new(Lane::new());
     turn(&lane, rate(1, 0), 0).await.expect("the first goes at once");
