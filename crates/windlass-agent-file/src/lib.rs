@@ -26,6 +26,7 @@ mod patterns;
 mod policy;
 mod prompt;
 mod providers;
+mod rate;
 mod reading;
 mod schema;
 mod services;

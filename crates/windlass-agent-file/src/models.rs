@@ -10,11 +10,12 @@ use windlass_core::model::{ModelChoice, Prices, Role};
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
 use windlass_models::wires::wire_names;
-use windlass_models::{ModelSettings, Timeouts};
+use windlass_models::{ModelSettings, Rate, Timeouts};
 
 use super::AgentFile;
 use super::address::Address;
 use super::kinds::{AddressText, Filled, LooseText, Number, Pairs, SecretText, Short, TextOr};
+use super::rate::{RateKeys, rate};
 use super::reading::{ModelNames, Reading};
 use super::timeouts::{ModelTimeouts, TimeoutSettings};
 use crate::yaml::{At, Field, OneOrMany, Place, Problem, YamlError};
@@ -70,6 +71,8 @@ pub struct ModelEntry {
     pub cache_control: Option<bool>,
     /// List prices. Without them a run has no cost, and a limit on cost is refused.
     pub prices: Option<Prices>,
+    /// The most requests and tokens a minute with the key; `None`: the provider's.
+    pub rate: Option<Rate>,
     /// Timeouts of this model alone.
     pub timeouts: TimeoutSettings,
     /// Position of the entry.
@@ -118,6 +121,7 @@ impl ModelEntry {
             key_command: self.key_command.clone(),
             headers: self.headers.clone(),
             timeouts: self.timeouts.over(usual),
+            rate: self.rate,
             cache_control: self.cache_control,
             api: self.api,
             return_reasoning: self.return_reasoning,
@@ -183,6 +187,9 @@ pub(super) struct ModelMap {
     cache_control: Option<bool>,
     /// List prices. Without them a run has no cost, and a limit on cost is refused.
     prices: Option<PriceKeys>,
+    /// The most requests and tokens a minute with the key, for all runs of the process together: a request that is one too many waits
+    /// for its turn. Default: the provider's, else any number.
+    rate: Option<At<RateKeys>>,
     /// Timeouts of this model's calls. Default: the agent's.
     #[serde(default)]
     timeouts: ModelTimeouts,
@@ -453,6 +460,7 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         metadata: metadata.into_iter().map(|(key, value)| (key, value.0)).collect(),
         cache_control: keys.cache_control,
         prices: keys.prices.map(Into::into),
+        rate: keys.rate.as_ref().map(rate).transpose()?,
         timeouts: keys.timeouts.into(),
         place,
     })

@@ -115,6 +115,14 @@ mod tests {
                 "providers:\n  Big Name: {}\n",
                 "p.yaml:2:3: `Big Name` is no name: use lower-case letters, digits and dashes",
             ),
+            (
+                "providers:\n  x:\n    rate: { per: key }\n",
+                "p.yaml:3:11: `rate` sets neither requests_per_minute nor tokens_per_minute",
+            ),
+            (
+                "providers:\n  x:\n    rate: { request_per_minute: 3 }\n",
+                "p.yaml:3:13: Unknown key `request_per_minute` in `providers.x.rate`; did you mean requests_per_minute or per?",
+            ),
             ("provider:\n  x: {}\n", "p.yaml:1:1: Unknown key `provider`; did you mean providers?"),
             ("providers:\n  x: {}\n  x: {}\n", "p.yaml:3:3: Duplicate key `x`, first used in line 2"),
         ] {

@@ -42,6 +42,7 @@
 //! - **Reasoning that a model writes into its text** (`<think>…</think>` at its beginning) is reasoning ([`Thoughts`]).
 //! - **Time limits** of a call, each with its own words: connecting, first token, between tokens, total
 //!   ([`Timeouts`]).
+//! - **Turns**: requests with one key keep to its limits a minute, set ([`Rate`]) or told by the provider, whatever run they are of.
 //! - **Failures sorted** by what can be done about them, with the provider's own words and the wait that it asks for.
 //! - **Secrets** are a type of their own ([`Secret`]) and masked in every failure.
 //! - **Nothing unbounded**: [`max_reply_bytes`](windlass_core::model::ModelChoice::max_reply_bytes), [`MAX_CALLS`], events, error bodies.
@@ -62,7 +63,7 @@ mod tour;
 mod trace;
 pub mod wires;
 
-pub use crate::http::{HttpClient, HttpError, HttpModel, HttpModelConfig, Timeouts};
+pub use crate::http::{HttpClient, HttpError, HttpModel, HttpModelConfig, Rate, RateScope, Timeouts};
 pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;
 pub use model::*;

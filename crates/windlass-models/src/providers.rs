@@ -10,6 +10,7 @@ use windlass_core::model::Prices;
 use windlass_core::text::nearest;
 
 use self::entry::Quirk;
+use crate::Rate;
 use crate::wires::{Quirks, Wire, wire};
 
 mod entry;
@@ -60,6 +61,8 @@ pub struct Provider {
     pub start: String,
     /// When `auto` takes it.
     pub auto: Auto,
+    /// The most requests and tokens a minute with one key; `None`: any number.
+    pub rate: Option<Rate>,
     /// List prices.
     pub prices: Vec<ListPrice>,
 }
@@ -156,7 +159,8 @@ impl Provider {
         self.port = port.or(self.port);
         set(&mut self.keys, key.as_ref().map(|variables| &variables.0));
         set(&mut self.key_command, key_command.as_ref().map(|words| &words.0));
-        let Entry { quirks, hosts, hosts_only, local, start, auto, prices, .. } = entry;
+        let Entry { quirks, hosts, hosts_only, local, start, auto, rate, prices, .. } = entry;
+        self.rate = rate.or(self.rate);
         self.hosts_only = hosts_only.unwrap_or(self.hosts_only);
         self.quirks = quirks.as_ref().map_or(self.quirks, |quirks| Quirk::all(quirks));
         set(&mut self.hosts, hosts.as_ref());

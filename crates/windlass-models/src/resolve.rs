@@ -14,7 +14,7 @@ use crate::providers::{
 use crate::tour::Tour;
 use crate::wires::{Wire, WireFacts};
 use crate::{
-    HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble, wires,
+    HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Rate, Timeouts, assemble, wires,
 };
 
 mod auto;
@@ -63,6 +63,8 @@ pub struct ModelSettings {
     pub stored_replies: Option<bool>,
     /// Time limits of a call.
     pub timeouts: Timeouts,
+    /// The most requests and tokens a minute with the key; `None`: the provider's.
+    pub rate: Option<Rate>,
 }
 
 impl ModelSettings {
@@ -189,6 +191,7 @@ fn adapter(
         key_command: (!command.is_empty()).then(|| KeyCommand::shared(command)),
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
+        rate: settings.rate.or(provider.rate),
         quirks: provider.own_quirks(),
         cache_control: settings.cache_control,
         return_reasoning: settings.return_reasoning,

@@ -388,6 +388,17 @@ fn what_comes_later_is_read_and_named() {
 }
 
 #[test]
+fn e55_the_rate_of_a_model_reaches_its_adapter() {
+    let agent = parse("model: { use: openai/m, rate: { requests_per_minute: 3, per: key } }").unwrap();
+    let rate = agent.models[0].settings(agent.timeouts()).rate.expect("a rate");
+    assert_eq!(rate.requests_per_minute.map(std::num::NonZeroU64::get), Some(3));
+    assert_eq!((rate.tokens_per_minute, rate.max_wait_ms), (None, None));
+    assert_eq!(rate.per, windlass_models::RateScope::Key);
+    let agent = parse("model: openai/m").unwrap();
+    assert_eq!(agent.models[0].settings(agent.timeouts()).rate, None);
+}
+
+#[test]
 fn a41_further_settings_of_a_model_reach_its_runs() {
     let text = "model: { use: openai/m, top_p: 0.5, presence_penalty: -1, reasoning: true, stop: [END], max_tokens: 9, \
                 metadata: { team: blue, n: 1 }, cache_control: true }";

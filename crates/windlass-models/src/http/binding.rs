@@ -31,7 +31,7 @@ pub(super) fn of(address: &Url, headers: &HeaderMap, wire: &WireFacts) -> Vec<(S
     all.map(|(name, value)| (name, Secret::unmasked(value))).collect()
 }
 
-fn is_credential(name: &str) -> bool {
+pub(super) fn is_credential(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     CREDENTIALS.iter().any(|part| name.contains(part))
 }

@@ -24,6 +24,7 @@ use super::keys::{Kept, KeyCommand};
 use super::model::{Addressed, Server, sign};
 use super::timeouts::{Expired, Watch};
 use super::trouble::{Refused, chain, read_refusal};
+use super::turns::Turn;
 use crate::trace::fields;
 use crate::wires::{Asked, DecodeError, estimate};
 use crate::{Delta, ModelError};
@@ -47,10 +48,15 @@ pub(super) struct Call {
     pub(super) stream: bool,
     /// The most bytes of the reply.
     pub(super) max_reply_bytes: u64,
+    /// An estimate of its tokens, for its turn.
+    pub(super) tokens: u64,
+    /// Its turn, where tokens are counted.
+    pub(super) turn: Option<Turn>,
 }
 
 /// Sends the request and waits for the head of the reply, or for all of it if it is not streamed.
-pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFailure> {
+pub(super) async fn open(mut call: Call, body: Vec<u8>) -> Result<Reading, ModelFailure> {
+    call.wait_for_turn().await?;
     let mut watch = Watch::start(call.server.timeouts, call.stream);
     let (answer, address) = call.send(body, &mut watch).await?;
     if !answer.status.is_success() {
@@ -58,6 +64,7 @@ pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFail
         return Ok(Reading::Whole(Some(Box::new(reply))));
     }
     let Answer { headers, mut body, .. } = answer;
+    call.learn(&headers);
     let framing = call.server.wire.facts().framing;
     let named = comes_in_events(&headers, framing, call.stream);
     let first = call.first_bytes(&mut body, named, &mut watch).await?;
@@ -70,6 +77,7 @@ pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFail
     let decode = move || server.wire.decode(&server.dialect, &data, &asked);
     let reply = if bytes < LARGE_BYTES { decode() } else { Box::pin(off_thread(bytes, decode)).await };
     let reply = reply.map_err(|error| call.undecoded(error, Usage::default()))?;
+    call.took(&reply.usage);
     Ok(Reading::Whole(Some(Box::new(reply))))
 }
 
@@ -111,6 +119,16 @@ pub(super) struct Events {
     arrived: Instant,
     read: usize,
     over: bool,
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        // However it ended: what was paid counts.
+        let paid = if self.call.turn.is_some() { self.paid() } else { Usage::default() };
+        if paid.total() > 0 {
+            self.call.took(&paid);
+        }
+    }
 }
 
 impl Events {
@@ -313,9 +331,10 @@ impl Call {
     }
 
     fn undecoded(&self, error: DecodeError, usage: Usage) -> ModelFailure {
-        let DecodeError { kind, status, refuses, message, usage: counted } = error;
+        let DecodeError { kind, status, retry_after_ms, refuses, message, usage: counted } = error;
+        self.refused_for(kind, retry_after_ms);
         let usage = if usage == Usage::default() { counted } else { usage };
-        ModelFailure { status, refuses, usage, ..self.failure(kind, message) }
+        ModelFailure { status, retry_after_ms, refuses, usage, ..self.failure(kind, message) }
     }
 
     fn asked(&self) -> Asked {
@@ -329,14 +348,18 @@ impl Call {
         address: &Addressed,
         watch: &mut Watch,
     ) -> Result<Reply, ModelFailure> {
-        let Refused { status, retry_after_ms, report, data } = read_refusal(answer, watch).await;
+        let refused = read_refusal(answer, watch).await;
         let server = &self.server;
-        if let Some(reply) = server.wire.reply_in_error(&server.dialect, &data, &self.asked()) {
+        if let Some(reply) = server.wire.reply_in_error(&server.dialect, &refused.data, &self.asked()) {
             return Ok(reply);
         }
         let words = self.server.wire.facts().errors;
-        let known = self.server.wire.failure_kind(&report);
-        let kind = known.unwrap_or_else(|| words.kind(status, &report));
+        let known = self.server.wire.failure_kind(&refused.report);
+        let kind = known.unwrap_or_else(|| words.kind(refused.status, &refused.report));
+        let retry_after_ms = refused.retry_after_ms(kind);
+        self.took(&Usage::default());
+        self.refused_for(kind, retry_after_ms);
+        let Refused { status, report, .. } = refused;
         let refuses = words.refusal(kind, Some(status), &report.message);
         let said = if kind == FailureKind::NotFound {
             format!("{} (model `{}` at {})", report.message, self.model, address.url)

@@ -50,8 +50,11 @@ impl HttpModel {
             }
         };
         if !answer.status.is_success() {
-            let Refused { status, retry_after_ms, report, .. } = read_refusal(answer, &mut watch).await;
-            let failure = failure(facts.errors.kind(status, &report), &report.message);
+            let refused = read_refusal(answer, &mut watch).await;
+            let kind = facts.errors.kind(refused.status, &refused.report);
+            let retry_after_ms = refused.retry_after_ms(kind);
+            let Refused { status, report, .. } = refused;
+            let failure = failure(kind, &report.message);
             return Err(failed(ModelFailure { status: Some(status), retry_after_ms, ..failure }));
         }
         let call = Call {
@@ -60,6 +63,8 @@ impl HttpModel {
             content_bytes: 0,
             stream: false,
             max_reply_bytes: MAX_LIST_BYTES,
+            tokens: 0,
+            turn: None,
         };
         let data = call.read_whole(answer.body, Bytes::new(), &mut watch).await.map_err(failed)?;
         let names = server.wire.model_names(&data).map_err(|error| {

@@ -51,6 +51,11 @@ impl Endpoint {
         Ok(Self { base: url, host })
     }
 
+    /// The query of the base URL; empty: it has none.
+    pub(crate) fn query(&self) -> &str {
+        self.base.query().unwrap_or_default()
+    }
+
     /// The URL of a path behind the base URL. A query of the path stands before that of the base URL.
     pub(crate) fn url(&self, path: &str) -> Url {
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));

@@ -1,9 +1,11 @@
 //! Owns what a provider's error means: its status and words become a [`FailureKind`] and a [`Refusal`].
 
+use std::time::SystemTime;
+
 use serde_json::Value;
 use windlass_core::model::{FailureKind, Refusal};
 
-use super::rate_limits::retry_info;
+use super::rate_limits::{Told, told};
 
 /// The most characters of an error body that a message keeps.
 const MAX_MESSAGE_CHARS: usize = 2000;
@@ -17,12 +19,29 @@ pub struct Report {
     pub code: String,
     /// The status that it names itself.
     pub status: Option<u16>,
-    /// The wait that its details ask for, in milliseconds.
+    /// The wait that its details or words ask for, in milliseconds. It counts where the failure is one that a wait ends.
     pub retry_after_ms: Option<u64>,
+    /// It is about a quota that no wait refills.
+    pub is_final: bool,
 }
 
 /// Google's words for a key that is no good, which come with the status 400.
 const BAD_KEY: [&str; 2] = ["api key not valid", "api key expired"];
+
+/// Words and codes of a quota that is used up, in lower case, also where the status says otherwise: Anthropic's limit on spending
+/// comes with 400 ("Rate limits", "Spend limits"), OpenAI's within a stream ("Error codes"), those of Bedrock and Qwen by their codes
+/// ("ThrottlingException"; DashScope, "Error messages").
+const QUOTA: [&str; 9] = [
+    "specified api usage limits",
+    "regain access",
+    "exceeded your current quota",
+    "insufficient_quota",
+    "usage limit has been reached",
+    "usage_limit_reached",
+    "billing_hard_limit",
+    "throttling",
+    "limit_requests",
+];
 
 /// The words by which the servers of one wire tell what their statuses do not. All are in lower case, and are looked for
 /// anywhere in an error's message or code.
@@ -90,7 +109,7 @@ impl ErrorWords {
         if names_tools && says(self.unsupported) {
             return Some(FailureKind::Unsupported);
         }
-        if says(self.rate_limited) {
+        if says(self.rate_limited) || says(&QUOTA) {
             return Some(FailureKind::RateLimited);
         }
         says(self.overloaded).then_some(FailureKind::Overloaded)
@@ -142,7 +161,7 @@ fn kind_by_code(code: &str) -> Option<FailureKind> {
 pub(crate) fn report(body: &[u8]) -> Report {
     match serde_json::from_slice::<Value>(body) {
         Ok(value) => report_of(&error_in(value)),
-        Err(_) => Report { message: cut(String::from_utf8_lossy(body).trim()), ..Report::default() },
+        Err(_) => Report::of_words(&String::from_utf8_lossy(body), "", None),
     }
 }
 
@@ -170,12 +189,33 @@ pub(crate) fn report_of(error: &Value) -> Report {
     let mut numbers = numbers.filter_map(|key| error.get(key).and_then(Value::as_u64));
     let status = numbers.find_map(|number| u16::try_from(number).ok().filter(|s| (400..600).contains(s)));
     let message = message.map_or_else(|| cut(&error.to_string()), cut);
-    Report {
-        message: with_source(message, error),
-        code: code.to_owned(),
-        status,
-        retry_after_ms: retry_info(error),
+    Report::new(with_source(message, error), code, status, error)
+}
+
+impl Report {
+    /// An error of words alone, with the code and the status that it names.
+    pub(crate) fn of_words(words: &str, code: &str, status: Option<u16>) -> Self {
+        Self::new(cut(words.trim()), code, status, &Value::Null)
     }
+
+    fn new(message: String, code: &str, status: Option<u16>, error: &Value) -> Self {
+        let told = told(error, code, &message, SystemTime::now());
+        let retry_after_ms = match told {
+            Some(Told::Wait(ms)) => Some(ms),
+            Some(Told::Never) | None => None,
+        };
+        Self { message, code: code.to_owned(), status, retry_after_ms, is_final: told == Some(Told::Never) }
+    }
+
+    /// The wait that it asks for, in milliseconds, if a wait ends failures of this kind.
+    pub(crate) fn wait(&self, kind: FailureKind) -> Option<u64> {
+        self.retry_after_ms.filter(|_| is_passing(kind))
+    }
+}
+
+/// Whether a failure of this kind ends with a window of time.
+pub(super) fn is_passing(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::RateLimited | FailureKind::Overloaded)
 }
 
 /// The words with those of the provider behind a gateway: OpenRouter has them under `metadata.raw` ("Errors and debugging").

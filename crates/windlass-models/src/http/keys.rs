@@ -16,6 +16,7 @@ use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::secret::{Secret, mask};
 
 use super::failure::cut;
+use super::rate_limits::instant;
 
 /// Timeout of a command, in milliseconds.
 pub const KEY_COMMAND_MS: u64 = 30_000;
@@ -53,6 +54,11 @@ impl KeyCommand {
         let all = all.get_or_insert_default();
         let new = || Arc::new(Self { words: words.to_vec(), kept: Mutex::new(None) });
         all.entry(words.to_vec()).or_insert_with(new).clone()
+    }
+
+    /// Its words.
+    pub(super) fn words(&self) -> &[String] {
+        &self.words
     }
 
     /// The key, and whether the command made it just now. Calls that come together run the command once.
@@ -164,32 +170,15 @@ fn seconds(value: &Value) -> Option<Duration> {
 }
 
 fn time(value: &Value) -> Option<SystemTime> {
-    let since = seconds(value).or_else(|| utc(value.as_str()?))?;
+    let since = seconds(value).or_else(|| instant(value.as_str()?).map(Duration::from_millis))?;
     UNIX_EPOCH.checked_add(since)
-}
-
-/// Seconds since 1970 of `YYYY-MM-DDTHH:MM:SS…Z` (RFC 3339).
-fn utc(text: &str) -> Option<Duration> {
-    let (date, clock) = text.strip_suffix('Z')?.split_once(['T', ' '])?;
-    let mut date = date.splitn(3, '-').map(|part| part.parse::<u64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let mut clock = clock.splitn(3, ':').map(|part| part.parse::<f64>().ok());
-    let (hours, minutes, seconds) = (clock.next()??, clock.next()??, clock.next()??);
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Days since 1 March of the year 0, in which a leap day is the last one.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    let days = days.checked_sub(719_468)?;
-    Duration::try_from_secs_f64(days as f64 * 86_400.0 + hours * 3_600.0 + minutes * 60.0 + seconds).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-    use super::{EARLY, KeyCommand, read, utc};
+    use super::{EARLY, KeyCommand, read};
 
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|word| (*word).to_owned()).collect()
@@ -207,8 +196,6 @@ mod tests {
         assert_eq!(key(r#"{"token":"token-3","expires_at":"4600"}"#), Some(("token-3".into(), lasts)));
         let date = r#"{"accessToken":"token-4","expiration":"1970-01-01T01:16:40Z"}"#;
         assert_eq!(key(date), Some(("token-4".into(), lasts)));
-        assert_eq!(utc("2026-11-25T00:00:00.5Z"), Some(Duration::from_secs_f64(1_795_564_800.5)));
-        assert_eq!((utc("2026-11-25"), utc("2026-13-01T00:00:00Z")), (None, None));
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub mod sse;
 mod timeouts;
 mod tls;
 mod trouble;
+mod turns;
 
 pub use self::client::{HttpClient, HttpError};
 pub use self::failure::{ErrorWords, Report};
@@ -35,3 +36,4 @@ pub use self::keys::{KEY_COMMAND_MS, KeyCommand};
 pub use self::model::{HttpModel, HttpModelConfig};
 pub use self::replay::{replay, replay_whole};
 pub use self::timeouts::Timeouts;
+pub use self::turns::{MAX_TURN_WAIT_MS, Rate, RateScope};

@@ -18,6 +18,7 @@ use super::endpoint::{Endpoint, Target};
 use super::keys::KeyCommand;
 use super::restoring::Restoring;
 use super::timeouts::Timeouts;
+use super::turns::{Account, Rate, Turns, tokens};
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts};
 use crate::{Deltas, Model, ModelError, ModelRequest, providers};
@@ -40,6 +41,8 @@ pub struct HttpModelConfig {
     pub headers: Vec<(String, Secret)>,
     /// Time limits of a call.
     pub timeouts: Timeouts,
+    /// The most requests and tokens a minute with this key; `None`: any number.
+    pub rate: Option<Rate>,
     /// Whether the variables HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY count.
     pub allow_proxy: bool,
     /// Differences between this server and others of its wire, besides those [known of its host](providers::quirks_of_host).
@@ -65,6 +68,7 @@ impl HttpModelConfig {
             key_command: None,
             headers: Vec::new(),
             timeouts: Timeouts::default(),
+            rate: None,
             allow_proxy: true,
             quirks: Quirks::NONE,
             cache_control: None,
@@ -94,6 +98,7 @@ pub(crate) struct Server {
     pub(crate) dialect: Dialect,
     /// The command that prints the key, if there is one and the settings have none.
     pub(crate) key_command: Option<Arc<KeyCommand>>,
+    pub(super) turns: Turns,
     headers: HeaderMap,
     allow_proxy: bool,
     /// Found at the first call: it reads the environment.
@@ -129,10 +134,19 @@ impl HttpModel {
         let return_reasoning = config.return_reasoning.unwrap_or(quirks.return_reasoning);
         let stored_replies = config.stored_replies.unwrap_or(quirks.stored_replies);
         let quirks = Quirks { cache_control, return_reasoning, stored_replies, ..quirks };
+        let headers = headers(facts, config.key.as_ref(), &config.headers)?;
+        let key_command = config.key_command.filter(|_| config.key.is_none());
+        let account = Account {
+            host: &endpoint.host,
+            query: endpoint.query(),
+            headers: &headers,
+            command: key_command.as_ref().map_or(&[], |command| command.words()),
+        };
         let server = Server {
             wire: config.wire,
-            headers: headers(facts, config.key.as_ref(), &config.headers)?,
-            key_command: config.key_command.filter(|_| config.key.is_none()),
+            turns: Turns::new(config.rate, &account),
+            headers,
+            key_command,
             endpoint,
             timeouts: config.timeouts,
             dialect: Dialect { label: config.name, quirks },
@@ -168,6 +182,8 @@ impl Model for HttpModel {
         let call = Call {
             server: self.server.clone(),
             max_reply_bytes: request.model.max_reply_bytes(),
+            tokens: tokens(encoding.content_bytes, request.model.max_tokens),
+            turn: None,
             model: request.model.name,
             content_bytes: encoding.content_bytes,
             stream: request.stream,

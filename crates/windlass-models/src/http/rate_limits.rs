@@ -1,40 +1,92 @@
-//! Owns what response headers and the details of errors say of a provider's rate limits.
+//! Owns what a provider says of its rate limits: in headers, in the details of errors, in their words.
 
-use std::time::{Duration, SystemTime};
+mod google;
+mod headers;
+mod values;
+mod words;
+
+use std::time::SystemTime;
 
 use http::HeaderMap;
 use serde_json::Value;
 
-/// The longest wait that a `Retry-After` is believed, in milliseconds: a day.
-const MAX_RETRY_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
+pub(super) use self::values::instant;
+use self::values::{epoch_ms, until};
 
-/// Delay that the provider asks for, in milliseconds: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110,
-/// 10.2.3). A past date means no delay.
-pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<u64> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let ms = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()).filter(|ms| *ms >= 0.0);
-    let wait = match (ms, text("retry-after")) {
-        (Some(ms), _) => ms as u64,
-        (None, Some(after)) => match after.parse::<f64>() {
-            Ok(seconds) if seconds >= 0.0 => (seconds * 1000.0) as u64,
-            Ok(_) => return None,
-            Err(_) => {
-                let at = httpdate::parse_http_date(after).ok()?;
-                at.duration_since(now).unwrap_or(Duration::ZERO).as_millis() as u64
-            }
-        },
-        (None, None) => return None,
-    };
-    Some(wait.min(MAX_RETRY_AFTER_MS))
+/// The longest wait that is believed, in milliseconds: 35 days, because limits on spending are those of a month.
+pub(super) const MAX_RETRY_AFTER_MS: u64 = 35 * 24 * 60 * 60 * 1000;
+
+/// The end of a limit as an error tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// It is over in so many milliseconds.
+    Wait(u64),
+    /// Time does not end it: the quota is spent, or none was granted.
+    Never,
 }
 
-/// Delay that an error's details ask for, in milliseconds: `google.rpc.RetryInfo`, whose `retryDelay` is in seconds, such as
-/// `34.5s`.
-pub(super) fn retry_info(error: &Value) -> Option<u64> {
-    let details = error.get("details")?.as_array()?;
-    let delay = details.iter().find_map(|detail| detail.get("retryDelay"))?.as_str()?;
-    let seconds = delay.trim().strip_suffix('s')?.parse::<f64>().ok()?;
-    (seconds >= 0.0).then(|| ((seconds * 1000.0) as u64).min(MAX_RETRY_AFTER_MS))
+/// Fields of errors that hold a wait: a count of seconds, or a time (Codex: `resets_in_seconds`, `resets_at`; gateways: `retry_after`).
+const FIELDS: [&str; 6] =
+    ["resets_in_seconds", "retry_after_seconds", "retry_after", "retryAfter", "resets_at", "reset_at"];
+
+/// The end of the limit that an error tells by its details, fields, code and words. Google's details come first, because they
+/// name the limit; of the others the longest wait applies.
+pub(super) fn told(error: &Value, code: &str, message: &str, now: SystemTime) -> Option<Told> {
+    let now_ms = epoch_ms(now);
+    let detail = google::told(error, now_ms);
+    if let Some(told) = detail {
+        return Some(told.bounded());
+    }
+    if words::is_paid(code) {
+        return Some(Told::Never);
+    }
+    let metadata = error.get("metadata");
+    let objects = [Some(error), metadata];
+    let field = |object: &Value, name: &str| match object.get(name)? {
+        Value::String(text) => until(text, now_ms),
+        Value::Number(number) => until(&number.to_string(), now_ms),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    let fields = objects.into_iter().flatten().flat_map(|object| FIELDS.map(|name| field(object, name)));
+    // OpenRouter repeats the headers of the limit ("Errors and debugging").
+    let headers = metadata.and_then(|metadata| metadata.get("headers")?.as_object());
+    let repeated = headers.and_then(|headers| {
+        let pairs = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
+        headers::after(pairs.clone(), now_ms).or_else(|| headers::broken(pairs, message, now_ms))
+    });
+    let waits = fields.chain([repeated, words::wait(message, now_ms)]).flatten();
+    waits.max().map(|ms| Told::Wait(ms).bounded())
+}
+
+/// The wait that a refusal's headers ask for outright, in milliseconds.
+pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<u64> {
+    headers::after(texts(headers), epoch_ms(now)).map(|ms| ms.min(MAX_RETRY_AFTER_MS))
+}
+
+/// Milliseconds until the limit is reset that a request broke, by the headers of the refusal and its words.
+pub(super) fn reset(headers: &HeaderMap, words: &str, now: SystemTime) -> Option<u64> {
+    headers::broken(texts(headers), words, epoch_ms(now)).map(|ms| ms.min(MAX_RETRY_AFTER_MS))
+}
+
+/// Milliseconds until the limits are reset that a good reply says are used up.
+pub(super) fn spent(headers: &HeaderMap) -> Option<u64> {
+    if !headers::has_spent(headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))) {
+        return None;
+    }
+    headers::spent(texts(headers), epoch_ms(SystemTime::now())).map(|ms| ms.min(MAX_RETRY_AFTER_MS))
+}
+
+fn texts(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+}
+
+impl Told {
+    fn bounded(self) -> Self {
+        match self {
+            Self::Wait(ms) => Self::Wait(ms.min(MAX_RETRY_AFTER_MS)),
+            Self::Never => Self::Never,
+        }
+    }
 }
 
 #[cfg(test)]

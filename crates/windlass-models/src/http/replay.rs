@@ -126,8 +126,8 @@ impl<'a> Fold<'a> {
     }
 
     fn undecoded(&self, error: DecodeError, usage: Usage) -> ModelFailure {
-        let DecodeError { kind, status, refuses, message, usage: counted } = error;
+        let DecodeError { kind, status, retry_after_ms, refuses, message, usage: counted } = error;
         let usage = if usage == Usage::default() { counted } else { usage };
-        ModelFailure { status, refuses, ..self.failure(kind, &message, usage) }
+        ModelFailure { status, retry_after_ms, refuses, ..self.failure(kind, &message, usage) }
     }
 }

@@ -3,11 +3,13 @@
 use std::pin::pin;
 use std::time::SystemTime;
 
+use http::HeaderMap;
 use http::header::LOCATION;
+use windlass_core::model::FailureKind;
 
 use super::client::Answer;
-use super::failure::{Report, report};
-use super::rate_limits::retry_after;
+use super::failure::{Report, is_passing, report};
+use super::rate_limits::{reset, retry_after};
 use super::timeouts::Watch;
 
 /// The most bytes of an error body that are read.
@@ -16,8 +18,7 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// A reply that is an error.
 pub(super) struct Refused {
     pub(super) status: u16,
-    /// The wait that it asks for, in milliseconds.
-    pub(super) retry_after_ms: Option<u64>,
+    headers: HeaderMap,
     pub(super) report: Report,
     /// The body, as far as it was read.
     pub(super) data: Vec<u8>,
@@ -26,7 +27,6 @@ pub(super) struct Refused {
 /// Reads what an error response says.
 pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
     let Answer { status, headers, mut body } = answer;
-    let retry_after_ms = retry_after(&headers, SystemTime::now());
     let mut data = Vec::new();
     while data.len() < MAX_ERROR_BYTES {
         // What can be read of it is enough: the status is known.
@@ -35,7 +35,6 @@ pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
         data.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
     }
     let mut report = report(&data);
-    let retry_after_ms = retry_after_ms.or(report.retry_after_ms);
     if report.message.is_empty() {
         status.canonical_reason().unwrap_or("no words").clone_into(&mut report.message);
     }
@@ -43,7 +42,23 @@ pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
         report.message = format!("the server redirects to {location}: use that as base_url");
     }
     report.message = format!("{} ({})", report.message, status.as_u16());
-    Refused { status: status.as_u16(), retry_after_ms, report, data }
+    Refused { status: status.as_u16(), headers, report, data }
+}
+
+impl Refused {
+    /// The wait that it asks for, in milliseconds. Its headers may ask for one outright. A failure that passes lasts until then and
+    /// as its words say, or else until the limit is reset that it is about; a wait does not end one that is final.
+    pub(super) fn retry_after_ms(&self, kind: FailureKind) -> Option<u64> {
+        let (now, report) = (SystemTime::now(), &self.report);
+        if !is_passing(kind) {
+            return retry_after(&self.headers, now);
+        }
+        if report.is_final {
+            return None;
+        }
+        let asked = retry_after(&self.headers, now).max(report.wait(kind));
+        asked.or_else(|| reset(&self.headers, &report.message, now))
+    }
 }
 
 /// An error and its causes. A cause that its wrapper has already told is left out.

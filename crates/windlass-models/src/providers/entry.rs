@@ -7,6 +7,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::expand::placeholders;
+use crate::Rate;
 use crate::wires::{Quirks, wire, wire_names};
 
 /// A file of providers.
@@ -95,6 +96,9 @@ pub struct Entry {
     /// When `auto` takes it.
     #[serde(default)]
     pub auto: Option<AutoEntry>,
+    /// The most requests and tokens a minute with one key.
+    #[serde(default, deserialize_with = "limits")]
+    pub rate: Option<Rate>,
     /// List prices.
     #[serde(default)]
     pub prices: Vec<ListPrice>,
@@ -209,6 +213,15 @@ fn usd<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 fn maybe_usd<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     usd(deserializer).map(Some)
 }
+
+/// A rate that limits something.
+fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rate>, D::Error> {
+    let rate = Rate::deserialize(deserializer)?;
+    rate.limits().then_some(Some(rate)).ok_or_else(|| D::Error::custom(NO_LIMIT))
+}
+
+/// The error of a rate that limits nothing.
+const NO_LIMIT: &str = "`rate` sets neither requests_per_minute nor tokens_per_minute";
 
 /// A text, or a list of texts, each of which `check` has nothing against.
 fn texts<'de, D: Deserializer<'de>>(

@@ -242,6 +242,8 @@ pub struct DecodeError {
     pub kind: FailureKind,
     /// The status that the provider named within its words.
     pub status: Option<u16>,
+    /// The wait that the provider asks for, in milliseconds.
+    pub retry_after_ms: Option<u64>,
     /// The part of the request that the provider refuses, if its words name one.
     pub refuses: Option<Refusal>,
     /// The provider's words, or what is wrong with them. Not masked yet.
@@ -260,6 +262,7 @@ impl DecodeError {
         Self {
             kind: FailureKind::Protocol,
             status: None,
+            retry_after_ms: None,
             refuses: None,
             message: message.into(),
             usage: Usage::default(),
@@ -278,7 +281,8 @@ impl DecodeError {
     pub fn reported(report: Report, words: &ErrorWords) -> Self {
         let kind = words.reported_kind(&report);
         let refuses = words.refusal(kind, report.status, &report.message);
-        Self { kind, status: report.status, refuses, message: report.message, usage: Usage::default() }
+        let (status, retry_after_ms) = (report.status, report.wait(kind));
+        Self { kind, status, retry_after_ms, refuses, message: report.message, usage: Usage::default() }
     }
 }
 

@@ -23,4 +23,5 @@ mod responses;
 mod server;
 mod timeouts;
 mod tls;
+mod turns;
 mod wires;

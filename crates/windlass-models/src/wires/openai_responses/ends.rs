@@ -84,12 +84,7 @@ pub(super) fn error_event(event: &Fields<'_>, data: &[u8]) -> DecodeError {
     let code = event.text("code").unwrap_or_default().into_owned();
     let status = event.number("status").or_else(|| event.number("code"));
     let status = status.and_then(|status| u16::try_from(status).ok());
-    failure(&Report {
-        message,
-        code,
-        retry_after_ms: None,
-        status: status.filter(|status| (400..600).contains(status)),
-    })
+    failure(&Report::of_words(&message, &code, status.filter(|status| (400..600).contains(status))))
 }
 
 /// The value of an `error` field, shortened if it is too long.
