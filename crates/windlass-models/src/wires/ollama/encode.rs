@@ -31,8 +31,8 @@ impl Conversation for Messages {
         message(&mut self.bytes, dialect, new);
     }
 
-    fn tools(specs: &[ToolSpec]) -> Vec<u8> {
-        tools(specs.iter())
+    fn tools(request: &ModelRequest) -> Vec<u8> {
+        tools(request.tools.iter())
     }
 }
 
