@@ -11,6 +11,7 @@ pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 /// [`next_data`](Self::next_data). Lines may end in LF, CR or CRLF; comments, event types, ids and events without data
 /// are passed over; several data lines are joined with LF.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the stream")]
 pub struct SseParser {
     max_event_bytes: usize,
     buffer: Vec<u8>,
@@ -26,6 +27,8 @@ pub struct SseParser {
     after_cr: bool,
     begun: bool,
     ended: bool,
+    /// Some line was none of the format.
+    foreign: bool,
     /// Data of the last event found.
     found: Place,
     steps: Steps,
@@ -61,9 +64,15 @@ impl SseParser {
             after_cr: false,
             begun: false,
             ended: false,
+            foreign: false,
             found: Place::Nowhere,
             steps: Steps::default(),
         }
+    }
+
+    /// Whether some line was neither a comment nor a field of the format, nor the beginning of one that was cut off.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
     }
 
     /// Number of bytes read or moved so far.
@@ -126,9 +135,14 @@ impl SseParser {
                     [] => 4,
                     [b':', b' ', ..] => 6,
                     [b':', ..] => 5,
-                    _ => continue,
+                    _ => {
+                        self.foreign |= !is_field(line);
+                        continue;
+                    }
                 };
                 self.take(start + skip, end);
+            } else if !is_field(line) {
+                self.foreign = true;
             }
         }
     }
@@ -225,6 +239,16 @@ impl SseParser {
         }
         self.found = std::mem::take(&mut self.data);
         Some(self.data().len())
+    }
+}
+
+/// Whether a line is a comment or a field, or the beginning of a field.
+fn is_field(line: &[u8]) -> bool {
+    const NAMES: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
+    match memchr::memchr(b':', line) {
+        Some(0) => true,
+        Some(end) => line.get(..end).is_some_and(|name| NAMES.contains(&name)),
+        None => NAMES.iter().any(|name| name.starts_with(line)),
     }
 }
 

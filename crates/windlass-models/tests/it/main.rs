@@ -16,6 +16,7 @@ mod failures;
 mod gemini;
 mod ollama;
 mod peer;
+mod pieces;
 mod probing;
 mod resolving;
 mod responses;
