@@ -16,6 +16,7 @@ use crate::http::{ErrorWords, Framing, Report};
 use crate::{Delta, ModelRequest, providers};
 
 mod content;
+mod effort;
 mod elements;
 mod json;
 mod layout;

@@ -123,3 +123,6 @@ impl<C: Conversation> Kept<C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ mod ollama;
 mod peer;
 mod pieces;
 mod probing;
+mod probing_wires;
 mod resolving;
 mod responses;
 mod server;

@@ -7,6 +7,7 @@ use windlass_core::model::ToolChoice;
 
 use self::content::message;
 use crate::ModelRequest;
+use crate::wires::effort::{is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
@@ -133,8 +134,11 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     number(out, "top_p", request.model.top_p);
     number(out, "presence_penalty", request.model.presence_penalty);
     if let Some(reasoning) = &request.model.reasoning {
-        field(out, "reasoning_effort");
-        json_string(out, reasoning);
+        let least = is_off(reasoning).then(|| least(dialect.plain_name(&request.model.name)));
+        if let Some(effort) = least.unwrap_or(Some(reasoning)) {
+            field(out, "reasoning_effort");
+            json_string(out, effort);
+        }
     }
     if !request.model.metadata.is_empty() {
         field(out, "metadata");

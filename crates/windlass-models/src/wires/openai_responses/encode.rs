@@ -12,6 +12,7 @@ use windlass_core::model::{ModelChoice, ToolChoice};
 
 use self::items::{Open, message};
 use crate::ModelRequest;
+use crate::wires::effort::{is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
@@ -159,7 +160,7 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     number(out, "top_p", model.top_p);
     number(out, "presence_penalty", model.presence_penalty);
     if let Some(reasoning) = &model.reasoning {
-        reasoning_of(out, reasoning);
+        reasoning_of(out, reasoning, dialect.plain_name(&model.name));
     }
     if !model.metadata.is_empty() {
         field(out, "metadata");
@@ -195,8 +196,12 @@ fn response_format(out: &mut Vec<u8>, name: &str, schema: &serde_json::Value, st
 
 /// `reasoning`. The setting is the effort; behind a slash it may name the summary: `high/auto`, `/detailed`. Without one no
 /// summary is asked for: OpenAI gives them to verified organizations only and refuses the others' requests.
-fn reasoning_of(out: &mut Vec<u8>, setting: &str) {
+fn reasoning_of(out: &mut Vec<u8>, setting: &str, name: &str) {
     let (effort, summary) = setting.split_once('/').unwrap_or((setting, ""));
+    let effort = if is_off(effort) { least(name).unwrap_or_default() } else { effort };
+    if effort.is_empty() && summary.is_empty() {
+        return;
+    }
     out.extend_from_slice(b",\"reasoning\":{");
     let mut comma = "";
     for (name, value) in [("effort", effort), ("summary", summary)] {
@@ -212,7 +217,9 @@ fn reasoning_of(out: &mut Vec<u8>, setting: &str) {
 /// Whether the model may reason, so that its reasoning is asked for in the form that can go back. OpenAI refuses that for its
 /// models that do not reason, so there it goes by the name (guide "Reasoning models").
 fn thinks(dialect: &Dialect, model: &ModelChoice) -> bool {
-    if model.reasoning.is_some() {
+    if let Some(effort) = &model.reasoning
+        && !is_off(effort)
+    {
         return true;
     }
     let name = dialect.plain_name(&model.name);

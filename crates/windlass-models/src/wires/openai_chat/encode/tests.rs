@@ -407,6 +407,20 @@ fn a41_further_settings_go_out_where_they_are_set() {
 }
 
 #[test]
+fn no_reasoning_is_the_least_effort_of_the_model() {
+    let off = |name: &str, word: &str| {
+        let mut asked = request(vec![Message::user("hi")]);
+        (asked.model.name, asked.model.reasoning) = (name.into(), Some(word.into()));
+        body(&asked).get("reasoning_effort").cloned()
+    };
+    for word in ["none", "off", "false", "disabled"] {
+        assert_eq!(off("openai/gpt-5.2", word), Some(json!("none")), "{word}");
+    }
+    assert_eq!(off("openai/gpt-5-mini", "none"), Some(json!("minimal")));
+    assert_eq!(off("openai/gpt-4.1", "none"), None);
+}
+
+#[test]
 fn parallel_calls_and_strict_schemas_are_asked_for_where_they_are_set() {
     let mut asked = request(vec![Message::user("Hi")]);
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
