@@ -30,6 +30,9 @@ pub enum AgentFileError {
     /// It is no YAML, or something in it does not fit.
     #[error(transparent)]
     Invalid(#[from] YamlError),
+    /// A file of providers is no YAML, or something in it does not fit.
+    #[error(transparent)]
+    Providers(YamlError),
     /// An environment that describes an agent lacks a variable.
     #[error("the environment variable {name} is not set")]
     MissingVariable {
@@ -72,7 +75,7 @@ impl AgentFileError {
         match self {
             Self::Read { .. } => "agent.read",
             Self::NotText { .. } => "agent.not_text",
-            Self::Invalid(error) => error.code(),
+            Self::Invalid(error) | Self::Providers(error) => error.code(),
             Self::MissingVariable { .. } | Self::BadVariable { .. } => "agent.environment",
             Self::NetworkAgents { .. } | Self::Later { .. } => "agent.later",
         }
@@ -97,6 +100,10 @@ impl AgentFileError {
                 let unknown = matches!(&*error.problem, Problem::UnknownKey { .. });
                 unknown.then(|| "`windlass agents schema` prints all keys with their values".to_owned())
             }),
+            Self::Providers(error) => error.help().or_else(|| {
+                let unknown = matches!(&*error.problem, Problem::UnknownKey { .. });
+                unknown.then(|| "docs/models.md, \"Providers of your own\", lists all keys; `windlass models list` shows what was read".to_owned())
+            }),
             Self::Later { .. } => Some("CHANGELOG.md lists the features of this version".to_owned()),
         }
     }
@@ -109,7 +116,7 @@ impl AgentFileError {
             | Self::MissingVariable { .. }
             | Self::BadVariable { .. }
             | Self::NetworkAgents { .. } => None,
-            Self::Invalid(error) => Some(error.place()),
+            Self::Invalid(error) | Self::Providers(error) => Some(error.place()),
             Self::Later { place, .. } => Some(*place),
         }
     }

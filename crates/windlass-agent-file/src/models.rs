@@ -165,7 +165,7 @@ pub(super) struct ModelMap {
     top_p: Option<Number<0, 1>>,
     /// Presence penalty: penalizes tokens that have already occurred.
     presence_penalty: Option<Number<-2, 2>>,
-    /// Reasoning effort. `true` is `medium`.
+    /// Reasoning effort. `true` is `medium`; `none`, `off` and `false` ask for none, or for as little as the model takes.
     reasoning: Option<Reasoning>,
     /// Whether the model may make several calls in one reply. Default: the provider's.
     parallel: Option<bool>,
@@ -216,7 +216,10 @@ impl Short for ModelMap {
 #[derive(Clone, Copy, Debug)]
 struct Reasoning(&'static str);
 
-const EFFORTS: [&str; 3] = ["low", "medium", "high"];
+const EFFORTS: [&str; 4] = [OFF, "low", "medium", "high"];
+
+/// The effort that asks for no reasoning.
+const OFF: &str = "none";
 
 impl<'de> Deserialize<'de> for Reasoning {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -226,17 +229,18 @@ impl<'de> Deserialize<'de> for Reasoning {
             type Value = &'static str;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true, low, medium or high")
+                f.write_str("none, low, medium, high or true")
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<&'static str, E> {
+                let text = if text == "off" { OFF } else { text };
                 let effort = EFFORTS.into_iter().find(|effort| *effort == text);
                 effort.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
             }
 
             /// `true` is `medium` (acorn).
             fn visit_bool<E: Error>(self, flag: bool) -> Result<&'static str, E> {
-                if flag { Ok("medium") } else { Err(E::invalid_value(Unexpected::Bool(flag), &self)) }
+                Ok(if flag { "medium" } else { OFF })
             }
         }
 
@@ -254,7 +258,7 @@ impl JsonSchema for Reasoning {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": [true, "low", "medium", "high"] })
+        json_schema!({ "enum": [true, "low", "medium", "high", "none", "off", false] })
     }
 }
 

@@ -35,7 +35,7 @@ pub fn read_providers(text: &str, file: &str) -> Result<ProviderFile, YamlError>
 pub fn add_providers(path: &Path) -> Result<(), AgentFileError> {
     let unread = |source| AgentFileError::Read { path: path.to_owned(), source };
     let text = read_text(path, MAX_BYTES as u64).map_err(|why| unread(std::io::Error::other(why)))?;
-    let file = read_providers(&text, &path.display().to_string())?;
+    let file = read_providers(&text, &path.display().to_string()).map_err(AgentFileError::Providers)?;
     providers::add(file).map_err(|error| unread(std::io::Error::other(error)))
 }
 

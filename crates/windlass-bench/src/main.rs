@@ -4,11 +4,13 @@
 mod bounds;
 mod log;
 mod loops;
+mod wires;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use windlass::models::wires::{Wire, openai_chat::OpenAiChat, wire};
 use windlass::models::{HttpModel, HttpModelConfig};
 use windlass::policy::LimitKind;
 use windlass::runtime::DriveOptions;
@@ -37,6 +39,7 @@ async fn echo(text: String) -> String {
 }
 
 struct Args {
+    wire: &'static dyn Wire,
     base_url: String,
     model: String,
     rounds: usize,
@@ -51,11 +54,21 @@ impl Args {
     /// Runs against a scripted server, as the commands of `log` do them.
     fn scripted(base_url: &str, model: &str, log: Option<String>) -> Self {
         let (base_url, model) = (base_url.to_owned(), model.to_owned());
-        Self { base_url, model, rounds: 1_000, concurrency: 1, runs: 1, warmup: 0, stream: false, log }
+        Self {
+            wire: &OpenAiChat,
+            base_url,
+            model,
+            rounds: 1_000,
+            concurrency: 1,
+            runs: 1,
+            warmup: 0,
+            stream: false,
+            log,
+        }
     }
 }
 
-fn args() -> Args {
+fn args() -> Result<Args, String> {
     let given: Vec<String> = std::env::args().skip(1).collect();
     let get = |name: &str, usual: &str| {
         let place = given.iter().position(|item| item == name).and_then(|at| given.get(at + 1));
@@ -63,7 +76,9 @@ fn args() -> Args {
     };
     let number = |name: &str, usual: usize| get(name, &usual.to_string()).parse().unwrap_or(usual);
     SLEEP_MS.store(number("--tool-sleep-ms", 0) as u64, Relaxed);
-    Args {
+    let named = get("--wire", "openai_chat");
+    Ok(Args {
+        wire: wire(&named).ok_or_else(|| format!("no wire is called `{named}`"))?,
         base_url: get("--base-url", "http://127.0.0.1:8080/v1"),
         model: get("--model", "script-n1-k1-l0-c1"),
         rounds: number("--rounds", 1),
@@ -72,11 +87,11 @@ fn args() -> Args {
         warmup: number("--warmup", 1),
         stream: number("--stream", 0) == 1,
         log: Some(get("--log", "")).filter(|path| !path.is_empty()),
-    }
+    })
 }
 
 fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
-    let mut config = HttpModelConfig::openai_chat("openai", &args.base_url);
+    let mut config = HttpModelConfig::new(args.wire, "openai", &args.base_url);
     config.key = Some("benchmark".into());
     let log: Arc<dyn windlass::Store> = match &args.log {
         Some(path) => Arc::new(SqliteLog::open(path)?),
@@ -172,6 +187,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(("bounds", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return bounds::run(rest);
     }
+    if let ["wires", "serve", ..] = given.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return wires::serve();
+    }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measure(given))
 }
 
@@ -182,7 +200,10 @@ async fn measure(given: Vec<String>) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(("loops", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return loops::run(rest.to_vec()).await;
     }
-    let args = args();
+    if let Some(("wires", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return wires::run(rest.to_vec()).await;
+    }
+    let args = args()?;
     let agent = agent(&args)?;
     if args.warmup > 0 {
         batch(&agent, args.stream, args.warmup, args.concurrency.min(args.warmup)).await;

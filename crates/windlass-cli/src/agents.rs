@@ -125,7 +125,7 @@ pub(crate) struct Wanted<'a> {
 pub(crate) async fn of_run(
     state: &State,
     wanted: &Wanted<'_>,
-    log: &Arc<SqliteLog>,
+    (log, cassette): (&Arc<SqliteLog>, Option<Cassette>),
     interrupts: &mut Interrupts,
 ) -> Result<Found, Failure> {
     let pinned = models(&**log, state.run()).await?;
@@ -138,7 +138,7 @@ pub(crate) async fn of_run(
     };
     overrides.move_agents(wanted.agents)?;
     let file = read_pinned(&path, &overrides, &pinned)?;
-    let assembled = assembled(&path, &file, &overrides, (log.clone(), None), interrupts).await?;
+    let assembled = assembled(&path, &file, &overrides, (log.clone(), cassette), interrupts).await?;
     let Assembly { agent, warnings, unmatched, .. } =
         assembled.map_err(|error| missing::unusable(error, &path, &overrides, &wanted.again))?;
     let named = wanted.with.is_some() || !wanted.agents.is_empty();

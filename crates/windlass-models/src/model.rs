@@ -14,6 +14,8 @@ use windlass_core::policy::CachePoint;
 use windlass_core::secret::Secret;
 use windlass_core::{Message, ToolSpec};
 
+use crate::wires::Forms;
+
 /// A request to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
@@ -103,7 +105,16 @@ fn role_of(message: &Message) -> &'static str {
 
 /// A place per run where an adapter keeps what it encoded, so that a turn costs only its new messages.
 #[derive(Clone, Default)]
-pub struct PrefixCell(pub Arc<Mutex<Option<Box<dyn Any + Send>>>>);
+pub struct PrefixCell(pub(crate) Arc<Kept>);
+
+/// What stays from turn to turn.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// The conversation, as the wire that was asked last encodes it.
+    pub(crate) conversation: Mutex<Option<Box<dyn Any + Send>>>,
+    /// The strict forms of the schemas.
+    pub(crate) forms: Mutex<Forms>,
+}
 
 impl std::fmt::Debug for PrefixCell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

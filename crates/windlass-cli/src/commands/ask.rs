@@ -8,6 +8,7 @@ use windlass_core::text::nearest;
 use crate::agents;
 use crate::assistant;
 use crate::attachments::AttachArgs;
+use crate::cassettes::CassetteArgs;
 use crate::cli::Cli;
 use crate::commands::run::{Begin, HowArgs, begin};
 use crate::failure::{Exit, Failure};
@@ -46,6 +47,8 @@ pub(crate) struct AskArgs {
     #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
+    cassette: CassetteArgs,
+    #[command(flatten)]
     view: ViewArgs,
 }
 
@@ -65,8 +68,8 @@ pub(crate) async fn run(args: AskArgs) -> Result<Exit, Failure> {
     })?;
     // Until it is read a signal has its usual effect.
     let input = Input::read_with_stdin(question, &args.attach, NO_QUESTION)?;
-    let AskArgs { session, overrides, log, view, .. } = args;
-    let begun = Begin { path, file, input, session, overrides, log, view, how: HowArgs::default() };
+    let AskArgs { session, overrides, log, view, cassette, .. } = args;
+    let begun = Begin { path, file, input, session, overrides, log, view, how: HowArgs::with(cassette) };
     Box::pin(begin(begun)).await
 }
 

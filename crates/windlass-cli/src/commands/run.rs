@@ -95,6 +95,11 @@ pub(crate) struct HowArgs {
 }
 
 impl HowArgs {
+    /// With a cassette, and nothing else.
+    pub(crate) fn with(cassette: CassetteArgs) -> Self {
+        Self { cassette, ..Self::default() }
+    }
+
     fn only_tools(&self) -> Option<Vec<Text>> {
         let list = self.only_tools.as_ref()?;
         Some(list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Text::from).collect())

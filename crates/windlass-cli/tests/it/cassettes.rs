@@ -102,6 +102,61 @@ fn a_conversation_is_recorded_turn_after_turn_and_must_be_played_to_its_end() {
 }
 
 #[test]
+fn a_question_without_an_agent_file_is_recorded_and_played_back() {
+    let home = Home::new();
+    let recorded = home.windlass(["--record", "a.cassette", "What is 17% of 2350?"]);
+    assert_eq!(recorded.code, 0, "{recorded:?}");
+    let played = home.windlass(["--replay", "a.cassette", "What is 17% of 2350?"]);
+    assert_eq!((played.code, &played.stdout), (0, &recorded.stdout), "{played:?}");
+    let other = home.windlass(["--replay", "a.cassette", "What is 18% of 2350?"]);
+    assert!(other.code == 1 && other.stderr.contains("differs from the recorded one"), "{other:?}");
+}
+
+#[test]
+fn what_a_run_does_after_it_was_resumed_has_a_cassette_of_its_own() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{AGENT}loop: {{ limits: {{ model_calls: 1 }}, at_limit: none }}\n"));
+    let question = "What is 17% of 2350?";
+    let resume = |option: &str| {
+        let cut = home.windlass(["run", "agent.yaml", question]);
+        assert_ne!(cut.code, 0, "{cut:?}");
+        home.windlass(["runs", "resume", "last", "--limit", "model_calls=5", option, "rest.cassette"])
+    };
+    let recorded = resume("--record");
+    assert!(recorded.code == 0 && recorded.stdout.contains("399.5"), "{recorded:?}");
+    let kept = home.read("rest.cassette");
+    assert_eq!(kept.lines().count(), 2, "the call that was left: {kept}");
+    let played = resume("--replay");
+    assert_eq!(played.code, 0, "{played:?}");
+    home.write("rest.cassette", &kept.replace(question, "What is 18% of 2350?"));
+    let differs = resume("--replay");
+    assert!(differs.code == 1 && differs.stderr.contains("differs from the recorded one"), "{differs:?}");
+    let all = home.windlass(["runs", "resume", "--all", "--replay", "rest.cassette"]);
+    assert_eq!(all.code, 2, "{all:?}");
+}
+
+#[test]
+fn a_batch_is_recorded_in_one_cassette() {
+    let home = Home::new();
+    home.write("agent.yaml", AGENT);
+    home.write("queries.txt", "What is 2 + 5?\nWho are you?\n");
+    let batch = |id: &str, option: &str| {
+        let words = ["run", "agent.yaml", "--batch", "queries.txt", "--batch-id", id, option, "a.cassette"];
+        home.windlass(words)
+    };
+    let recorded = batch("one", "--record");
+    assert_eq!(recorded.code, 0, "{recorded:?}");
+    assert_eq!(home.read("a.cassette").lines().count(), 4, "two calls for the sum, one for the question");
+    let played = batch("two", "--replay");
+    assert_eq!(played.code, 0, "{played:?}");
+    let again = batch("two", "--replay");
+    assert!(
+        again.code == 1 && again.stderr.contains("were not asked for"),
+        "nothing is left to ask: {again:?}"
+    );
+}
+
+#[test]
 fn files_that_cannot_be_used_say_why() {
     let home = Home::new();
     home.write("agent.yaml", AGENT);

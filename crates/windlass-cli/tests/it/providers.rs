@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kit::{Home, end};
+use crate::kit::{Home, assert_end, end};
 use crate::server::{Reply, Server};
 
 /// A file with a provider at that address, whose key a command prints.
@@ -46,6 +46,11 @@ fn a_faulty_file_is_named_with_its_place() {
         "{said:?}"
     );
     assert!(said.stderr.contains("did you mean base_url"), "{said:?}");
+    home.write("home/providers.yaml", "providers:\n  mine:\n    colour: blue\n");
+    let said = home.windlass(["models", "list"]);
+    assert_end!(home, said);
+    // A file of providers is not an agent.
+    assert!(!said.stderr.contains("agents schema") && said.stderr.contains("docs/models.md"), "{said:?}");
     let mut missing = home.command(["models", "list"]);
     let missing = end(missing.env("WINDLASS_PROVIDERS", "nowhere.yaml").output().unwrap());
     assert!(missing.code != 0 && missing.stderr.contains("nowhere.yaml"), "{missing:?}");

@@ -72,6 +72,10 @@ pub(super) async fn open(mut call: Call, body: Vec<u8>) -> Result<Reading, Model
         return Ok(Reading::Events(Box::new(Events::new(call, body, watch, &first)?)));
     }
     let data = call.read_whole(body, first, &mut watch).await?;
+    if data.trim_ascii().is_empty() {
+        let host = &call.server.endpoint.host;
+        return Err(call.failure(FailureKind::Cut, format!("the reply from {host} is empty")));
+    }
     let asked = call.asked();
     let (server, bytes) = (call.server.clone(), data.len() as u64);
     let decode = move || server.wire.decode(&server.dialect, &data, &asked);
@@ -176,7 +180,7 @@ impl Events {
         let host = &self.call.server.endpoint.host;
         let (kind, message) = match broken {
             Some(why) => (FailureKind::Cut, format!("the stream from {host} broke off: {why}")),
-            None if self.read > 0 && !self.reader.has_begun() => {
+            None if self.reader.is_foreign() => {
                 (FailureKind::Protocol, format!("the reply from {host} is not a stream of events"))
             }
             None => (FailureKind::Cut, format!("the stream from {host} ended before the reply did")),

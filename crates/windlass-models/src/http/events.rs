@@ -132,9 +132,9 @@ impl EventReader {
         self.queue.clear();
     }
 
-    /// Whether any event came.
-    pub(super) fn has_begun(&self) -> bool {
-        self.events > 0
+    /// Whether no event came, but something else that is no stream of events. Comments alone are one that was cut.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.events == 0 && self.parts.as_ref().is_some_and(|parts| parts.frames.is_foreign())
     }
 
     /// Whether the provider said that nothing more comes.

@@ -66,6 +66,14 @@ impl Frames {
         }
     }
 
+    /// Whether something came that is not of the framing. Each line that is not blank is an event of lines.
+    pub(crate) fn is_foreign(&self) -> bool {
+        match self {
+            Self::Events(parser) => parser.is_foreign(),
+            Self::Lines(_) => false,
+        }
+    }
+
     /// The data of the event that was found last, until more bytes are added.
     pub(crate) fn data(&self) -> &[u8] {
         match self {

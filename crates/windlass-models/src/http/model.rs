@@ -177,7 +177,7 @@ impl Model for HttpModel {
             let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);
             return Box::pin(ready(Err(failure)).into_stream());
         }
-        let restoring = Restoring::of(self.server.wire, &request);
+        let restoring = Restoring::of(self.server.wire.facts(), &request);
         let encoding = self.server.wire.encode(&self.server.dialect, &request);
         let call = Call {
             server: self.server.clone(),

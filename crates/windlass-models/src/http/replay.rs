@@ -36,11 +36,9 @@ pub fn replay<'b>(
     let frames = Frames::bounded(wire.facts().framing, MAX_EVENT_BYTES);
     let mut reader = EventReader::new(frames, wire.decoder(dialect));
     let mut fold = Fold::new(asked);
-    let mut read = false;
     for piece in pieces.into_iter().map(Some).chain([None]) {
         match piece {
             Some(piece) => {
-                read |= !piece.is_empty();
                 if reader.push(piece).is_err() {
                     let words = format!("an event of the stream is longer than {MAX_EVENT_BYTES} bytes");
                     return Err(fold.failure(FailureKind::TooLarge, &words, paid(&reader, asked)));
@@ -60,7 +58,7 @@ pub fn replay<'b>(
         fold.take(&mut reader)?;
         return fold.finish();
     }
-    let (kind, words) = if read && !reader.has_begun() {
+    let (kind, words) = if reader.is_foreign() {
         (FailureKind::Protocol, "the reply is not a stream of events")
     } else {
         (FailureKind::Cut, "the stream ended before the reply did")

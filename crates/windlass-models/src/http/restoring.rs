@@ -1,7 +1,7 @@
 //! Owns bringing a reply back to the schemas of its request, where the provider was sent strict forms of them.
 //!
-//! The wire knows the forms ([`Wire::restored`]). What follows a schema is given out whole: its pieces say nothing before it is
-//! brought back.
+//! The wire knows the forms ([`WireFacts::restore`]). What follows a schema is given out whole: its pieces say nothing before it
+//! is brought back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use serde_json::Value;
 use windlass_core::ToolSpec;
 use windlass_core::model::{ModelFailure, Reply};
 
-use crate::wires::Wire;
+use crate::wires::{Restore, WireFacts};
 use crate::{Assembler, Delta, Deltas, ModelRequest};
 
 /// The schemas that a reply is brought back to, and the pieces that wait for it.
 #[derive(Debug)]
 pub(super) struct Restoring {
-    wire: &'static dyn Wire,
+    way_back: Restore,
     tools: Arc<Vec<ToolSpec>>,
     /// The schema of the text.
     output: Option<Arc<Value>>,
@@ -28,12 +28,13 @@ pub(super) struct Restoring {
 }
 
 impl Restoring {
-    /// `None`: the request asks for no strict schemas.
-    pub(super) fn of(wire: &'static dyn Wire, request: &ModelRequest) -> Option<Self> {
+    /// `None`: the request asks for no strict schemas, or the wire sends them as they were written.
+    pub(super) fn of(facts: &WireFacts, request: &ModelRequest) -> Option<Self> {
+        let way_back = facts.restore.filter(|_| request.model.strict)?;
         let output = request.response_schema.as_ref().map(|(_, schema)| schema.clone());
         let held = Assembler::new(request.model.name.clone()).bounded(request.model.max_reply_bytes());
-        request.model.strict.then(|| Self {
-            wire,
+        Some(Self {
+            way_back,
             tools: request.tools.clone(),
             output,
             held,
@@ -108,13 +109,13 @@ impl Restoring {
     fn restore(&self, reply: &mut Reply) {
         for call in &mut reply.calls {
             let spec = self.tools.iter().find(|spec| spec.name == call.name);
-            let restored = spec.and_then(|spec| self.wire.restored(&spec.parameters, &call.args));
+            let restored = spec.and_then(|spec| (self.way_back)(&spec.parameters, &call.args));
             if let Some(restored) = restored {
                 call.args = restored.into();
             }
         }
         let text = reply.text.as_deref().zip(self.output.as_deref());
-        if let Some(restored) = text.and_then(|(text, schema)| self.wire.restored(schema, text)) {
+        if let Some(restored) = text.and_then(|(text, schema)| (self.way_back)(schema, text)) {
             reply.text = Some(restored.into());
         }
     }

@@ -11,6 +11,7 @@ pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 /// [`next_data`](Self::next_data). Lines may end in LF, CR or CRLF; comments, event types, ids and events without data
 /// are passed over; several data lines are joined with LF.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the stream")]
 pub struct SseParser {
     max_event_bytes: usize,
     buffer: Vec<u8>,
@@ -26,6 +27,8 @@ pub struct SseParser {
     after_cr: bool,
     begun: bool,
     ended: bool,
+    /// Some line was none of the format.
+    foreign: bool,
     /// Data of the last event found.
     found: Place,
     steps: Steps,
@@ -61,9 +64,15 @@ impl SseParser {
             after_cr: false,
             begun: false,
             ended: false,
+            foreign: false,
             found: Place::Nowhere,
             steps: Steps::default(),
         }
+    }
+
+    /// Whether some line was neither a comment nor a field of the format, nor the beginning of one that was cut off.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
     }
 
     /// Number of bytes read or moved so far.
@@ -123,6 +132,8 @@ impl SseParser {
             let line = self.buffer.get(start..end).unwrap_or_default();
             if let Some(skip) = before_data(line) {
                 self.take(start + skip, end);
+            } else if !is_field(line) {
+                self.foreign = true;
             }
         }
     }
@@ -230,6 +241,16 @@ fn before_data(line: &[u8]) -> Option<usize> {
         Some([b':', b' ', ..]) => Some(6),
         Some([b':', ..]) => Some(5),
         _ => line.starts_with(b"error: {").then_some(7),
+    }
+}
+
+/// Whether a line is a comment or a field, or the beginning of a field.
+fn is_field(line: &[u8]) -> bool {
+    const NAMES: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
+    match memchr::memchr(b':', line) {
+        Some(0) => true,
+        Some(end) => line.get(..end).is_some_and(|name| NAMES.contains(&name)),
+        None => NAMES.iter().any(|name| name.starts_with(line)),
     }
 }
 

@@ -16,6 +16,8 @@ use crate::http::{ErrorWords, Framing, Report};
 use crate::{Delta, ModelRequest, providers};
 
 mod content;
+mod effort;
+mod elements;
 mod json;
 mod layout;
 mod prefix;
@@ -23,6 +25,8 @@ mod strict;
 #[cfg(test)]
 mod testing;
 mod tools;
+
+pub(crate) use strict::Forms;
 
 pub mod anthropic_messages;
 pub mod gemini;
@@ -65,13 +69,6 @@ pub trait Wire: Send + Sync + fmt::Debug {
     /// Why the request cannot be written for this API without another meaning; the call fails with these words, and nothing
     /// is sent. Default: every request can.
     fn refuses(&self, _: &Dialect, _: &ModelRequest) -> Option<String> {
-        None
-    }
-
-    /// Text of the model that follows another form of a schema than the one it was written for, brought back to that
-    /// schema: [`ModelChoice::strict`](windlass_core::model::ModelChoice::strict) may send one that is `null` where a property may
-    /// be left out. `None`: the text stays as it is. Default: no other forms are sent.
-    fn restored(&self, _: &serde_json::Value, _text: &str) -> Option<String> {
         None
     }
 
@@ -121,7 +118,15 @@ pub struct WireFacts {
     pub headers: &'static [(&'static str, &'static str)],
     /// The words of the wire's servers for failures that their statuses do not tell.
     pub errors: &'static ErrorWords,
+    /// The way back from another form of a schema, where the wire sends one. `None`: schemas keep their form, and the pieces of
+    /// a reply are given out as they come.
+    pub restore: Option<Restore>,
 }
+
+/// Brings text of the model back to the schema that it was written for:
+/// [`ModelChoice::strict`](windlass_core::model::ModelChoice::strict) may send a form that is `null` where a property may be left
+/// out. `None`: the text stays as it is.
+pub type Restore = fn(&serde_json::Value, &str) -> Option<String>;
 
 /// The header that carries a provider's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

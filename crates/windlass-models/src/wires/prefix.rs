@@ -20,8 +20,9 @@ pub(crate) trait Conversation: Send + 'static {
     /// Adds a message behind the others.
     fn add(&mut self, dialect: &Dialect, message: &Message);
 
-    /// Encodes the tools of a request; empty where none is offered.
-    fn tools(specs: &[ToolSpec]) -> Vec<u8>;
+    /// Encodes the tools of a request; empty where none is offered. It goes by the tools and by whether strict schemas are asked
+    /// for, by nothing else.
+    fn tools(request: &ModelRequest) -> Vec<u8>;
 }
 
 /// A conversation with what tells whether it is the beginning of a request.
@@ -36,7 +37,16 @@ pub(crate) struct Kept<C> {
     last: Option<Arc<Message>>,
     /// The encoded messages.
     pub(crate) messages: C,
-    tools: Option<(Arc<Vec<ToolSpec>>, Vec<u8>)>,
+    tools: KeptTools,
+    /// Whether the request asks for strict schemas.
+    strict: bool,
+}
+
+/// Encoded tools in both forms: a model that is held to strict schemas may share its conversation with one that is not.
+#[derive(Default)]
+struct KeptTools {
+    plain: Option<(Arc<Vec<ToolSpec>>, Vec<u8>)>,
+    strict: Option<(Arc<Vec<ToolSpec>>, Vec<u8>)>,
 }
 
 /// Brings the kept conversation up to the request and uses it.
@@ -47,11 +57,11 @@ pub(crate) fn with_kept<C: Conversation, T>(
     use_it: impl FnOnce(&Kept<C>) -> T,
 ) -> T {
     // A panic between two whole writes leaves a cell that the checks below still judge rightly.
-    let mut slot = cell.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slot = cell.0.conversation.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = slot.take().and_then(|any: Box<dyn Any + Send>| any.downcast::<Kept<C>>().ok());
     let mut kept = match kept {
         Some(kept) if kept.fits(dialect, request) => kept,
-        other => Box::new(Kept::start(dialect, request, other.and_then(|old| old.tools))),
+        other => Box::new(Kept::start(dialect, request, other.map(|old| old.tools).unwrap_or_default())),
     };
     kept.go_on(request);
     let result = use_it(&kept);
@@ -62,14 +72,12 @@ pub(crate) fn with_kept<C: Conversation, T>(
 impl<C: Conversation> Kept<C> {
     /// The encoded tools, empty where none is offered.
     pub(crate) fn tools(&self) -> &[u8] {
-        self.tools.as_ref().map_or(&[], |(_, bytes)| bytes)
+        let KeptTools { plain, strict } = &self.tools;
+        let form = if self.strict { strict } else { plain };
+        form.as_ref().map_or(&[], |(_, bytes)| bytes)
     }
 
-    fn start(
-        dialect: &Dialect,
-        request: &ModelRequest,
-        tools: Option<(Arc<Vec<ToolSpec>>, Vec<u8>)>,
-    ) -> Self {
+    fn start(dialect: &Dialect, request: &ModelRequest, tools: KeptTools) -> Self {
         let mut kept = Self {
             dialect: dialect.clone(),
             prompt: request.prompt.clone(),
@@ -79,6 +87,7 @@ impl<C: Conversation> Kept<C> {
             last: None,
             messages: C::start(usize::try_from(request.messages.bytes()).unwrap_or(0)),
             tools,
+            strict: false,
         };
         for text in request.prompt.iter() {
             kept.messages.add(&kept.dialect, text);
@@ -107,8 +116,13 @@ impl<C: Conversation> Kept<C> {
         }
         self.count = request.messages.len();
         self.last = request.messages.last().cloned();
-        if !self.tools.as_ref().is_some_and(|(kept, _)| Arc::ptr_eq(kept, &request.tools)) {
-            self.tools = Some((request.tools.clone(), C::tools(&request.tools)));
+        self.strict = request.model.strict;
+        let form = if self.strict { &mut self.tools.strict } else { &mut self.tools.plain };
+        if !form.as_ref().is_some_and(|(kept, _)| Arc::ptr_eq(kept, &request.tools)) {
+            *form = Some((request.tools.clone(), C::tools(request)));
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

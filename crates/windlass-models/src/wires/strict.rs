@@ -4,9 +4,10 @@
 //! others, what may be left out is `null` instead, and only a part of JSON Schema is known.
 
 use serde_json::{Map, Value, json};
-use windlass_core::model::ToolChoice;
 
-use crate::ModelRequest;
+pub(crate) use self::forms::{Form, Forms, output_form, refusal, tool_forms};
+
+mod forms;
 
 /// Keywords that say nothing about which values fit, and that strict mode refuses.
 const NOTES: [&str; 8] =
@@ -35,27 +36,11 @@ const KNOWN: [&str; 16] = [
 /// The most levels of a schema.
 const MAX_DEPTH: usize = 64;
 
-/// The tool or the output whose schema has no strict form, with the place in it, where strict schemas are asked for.
-pub(crate) fn refusal(request: &ModelRequest) -> Option<String> {
-    if !request.model.strict {
-        return None;
-    }
-    let offered = request.tools.iter().filter(|spec| spec.is_offered());
-    let tool = offered.filter(|_| request.choice != ToolChoice::None).find_map(|spec| {
-        rewrite(&spec.parameters).err().map(|fault| format!("tool `{}`: {fault}", spec.name))
-    });
-    tool.or_else(|| {
-        let (name, schema) = request.response_schema.as_ref()?;
-        rewrite(schema).err().map(|fault| format!("output `{name}`: {fault}"))
-    })
-    .map(|words| format!("{words} (`strict: true` asks for schemas that the provider enforces)"))
-}
-
 /// The strict form of a schema.
 ///
 /// # Errors
 /// The place in the schema that has none, with the reason.
-pub(crate) fn rewrite(schema: &Value) -> Result<Value, String> {
+fn rewrite(schema: &Value) -> Result<Value, String> {
     let root = schema.as_object().ok_or_else(|| fault("$", "it is no object schema"))?;
     if root.get("type").is_some_and(|kind| kind != "object") || root.contains_key("anyOf") {
         return Err(fault("$", "strict mode takes an object at the root"));

@@ -8,13 +8,17 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::model::{FailureKind, ModelFailure, Reply, Usage};
 use windlass_models::http::{Framing, replay, replay_whole};
 use windlass_models::wires::{Asked, Dialect, Quirks, WIRES, Wire};
 
+use self::remembered::Remembered;
+
 mod foreign;
+mod remembered;
 
 type Outcome = Result<Reply, ModelFailure>;
 
@@ -33,6 +37,8 @@ const MANY_CUTS: usize = 256;
 #[derive(Clone)]
 struct Reader {
     wire: &'static dyn Wire,
+    /// The same wire, for the many ways in which one stream may come.
+    remembered: Arc<Remembered>,
     dialect: Dialect,
     asked: Asked,
 }
@@ -41,11 +47,17 @@ impl Reader {
     fn new(wire: &'static dyn Wire, file: &str) -> Self {
         let quirks = Quirks { return_reasoning: file.contains(".return."), ..Quirks::NONE };
         let dialect = Dialect { label: "test".into(), quirks };
-        Self { wire, dialect, asked: Asked { model: "test/m".into(), content_bytes: 400 } }
+        let remembered = Arc::new(Remembered::new(wire, &dialect));
+        Self { wire, remembered, dialect, asked: Asked { model: "test/m".into(), content_bytes: 400 } }
     }
 
     fn stream<'b>(&self, pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
         replay(self.wire, &self.dialect, &self.asked, pieces)
+    }
+
+    /// The same, with events that came before in the same place read but once.
+    fn again<'b>(&self, pieces: impl IntoIterator<Item = &'b [u8]>) -> Outcome {
+        replay(&*self.remembered, &self.dialect, &self.asked, pieces)
     }
 
     fn whole(&self, body: &[u8]) -> Outcome {
@@ -86,16 +98,18 @@ fn with_ends(body: &[u8], end: &str) -> Vec<u8> {
 
 /// A stream gives the same however its bytes come.
 fn cut_anywhere(reader: &Reader, body: &[u8], whole: &Outcome, broken: &mut Broken) {
+    // The decoder itself, without memory: what it remembers is right.
+    broken.same(|| "byte by byte, decoded".to_owned(), &reader.stream(body.chunks(1)), whole);
     for cut in cuts(body) {
         let (head, tail) = body.split_at(cut);
-        broken.same(|| format!("cut at {cut}"), &reader.stream([head, tail]), whole);
+        broken.same(|| format!("cut at {cut}"), &reader.again([head, tail]), whole);
     }
-    broken.same(|| "byte by byte".to_owned(), &reader.stream(body.chunks(1)), whole);
+    broken.same(|| "byte by byte".to_owned(), &reader.again(body.chunks(1)), whole);
     let lines: Vec<_> = body.split_inclusive(|byte| *byte == b'\n').collect();
-    broken.same(|| "line by line".to_owned(), &reader.stream(lines.iter().copied()), whole);
+    broken.same(|| "line by line".to_owned(), &reader.again(lines.iter().copied()), whole);
     for joined in 2..5 {
         let pieces: Vec<_> = lines.chunks(joined).map(<[_]>::concat).collect();
-        let outcome = reader.stream(pieces.iter().map(Vec::as_slice));
+        let outcome = reader.again(pieces.iter().map(Vec::as_slice));
         broken.same(|| format!("{joined} lines at once"), &outcome, whole);
     }
     let ends: &[&str] = match reader.wire.facts().framing {
@@ -104,8 +118,8 @@ fn cut_anywhere(reader: &Reader, body: &[u8], whole: &Outcome, broken: &mut Brok
     };
     for end in ends {
         let body = with_ends(body, end);
-        broken.same(|| format!("lines that end in {end:?}"), &reader.stream([&*body]), whole);
-        broken.same(|| format!("byte by byte, {end:?}"), &reader.stream(body.chunks(1)), whole);
+        broken.same(|| format!("lines that end in {end:?}"), &reader.again([&*body]), whole);
+        broken.same(|| format!("byte by byte, {end:?}"), &reader.again(body.chunks(1)), whole);
     }
 }
 
@@ -114,7 +128,7 @@ fn cut_short(reader: &Reader, body: &[u8], whole: &Outcome, broken: &mut Broken)
     let but_usage = |reply: &Reply| Reply { usage: Usage::default(), ..reply.clone() };
     let mut complete_since = None;
     for end in cuts(body).into_iter().filter(|end| *end < body.len()) {
-        match (reader.stream([&body[..end]]), whole) {
+        match (reader.again([&body[..end]]), whole) {
             (Ok(short), Ok(whole)) => {
                 complete_since = complete_since.or(Some(end));
                 broken.same(|| format!("ended at {end}"), &but_usage(&short), &but_usage(whole));

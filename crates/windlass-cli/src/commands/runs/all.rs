@@ -168,7 +168,7 @@ impl AgentSource for Agents {
         let run = state.run();
         let again = Again::new(format!("windlass runs resume{} {run}", self.words));
         let wanted = Wanted { with: None, agents: &[], replaces: false, again };
-        let found = agents::of_run(state, &wanted, &self.log, &mut self.interrupts).await?;
+        let found = agents::of_run(state, &wanted, (&self.log, None), &mut self.interrupts).await?;
         // The supervisor does not know the file's name.
         if let Err(error @ Error::AgentChanged { .. }) = found.resume(run).check().await {
             return Err(changed(error, &found.path, &wanted.again));

@@ -73,7 +73,8 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
         left(&question, &holder);
         return Ok(Exit::Good);
     }
-    let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts, unpause: None };
+    let mut go_on =
+        GoOn { log_args, log: log.clone(), view: args.view, interrupts, unpause: None, cassette: None };
     // What keeps us from going on is said before the answer is given.
     let words =
         [args.run.as_str(), answer.0.as_str()].into_iter().chain(args.answer.iter().map(String::as_str));

@@ -52,7 +52,7 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let interrupts = Interrupts::listen()?;
     let (log, base) = find::open(log_args, &args.run).await?;
     let state = load_until(&*log, base, args.at).await?;
-    let mut go_on = GoOn { log_args, log, view: args.view, interrupts, unpause: None };
+    let mut go_on = GoOn { log_args, log, view: args.view, interrupts, unpause: None, cassette: None };
     let again = Again::new(format!("windlass runs fork{} {base} --at {}", log_args.words(), args.at))
         .then(args.input.as_deref());
     let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: true, again };

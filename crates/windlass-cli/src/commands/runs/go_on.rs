@@ -5,10 +5,12 @@ use std::sync::Arc;
 use windlass_core::State;
 use windlass_core::event::ResumedBy;
 use windlass_core::policy::LimitKind;
+use windlass_models::cassette::Cassette;
 use windlass_runtime::{DriveOptions, Prepared, Unpause};
 use windlass_store::SqliteLog;
 
 use crate::agents::{self, Again, Found, Wanted, changed};
+use crate::cassettes::played;
 use crate::commands::run::people;
 use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
@@ -25,13 +27,14 @@ pub(super) struct GoOn<'a> {
     pub(super) interrupts: Interrupts,
     /// Set if the run's pause is over.
     pub(super) unpause: Option<Unpause>,
+    pub(super) cassette: Option<Cassette>,
 }
 
 impl GoOn<'_> {
     /// The agent that can go on with the run.
     pub(super) async fn agent(&mut self, state: &State, wanted: &Wanted<'_>) -> Result<Found, Failure> {
         self.view.calm();
-        agents::of_run(state, wanted, &self.log, &mut self.interrupts).await
+        agents::of_run(state, wanted, (&self.log, self.cassette.clone()), &mut self.interrupts).await
     }
 
     /// Takes the run over and drives it; with limits, begins one that continues it.
@@ -70,7 +73,7 @@ impl GoOn<'_> {
             with: found.with(state),
         };
         let run = drive(prepared, &mut view, &mut self.interrupts, &words).await?;
-        let verdict = verdict(&run, &words);
+        let verdict = played(self.cassette.as_ref(), verdict(&run, &words));
         view.left(&*self.log, &run, verdict.as_ref().err()).await?;
         view.close()?;
         verdict

@@ -12,6 +12,7 @@ use windlass_store::Index;
 use super::go_on::GoOn;
 use super::{all, find};
 use crate::agents::{Again, Wanted, changed, now};
+use crate::cassettes::CassetteArgs;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
@@ -29,6 +30,7 @@ Examples:
   windlass runs resume --all
   windlass runs resume --all --wait
   windlass runs resume last --limit model_calls=20
+  windlass runs resume last --record rest.cassette
   windlass runs resume 5b2e1c90 --with changed-agent.yaml";
 
 #[derive(Debug, Args)]
@@ -38,7 +40,7 @@ pub(super) struct ResumeArgs {
     #[arg(value_name = "RUN", required_unless_present = "all", conflicts_with = "all")]
     run: Option<String>,
     /// All runs that can go on: of processes that died, and those whose answer has come or whose timer is due
-    #[arg(long, conflicts_with_all = ["with", "agents", "limits"])]
+    #[arg(long, conflicts_with_all = ["with", "agents", "limits", "record", "replay"])]
     all: bool,
     /// Go on looking, each second, for runs that can go on, until Ctrl-C or another signal
     #[arg(long, requires = "all")]
@@ -55,6 +57,8 @@ pub(super) struct ResumeArgs {
     /// With the end of a pause, say this to the agent
     #[arg(long, value_name = "TEXT", conflicts_with = "all")]
     say: Option<String>,
+    #[command(flatten)]
+    cassette: CassetteArgs,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -101,7 +105,8 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
         return Ok(Exit::Good);
     }
     let unpause = Some(Unpause { text });
-    let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts, unpause };
+    let cassette = args.cassette.open()?;
+    let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts, unpause, cassette };
     let again =
         Again::new(format!("windlass runs resume{} {run}", log_args.words())).then_limits(&args.limits);
     let wanted = Wanted { with: args.with.as_deref(), agents: &args.agents, replaces: false, again };

@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
+use windlass_core::Message;
 use windlass_core::model::ToolChoice;
-use windlass_core::{Message, ToolSpec};
 
 use self::content::{Form, Role, blocks, role_of, system_block};
 use self::settings::Scene;
@@ -90,8 +90,8 @@ impl Conversation for Messages {
         self.spans.push(Span { is_system, start, end });
     }
 
-    fn tools(specs: &[ToolSpec]) -> Vec<u8> {
-        tools::tools(specs, false)
+    fn tools(request: &ModelRequest) -> Vec<u8> {
+        tools::tools(&request.tools, request.model.strict)
     }
 }
 
@@ -105,8 +105,6 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         let messages = &kept.messages;
         let tools = if request.choice == ToolChoice::None && !messages.so_far.has_calls {
             Cow::Borrowed(&[][..])
-        } else if request.model.strict {
-            Cow::Owned(tools::tools(&request.tools, true))
         } else {
             Cow::Borrowed(kept.tools())
         };

@@ -33,6 +33,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Named("x-api-key"),
     headers: &[("anthropic-version", "2023-06-01")],
     errors: &ERRORS,
+    restore: None,
 };
 
 /// Error wordings of Anthropic and of local servers on this wire, for what a status does not tell (Claude docs, "Errors").

@@ -27,8 +27,8 @@ impl<const THIRD: bool> Conversation for Contents<THIRD> {
         self.message(dialect, new);
     }
 
-    fn tools(specs: &[ToolSpec]) -> Vec<u8> {
-        tools(specs)
+    fn tools(request: &ModelRequest) -> Vec<u8> {
+        tools(&request.tools)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Owns what differs between generations of Gemini models: thinking, signatures of calls, media in results of functions.
 
+use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value};
 
 /// Whether a model belongs to Gemini 3 or a later generation. A name without a number (`gemini-flash-latest`) means the newest
@@ -19,12 +20,14 @@ pub(super) fn is_third(model: &str) -> bool {
 /// decides). The summaries of thoughts are asked for, unless thinking is switched off.
 ///
 /// Levels and budgets are those of "OpenAI compatibility": `minimal` and `low` are 1,024 tokens for models before Gemini 3,
-/// `medium` 8,192, `high` 24,576, and `none` 0. Thinking of Gemini 3 cannot be switched off: `none` is its least level, and
+/// `medium` 8,192, `high` 24,576, and `none` 0, or 128 for a Pro model ("Thinking"). Thinking of Gemini 3 cannot be switched off: `none` is its least level, and
 /// efforts above `high` are `high`. Any other word is sent as a level.
 pub(super) fn thinking(out: &mut Vec<u8>, model: &str, effort: &str) {
-    let effort = effort.trim().to_ascii_lowercase();
+    let effort = if is_off(effort) { "none".to_owned() } else { effort.trim().to_ascii_lowercase() };
     let third = is_third(model);
     let budget = match effort.as_str() {
+        // Gemini 2.5 Pro thinks with 128 tokens at least.
+        "none" if !third && model.contains("-pro") => Some(128),
         "none" if !third => Some(0),
         "minimal" | "low" if !third => Some(1024),
         "medium" if !third => Some(8192),

@@ -48,6 +48,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Named("x-goog-api-key"),
     headers: &[],
     errors: &ERRORS,
+    restore: None,
 };
 
 static VERTEX_FACTS: WireFacts = WireFacts {

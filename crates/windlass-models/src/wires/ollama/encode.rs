@@ -7,6 +7,7 @@ use windlass_core::{Message, ToolSpec};
 
 use self::content::message;
 use crate::ModelRequest;
+use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::tools::offered;
@@ -31,8 +32,8 @@ impl Conversation for Messages {
         message(&mut self.bytes, dialect, new);
     }
 
-    fn tools(specs: &[ToolSpec]) -> Vec<u8> {
-        tools(specs.iter())
+    fn tools(request: &ModelRequest) -> Vec<u8> {
+        tools(request.tools.iter())
     }
 }
 
@@ -95,7 +96,7 @@ fn settings(out: &mut Vec<u8>, request: &ModelRequest) {
 /// An effort as Ollama names it: a level, or whether to think at all. Other words go out as they are, for the server to judge.
 fn think(out: &mut Vec<u8>, effort: &str) {
     match effort {
-        "none" | "false" => out.extend_from_slice(b"false"),
+        off if is_off(off) => out.extend_from_slice(b"false"),
         "true" => out.extend_from_slice(b"true"),
         "minimal" => json_string(out, "low"),
         "xhigh" => json_string(out, "max"),

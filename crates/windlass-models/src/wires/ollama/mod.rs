@@ -34,6 +34,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Bearer,
     headers: &[],
     errors: &ERRORS,
+    restore: None,
 };
 
 /// Error wordings of Ollama, of the llama-server in it, and of its cloud.

@@ -2,44 +2,45 @@
 //!
 //! A turn encodes only its new messages; the body is put together by copying bytes.
 
+use windlass_core::Message;
 use windlass_core::model::ToolChoice;
-use windlass_core::{Message, ToolSpec};
 
 use self::content::message;
 use crate::ModelRequest;
+use crate::wires::effort::{is_off, least};
+use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
-use crate::wires::tools::{named, offered};
+use crate::wires::tools::{held, named};
 use crate::wires::{Dialect, Encoding};
 
 mod content;
 mod ids;
 
-/// The elements of the `messages` array, with commas between them and none marked.
+/// The elements of the `messages` array; their ends are kept if some may be marked.
 struct Messages {
-    bytes: Vec<u8>,
-    /// End of each message in `bytes`, if some may be marked.
-    ends: Vec<usize>,
+    elements: Elements,
 }
 
 impl Conversation for Messages {
     fn start(bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes + 256), ends: Vec::new() }
+        Self { elements: Elements::with_capacity(bytes + 256) }
     }
 
     fn add(&mut self, dialect: &Dialect, new: &Message) {
-        if !self.bytes.is_empty() {
-            self.bytes.push(b',');
+        let bytes = &mut self.elements.bytes;
+        if !bytes.is_empty() {
+            bytes.push(b',');
         }
-        message(&mut self.bytes, dialect, new, false);
+        message(bytes, dialect, new, false);
         if dialect.quirks.cache_control {
-            self.ends.push(self.bytes.len());
+            self.elements.end();
         }
     }
 
-    fn tools(specs: &[ToolSpec]) -> Vec<u8> {
-        tools(specs, false)
+    fn tools(request: &ModelRequest) -> Vec<u8> {
+        tools(request)
     }
 }
 
@@ -53,10 +54,7 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
     settings(&mut tail, dialect, request);
 
     with_kept(&request.prefix, dialect, request, |kept: &Kept<Messages>| {
-        // Strict schemas are written anew: a model that is held to them may share its prefix with one that is not.
-        let held = if request.model.strict { tools(&request.tools, true) } else { Vec::new() };
-        let kept_tools = if request.model.strict { &held } else { kept.tools() };
-        let tools = if request.choice == ToolChoice::None { &[] } else { kept_tools };
+        let tools = if request.choice == ToolChoice::None { &[] } else { kept.tools() };
         let mut choice = Vec::new();
         if !tools.is_empty() {
             tool_choice(&mut choice, &request.choice);
@@ -66,45 +64,33 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
             }
         }
         let marked = kept.messages.marked(dialect, request);
-        let messages = marked.as_ref().unwrap_or(&kept.messages.bytes);
+        let messages = marked.as_ref().unwrap_or(&kept.messages.elements.bytes);
         let body = [&head, messages, &b"]"[..], tools, &choice, &tail].concat();
         Encoding { body, content_bytes: messages.len() + tools.len() }
     })
 }
 
 impl Messages {
-    /// The messages with the marked ones written anew; `None`: there is none. What is kept stays as it is, so that a
-    /// marker may move from turn to turn.
+    /// The messages with the marked ones written anew; `None`: there is none.
     fn marked(&self, dialect: &Dialect, request: &ModelRequest) -> Option<Vec<u8>> {
         let places = if dialect.quirks.cache_control { request.marked() } else { Vec::new() };
-        if places.is_empty() {
-            return None;
-        }
-        let mut out = Vec::with_capacity(self.bytes.len() + 64 * places.len());
-        let mut copied = 0;
-        for place in places {
-            let before = place.checked_sub(1).and_then(|before| self.ends.get(before));
-            // A comma stands between two messages.
-            let start = before.map_or(0, |end| end + 1);
-            let (Some(end), Some(marked)) = (self.ends.get(place), request.message(place)) else { continue };
-            out.extend_from_slice(self.bytes.get(copied..start).unwrap_or_default());
-            message(&mut out, dialect, &marked, true);
-            copied = *end;
-        }
-        out.extend_from_slice(self.bytes.get(copied..).unwrap_or_default());
-        Some(out)
+        self.elements.marked(&places, request, |marked, _| {
+            let mut anew = Vec::new();
+            message(&mut anew, dialect, marked, true);
+            Some(anew)
+        })
     }
 }
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
-fn tools(specs: &[ToolSpec], held: bool) -> Vec<u8> {
-    offered(specs, b",\"tools\":[", b"]", |out, spec| {
+fn tools(request: &ModelRequest) -> Vec<u8> {
+    held(request, b",\"tools\":[", b"]", |out, spec, form| {
         out.extend_from_slice(b"{\"type\":\"function\",\"function\":{");
         named(out, spec);
         field(out, "parameters");
-        match if held { strict::rewrite(&spec.parameters).ok() } else { None } {
+        match form {
             Some(schema) => {
-                json_value(out, &schema);
+                json_value(out, schema);
                 out.extend_from_slice(b",\"strict\":true");
             }
             None => json_value(out, &*spec.parameters),
@@ -131,12 +117,13 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         out.extend_from_slice(b",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":");
         json_string(out, name);
         // OpenAI refuses a schema that is called strict and is not.
-        let form = strict::rewrite(schema).ok();
-        let held = form.filter(|form| request.model.strict || form == &**schema);
+        let form = strict::output_form(request);
+        let form = form.as_deref().and_then(|form| form.as_ref().ok());
+        let held = form.filter(|form| request.model.strict || *form == &**schema);
         field(out, "strict");
         json_value(out, &held.is_some());
         field(out, "schema");
-        json_value(out, held.as_ref().unwrap_or(schema));
+        json_value(out, held.unwrap_or(schema));
         out.extend_from_slice(b"}}");
     }
     number(out, "temperature", request.model.temperature);
@@ -147,8 +134,11 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     number(out, "top_p", request.model.top_p);
     number(out, "presence_penalty", request.model.presence_penalty);
     if let Some(reasoning) = &request.model.reasoning {
-        field(out, "reasoning_effort");
-        json_string(out, reasoning);
+        let least = is_off(reasoning).then(|| least(dialect.plain_name(&request.model.name)));
+        if let Some(effort) = least.unwrap_or(Some(reasoning)) {
+            field(out, "reasoning_effort");
+            json_string(out, effort);
+        }
     }
     if !request.model.metadata.is_empty() {
         field(out, "metadata");

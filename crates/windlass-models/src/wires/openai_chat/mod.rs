@@ -33,6 +33,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Bearer,
     headers: &[],
     errors: &ERRORS,
+    restore: Some(strict::restored),
 };
 
 /// Error wordings of OpenAI, vLLM, llama-server, Ollama and gateways, for what a status does not tell.
@@ -80,10 +81,6 @@ impl Wire for OpenAiChat {
 
     fn refuses(&self, _: &Dialect, request: &ModelRequest) -> Option<String> {
         strict::refusal(request)
-    }
-
-    fn restored(&self, schema: &serde_json::Value, text: &str) -> Option<String> {
-        strict::restored(schema, text)
     }
 
     fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding {

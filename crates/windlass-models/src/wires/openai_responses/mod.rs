@@ -39,6 +39,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Bearer,
     headers: &[],
     errors: &ends::ERRORS,
+    restore: Some(strict::restored),
 };
 
 impl Wire for OpenAiResponses {
@@ -56,10 +57,6 @@ impl Wire for OpenAiResponses {
 
     fn refuses(&self, _: &Dialect, request: &ModelRequest) -> Option<String> {
         strict::refusal(request)
-    }
-
-    fn restored(&self, schema: &serde_json::Value, text: &str) -> Option<String> {
-        strict::restored(schema, text)
     }
 
     fn failure_kind(&self, report: &Report) -> Option<FailureKind> {

@@ -1,6 +1,11 @@
+use std::sync::Arc;
+
 use serde_json::json;
+use windlass_core::{Message, ToolSpec};
 
 use super::*;
+use crate::PrefixCell;
+use crate::wires::{Dialect, WIRES, testing, wire};
 
 #[test]
 fn all_properties_are_required_and_what_may_be_left_out_may_be_null() {
@@ -154,5 +159,57 @@ fn null_for_what_may_be_left_out_is_left_out() {
         (r#"{"id":"a"}"#, None),
     ] {
         assert_eq!(restored(&schema, text).as_deref(), back, "{text}");
+    }
+}
+
+#[test]
+fn the_forms_are_made_once_for_a_list_of_tools() {
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+    for wire in [wire("openai_chat"), wire("openai_responses")].into_iter().flatten() {
+        let mut asked = testing::request("test/m", vec![Message::user("Hi")]);
+        asked.model.strict = true;
+        asked.tools = Arc::new(vec![ToolSpec::new("f", "", schema.clone())]);
+        asked.response_schema = Some(("answer".into(), Arc::new(schema.clone())));
+        let (dialect, name) = (Dialect::default(), wire.facts().name);
+        assert_eq!(wire.refuses(&dialect, &asked), None);
+        let first = wire.encode(&dialect, &asked).body;
+        let (tools, output) = (tool_forms(&asked), output_form(&asked));
+        asked.messages.push(Arc::new(Message::user("More")));
+        assert_eq!(wire.refuses(&dialect, &asked), None);
+        wire.encode(&dialect, &asked);
+        assert!(Arc::ptr_eq(&tools, &tool_forms(&asked)), "{name}");
+        let same = output.zip(output_form(&asked)).is_some_and(|(one, other)| Arc::ptr_eq(&one, &other));
+        assert!(same, "{name}");
+        // Nothing but the place where forms are kept makes them: tools of another list are others.
+        let spoilt = Arc::new(vec![Ok(json!({ "type": "object", "title": "kept" }))]);
+        asked.prefix = PrefixCell::default();
+        asked.prefix.0.forms.lock().expect("not poisoned").tools = Some((asked.tools.clone(), spoilt));
+        let body = String::from_utf8(wire.encode(&dialect, &asked).body).expect("JSON");
+        assert!(body.contains("\"title\":\"kept\""), "{name}: {body}");
+        asked.tools = Arc::new(asked.tools.to_vec());
+        let body = String::from_utf8(wire.encode(&dialect, &asked).body).expect("JSON");
+        assert!(!body.contains("kept") && body.contains("[\"string\",\"null\"]"), "{name}: {body}");
+        assert!(String::from_utf8(first).expect("JSON").contains("[\"string\",\"null\"]"), "{name}");
+    }
+}
+
+#[test]
+fn models_that_share_a_conversation_have_their_tools_in_both_forms() {
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+    for wire in WIRES {
+        let mut asked = testing::request("test/m", vec![Message::user("Hi")]);
+        asked.tools = Arc::new(vec![ToolSpec::new("f", "", schema.clone())]);
+        let mut body = |strict: bool, fresh: bool| {
+            asked.model.strict = strict;
+            if fresh {
+                asked.prefix = PrefixCell::default();
+            }
+            wire.encode(&Dialect::default(), &asked).body
+        };
+        let (plain, strict) = (body(false, true), body(true, true));
+        for form in [false, true, false, true] {
+            let expected = if form { &strict } else { &plain };
+            assert_eq!(&body(form, false), expected, "{}", wire.facts().name);
+        }
     }
 }

@@ -6,6 +6,7 @@ use windlass_core::model::{ModelChoice, ToolChoice};
 use super::schema::held_to;
 use crate::ModelRequest;
 use crate::wires::anthropic_messages::models::Model;
+use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value};
 
 /// The least budget of thinking, in tokens ("Extended thinking").
@@ -20,9 +21,6 @@ const BUDGETS: [(&str, u64); 6] = [
     ("xhigh", 32_000),
     ("max", 32_000),
 ];
-
-/// Efforts that mean no reasoning.
-const NONE: [&str; 3] = ["none", "off", "disabled"];
 
 /// How a request asks for thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +38,7 @@ enum Thinking<'r> {
 impl<'r> Thinking<'r> {
     fn of(model: Model<'_>, settings: &'r ModelChoice, max_tokens: u64) -> Self {
         let Some(effort) = settings.reasoning.as_deref() else { return Self::Unsaid };
-        if NONE.contains(&effort) {
+        if is_off(effort) {
             return Self::Least;
         }
         if model.thinks_adaptively() {

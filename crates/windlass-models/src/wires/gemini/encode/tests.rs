@@ -422,8 +422,11 @@ fn effort_is_a_level_or_a_budget_by_generation() {
     };
     let budget = |tokens: i64| json!({ "includeThoughts": tokens != 0, "thinkingBudget": tokens });
     let level = |level: &str| json!({ "includeThoughts": true, "thinkingLevel": level });
+    assert_eq!(thinking("gemini-2.5-pro", "off"), budget(128));
     for (effort, tokens) in [
         ("none", 0),
+        ("off", 0),
+        ("false", 0),
         ("minimal", 1024),
         ("low", 1024),
         ("medium", 8192),

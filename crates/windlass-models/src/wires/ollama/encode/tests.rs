@@ -106,6 +106,8 @@ fn efforts_are_levels_or_whether_to_think() {
         ("max", json!("max")),
         ("none", json!(false)),
         ("false", json!(false)),
+        ("off", json!(false)),
+        ("disabled", json!(false)),
         ("true", json!(true)),
         ("minimal", json!("low")),
         ("xhigh", json!("max")),

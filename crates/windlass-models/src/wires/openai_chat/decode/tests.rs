@@ -283,3 +283,60 @@ fn of_a_long_error_the_beginning_is_read() {
     assert!(error.message.starts_with("[{\"message\":\"again and again\"},"), "{}", error.message);
     assert!(error.message.len() < 3_000);
 }
+
+/// The steps of parser and assembler for a stream of text, reasoning and a call's arguments of so many pieces each, the most
+/// pieces that waited, and the bytes that were given out.
+fn steps(pieces: usize) -> (u64, usize, usize) {
+    let delta = |delta: &str| {
+        format!(
+            "data: {{\"id\":\"c\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":null}}]}}\n\n"
+        )
+    };
+    let words = "0123456789".repeat(7);
+    let begin = delta(
+        "{\"role\":\"assistant\",\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}",
+    );
+    let all = [
+        delta(&format!("{{\"reasoning_content\":\"{words}\"}}")).repeat(pieces),
+        delta(&format!("{{\"content\":\"{words}\"}}")).repeat(pieces),
+        begin,
+        delta(&format!("{{\"tool_calls\":[{{\"index\":0,\"function\":{{\"arguments\":\"{words}\"}}}}]}}"))
+            .repeat(pieces),
+        "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
+            .to_owned(),
+    ]
+    .concat();
+    let (mut parser, mut decoder) = (SseParser::default(), Decoder::new(&Dialect::default()));
+    let (mut assembler, mut out) = (Assembler::new("m"), VecDeque::new());
+    let (mut most, mut given) = (0, 0);
+    for piece in all.as_bytes().chunks(1_400) {
+        parser.push(piece).expect("small events");
+        while let Some(data) = parser.next_data() {
+            decoder.event(data, &mut out).expect("good");
+            most = most.max(out.len());
+            for delta in out.drain(..) {
+                given += usize::try_from(delta.heft()).expect("small");
+                assembler.push(&delta).expect("below the bound");
+            }
+        }
+    }
+    let steps = parser.steps() + assembler.steps();
+    assert!(parser.steps() <= 3 * all.len() as u64, "each byte is taken in, searched and moved at most once");
+    let reply = assembler.finish();
+    let lengths = (reply.text.map(|text| text.len()), reply.reasoning.map(|thought| thought.text.len()));
+    assert_eq!(lengths, (Some(70 * pieces), Some(70 * pieces)));
+    assert_eq!(reply.calls.first().map(|call| call.args.len()), Some(70 * pieces));
+    (steps, most, given)
+}
+
+#[test]
+fn a_stream_of_10_megabytes_is_read_once_and_nothing_of_it_waits() {
+    // 150 bytes and more a piece: 1 MB and 10 MB.
+    let (small, few, given) = steps(2_300);
+    let (large, most, all) = steps(23_000);
+    assert!(large < 11 * small, "{large} steps for 10 times the bytes of {small}");
+    assert_eq!(few, most, "as many pieces wait");
+    assert!(most <= 4, "{most} pieces wait");
+    // Each byte of the reply is given out once; the call's id and name beside.
+    assert_eq!((given, all), (3 * 70 * 2_300 + 2, 3 * 70 * 23_000 + 2));
+}

@@ -124,16 +124,16 @@ fn e38_the_prefix_is_byte_stable_and_only_new_messages_are_encoded() {
         let prefix = pair[0].split("],\"tools\"").next().expect("the messages");
         assert!(pair[1].starts_with(prefix));
     }
-    let slot = turn.prefix.0.lock().expect("not poisoned");
+    let slot = turn.prefix.0.conversation.lock().expect("not poisoned");
     let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
     assert_eq!(kept.count, turn.messages.len());
 }
 
 /// Spoils the kept bytes, so that it shows whether they are used.
 fn spoil(cell: &PrefixCell) {
-    let mut slot = cell.0.lock().expect("not poisoned");
+    let mut slot = cell.0.conversation.lock().expect("not poisoned");
     let kept = slot.as_mut().and_then(|any| any.downcast_mut::<Kept<Messages>>()).expect("it is kept");
-    kept.messages.bytes = b"\"kept\"".to_vec();
+    kept.messages.elements.bytes = b"\"kept\"".to_vec();
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn the_providers_label_is_taken_off_once() {
 #[test]
 fn a_cell_that_holds_something_else_is_taken_over() {
     let turn = request(vec![Message::user("Hi")]);
-    *turn.prefix.0.lock().expect("not poisoned") = Some(Box::new(5_u8));
+    *turn.prefix.0.conversation.lock().expect("not poisoned") = Some(Box::new(5_u8));
     assert_eq!(body(&turn)["messages"][1]["content"], "Hi");
     let empty = ModelRequest { messages: History::default().into(), prompt: Arc::default(), ..turn };
     assert_eq!(body(&empty)["messages"], json!([]));
@@ -381,10 +381,10 @@ fn a33_a_marker_moves_and_what_was_encoded_stays() {
     let fresh = ModelRequest { prefix: PrefixCell::default(), ..next.clone() };
     assert_eq!(encode(&marking(), &fresh).body, encode(&marking(), &next).body);
     // The cell keeps the unmarked bytes.
-    let slot = next.prefix.0.lock().expect("not poisoned");
+    let slot = next.prefix.0.conversation.lock().expect("not poisoned");
     let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
-    assert!(!String::from_utf8_lossy(&kept.messages.bytes).contains("cache_control"));
-    assert_eq!(kept.messages.ends.len(), 3);
+    assert!(!String::from_utf8_lossy(&kept.messages.elements.bytes).contains("cache_control"));
+    assert_eq!(kept.messages.elements.ends.len(), 3);
     assert_eq!(next.marked(), [2]);
 }
 
@@ -404,6 +404,20 @@ fn a41_further_settings_go_out_where_they_are_set() {
         (&full["top_p"], &full["presence_penalty"], &full["reasoning_effort"], &full["metadata"]),
         (&json!(0.5), &json!(-1.0), &json!("high"), &json!({ "team": "blue" }))
     );
+}
+
+#[test]
+fn no_reasoning_is_the_least_effort_of_the_model() {
+    let off = |name: &str, word: &str| {
+        let mut asked = request(vec![Message::user("hi")]);
+        (asked.model.name, asked.model.reasoning) = (name.into(), Some(word.into()));
+        body(&asked).get("reasoning_effort").cloned()
+    };
+    for word in ["none", "off", "false", "disabled"] {
+        assert_eq!(off("openai/gpt-5.2", word), Some(json!("none")), "{word}");
+    }
+    assert_eq!(off("openai/gpt-5-mini", "none"), Some(json!("minimal")));
+    assert_eq!(off("openai/gpt-4.1", "none"), None);
 }
 
 #[test]

@@ -136,6 +136,14 @@ fn encrypted_reasoning_is_asked_for_where_the_model_reasons() {
     };
     assert_eq!(reasoning("low"), json!({ "effort": "low" }));
     assert_eq!(reasoning("/detailed"), json!({ "summary": "detailed" }));
+    assert_eq!(reasoning("off"), json!({ "effort": "none" }));
+    assert!(!asks("gpt-4.1", Some("none")) && !asks("qwen3", Some("off")), "nothing to give back");
+    let off = |name: &str| {
+        let mut asked = request(vec![Message::user("Hi")]);
+        asked.model = ModelChoice { name: name.into(), reasoning: Some("none".into()), ..asked.model };
+        body(&asked).get("reasoning").cloned()
+    };
+    assert_eq!((off("gpt-5-mini"), off("gpt-4.1")), (Some(json!({ "effort": "minimal" })), None));
 }
 
 #[test]

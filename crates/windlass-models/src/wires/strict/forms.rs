@@ -1,0 +1,74 @@
+//! Owns the strict forms of a request's schemas, which stay in the run's [`PrefixCell`]: they are made once for a list of tools, not
+//! in each turn.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use windlass_core::ToolSpec;
+use windlass_core::model::ToolChoice;
+
+use super::rewrite;
+use crate::{ModelRequest, PrefixCell};
+
+/// The strict form of a schema, or the place in it that has none.
+pub(crate) type Form = Result<Value, String>;
+
+/// A schema, or a list of tools, with what was made of it.
+type Made<S, F> = Option<(Arc<S>, Arc<F>)>;
+
+/// The forms of the request that was made last.
+#[derive(Default)]
+pub(crate) struct Forms {
+    pub(super) tools: Made<Vec<ToolSpec>, Vec<Form>>,
+    output: Made<Value, Form>,
+}
+
+fn kept(cell: &PrefixCell) -> MutexGuard<'_, Forms> {
+    // A panic leaves whole forms or none.
+    cell.0.forms.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The forms of all tools, in their order.
+pub(crate) fn tool_forms(request: &ModelRequest) -> Arc<Vec<Form>> {
+    let mut kept = kept(&request.prefix);
+    if let Some((tools, forms)) = &kept.tools
+        && Arc::ptr_eq(tools, &request.tools)
+    {
+        return forms.clone();
+    }
+    let forms = Arc::new(request.tools.iter().map(|spec| rewrite(&spec.parameters)).collect());
+    kept.tools = Some((request.tools.clone(), Arc::clone(&forms)));
+    forms
+}
+
+/// The form of the schema of a reply.
+pub(crate) fn output_form(request: &ModelRequest) -> Option<Arc<Form>> {
+    let (_, schema) = request.response_schema.as_ref()?;
+    let mut kept = kept(&request.prefix);
+    if let Some((known, form)) = &kept.output
+        && Arc::ptr_eq(known, schema)
+    {
+        return Some(form.clone());
+    }
+    let form = Arc::new(rewrite(schema));
+    kept.output = Some((schema.clone(), Arc::clone(&form)));
+    Some(form)
+}
+
+/// The tool or the output whose schema has no strict form, with the place in it, where strict schemas are asked for.
+pub(crate) fn refusal(request: &ModelRequest) -> Option<String> {
+    if !request.model.strict {
+        return None;
+    }
+    let forms = tool_forms(request);
+    let tools = request.tools.iter().zip(forms.iter());
+    let offered = tools.filter(|(spec, _)| spec.is_offered() && request.choice != ToolChoice::None);
+    let mut faults =
+        offered.filter_map(|(spec, form)| Some(format!("tool `{}`: {}", spec.name, form.as_ref().err()?)));
+    let tool = faults.next();
+    tool.or_else(|| {
+        let (name, _) = request.response_schema.as_ref()?;
+        Some(format!("output `{name}`: {}", output_form(request)?.as_ref().as_ref().err()?))
+    })
+    .map(|words| format!("{words} (`strict: true` asks for schemas that the provider enforces)"))
+}
