@@ -170,6 +170,8 @@ impl State {
         self.questions.paused = Some(Paused { seq, next: paused.next.clone() });
         // A hook has been heard.
         if matches!(self.phase, Phase::Asking | Phase::Stepping { .. }) {
+            let laid_aside = self.turns_ask().map(|ask| ask.remedies.clone());
+            self.turn.remedies = laid_aside.unwrap_or_default();
             self.asks.give_up_waiting();
             self.phase = Phase::Between;
         }

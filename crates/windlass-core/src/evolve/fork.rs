@@ -88,6 +88,7 @@ impl State {
         }
         // Whether summaries and verdicts are needed is decided anew.
         self.asks.drop_asides();
+        self.turn.remedies = Remedies::default();
         self.conversation.gauge.tried = None;
         self.asks.iter_mut().for_each(|ask| {
             (ask.seq, ask.retry_at, ask.reserved) = (seq, Some(at), Reservation::default());

@@ -12,7 +12,11 @@ use crate::state::{ClosingStage, Phase, State};
 
 impl State {
     pub(super) fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
-        self.asks.open(Ask::from((turn, seq)));
+        let mut ask = Ask::from((turn, seq));
+        if turn.purpose.rules().place == Place::Turn && turn.turn == self.turn.number {
+            ask.remedies = std::mem::take(&mut self.turn.remedies).asked(turn.model);
+        }
+        self.asks.open(ask);
         if turn.purpose.rules().place == Place::Turn {
             self.step_started(turn);
         }
