@@ -101,7 +101,13 @@ impl ModelEntry {
                 .collect(),
             prices: self.prices.or_else(|| self.list_price()),
             wire: None,
+            key_from: self.key_program().map(Into::into),
         }
+    }
+
+    /// The program whose output is the key: the first word of `key_command`.
+    fn key_program(&self) -> Option<&str> {
+        self.key_command.first()?.split_whitespace().next()
     }
 
     /// The price that is known of the model at its provider's own address.

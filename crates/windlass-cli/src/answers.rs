@@ -28,6 +28,7 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
         }
         (QuestionKind::Approval, "args") => arguments(&filled("the arguments as a JSON object")?),
         (QuestionKind::Pause, "resume") => Ok(Answer::Resume { text: (!rest.is_empty()).then(rest_text) }),
+        (QuestionKind::Auth, "retry") => alone(Answer::Retry),
         (QuestionKind::Outcome, "result") => Ok(Answer::Result(filled("the call's result")?)),
         (QuestionKind::Outcome, "run_again") => alone(Answer::RunAgain),
         (QuestionKind::Outcome, "unknown") => alone(Answer::Unknown),
@@ -98,6 +99,7 @@ pub(crate) fn forms(kind: QuestionKind) -> &'static [&'static str] {
         QuestionKind::Plan => &["accept", "plan LINE; LINE", "plan JSON", "json ANSWER", "conclude [TEXT]"],
         QuestionKind::Limit(_) => &["conclude [TEXT]", "json ANSWER", "raise N"],
         QuestionKind::Pause => &["resume [MESSAGE]"],
+        QuestionKind::Auth => &["retry"],
     }
 }
 
@@ -118,6 +120,7 @@ pub(crate) fn commands(run: windlass_core::RunId, log: &str, question: &OpenQues
         QuestionKind::Plan => vec!["accept".to_owned(), "conclude 'your text'".to_owned()],
         // Of a task's run.
         QuestionKind::Pause => vec!["resume".to_owned()],
+        QuestionKind::Auth => vec!["retry".to_owned()],
         QuestionKind::Limit(_) => vec!["conclude 'your text'".to_owned(), "raise N".to_owned()],
     };
     ways.into_iter().map(|way| format!("windlass runs answer{log} {run} {} {way}", question.id)).collect()

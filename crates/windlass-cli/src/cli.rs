@@ -42,7 +42,7 @@ Exit codes:
    65  a file cannot be used
    69  a model or tool server cannot be reached
    70  the log or Windlass itself failed
-   75  the run waits for an answer; stderr says how to give it
+   75  the run waits for an answer or a quota; stderr says how it goes on
   124  a limit cut the run
   130  cancelled (Ctrl-C)
   129, 131, 143  ended by SIGHUP, SIGQUIT, SIGTERM: tools were stopped, the run can be resumed

@@ -7,6 +7,7 @@ use std::pin::pin;
 use futures_util::future::{Either, select};
 use windlass_core::event::LimitReached;
 use windlass_core::policy::LimitKind;
+use windlass_core::run::QuotaWait;
 use windlass_core::{Message, RunId, RunState, Status};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
@@ -17,6 +18,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
+use crate::view::words::{name, time};
 use crate::view::{View, exit_of};
 use crate::waiting::Withdrawn;
 
@@ -171,6 +173,13 @@ async fn stop(
             break interrupt;
         }
     };
+    let interrupt = match interrupt {
+        // Nothing is lost by leaving it, and it goes on by itself.
+        Interrupt::Cancel if matches!(handle.quota_wait().await, Ok(Some(_))) => {
+            Interrupt::Leave(Exit::Suspended)
+        }
+        Interrupt::Cancel | Interrupt::Leave(_) => interrupt,
+    };
     stopped.set(Some(interrupt));
     out::hurry();
     let again = pin!(interrupts.next());
@@ -270,6 +279,15 @@ fn session(run: &Run, words: &Words) -> Option<String> {
 
 fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {
     let id = run.id();
+    if let Some(QuotaWait { model, until }) = run.state().quota_wait() {
+        let (log, with, model) = (&words.log, &words.with, name(&model));
+        let message =
+            format!("run {id} is suspended: it waits for the quota of model {model} until {}", time(until));
+        return Failure::note(exit, message)
+            .hint(format!("`windlass runs resume{log}{with} {id}` tries at once"))
+            .hint(format!("`windlass runs resume{log} --all --wait` goes on with it then"))
+            .hint(format!("`windlass runs cancel{log} {id}` ends it"));
+    }
     let mut failure = Failure::note(exit, format!("run {id} is suspended: it waits for an answer"));
     for question in run.questions() {
         failure = failure.detail(format!("{} ({}): {}", question.id, question.kind, question.text));

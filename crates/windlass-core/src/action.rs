@@ -45,7 +45,8 @@ pub enum ActionKind {
         /// The call that runs the code.
         call: CallId,
     },
-    /// Let another agent do a task; ends with [`InputKind::Delegated`], or with a question of it ([`InputKind::DelegateAsks`]).
+    /// Let another agent do a task; ends with [`InputKind::Delegated`], or with a question of it ([`InputKind::DelegateAsks`]),
+    /// or because it waits for a quota ([`InputKind::DelegateWaits`]).
     Delegate {
         /// The call.
         call: CallId,
@@ -254,6 +255,15 @@ pub enum InputKind {
         text: Text,
         /// Answers to choose from.
         suggestions: Vec<Text>,
+    },
+    /// Another agent waits for the quota of a model.
+    DelegateWaits {
+        /// The action.
+        action: ActionId,
+        /// The model.
+        model: Text,
+        /// When it goes on.
+        until: Millis,
     },
     /// The tool knows whether the call happened.
     Checked {

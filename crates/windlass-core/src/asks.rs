@@ -19,7 +19,7 @@ use crate::decide::Decision;
 use crate::event::{Purpose, ToolChoice, TurnCompleted, TurnStarted};
 use crate::ids::{ActionId, CallId, Millis};
 use crate::reply::{ModelFailure, Reply};
-use crate::state::{Covers, Sent, State};
+use crate::state::{Covers, Remedies, Sent, State};
 use crate::view::Maker;
 
 /// The functions that differ between purposes.
@@ -114,6 +114,8 @@ pub(crate) struct Ask {
     pub(crate) sent: Option<Sent>,
     /// The part of the conversation that it sums up.
     pub(crate) covers: Option<Covers>,
+    /// What its failures say about its next try.
+    pub(crate) remedies: Remedies,
 }
 
 impl Ask {
@@ -165,6 +167,7 @@ impl From<(&TurnStarted, u64)> for Ask {
             reserved: Reservation::default(),
             sent: None,
             covers: None,
+            remedies: Remedies::default(),
         }
     }
 }
@@ -195,7 +198,10 @@ impl Asks {
     /// Opens a call, or begins its next try.
     pub(crate) fn open(&mut self, ask: Ask) {
         match self.iter_mut().find(|open| open.purpose == ask.purpose && open.about == ask.about) {
-            Some(open) => *open = Ask { covers: ask.covers.or(open.covers), ..ask },
+            Some(open) => {
+                let remedies = std::mem::take(&mut open.remedies).asked(ask.model);
+                *open = Ask { covers: ask.covers.or(open.covers), remedies, ..ask };
+            }
             None => self.0.push(ask),
         }
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::action::{Found, HookEnd, HostCall, InputKind, StepEdits};
 use crate::event::{Event, Fact, InputRequested, RunEnded};
+use crate::state::QuotaWait;
 
 /// The input that caused the events of an append.
 ///
@@ -70,6 +71,14 @@ pub enum Cause {
         /// The question that was dropped because the run is being stopped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unasked: Option<Box<InputRequested>>,
+    },
+    /// [`InputKind::DelegateWaits`].
+    DelegateWaits {
+        /// The delegation.
+        action: u64,
+        /// The wait that was not made because the run is being stopped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unmade: Option<Box<QuotaWait>>,
     },
     /// [`InputKind::Checked`].
     Checked {
@@ -166,8 +175,12 @@ impl Cause {
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
                 let (question, text, suggestions) = (question.clone(), text.clone(), suggestions.clone());
                 let asked =
-                    InputRequested { question, kind: *kind, call: None, text, suggestions, child: None };
+                    InputRequested { question, kind: *kind, call: None, text, suggestions, child: None, next: None };
                 Self::DelegateAsks { action: action.seq, unasked: Some(Box::new(asked)) }
+            }
+            InputKind::DelegateWaits { action, model, until } => {
+                let wait = QuotaWait { model: model.clone(), until: *until };
+                Self::DelegateWaits { action: action.seq, unmade: Some(Box::new(wait)) }
             }
             InputKind::Checked { action, found } => {
                 let found = match found {
@@ -197,6 +210,11 @@ impl Cause {
         {
             *unasked = None;
         }
+        if let Self::DelegateWaits { unmade, .. } = &mut self
+            && let Some(Fact::DelegationWaits(_)) = events.first().map(|event| &event.fact)
+        {
+            *unmade = None;
+        }
         if let Self::CodeCalls { unmade, .. } = &mut self
             && let Some(Fact::CodeCalled(_)) = events.first().map(|event| &event.fact)
         {
@@ -225,6 +243,7 @@ impl Cause {
             Self::CodeEnded { .. } => "code_ended",
             Self::Delegated { .. } => "delegated",
             Self::DelegateAsks { .. } => "delegate_asks",
+            Self::DelegateWaits { .. } => "delegate_waits",
             Self::Checked { .. } => "checked",
             Self::Stepped { .. } => "stepped",
             Self::Answered => "answered",

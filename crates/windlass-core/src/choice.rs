@@ -86,6 +86,9 @@ pub struct ModelChoice {
     /// that later calls do not try them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
+    /// The program whose output is the model's key: a key that is refused can be renewed by a person. `None`: the key is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_from: Option<Text>,
 }
 
 impl ModelChoice {

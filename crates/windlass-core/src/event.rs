@@ -23,7 +23,7 @@ mod verdict;
 
 pub use calls::{
     CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision, DelegationFinished,
-    DelegationStarted, ResultSummarised, StepBranched, TaskOrder, ToolAllowed,
+    DelegationStarted, DelegationWaits, ResultSummarised, StepBranched, TaskOrder, ToolAllowed,
 };
 pub use code::{CodeCalled, CodeFinished, CodeStarted};
 pub use plan::{Perceived, Perception, PlanMade, PlanProposed, PlanStep, StepFinished, StepStatus, StepWork};
@@ -164,6 +164,8 @@ facts! {
     CodeFinished(CodeFinished),
     /// A task was handed to another agent: durable before done.
     DelegationStarted(Box<DelegationStarted>),
+    /// A handed-over task waits for the quota of a model, and is handed over again then.
+    DelegationWaits(DelegationWaits),
     /// A handed-over task has its one result.
     DelegationFinished(DelegationFinished),
     /// Perception judged the query, or the result of a step.
@@ -288,6 +290,9 @@ pub struct InputRequested {
     /// The question's id in the run that the call was handed to, if it comes from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<QuestionId>,
+    /// The model call that begins once it is answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Box<TurnStarted>>,
 }
 
 /// See [`Fact::InputReceived`].

@@ -66,6 +66,7 @@ impl State {
             Fact::CodeCalled(called) => self.code_called(called),
             Fact::CodeFinished(finished) => self.code_finished(finished),
             Fact::DelegationStarted(started) => self.delegation_started(started, seq),
+            Fact::DelegationWaits(waits) => self.delegation_waits(waits, seq),
             Fact::DelegationFinished(finished) => {
                 self.ledger.returned(finished);
                 let (call, outcome) = (finished.call.clone(), finished.outcome.clone());
@@ -135,6 +136,7 @@ impl State {
         }
         self.questions.open.push(OpenQuestion {
             seq,
+            next: asked.next.clone(),
             id: asked.question.clone(),
             kind: asked.kind,
             call: asked.call.clone(),
@@ -168,6 +170,8 @@ impl State {
         self.questions.paused = Some(Paused { seq, next: paused.next.clone() });
         // A hook has been heard.
         if matches!(self.phase, Phase::Asking | Phase::Stepping { .. }) {
+            let laid_aside = self.turns_ask().map(|ask| ask.remedies.clone());
+            self.turn.remedies = laid_aside.unwrap_or_default();
             self.asks.give_up_waiting();
             self.phase = Phase::Between;
         }
@@ -213,8 +217,10 @@ impl State {
         // A question about another limit is moot: this one has cut the loop. A deadline waits for no pause.
         let late = reached.limit == LimitKind::Seconds;
         self.questions.open.retain(|open| {
-            let of_step =
-                matches!(open.kind, QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result);
+            let of_step = matches!(
+                open.kind,
+                QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result | QuestionKind::Auth
+            );
             !(of_step || late && open.kind == QuestionKind::Pause) || open.call.is_some()
         });
         self.questions.paused = self.questions.paused.take().filter(|_| !late);

@@ -36,6 +36,7 @@ impl InputKind {
                 of_outcome(outcome) + printed.as_ref().map_or(0, |printed| printed.len() as u64)
             }
             Self::DelegateAsks { text, suggestions, .. } => of_texts(suggestions.iter().chain([text])),
+            Self::DelegateWaits { model, .. } => model.len() as u64,
             Self::Stepped { edits, .. } => of_splices(&edits.splices),
             Self::Answered { answer, .. } => of_answer(answer),
             Self::Steer(said) => of_steered(said),
@@ -135,6 +136,7 @@ impl Fact {
             | Self::CodeStarted(_)
             | Self::CallDoubted(_)
             | Self::DelegationStarted(_)
+            | Self::DelegationWaits(_)
             | Self::ContextMeasured(_)
             | Self::ContextWarned(_)
             | Self::CompactionSkipped(_)
@@ -194,6 +196,7 @@ fn of_answer(answer: &Answer) -> u64 {
         | Answer::Always
         | Answer::RunAgain
         | Answer::Unknown
+        | Answer::Retry
         | Answer::Raise(_) => 0,
     }
 }

@@ -103,7 +103,7 @@ impl State {
                     )
                 }) {
                     if self.questions.open.is_empty() { StateKind::Running } else { StateKind::RunningAsked }
-                } else if any(|stage| matches!(stage, Stage::Retrying { .. })) {
+                } else if any(|stage| matches!(stage, Stage::Retrying { .. } | Stage::DelegateWaits { .. })) {
                     StateKind::Retrying
                 } else {
                     StateKind::Asked
@@ -142,6 +142,7 @@ inputs! {
     Self::CodeEnded { .. } => CodeEnded,
     Self::Delegated { .. } => Delegated,
     Self::DelegateAsks { .. } => DelegateAsks,
+    Self::DelegateWaits { .. } => DelegateWaits,
     Self::Checked { .. } => Checked,
     Self::Stepped { .. } => Stepped,
     Self::Answered { .. } => Answered,
@@ -176,7 +177,8 @@ impl StateKind {
             // Beside calls a summary may be in the making.
             (is(&["Replied", "ModelFailed"]) && !calling && !acting, "no model call is going on"),
             (
-                is(&["CallEnded", "CodeCalls", "CodeEnded", "Delegated", "DelegateAsks"]) && !working,
+                is(&["CallEnded", "CodeCalls", "CodeEnded", "Delegated", "DelegateAsks", "DelegateWaits"])
+                    && !working,
                 "no call runs",
             ),
             (is(&["Checked"]) && self != Checking && !stopping, "nothing is checked"),

@@ -190,7 +190,8 @@ pub mod run {
     pub use crate::reach::MAX_STEP_BRANCHES;
     pub use crate::rebuild::Difference;
     pub use crate::state::{
-        Branched, ContextUse, DoneStep, FailedStep, OpenQuestion, Plan, PlanVersion, Request, RunStatus,
+        Branched, ContextUse, DoneStep, FailedStep, OpenQuestion, Plan, PlanVersion, QUOTA_WAITS, QuotaWait,
+        Request, RunStatus,
     };
 }
 

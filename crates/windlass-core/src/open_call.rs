@@ -181,6 +181,7 @@ impl OpenCall {
             | Stage::Asking
             | Stage::CodeWaits
             | Stage::DelegateAsks { .. }
+            | Stage::DelegateWaits { .. }
             | Stage::Retrying { .. }
             | Stage::Done(_) => false,
         }
@@ -229,6 +230,8 @@ pub(crate) enum Stage {
     Delegated { seq: u64, run: RunId, order: TaskOrder },
     /// The other agent has asked something that people must answer here.
     DelegateAsks { run: RunId, question: QuestionId },
+    /// The other agent waits for the quota of that model until then.
+    DelegateWaits { seq: u64, run: RunId, model: Text, until: Millis },
     /// A try failed; the next one begins at that time.
     Retrying { seq: u64, at: Millis },
     /// It had started when the process died: its check is asked, else a person.
@@ -252,7 +255,9 @@ impl State {
     /// The runs that other agents do tasks of this one in, and that have not brought their result.
     pub fn delegated_runs(&self) -> impl Iterator<Item = RunId> {
         self.open_calls().filter_map(|open| match &open.stage {
-            Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. } => Some(*run),
+            Stage::Delegated { run, .. }
+            | Stage::DelegateAsks { run, .. }
+            | Stage::DelegateWaits { run, .. } => Some(*run),
             Stage::Queued
             | Stage::Verifying
             | Stage::Held { .. }
@@ -270,8 +275,10 @@ impl State {
     /// instead.
     pub(crate) fn loans(&self) -> impl Iterator<Item = &Budget> {
         let lent = |open: &&OpenCall| {
-            matches!(open.stage, Stage::Delegated { .. } | Stage::DelegateAsks { .. })
-                && open.lent.account != Some(self.run)
+            matches!(
+                open.stage,
+                Stage::Delegated { .. } | Stage::DelegateAsks { .. } | Stage::DelegateWaits { .. }
+            ) && open.lent.account != Some(self.run)
         };
         self.open_calls().filter(lent).map(|open| &open.lent)
     }

@@ -30,7 +30,9 @@ pub fn pending(state: &State) -> Vec<Action> {
                     Stage::Delegated { seq, run, order } => {
                         add(*seq, ActionKind::Delegate { call, run: *run, order: order.clone() });
                     }
-                    Stage::Retrying { seq, at } => add(*seq, ActionKind::SetTimer { at: *at }),
+                    Stage::Retrying { seq, at } | Stage::DelegateWaits { seq, until: at, .. } => {
+                        add(*seq, ActionKind::SetTimer { at: *at });
+                    }
                     Stage::Doubted { seq, asked: Asked::Tool } => add(*seq, ActionKind::CheckCall { call }),
                     Stage::Queued
                     | Stage::Verifying

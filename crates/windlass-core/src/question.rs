@@ -24,6 +24,8 @@ pub enum QuestionKind {
     Result,
     /// Somebody has paused the run. Answer: [`Answer::Resume`].
     Pause,
+    /// The key of a model was refused, and can be renewed. Answer: [`Answer::Retry`].
+    Auth,
     /// A limit is reached. Answers: [`Answer::Conclude`], [`Answer::Final`], [`Answer::Raise`].
     Limit(LimitKind),
 }
@@ -38,6 +40,7 @@ impl QuestionKind {
             Self::Plan => "plan",
             Self::Result => "result",
             Self::Pause => "pause",
+            Self::Auth => "auth",
             Self::Limit(_) => "limit",
         }
     }
@@ -53,6 +56,7 @@ impl QuestionKind {
             Self::Plan => "accept, another plan with its next step, a final answer, or conclude with a text",
             Self::Result => "the step's result",
             Self::Pause => "resume, with or without a message to the agent",
+            Self::Auth => "retry, once the key is renewed",
             Self::Limit(_) => "conclude with a text, a final answer, or raise the limit to a number",
         }
     }
@@ -108,6 +112,8 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<Text>,
     },
+    /// The key was renewed: the model is asked again.
+    Retry,
     /// End the run with this text. Without one: with the last result that there is.
     Conclude(Text),
     /// End the run with this answer, and say how certain it is (the JSON form of the Session 10 agent).
@@ -138,6 +144,7 @@ impl Answer {
             }
             QuestionKind::Result => matches!(self, Self::Result(_)),
             QuestionKind::Pause => matches!(self, Self::Resume { .. }),
+            QuestionKind::Auth => matches!(self, Self::Retry),
             QuestionKind::Limit(_) => {
                 matches!(self, Self::Conclude(_) | Self::Final { .. } | Self::Raise(_))
             }
@@ -159,6 +166,7 @@ impl Answer {
             | Self::Accept
             | Self::Plan { .. }
             | Self::Resume { .. }
+            | Self::Retry
             | Self::Raise(_) => None,
         }
     }
@@ -177,6 +185,7 @@ impl Answer {
             Self::Accept => "accept",
             Self::Plan { .. } => "another plan",
             Self::Resume { .. } => "resume",
+            Self::Retry => "retry",
             Self::Conclude(_) => "conclude",
             Self::Final { .. } => "a final answer",
             Self::Raise(_) => "raise",

@@ -12,7 +12,7 @@ use crate::event::{
 use crate::ids::Text;
 use crate::outcome::CallOutcome;
 use crate::reply::{ModelFailure, Reply, ReplyCall};
-use crate::state::State;
+use crate::state::{QuotaWait, State};
 
 /// An append that does not follow from its input any more.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +78,10 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             let asked = unasked.as_deref().cloned().or_else(|| asked(first))?;
             let InputRequested { question, kind, text, suggestions, .. } = asked;
             InputKind::DelegateAsks { action: freed(action), question, kind, text, suggestions }
+        }
+        Cause::DelegateWaits { action, unmade } => {
+            let QuotaWait { model, until } = unmade.as_deref().cloned().or_else(|| waited(first))?;
+            InputKind::DelegateWaits { action: freed(action), model, until }
         }
         Cause::Checked { action, found } => {
             InputKind::Checked { action: freed(action), found: found_of(*found, first)? }
@@ -204,6 +208,12 @@ fn asked(first: &Event) -> Option<InputRequested> {
     let mut asked = asked.clone();
     asked.question = asked.child.take()?;
     Some(asked)
+}
+
+/// The wait of a delegate.
+fn waited(first: &Event) -> Option<QuotaWait> {
+    let Fact::DelegationWaits(waits) = &first.fact else { return None };
+    Some(QuotaWait { model: waits.model.clone(), until: waits.until })
 }
 
 fn found_of(result: CheckResult, first: &Event) -> Option<Found> {

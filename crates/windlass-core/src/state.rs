@@ -9,6 +9,7 @@ mod plan;
 mod progress;
 mod proof;
 mod questions;
+mod remedies;
 mod setup;
 mod status;
 mod turn;
@@ -28,6 +29,8 @@ pub(crate) use progress::Progress;
 pub(crate) use proof::Proof;
 pub use questions::OpenQuestion;
 pub(crate) use questions::{Paused, Questions};
+pub use remedies::{QUOTA_WAITS, QuotaWait};
+pub(crate) use remedies::{Expired, Opening, Remedies};
 pub(crate) use setup::{Setup, Toolbox};
 pub use status::RunStatus;
 pub use turn::Branched;
@@ -39,7 +42,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::asks::Asks;
+use crate::asks::{Ask, Asks};
 use crate::choice::{Carried, ModelChoice};
 use crate::event::{AgentRef, MessageQueued, Purpose, Recalled, RunEnded, ToolRecord};
 use crate::history::History;
@@ -302,25 +305,31 @@ impl State {
             return RunState::Ended(end.status);
         }
         let waits = match &self.phase {
-            Phase::New | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
+            Phase::New | Phase::Stepping { .. } | Phase::Ended(_) => false,
             Phase::Between => true,
+            Phase::Asking => self.turns_ask().is_some_and(Ask::waits_for_quota),
             Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
                 Stage::Running { .. }
                 | Stage::Coding { .. }
-                | Stage::Verifying
                 | Stage::Delegated { .. }
                 | Stage::Retrying { .. } => false,
+                Stage::Verifying => {
+                    let asked = self.asks.get(Purpose::Verify, Some(&call.call.id));
+                    asked.is_some_and(Ask::waits_for_quota)
+                }
                 Stage::Doubted { asked, .. } => *asked == Asked::Person,
                 Stage::Queued
                 | Stage::Held { .. }
                 | Stage::Asking
                 | Stage::CodeWaits
                 | Stage::DelegateAsks { .. }
+                | Stage::DelegateWaits { .. }
                 | Stage::Done(_) => true,
             }),
         };
         let waits = waits && self.asks.asked().next().is_none();
-        if waits && self.questions.are_put() { RunState::Suspended } else { RunState::Running }
+        let waits = waits && (self.questions.are_put() || self.only_quotas_wait());
+        if waits { RunState::Suspended } else { RunState::Running }
     }
 
     /// The call of that id, while its turn is going on.

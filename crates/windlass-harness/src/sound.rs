@@ -127,6 +127,7 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
         | Fact::StepFinished(_)
         | Fact::DelegationStarted(_)
         | Fact::DelegationFinished(_)
+        | Fact::DelegationWaits(_)
         | Fact::InputRequested(_)
         | Fact::Steered(_)
         | Fact::RunPaused(_)

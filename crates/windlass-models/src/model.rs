@@ -186,6 +186,12 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         Vec::new()
     }
 
+    /// The program whose output is the model's key: a person can renew a key that is refused. Default: the key is fixed, or there
+    /// is none.
+    fn key_from(&self) -> Option<&str> {
+        None
+    }
+
     /// Asks the model. Dropping the stream stops the call.
     fn call(&self, request: ModelRequest) -> Deltas;
 }
@@ -198,6 +204,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn binding(&self) -> Vec<(String, Secret)> {
         (**self).binding()
+    }
+
+    fn key_from(&self) -> Option<&str> {
+        (**self).key_from()
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

@@ -128,6 +128,7 @@ fn without_answer(kind: QuestionKind, run: RunId) -> Answer {
         QuestionKind::Outcome => Answer::Unknown,
         QuestionKind::Result => Answer::Result(why),
         QuestionKind::Pause => Answer::Resume { text: None },
+        QuestionKind::Auth => Answer::Retry,
         QuestionKind::Plan | QuestionKind::Limit(_) => Answer::Conclude(why),
     }
 }

@@ -18,7 +18,7 @@ use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::agent::{Agent, Inner};
 use crate::builder::AgentBuilder;
-use crate::delegates::{Task, TaskEnd, cannot_go_on, carry_on, is_left};
+use crate::delegates::{Task, TaskEnd, cannot_go_on, carry_on, is_left, waits};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::load_until;
@@ -273,7 +273,7 @@ impl BranchWork {
         let Some(end) = state.ended() else {
             return match state.questions().first() {
                 Some(question) => TaskEnd::Asks(Box::new(question.clone())),
-                None => used.stopped(),
+                None => waits(state).unwrap_or_else(|| used.stopped()),
             };
         };
         let missing = end.output.is_none() && self.agent.output_schema().is_some();
@@ -344,6 +344,9 @@ impl BranchWork {
                     .done(failure(format!("Branch execution failed: it cannot be summarized: {why}")));
             }
         };
+        if let Some(waits) = waits(summary.state()) {
+            return waits;
+        }
         let used = used.and(&Used::of(summary.state()));
         match summary.status() {
             Some(Status::Cancelled) => used.stopped(),

@@ -8,9 +8,9 @@ use futures_util::future::{Either, select};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::{Amount, Budget};
-use windlass_core::event::{InputReceived, ResumedBy, RunInput};
+use windlass_core::event::{InputReceived, Millis, ResumedBy, RunInput};
 use windlass_core::model::Usage;
-use windlass_core::run::OpenQuestion;
+use windlass_core::run::{OpenQuestion, QuotaWait};
 use windlass_core::text::fenced_message;
 use windlass_core::tool::{Offer, ToolKind};
 use windlass_core::{CallOutcome, InputKind, Message, RunId, State, Status, Text, ToolSpec};
@@ -117,6 +117,13 @@ pub enum TaskEnd {
     LogFailed(Arc<StoreError>),
     /// It waits for a person: the question is put to people at the parent.
     Asks(Box<OpenQuestion>),
+    /// It waits for the quota of a model, and holds nothing: the parent asks for the same run again then.
+    Waits {
+        /// The model.
+        model: Text,
+        /// When its quota opens.
+        until: Millis,
+    },
 }
 
 /// An agent in this process as a delegate. Its runs are in its own log.
@@ -252,7 +259,7 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
     let Some(end) = state.ended() else {
         return match state.questions().first() {
             Some(question) => TaskEnd::Asks(Box::new(question.clone())),
-            None => spent(CallOutcome::Interrupted, state),
+            None => waits(state).unwrap_or_else(|| spent(CallOutcome::Interrupted, state)),
         };
     };
     let text = || end.text.as_deref().unwrap_or_default();
@@ -274,6 +281,12 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
         }
     };
     spent(outcome, state)
+}
+
+/// The wait of a task whose run is suspended for a quota.
+pub(crate) fn waits(state: &State) -> Option<TaskEnd> {
+    let QuotaWait { model, until } = state.quota_wait()?;
+    Some(TaskEnd::Waits { model, until })
 }
 
 /// That end of a task, with what its run used.

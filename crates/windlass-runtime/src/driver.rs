@@ -71,6 +71,7 @@ pub(crate) struct Driver {
     people: Option<Arc<dyn People>>,
     wrong_answers: u32,
     wait_for_timers: bool,
+    hold_for_quota: bool,
     clock: RunClock,
     /// Whether a person lets it go on: so do the runs that it handed tasks to.
     pub(crate) resumed_by: ResumedBy,
@@ -137,6 +138,7 @@ impl Driver {
             people,
             wrong_answers: 0,
             wait_for_timers: options.wait_for_timers,
+            hold_for_quota: options.hold_for_quota,
             clock: RunClock::default(),
             resumed_by: options.resumed_by,
             unpause: options.unpause,
@@ -395,7 +397,8 @@ impl Driver {
     fn parked(&self) -> bool {
         let suspended = self.state.run_state() == RunState::Suspended;
         // A timer that is already due must not wait for the next check.
-        let until = if self.wait_for_timers { u64::MAX } else { self.clock.now(&**self.agent.environment()) };
+        let holds = self.wait_for_timers || self.hold_for_quota && self.state.quota_wait().is_some();
+        let until = if holds { u64::MAX } else { self.clock.now(&**self.agent.environment()) };
         suspended && !self.slots.busy() && !self.slots.due(until)
     }
 

@@ -57,6 +57,7 @@ fn mask_input(what: &mut InputKind) {
             hide(text);
             suggestions.iter_mut().for_each(hide);
         }
+        InputKind::DelegateWaits { model, .. } => hide(model),
         InputKind::Checked { .. }
         | InputKind::Start(_)
         | InputKind::Resumed { .. }

@@ -117,6 +117,9 @@ pub struct DriveOptions {
     pub people: Option<Arc<dyn People>>,
     /// Whether a suspended run is held as long as a timer of its own may still bring it on.
     pub wait_for_timers: bool,
+    /// Whether a run that waits for a quota is held until it opens ([`State::quota_wait`]). Without it, the run is given up then,
+    /// and is due at that time ([`Supervisor`](crate::supervisor::Supervisor)).
+    pub hold_for_quota: bool,
     /// The session that the run belongs to and continues.
     pub session: Option<SessionId>,
     /// Patterns (`*`, `?`) of the tools that the run is given; `None`: all of the agent's, empty: none. A resumed run keeps them.

@@ -96,6 +96,7 @@ impl Agent {
             session: end.session().cloned(),
             people: options.people.clone(),
             wait_for_timers: options.wait_for_timers,
+            hold_for_quota: options.hold_for_quota,
             ..DriveOptions::default()
         };
         let input = RunMessages::from_stored(&queued.messages);

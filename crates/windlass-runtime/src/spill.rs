@@ -36,6 +36,7 @@ pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -
         | InputKind::ModelFailed { .. }
         | InputKind::CodeCalls { .. }
         | InputKind::DelegateAsks { .. }
+        | InputKind::DelegateWaits { .. }
         | InputKind::Checked { .. }
         | InputKind::Stepped { .. }
         | InputKind::Answered { .. }

@@ -211,6 +211,7 @@ pub(crate) async fn delegate(
         TaskEnd::Done { outcome, usage, cost, reserved } => {
             InputKind::Delegated { action, outcome, usage, cost, reserved }
         }
+        TaskEnd::Waits { model, until } => InputKind::DelegateWaits { action, model, until },
         TaskEnd::Asks(asked) => InputKind::DelegateAsks {
             action,
             question: asked.id,

@@ -45,6 +45,7 @@ pub(super) fn choices(kind: QuestionKind, cut: bool, chat: bool) -> String {
         }
         QuestionKind::Limit(_) => format!("[c]onclude TEXT, [j]son ANSWER, [r]aise N{later}{quit}"),
         QuestionKind::Pause => format!("[r]esume, [r]esume MESSAGE{later}{quit}"),
+        QuestionKind::Auth => format!("renew the key, then Enter or [r]etry{later}{quit}"),
     }
 }
 
@@ -69,6 +70,7 @@ pub(super) fn typed(put: &Put<'_>, line: &str) -> Typed {
         (QuestionKind::Outcome, "a" | "again" | "run_again") => format!("run_again {rest}"),
         (QuestionKind::Outcome, "u" | "unknown") => format!("unknown {rest}"),
         (QuestionKind::Pause, "r" | "resume") => format!("resume {rest}"),
+        (QuestionKind::Auth, "" | "1" | "r" | "retry") => format!("retry {rest}"),
         (QuestionKind::Result, _) => line.to_owned(),
         (QuestionKind::Limit(_), "1") if rest.is_empty() => "conclude".to_owned(),
         (QuestionKind::Plan, "") => "accept".to_owned(),

@@ -218,7 +218,12 @@ impl Chat {
 
     fn options(&self) -> DriveOptions {
         let people = self.terminal.clone().map(|terminal| terminal as Arc<dyn People>);
-        DriveOptions { people, session: Some(self.session.clone()), ..DriveOptions::default() }
+        DriveOptions {
+            hold_for_quota: people.is_some(),
+            people,
+            session: Some(self.session.clone()),
+            ..DriveOptions::default()
+        }
     }
 
     async fn turn(&mut self, text: &str) -> Result<(), Failure> {

@@ -46,8 +46,8 @@ Examples:
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
 Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it. At a question \
-Ctrl-C leaves the question open for later. \
-The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer, 124 limit, \
+Ctrl-C leaves the question open for later, and while the run waits for a quota it leaves the run suspended. \
+The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer or a quota, 124 limit, \
 130 cancelled.";
 
 const NO_INPUT: &str = "give it after the file, or on stdin: `windlass run FILE \"your question\"`";
@@ -170,10 +170,18 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let named = session.name.is_some();
     let session = session.name.map_or_else(new_session, SessionId::from);
     let only_tools = how.only_tools();
-    let options =
-        DriveOptions { people, session: Some(session.clone()), only_tools, ..DriveOptions::default() };
+    // Without anybody there, a run that waits for a quota is left to whoever resumes runs.
+    let hold_for_quota = people.is_some();
+    let session_given = Some(session.clone());
+    let options = DriveOptions {
+        people,
+        hold_for_quota,
+        session: session_given,
+        only_tools,
+        ..DriveOptions::default()
+    };
     if let Some(path) = &how.batch.batch {
-        let (agent, options) = (&assembly.agent, DriveOptions { session: None, ..options });
+        let (agent, options) = (&assembly.agent, DriveOptions { session: None, hold_for_quota: false, ..options });
         let batch = Batch { agent, log: &log, options, view: view_args, words: &words };
         let end = Box::pin(batch.run(&how.batch, path, &mut interrupts)).await;
         return played(cassette.as_ref(), end);

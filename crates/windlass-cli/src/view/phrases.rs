@@ -153,6 +153,9 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::CodeFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::CallFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::DelegationStarted(started) => handed(started, calls, cuts),
+        Fact::DelegationWaits(waits) => {
+            format!("heard that {} waits for the quota of {}", called(&waits.call), waits.model)
+        }
         Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::InputRequested(asked) => format!("asked a person: {}", cuts.line(&asked.text)),
         Fact::InputReceived(received) => format!("was answered: {}", answer(&received.answer, cuts)),
@@ -358,6 +361,7 @@ fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
 
 fn unanswered(failed: &TurnFailed, cuts: &Cuts) -> String {
     let then = match (failed.retry_at, failed.next_model) {
+        (Some(_), _) if failed.for_quota => ", and waits for a quota",
         (_, Some(_)) => ", and will ask the next model",
         (Some(_), None) => ", and will ask again",
         (None, None) => "",
@@ -434,6 +438,7 @@ fn answer(answer: &Answer, cuts: &Cuts) -> String {
         | Answer::Deny { reason: None }
         | Answer::RunAgain
         | Answer::Resume { text: None }
+        | Answer::Retry
         | Answer::Unknown => answer.name().to_owned(),
     }
 }

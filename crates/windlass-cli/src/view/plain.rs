@@ -26,7 +26,7 @@ use windlass_runtime::Update;
 use super::Paper;
 use super::phrases::{Calls, Cuts, changed};
 use super::waits::Waits;
-use super::words::{LINE_CHARS, count, cut, limit, name, rejection, span, usage};
+use super::words::{LINE_CHARS, count, cut, limit, name, rejection, span, time, usage};
 use crate::out::{self, Style};
 
 /// Level of detail for a run.
@@ -220,6 +220,7 @@ impl Plain {
             | Fact::CodeFinished(_)
             | Fact::CallStarted(_)
             | Fact::DelegationStarted(_)
+            | Fact::DelegationWaits(_)
             | Fact::DelegationFinished(_)
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)
@@ -341,6 +342,7 @@ impl Plain {
     fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {
         let failure = &failed.failure;
         let then = match (failed.retry_at, failed.next_model) {
+            (Some(retry_at), _) if failed.for_quota => format!("; waits for a quota until {}", time(retry_at)),
             (_, Some(_)) => "; trying the next model".to_owned(),
             (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
             (None, None) => String::new(),

@@ -57,6 +57,12 @@ enum Who {
         call: CallId,
         name: Text,
     },
+    /// The agent waits for the quota of a model, and is asked again at that time.
+    AgentQuota {
+        call: CallId,
+        model: Text,
+        at: Millis,
+    },
     Person {
         question: QuestionId,
         call: Option<CallId>,
@@ -86,7 +92,8 @@ impl Who {
             Self::Tool(call)
             | Self::Check(call)
             | Self::ToolRetry { call, .. }
-            | Self::Agent { call, .. } => call == id,
+            | Self::Agent { call, .. }
+            | Self::AgentQuota { call, .. } => call == id,
             Self::Person { call, .. } => call.as_ref() == Some(id),
             Self::Model { .. } | Self::Retry { .. } => false,
         }
@@ -158,7 +165,8 @@ impl Waits {
                 };
                 format!("model {}{why}{doing}", name(model))
             }
-            Who::Retry { name: model, kind: FailureKind::RateLimited, at, .. } => {
+            Who::Retry { name: model, kind: FailureKind::RateLimited, at, .. }
+            | Who::AgentQuota { model, at, .. } => {
                 format!("the quota of model {} ({})", name(model), next(*at))
             }
             Who::Retry { name: model, at, .. } => format!("model {} ({})", name(model), next(*at)),
@@ -242,6 +250,7 @@ impl Waits {
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)
             | Fact::DelegationStarted(_)
+            | Fact::DelegationWaits(_)
             | Fact::CallFinished(_)
             | Fact::DelegationFinished(_) => self.call_event(&event.fact, at),
             Fact::InputRequested(asked) => self.asked(asked, at),
@@ -252,7 +261,15 @@ impl Waits {
             }
             // What waited for its next try is given up.
             Fact::LimitReached(_) | Fact::CancelRequested(_) => {
-                self.end(|who| matches!(who, Who::Retry { .. } | Who::ToolRetry { .. } | Who::Person { .. }));
+                self.end(|who| {
+                    matches!(
+                        who,
+                        Who::Retry { .. }
+                            | Who::ToolRetry { .. }
+                            | Who::AgentQuota { .. }
+                            | Who::Person { .. }
+                    )
+                });
             }
             Fact::RunEnded(_) => self.open.clear(),
             Fact::CallHeld(_)
@@ -310,6 +327,10 @@ impl Waits {
         } else if let Fact::DelegationStarted(started) = fact {
             self.end_call(&started.call);
             self.begin(Who::Agent { call: started.call.clone(), name: started.agent.clone() }, at);
+        } else if let Fact::DelegationWaits(waits) = fact {
+            self.end_call(&waits.call);
+            let (call, model) = (waits.call.clone(), waits.model.clone());
+            self.begin(Who::AgentQuota { call, model, at: waits.until }, at);
         } else if let Fact::CodeFinished(CodeFinished { call, .. })
         | Fact::CallFinished(CallFinished { call, .. })
         | Fact::DelegationFinished(DelegationFinished { call, .. }) = fact

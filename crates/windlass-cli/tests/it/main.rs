@@ -42,6 +42,7 @@ mod pausing;
 mod people;
 mod plans;
 mod providers;
+mod quotas;
 mod reach;
 mod run;
 mod scripted;

@@ -93,7 +93,7 @@ fn e62_a_key_command_of_an_agent_file_runs_when_the_model_is_called() {
     assert_eq!(home.read("runs"), "x\n");
     home.write("failing.yaml", &model("[sh, -c, 'echo please log in >&2; exit 4']"));
     let said = home.windlass(["run", "failing.yaml", "hi"]);
-    assert_eq!(said.code, 69, "{said:?}");
+    assert_eq!(said.code, 75, "a person may log in: {said:?}");
     assert!(said.stderr.contains("the key command `sh` failed (exit status: 4): please log in"), "{said:?}");
 }
 

@@ -28,7 +28,7 @@ pub(super) fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
 /// A closing call that failed is the end of the closing; any other one is the end of the run.
 pub(super) fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) {
     let kind = if failure.kind == FailureKind::TooLarge { FailKind::TooLarge } else { FailKind::Model };
-    let error: Text = failure.to_string().into();
+    let error: Text = decision.words_of(ask, &failure).into();
     let text = text_of(&decision.state.setup.policy.wording.texts, &failure);
     decision.record(TurnFailed::last(ask, failure));
     if decision.state.ending.closing().is_some() {

@@ -7,7 +7,7 @@ use super::Decision;
 use crate::asks::{Ask, Counts, Place};
 use crate::budget::Need;
 use crate::event::{TurnFailed, TurnStarted};
-use crate::ids::Text;
+use crate::ids::{Millis, Text};
 use crate::ledger::{Ledger, METERED};
 use crate::outcome::FailKind;
 use crate::policy::{LimitKind, Turns};
@@ -74,6 +74,17 @@ impl Decision {
 
     /// Another attempt follows one that failed, after a wait, if it is admitted with what that one used.
     pub(super) fn begin_after(&mut self, failed: &Ask, failure: ModelFailure, wait: u64, next: TurnStarted) {
+        self.begin_at(failed, failure, (self.at.saturating_add(wait), false), next);
+    }
+
+    /// The same at a time, which may be when a quota opens.
+    pub(super) fn begin_at(
+        &mut self,
+        failed: &Ask,
+        failure: ModelFailure,
+        (at, for_quota): (Millis, bool),
+        next: TurnStarted,
+    ) {
         let asked = self.state.setup.models.get(failed.model as usize);
         let mut ledger = self.state.ledger.clone();
         ledger.count(&failure.usage, asked.and_then(|model| model.prices));
@@ -82,11 +93,12 @@ impl Decision {
         if admitted.is_err() && rules.place == Place::Aside {
             return (rules.failed)(self, failed, failure);
         }
-        let retry_at = admitted.is_ok().then(|| self.at.saturating_add(wait));
+        let retry_at = admitted.is_ok().then_some(at);
         let next_model = Some(next.model).filter(|model| admitted.is_ok() && *model != failed.model);
-        self.record(TurnFailed { retry_at, next_model, ..TurnFailed::last(failed, failure) });
+        let for_quota = for_quota && admitted.is_ok();
+        self.record(TurnFailed { retry_at, next_model, for_quota, ..TurnFailed::last(failed, failure) });
         match admitted {
-            Ok(()) if wait == 0 => self.begin(next),
+            Ok(()) if at == self.at => self.begin(next),
             Ok(()) => {}
             Err(refusal) => self.refuse(refusal),
         }

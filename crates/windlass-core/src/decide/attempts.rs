@@ -15,7 +15,7 @@ impl TurnFailed {
     /// The end of a call that is not tried again.
     pub(crate) fn last(ask: &Ask, failure: ModelFailure) -> Self {
         let (purpose, about) = (ask.purpose, ask.about.clone());
-        Self { turn: ask.turn, purpose, about, failure, retry_at: None, next_model: None }
+        Self { turn: ask.turn, purpose, about, failure, retry_at: None, next_model: None, for_quota: false }
     }
 }
 
@@ -54,7 +54,9 @@ impl Decision {
             self.begin_after(&ask, failure, 0, next);
             return Ok(());
         }
-        (ask.purpose.rules().failed)(self, &ask, failure);
+        if !self.is_remedied(&ask, &failure) {
+            (ask.purpose.rules().failed)(self, &ask, failure);
+        }
         Ok(())
     }
 

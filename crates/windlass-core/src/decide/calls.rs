@@ -269,6 +269,7 @@ impl Decision {
             text: outcome_text(open).into(),
             suggestions: Vec::new(),
             child: None,
+            next: None,
         });
     }
 
@@ -329,7 +330,9 @@ impl Decision {
 
     /// When the run is being stopped: ends the calls without work in progress.
     pub(super) fn close_idle_calls(&mut self) {
-        let asks = |open: &&OpenCall| matches!(open.stage, Stage::DelegateAsks { .. });
+        let asks = |open: &&OpenCall| {
+            matches!(open.stage, Stage::DelegateAsks { .. } | Stage::DelegateWaits { .. })
+        };
         let asking: Vec<OpenCall> = self.open_calls().iter().filter(asks).cloned().collect();
         for open in &asking {
             self.stop_delegate(open);
@@ -349,6 +352,7 @@ impl Decision {
                 | Stage::CodeWaits
                 | Stage::Delegated { .. }
                 | Stage::DelegateAsks { .. }
+                | Stage::DelegateWaits { .. }
                 | Stage::Done(_) => false,
             })
             .map(|open| open.call.id.clone())

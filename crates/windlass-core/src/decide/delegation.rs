@@ -4,8 +4,10 @@ use sha2::{Digest, Sha256};
 
 use super::{Decided, Decision};
 use crate::budget::Budget;
-use crate::event::{DelegationFinished, DelegationStarted, InputReceived, InputRequested, TaskOrder};
-use crate::ids::{ActionId, CallId, RunId};
+use crate::event::{
+    DelegationFinished, DelegationStarted, DelegationWaits, InputReceived, InputRequested, TaskOrder,
+};
+use crate::ids::{ActionId, CallId, Millis, RunId, Text};
 use crate::ledger::Amount;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
@@ -13,6 +15,9 @@ use crate::policy::Share;
 use crate::question::Answer;
 use crate::reply::Usage;
 use crate::tool::ToolKind;
+
+/// The soonest that a task which waits is asked again, in milliseconds.
+const SOONEST_MS: Millis = 1_000;
 
 impl Decision {
     /// Hands a task to another agent. A take-over goes on with the same run, and with the same answer to it.
@@ -53,7 +58,12 @@ impl Decision {
 
     /// Ends an idle child run because this run is being stopped.
     pub(super) fn stop_delegate(&mut self, open: &OpenCall) {
-        let (Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. }) = open.stage else { return };
+        let (Stage::Delegated { run, .. }
+        | Stage::DelegateAsks { run, .. }
+        | Stage::DelegateWaits { run, .. }) = open.stage
+        else {
+            return;
+        };
         self.hand_over(open, run, TaskOrder::Stop, open.lent);
     }
 
@@ -90,6 +100,40 @@ impl Decision {
         self.record(InputRequested { question, child, call: Some(open.call.id), ..asked });
         self.go_on();
         Ok(())
+    }
+
+    /// Another agent waits for a quota: it is asked again then. Where that lies beyond the time of this run, it is ended.
+    pub(super) fn delegate_waits(&mut self, action: ActionId, model: Text, until: Millis) -> Decided {
+        let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
+        let stops = matches!(open.stage, Stage::Delegated { order: TaskOrder::Stop, .. });
+        if stops {
+            return self.delegation_ended(action, Done::unpaid(CallOutcome::Interrupted));
+        }
+        // Its clock may lie behind this one.
+        let until = if until > self.at { until } else { self.at.saturating_add(SOONEST_MS) };
+        let in_vain = self.state.deadline().is_some_and(|deadline| until >= deadline);
+        if self.state.stopping() || in_vain {
+            self.stop_delegate(&open);
+            return Ok(());
+        }
+        self.record(DelegationWaits { call: open.call.id, model, until });
+        self.go_on();
+        Ok(())
+    }
+
+    /// The task whose wait this timer ends, and when.
+    pub(super) fn delegate_that_waits(&self, action: ActionId) -> Option<(OpenCall, Millis)> {
+        self.open_calls().iter().find_map(|open| {
+            let Stage::DelegateWaits { seq, until, .. } = open.stage else { return None };
+            (seq == action.seq).then(|| (open.clone(), until))
+        })
+    }
+
+    /// Another agent's task goes on after its wait.
+    pub(super) fn delegate_after_wait(&mut self, open: &OpenCall) {
+        if let Stage::DelegateWaits { run, .. } = open.stage {
+            self.hand_over(open, run, TaskOrder::Work, open.lent);
+        }
     }
 
     /// Continues another agent's task after its question was answered.

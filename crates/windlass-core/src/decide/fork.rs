@@ -113,6 +113,7 @@ impl Decision {
                 | Stage::Held { .. }
                 | Stage::Asking
                 | Stage::DelegateAsks { .. }
+                | Stage::DelegateWaits { .. }
                 | Stage::Done(_) => {}
             }
         }

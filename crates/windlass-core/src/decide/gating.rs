@@ -136,6 +136,7 @@ impl Decision {
             text: text.into(),
             suggestions: suggestions.filter_map(|item| item.as_str().map(Text::from)).collect(),
             child: None,
+            next: None,
         });
     }
 
@@ -146,7 +147,7 @@ impl Decision {
         self.record(CallHeld { call: call.clone(), digest: gate.digest });
         let question = self.next_question();
         let (kind, call, suggestions) = (QuestionKind::Approval, Some(call), Vec::new());
-        self.record(InputRequested { question, kind, call, text, suggestions, child: None });
+        self.record(InputRequested { question, kind, call, text, suggestions, child: None, next: None });
     }
 }
 

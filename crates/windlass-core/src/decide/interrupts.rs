@@ -1,7 +1,7 @@
 //! What people say to a running agent: messages, and pauses.
 
 use super::{Decided, Decision};
-use crate::asks::Place;
+use crate::asks::{Ask, Place};
 use crate::event::{InputReceived, InputRequested, RunPaused, Steered, TurnStarted};
 use crate::ids::{QuestionId, Text};
 use crate::invalid_input::InvalidInput;
@@ -42,7 +42,12 @@ impl Decision {
             text: reason.unwrap_or_else(|| PAUSED.into()),
             suggestions: vec!["resume".into()],
             child: None,
+            next: None,
         });
+        // What waits for a quota is going on for nobody: the pause has taken effect.
+        if let Some(next) = self.state.turns_ask().filter(|ask| ask.waits_for_quota()).map(Ask::again) {
+            self.record(RunPaused { next: Some(next) });
+        }
         Ok(())
     }
 

@@ -115,7 +115,7 @@ impl Decision {
 
     /// The answer is the draft, for a judge could not be asked.
     pub(crate) fn judge_failed(&mut self, ask: &Ask, failure: ModelFailure) {
-        let error = failure.to_string().into();
+        let error = self.words_of(ask, &failure).into();
         self.record(TurnFailed::last(ask, failure));
         self.end(Status::Failed(FailKind::Model), self.state.draft(), Some(error));
     }

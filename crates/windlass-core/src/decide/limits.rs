@@ -116,6 +116,7 @@ impl Decision {
             text,
             suggestions,
             child: None,
+            next: None,
         });
     }
 

@@ -16,6 +16,7 @@ mod limits;
 mod people;
 mod planning;
 mod proof;
+mod remedies;
 mod results;
 mod takeover;
 mod turns;
@@ -111,12 +112,14 @@ impl Decision {
             InputKind::Resumed { holder, epoch, by } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
                 self.resume();
+                self.try_now(by);
                 Ok(())
             }
             InputKind::ResumedWithTools { holder, epoch, tools, seals, by } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
                 self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
                 self.resume();
+                self.try_now(by);
                 Ok(())
             }
             InputKind::Adopted { holder, epoch, agent, adjusted, by } => {
@@ -138,9 +141,10 @@ impl Decision {
                 self.delegation_ended(action, Done { outcome, usage, cost, reserved })
             }
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
-                let asked = InputRequested { question, kind, call: None, text, suggestions, child: None };
+                let asked = InputRequested { question, kind, call: None, text, suggestions, child: None, next: None };
                 self.delegate_asks(action, asked)
             }
+            InputKind::DelegateWaits { action, model, until } => self.delegate_waits(action, model, until),
             InputKind::Checked { action, found } => self.checked(action, found),
             InputKind::Stepped { action, edits } => self.stepped(action, *edits),
             InputKind::Answered { question, answer } => self.answered(&question, answer),
@@ -219,6 +223,11 @@ impl Decision {
             self.start_call(call);
             return Ok(());
         }
+        if let Some((waiting, until)) = self.delegate_that_waits(action) {
+            due(until, now)?;
+            self.delegate_after_wait(&waiting);
+            return Ok(());
+        }
         if self.state.stopping() {
             return Err(self.unknown(action));
         }
@@ -273,6 +282,7 @@ fn name_of(what: &InputKind) -> &'static str {
         InputKind::CodeEnded { .. } => "the end of code",
         InputKind::Delegated { .. } => "a delegate's end",
         InputKind::DelegateAsks { .. } => "a delegate's question",
+        InputKind::DelegateWaits { .. } => "a delegate's wait",
         InputKind::Checked { .. } => "a check's result",
         InputKind::Stepped { .. } => "a hook's edits",
         InputKind::Answered { .. } => "an answer",

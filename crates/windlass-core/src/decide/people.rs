@@ -43,6 +43,10 @@ impl Decision {
             self.resumed_by_answer(open.id, answer);
             return Ok(());
         }
+        if open.kind == QuestionKind::Auth && call.is_none() {
+            self.key_renewed(open, answer);
+            return Ok(());
+        }
         if matches!(open.kind, QuestionKind::Plan | QuestionKind::Result) && call.is_none() {
             if let Answer::Plan { plan, step } = &answer
                 && let Err(message) = contract::check_given(plan, step.as_ref())
@@ -96,7 +100,8 @@ impl Decision {
             | Answer::Raise(_)
             | Answer::Accept
             | Answer::Plan { .. }
-            | Answer::Resume { .. } => {}
+            | Answer::Resume { .. }
+            | Answer::Retry => {}
         }
         Ok(())
     }

@@ -72,7 +72,7 @@ impl Decision {
 
     /// No model could be asked: a step that does nothing says why (S).
     pub(crate) fn planner_away(&mut self, ask: &Ask, failure: ModelFailure) {
-        let words: Text = failure.to_string().into();
+        let words: Text = self.words_of(ask, &failure).into();
         self.record(TurnFailed::last(ask, failure));
         if self.is_concluded() {
             return;
@@ -235,6 +235,7 @@ impl Decision {
             text: text.into(),
             suggestions,
             child: None,
+            next: None,
         });
     }
 

@@ -166,6 +166,17 @@ impl TaskOrder {
     }
 }
 
+/// See [`Fact::DelegationWaits`](crate::Fact::DelegationWaits).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DelegationWaits {
+    /// The call.
+    pub call: CallId,
+    /// The model whose quota the other agent waits for.
+    pub model: Text,
+    /// When its quota opens.
+    pub until: Millis,
+}
+
 /// See [`Fact::DelegationFinished`](crate::Fact::DelegationFinished).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DelegationFinished {

@@ -94,4 +94,7 @@ pub struct TurnFailed {
     /// The model to try next, by its place in the run's list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_model: Option<u32>,
+    /// Whether `retry_at` is when a quota opens: the run is suspended until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_quota: bool,
 }

@@ -6,7 +6,8 @@ use crate::budget::Budget;
 use crate::call_args::CallArgs;
 use crate::code::with_printed;
 use crate::event::{
-    CallDecided, CallFinished, CallHeld, CallStarted, CallVerified, Decision, DelegationStarted, TaskOrder,
+    CallDecided, CallFinished, CallHeld, CallStarted, CallVerified, Decision, DelegationStarted,
+    DelegationWaits, TaskOrder,
 };
 use crate::ids::{CallId, Text};
 use crate::json;
@@ -48,6 +49,13 @@ impl State {
             if let Some(closing) = self.ending.closing_mut() {
                 closing.stage = ClosingStage::Stopping;
             }
+        }
+    }
+
+    pub(super) fn delegation_waits(&mut self, waits: &DelegationWaits, seq: u64) {
+        let Some(call) = self.call_mut(&waits.call) else { return };
+        if let Stage::Delegated { run, .. } = call.stage {
+            call.stage = Stage::DelegateWaits { seq, run, model: waits.model.clone(), until: waits.until };
         }
     }
 

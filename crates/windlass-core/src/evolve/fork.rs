@@ -9,7 +9,7 @@ use crate::forking::{Fork, MadeCall, StartedCall};
 use crate::ids::{Millis, RunId};
 use crate::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
 use crate::policy::{Hooks, LimitKind, Policy, Stop};
-use crate::state::{Closing, Phase, State};
+use crate::state::{Closing, Phase, Remedies, State};
 
 /// The run that began the work in progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,9 +88,11 @@ impl State {
         }
         // Whether summaries and verdicts are needed is decided anew.
         self.asks.drop_asides();
+        self.turn.remedies = Remedies::default();
         self.conversation.gauge.tried = None;
         self.asks.iter_mut().for_each(|ask| {
             (ask.seq, ask.retry_at, ask.reserved) = (seq, Some(at), Reservation::default());
+            ask.remedies = Remedies::default();
         });
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Asking if self.turns_ask().is_some() => {
@@ -176,7 +178,7 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
     open.stage = match open.stage {
         // Another agent's task continues in the same run, which repeats its unanswered question.
         Stage::Delegated { run, order, .. } => Stage::Delegated { seq, run, order: order.going_on() },
-        Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, order: TaskOrder::Work },
+        Stage::DelegateAsks { run, .. } | Stage::DelegateWaits { run, .. } => Stage::Delegated { seq, run, order: TaskOrder::Work },
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         // Its retry had not begun.
         Stage::Queued | Stage::Verifying | Stage::Held { .. } => Stage::Queued,

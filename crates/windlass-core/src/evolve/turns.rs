@@ -12,7 +12,11 @@ use crate::state::{ClosingStage, Phase, State};
 
 impl State {
     pub(super) fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
-        self.asks.open(Ask::from((turn, seq)));
+        let mut ask = Ask::from((turn, seq));
+        if turn.purpose.rules().place == Place::Turn && turn.turn == self.turn.number {
+            ask.remedies = std::mem::take(&mut self.turn.remedies).asked(turn.model);
+        }
+        self.asks.open(ask);
         if turn.purpose.rules().place == Place::Turn {
             self.step_started(turn);
         }
@@ -114,10 +118,13 @@ impl State {
     pub(super) fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
         let failed = self.asks.close(turn.purpose, turn.about.as_ref());
         self.asked_for(&turn.failure.usage, failed.as_ref());
-        let Some(failed) = failed else { return };
+        let Some(mut failed) = failed else { return };
         self.note_failed_model(turn, failed.model);
+        failed.remedies = self.remedies_of(&failed, &turn.failure, self.clock.now);
+        failed.remedies.wait(turn.for_quota);
         let (model, attempt) = match turn.next_model {
             Some(model) => (model, 1),
+            None if turn.for_quota => (failed.model, 1),
             None => (failed.model, failed.attempt + 1),
         };
         if turn.retry_at.is_some() {

@@ -69,6 +69,10 @@ policy! {
         discovery: Discovery = Discovery::All,
         /// Messages that are marked for the provider's cache. `true`: the system message and the first one.
         cache: CachePoints = CachePoints::default(),
+        /// Whether the run waits for a quota that opens again, once no model that it may ask has any left: it is suspended until
+        /// then, holds nothing, and goes on by itself.
+        #[serde(skip_serializing_if = "is_usual")]
+        wait_for_quota: bool = false,
     } beside {
         /// Purpose of the loop's model calls.
         purpose: Purpose = Purpose::Act,
@@ -185,6 +189,11 @@ policy! {
         #[serde(skip_serializing_if = "LogTexts::is_default")]
         log: LogTexts = LogTexts::default(),
     }
+}
+
+/// Whether a slot has its type's default: it is not stored then.
+fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// How a parsed value is stored in its place; usually it replaces the default.

@@ -56,6 +56,8 @@ pub(crate) struct Paused {
 pub struct OpenQuestion {
     /// The event that asked it.
     pub(crate) seq: u64,
+    /// The model call that begins once it is answered.
+    pub(crate) next: Option<Box<TurnStarted>>,
     /// Its id.
     pub id: QuestionId,
     /// Kind of answer expected.

@@ -5,6 +5,7 @@ use crate::ids::Text;
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::reply::StopReason;
+use crate::state::Remedies;
 
 /// The current turn.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +28,8 @@ pub(crate) struct Turn {
     pub(crate) cut: Option<Cut>,
     /// The branches that the hook asked for after its step, with their ends.
     pub(crate) branched: Vec<Branched>,
+    /// What the failures of its model call say, while a pause has laid that call aside.
+    pub(crate) remedies: Remedies,
     /// What happened several times in a row, up to this turn.
     pub(crate) streaks: Streaks,
 }

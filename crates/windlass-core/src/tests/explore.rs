@@ -236,6 +236,7 @@ fn ended(what: &InputKind) -> Option<ActionId> {
         | InputKind::CodeEnded { action, .. }
         | InputKind::Delegated { action, .. }
         | InputKind::DelegateAsks { action, .. }
+        | InputKind::DelegateWaits { action, .. }
         | InputKind::Stepped { action, .. }
         | InputKind::Checked { action, .. }
         | InputKind::TimerFired { action } => Some(*action),

@@ -53,10 +53,13 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     }
     let left = node.left;
     if left.crashes > 0 {
-        let what = InputKind::Resumed { holder: "another".into(), epoch: 2, by: ResumedBy::Runtime };
-        let input = Input { at: node.now, what };
-        let left = Left { crashes: left.crashes - 1, ..left };
-        all.found.push(Move { input, left, crash: true });
+        let by_hand = node.state.setup.policy.request.wait_for_quota;
+        for by in [ResumedBy::Runtime, ResumedBy::Person].into_iter().take(1 + usize::from(by_hand)) {
+            let what = InputKind::Resumed { holder: "another".into(), epoch: 2, by };
+            let input = Input { at: node.now, what };
+            let left = Left { crashes: left.crashes - 1, ..left };
+            all.found.push(Move { input, left, crash: true });
+        }
     }
     if left.adoptions > 0 {
         let (holder, epoch, by) = (Text::from("elsewhere"), 3, ResumedBy::Runtime);
@@ -186,6 +189,11 @@ impl Moves<'_> {
             let left = Left { tool_failures: left.tool_failures - 1, ..left };
             self.add(ended(CallOutcome::Error { kind: None, message: "it burns".into() }), left);
         }
+        if live && left.questions > 0 {
+            let (model, until) = ("m9".into(), self.node.now + 300);
+            let waits = InputKind::DelegateWaits { action, model, until };
+            self.add(waits, Left { questions: left.questions - 1, ..left });
+        }
         if left.questions > 0 {
             let asks = InputKind::DelegateAsks {
                 action,
@@ -212,6 +220,15 @@ impl Moves<'_> {
             for kind in [FailureKind::RateLimited, FailureKind::Auth, FailureKind::BadRequest] {
                 self.add(failed(action, kind), left);
             }
+            if self.node.state.setup.policy.request.wait_for_quota {
+                for wait in [500, 5_000] {
+                    let mut failed = failed(action, FailureKind::RateLimited);
+                    if let InputKind::ModelFailed { failure, .. } = &mut failed {
+                        failure.retry_after_ms = Some(wait);
+                    }
+                    self.add(failed, left);
+                }
+            }
         }
     }
 
@@ -234,6 +251,7 @@ impl Moves<'_> {
             QuestionKind::Pause => {
                 vec![Answer::Resume { text: None }, Answer::Resume { text: Some("Also.".into()) }]
             }
+            QuestionKind::Auth => vec![Answer::Retry],
             QuestionKind::Plan => vec![Answer::Accept, Answer::Conclude("enough".into())],
             QuestionKind::Limit(limit) => {
                 let mut answers = vec![Answer::Conclude("enough".into())];

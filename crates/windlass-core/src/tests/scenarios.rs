@@ -593,5 +593,34 @@ fn models(depth: Depth) -> Vec<Scenario> {
             });
         }
     }
+    found.extend(quotas(depth));
+    found
+}
+
+/// Two models without quota or with keys to be renewed, and a time limit that a wait may lie beyond.
+fn quotas(depth: Depth) -> Vec<Scenario> {
+    let deep = u8::from(depth == Depth::Deep);
+    let disturbed = [
+        Left { crashes: 1, model_failures: 3 + deep, ..Left::default() },
+        Left { pauses: 1, cancels: 1, steers: deep, model_failures: 2 + deep, ..Left::default() },
+    ];
+    let mut found = Vec::new();
+    for seconds in [None, Some(1_000)] {
+        for left in disturbed {
+            found.push(Scenario {
+                name: format!("quotas, {seconds:?}, {left:?}"),
+                policy: policy(|policy| {
+                    policy.request.wait_for_quota = true;
+                    policy.transport.retries = 0;
+                    let limit = seconds.map(|max| (LimitKind::Seconds, Limit { max, at_limit: None }));
+                    policy.bounds.limits.extend(limit);
+                }),
+                tools: tools(),
+                replies: vec![vec![text("done")]],
+                edits: Vec::new(),
+                left,
+            });
+        }
+    }
     found
 }

@@ -78,8 +78,11 @@ fn tool(name: &str, change: impl FnOnce(&mut ToolSpec)) -> ToolSpec {
 
 /// The start of a run with that policy, those tools and two models, of which the second costs more.
 pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
+    // A run that waits for quotas has keys that can be renewed, too.
+    let key_from = policy.request.wait_for_quota.then(|| "login".into());
     let model = |name: &str, price: u64| ModelChoice {
         name: name.into(),
+        key_from: key_from.clone(),
         prices: Some(Prices { input: price, output: 2 * price, cached: price / 2, cache_write: price }),
         ..ModelChoice::default()
     };

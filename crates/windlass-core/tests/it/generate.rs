@@ -167,6 +167,7 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
         policy.tools.deny = if deny { vec!["read".into()] } else { Vec::new() };
         policy.calls.code =
             code.map_or(CodeMode::Off, |calls| CodeMode::Tool(CodeLimits { calls, ..CodeLimits::default() }));
+        policy.request.wait_for_quota = plan % 2 == 1;
         if plan == 0 {
             planning(&mut policy, asks);
         }
@@ -388,7 +389,8 @@ pub(crate) fn found(step: Step) -> Found {
 
 pub(crate) fn answer(step: Step) -> Answer {
     match step.more % 16 {
-        12..16 => Answer::Resume { text: step.pick.is_multiple_of(3).then(|| "go on".into()) },
+        15 => Answer::Retry,
+        12..15 => Answer::Resume { text: step.pick.is_multiple_of(3).then(|| "go on".into()) },
         10 => Answer::Accept,
         11 => Answer::Plan {
             plan: vec!["mine".into()],

@@ -155,7 +155,7 @@ impl Machine {
                 messages: vec![Arc::new(Message::user("later"))],
             }),
             190..193 => Some(InputKind::Cancel { reason: None }),
-            193..200 => Some(self.restarted()),
+            193..200 => Some(self.restarted(step)),
             200..205 => Some(self.changed_tools(step)),
             205..209 => {
                 Some(InputKind::Pause { reason: step.pick.is_multiple_of(2).then(|| "lunch".into()) })
@@ -168,9 +168,10 @@ impl Machine {
     }
 
     /// A restart: everything that was going on is lost.
-    fn restarted(&mut self) -> InputKind {
+    fn restarted(&mut self, step: Step) -> InputKind {
         self.begun.clear();
-        InputKind::Resumed { holder: "another".into(), epoch: 2, by: ResumedBy::Runtime }
+        let by = if step.pick.is_multiple_of(3) { ResumedBy::Person } else { ResumedBy::Runtime };
+        InputKind::Resumed { holder: "another".into(), epoch: 2, by }
     }
 
     fn changed_tools(&mut self, step: Step) -> InputKind {
@@ -230,6 +231,11 @@ impl Machine {
                 kind: windlass_core::event::QuestionKind::Clarify,
                 text: "which?".into(),
                 suggestions: Vec::new(),
+            },
+            ActionKind::Delegate { .. } if step.more % 4 == 1 => InputKind::DelegateWaits {
+                action,
+                model: "m9".into(),
+                until: BEGINNING + u64::from(step.pick),
             },
             ActionKind::Delegate { .. } => InputKind::Delegated {
                 action,
@@ -323,6 +329,7 @@ fn ends_work(what: &InputKind) -> bool {
             | InputKind::CallEnded { .. }
             | InputKind::CodeCalls { .. }
             | InputKind::CodeEnded { .. }
+            | InputKind::DelegateWaits { .. }
             | InputKind::Checked { .. }
             | InputKind::Answered { .. }
             | InputKind::TimerFired { .. }

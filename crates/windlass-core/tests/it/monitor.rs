@@ -78,6 +78,7 @@ pub(crate) struct Monitor {
 
 type Held = Result<(), String>;
 
+
 /// A call of code: the code, the tool and the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Asks {
@@ -92,6 +93,21 @@ macro_rules! hold {
             return Err(format!($($words)+));
         }
     };
+}
+
+/// A run that waits for a quota has timers alone, and goes on before its time is over (E55).
+fn waits_for_quota(state: &State) -> Held {
+    let Some(wait) = state.quota_wait() else { return Ok(()) };
+    let own = state.models().iter().any(|model| model.name == wait.model);
+    hold!(!own || state.policy().request.wait_for_quota, "it was told to wait");
+    let actions = pending(state);
+    let timers: Vec<u64> = actions
+        .iter()
+        .filter_map(|action| if let ActionKind::SetTimer { at } = action.work { Some(at) } else { None })
+        .collect();
+    hold!(timers.len() == actions.len(), "nothing else goes on: {actions:?}");
+    hold!(timers.iter().min() == Some(&wait.until), "the quota comes before the deadline: {timers:?}");
+    Ok(())
 }
 
 impl Monitor {
@@ -114,6 +130,7 @@ impl Monitor {
         let most = closing_calls(after);
         hold!(self.closing_turns.len() <= most, "{most} closing calls at most: {:?}", self.closing_turns);
         valid_history(after)?;
+        waits_for_quota(after)?;
         self.work(before, after)
     }
 
@@ -187,6 +204,9 @@ impl Monitor {
                 self.step(&started.call, Seen::Running, fact, |seen| {
                     matches!(seen, Seen::Wanted | Seen::Allowed | Seen::Running | Seen::Asking | Seen::Failed)
                 })?;
+            }
+            Fact::DelegationWaits(waits) => {
+                self.step(&waits.call, Seen::Asking, fact, |seen| *seen == Seen::Running)?;
             }
             Fact::DelegationFinished(finished) => {
                 self.usage.add(&finished.usage);
@@ -390,7 +410,11 @@ impl Monitor {
     fn asked(&mut self, kind: QuestionKind, call: Option<&CallId>, fact: &Fact) -> Held {
         match (kind, call) {
             (
-                QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result | QuestionKind::Pause,
+                QuestionKind::Limit(_)
+                | QuestionKind::Plan
+                | QuestionKind::Result
+                | QuestionKind::Pause
+                | QuestionKind::Auth,
                 None,
             ) => Ok(()),
             (QuestionKind::Clarify, Some(call)) => {
@@ -541,8 +565,9 @@ impl Monitor {
         let timer = |action: &windlass_core::Action| matches!(action.work, ActionKind::SetTimer { .. });
         match after.run_state() {
             RunState::Suspended => {
+                let awaits = wanted.iter().any(ask) || after.quota_wait().is_some();
                 let waits =
-                    wanted.iter().any(ask) && wanted.iter().all(|action| ask(action) || timer(action));
+                    awaits && wanted.iter().all(|action| ask(action) || timer(action));
                 hold!(waits, "who is suspended waits for somebody, and for nothing else: {wanted:?}");
             }
             RunState::Running => {

@@ -102,6 +102,10 @@ impl Model for Recorded {
         self.model.binding()
     }
 
+    fn key_from(&self) -> Option<&str> {
+        self.model.key_from()
+    }
+
     fn call(&self, request: ModelRequest) -> Deltas {
         let assembler = Assembler::new(request.model.name.clone()).bounded(request.model.max_reply_bytes());
         Box::pin(Recording {

@@ -253,6 +253,10 @@ impl Call {
         let Some(command) = &self.server.key_command else { return self.send_with(body, None, watch).await };
         let (key, made) = self.key_of(command, watch).await?;
         let sent = self.send_with(body.clone(), Some(&key.key), watch).await?;
+        if sent.0.status == StatusCode::FORBIDDEN {
+            // The next call, which a person may have made good by then, takes a new key.
+            command.forget(&key).await;
+        }
         if sent.0.status != StatusCode::UNAUTHORIZED {
             return Ok(sent);
         }

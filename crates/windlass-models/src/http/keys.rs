@@ -74,14 +74,18 @@ impl KeyCommand {
         }
         *kept = None;
         let failed = |why: String| {
-            let program = self.words.first().and_then(|words| words.split_whitespace().next());
-            let words = format!("the key command `{}` {why}", program.unwrap_or_default());
+            let words = format!("the key command `{}` {why}", self.program());
             ModelFailure::new(FailureKind::Auth, mask(&words), "")
         };
         let output = self.run().await.map_err(failed)?;
         let new = read(&output, now).ok_or_else(|| failed("printed no key".to_owned()))?;
         *kept = Some(new.clone());
         Ok((new, true))
+    }
+
+    /// The program that prints the key.
+    pub(crate) fn program(&self) -> &str {
+        self.words.first().and_then(|words| words.split_whitespace().next()).unwrap_or_default()
     }
 
     /// Forgets a key that a server refused. A newer one stays.

@@ -172,6 +172,10 @@ impl Model for HttpModel {
         binding::of(&endpoint.url(&wire.path("", false)), headers, wire.facts())
     }
 
+    fn key_from(&self) -> Option<&str> {
+        self.server.key_command.as_deref().map(KeyCommand::program)
+    }
+
     fn call(&self, request: ModelRequest) -> Deltas {
         if let Some(words) = self.server.wire.refuses(&self.server.dialect, &request) {
             let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);

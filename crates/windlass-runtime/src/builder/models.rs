@@ -60,7 +60,9 @@ impl ModelRef {
             let settings = ModelSettings { timeouts, ..ModelSettings::named(&*choice.name) };
             resolve(&settings, &|variable| std::env::var(variable).ok())?
         };
-        Ok((choice.clone(), model))
+        let key_from = || model.key_from().map(Text::from);
+        let choice = ModelChoice { key_from: choice.key_from.clone().or_else(key_from), ..choice.clone() };
+        Ok((choice, model))
     }
 }
 

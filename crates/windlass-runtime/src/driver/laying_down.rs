@@ -38,8 +38,16 @@ impl Driver {
         if let Some(error) = self.broken.take() {
             return Err(Error::Log(error));
         }
-        if !self.state.is_finished() {
-            self.lease.release().await?;
+        if self.state.is_finished() {
+            return Ok(());
+        }
+        match self.state.quota_wait() {
+            // It goes on by itself at that time, and not before.
+            Some(wait) => {
+                let wake = self.clock.wake(wait.until, &*environment);
+                self.lease.park(Some(wake)).await?;
+            }
+            None => self.lease.release().await?,
         }
         Ok(())
     }

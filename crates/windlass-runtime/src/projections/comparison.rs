@@ -131,6 +131,7 @@ pub fn comparable(event: &Event) -> Fact {
             resumed.holder = "".into();
         }
         Fact::CallRetried(retried) => retried.retry_at = 0,
+        Fact::DelegationWaits(waits) => waits.until = 0,
         Fact::TurnFailed(failed) => failed.retry_at = failed.retry_at.map(|_| 0),
         Fact::TurnStarted(_)
         | Fact::TurnCompleted(_)

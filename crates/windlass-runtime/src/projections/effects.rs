@@ -186,6 +186,7 @@ impl Ledger {
             | Fact::StepFinished(_)
             | Fact::DelegationStarted(_)
             | Fact::DelegationFinished(_)
+            | Fact::DelegationWaits(_)
             | Fact::Steered(_)
             | Fact::RunPaused(_)
             | Fact::MessageQueued(_)

@@ -85,6 +85,7 @@ pub fn run(run: &Run) -> Value {
         "model_calls": counters.model_calls,
         "tool_calls": counters.tool_calls,
         "questions": run.questions().iter().map(question).collect::<Vec<_>>(),
+        "quota_wait": state.quota_wait(),
     })
 }
 
@@ -129,6 +130,7 @@ pub fn summary(summary: &RunSummary) -> Value {
         "updated_at": summary.updated_at,
         "title": summary.title,
         "holder": summary.holder.as_ref().map(|holder| holder.0.clone()),
+        "wakes_at": summary.wake_at,
     })
 }
 

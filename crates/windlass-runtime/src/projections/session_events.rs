@@ -120,6 +120,7 @@ impl Teller {
             | Fact::CodeCalled(_)
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)
+            | Fact::DelegationWaits(_)
             | Fact::Perceived(_)
             | Fact::PlanProposed(_)
             | Fact::PlanMade(_)

@@ -308,6 +308,7 @@ impl Reader {
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)
             | Fact::CallDoubted(_)
+            | Fact::DelegationWaits(_)
             | Fact::Steered(_)
             | Fact::RunPaused(_)
             | Fact::MessageQueued(_)
@@ -350,6 +351,7 @@ impl Reader {
             | Answer::Accept
             | Answer::Plan { step: None, .. }
             | Answer::Resume { .. }
+            | Answer::Retry
             | Answer::Raise(_) => {}
         }
     }

@@ -3,12 +3,14 @@
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::Steered;
+use windlass_core::run::QuotaWait;
 use windlass_core::{Answer, InputKind, QuestionId, RunId, Text};
 
 use crate::agent::Agent;
 use crate::control::paused_at;
 use crate::driver::Sent;
 use crate::error::Error;
+use crate::load::load;
 
 /// Reaches a run that is driven in this process.
 #[derive(Clone, Debug)]
@@ -38,6 +40,14 @@ impl RunHandle {
     /// [Resuming](Agent::resume) it is like resuming after a crash. Has no effect on a run that is not driven here.
     pub fn leave(&self) {
         self.leave.cancel();
+    }
+
+    /// The quota that the run is suspended for ([`State::quota_wait`](windlass_core::State::quota_wait)), as its log says.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn quota_wait(&self) -> Result<Option<QuotaWait>, Error> {
+        Ok(load(&**self.agent.log(), self.run).await?.quota_wait())
     }
 
     /// Says something to the running agent: it enters at the next turn, once, in order.

@@ -106,6 +106,7 @@ impl Told {
             | InputKind::Adopted { .. }
             | InputKind::CodeCalls { .. }
             | InputKind::DelegateAsks { .. }
+            | InputKind::DelegateWaits { .. }
             | InputKind::Checked { .. }
             | InputKind::Stepped { .. }
             | InputKind::Answered { .. }

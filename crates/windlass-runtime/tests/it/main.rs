@@ -45,6 +45,8 @@ mod projecting;
 #[cfg(test)]
 mod prompts;
 #[cfg(test)]
+mod quotas;
+#[cfg(test)]
 mod real_time;
 #[cfg(test)]
 mod replies;

@@ -49,6 +49,7 @@ fn asked_kind(kind: QuestionKind) -> Asked {
         QuestionKind::Plan => Asked::Plan,
         QuestionKind::Result => Asked::Result,
         QuestionKind::Pause => Asked::Pause,
+        QuestionKind::Auth => Asked::Auth,
         QuestionKind::Limit(_) => Asked::Limit,
     }
 }

@@ -326,6 +326,7 @@ impl Stage<'_> {
         DriveOptions {
             people: Some(people),
             wait_for_timers: true,
+            hold_for_quota: true,
             session,
             only_tools: None,
             resumed_by: ResumedBy::Runtime,

@@ -54,6 +54,10 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             Fact::CallStarted(started) => running.insert(started.call.clone(), true) == Some(true),
             // An answer that a person gave goes on with the task; one that the runner gave is its own affair.
             Fact::DelegationStarted(started) => running.insert(started.call.clone(), true) == Some(true),
+            Fact::DelegationWaits(waits) => {
+                running.insert(waits.call.clone(), false);
+                false
+            }
             Fact::CallRetried(retried) => {
                 running.insert(retried.call.clone(), false);
                 false

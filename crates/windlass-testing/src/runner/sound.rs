@@ -183,6 +183,7 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
             | Fact::CallStarted(_)
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)
+            | Fact::DelegationWaits(_)
             | Fact::CallFinished(_)
             | Fact::CodeStarted(_)
             | Fact::CodeCalled(_)

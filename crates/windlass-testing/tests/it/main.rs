@@ -115,6 +115,7 @@ files! {
     edges_streams => "edges/streams",
     edges_summaries => "edges/summaries",
     edges_transport => "edges/transport",
+    edges_waiting => "edges/waiting",
     refine_blackboard => "refine/blackboard",
     refine_edges => "refine/edges",
     refine_interrupts => "refine/interrupts",

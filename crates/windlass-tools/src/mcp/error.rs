@@ -168,7 +168,8 @@ impl McpError {
     /// The error of a call that could not be made or finished because of this.
     pub(super) fn into_call_error(self) -> ToolError {
         let mut message = self.to_string();
-        if let Self::NotInstalled { .. } = &self
+        // Who reads it can put these right, while the run goes on.
+        if let Self::NotInstalled { .. } | Self::Http { status: 401 | 403, .. } = &self
             && let Some(help) = self.help()
         {
             message = format!("{message}: {help}");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -24,6 +25,8 @@ struct Door {
     wants: Option<&'static str>,
     /// It answers this to all requests.
     refuses: Option<StatusCode>,
+    /// Credentials have expired.
+    expired: Arc<AtomicBool>,
     /// It is silent when it is asked what it speaks.
     ignores_the_probe: bool,
     /// The idempotency keys of all requests that had one.
@@ -45,6 +48,9 @@ async fn guard(State(door): State<Door>, request: Request, next: Next) -> Respon
     *door.seen.lock().expect("no panic") = headers;
     if let Some(status) = door.refuses {
         return (status, format!("go away with {}", sent.unwrap_or_default())).into_response();
+    }
+    if door.expired.load(Ordering::SeqCst) {
+        return StatusCode::UNAUTHORIZED.into_response();
     }
     match door.wants {
         Some(wanted) if sent.as_deref() != Some(wanted) => StatusCode::UNAUTHORIZED.into_response(),
@@ -184,6 +190,23 @@ async fn refusals_name_the_url_and_hide_the_header() {
         assert!(!format!("{error} {error:?}").contains("tok-12345678"), "{error:?}");
         assert_eq!(error.help().is_some(), code != 502);
     }
+}
+
+#[tokio::test]
+async fn e62_expired_credentials_fail_the_call_and_leave_the_tool_known() {
+    let door = Door::default();
+    let web = Web::start(Evil::new(true), door.clone(), 0);
+    let server = open(at(&web)).await;
+    assert_eq!(text(&server, "echo", json!({"text": "hi"})).await, "hi");
+    door.expired.store(true, Ordering::SeqCst);
+    for _ in 0..2 {
+        let error = call(&server, "echo", json!({"text": "hi"})).await.expect_err("it is refused");
+        assert!(!error.unknown_tool, "{error}");
+        let says = ["HTTP 401", "check the server's `headers`: the credentials were refused"];
+        assert!(says.iter().all(|words| error.message.contains(words)), "{error}");
+    }
+    door.expired.store(false, Ordering::SeqCst);
+    assert_eq!(text(&server, "echo", json!({"text": "again"})).await, "again");
 }
 
 #[tokio::test]

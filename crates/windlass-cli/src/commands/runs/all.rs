@@ -18,7 +18,7 @@ use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out::{self, Stream};
 use crate::view::ViewArgs;
-use crate::view::words::count;
+use crate::view::words::{count, time};
 
 /// The agents of runs: each file is read, and its tool servers are started, once.
 struct Agents {
@@ -150,6 +150,9 @@ fn lost_words(run: RunId, lost: Lost) -> String {
 fn run_state(run: &Run) -> String {
     match run.run_state() {
         RunState::Running => "left".to_owned(),
+        RunState::Suspended if let Some(wait) = run.state().quota_wait() => {
+            format!("suspended until {}", time(wait.until))
+        }
         RunState::Suspended => format!("suspended: {}", count(run.questions().len() as u64, "question")),
         RunState::Ended(status) => status.to_string(),
     }

@@ -25,6 +25,7 @@ Answers by kind of question (`windlass runs show RUN` lists the open ones):
   outcome    result TEXT | run_again | unknown
   result     TEXT... (stands in for the result of a step that failed)
   plan       accept | plan LINE; LINE... | plan JSON ({\"plan\": [..], \"step\": {..}}) | conclude [TEXT] | json ANSWER
+  auth       retry (the key was renewed)
   limit      conclude [TEXT] (without a text: with the last result) | json ANSWER | raise N
   A final answer as JSON is {\"final_answer\": \"..\", \"confidence\": 0.9, \"original_goal_achieved\": true}
 

@@ -59,7 +59,7 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let found = go_on.agent(&state, &wanted).await?;
     let people = if args.view.json { None } else { people(go_on.log.clone(), &found.path) };
     let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
-    let options = DriveOptions { people, ..DriveOptions::default() };
+    let options = DriveOptions { hold_for_quota: people.is_some(), people, ..DriveOptions::default() };
     let fork = found.agent.fork(base, how, options).await;
     let fork = fork.map_err(|error| changed(error, &found.path, &wanted.again))?;
     let id = fork.prepared.id();

@@ -286,6 +286,11 @@ fn media(content: &Content) -> impl Iterator<Item = &Media> {
 }
 
 async fn questions(log: &dyn Store, run: &Run, log_args: &LogArgs) -> Result<(), Failure> {
+    if let Some(wait) = run.state().quota_wait() {
+        let (model, until) = (name(&wait.model), time(wait.until));
+        out::line(format_args!("\nwaits for the quota of model {model} until {until}"))?;
+        out::line(format_args!("  windlass runs resume{} {}", log_args.words(), run.id()))?;
+    }
     for question in run.questions() {
         out::line(format_args!("\n{} ({}): {}", question.id, question.kind, question.text))?;
         for suggestion in &question.suggestions {

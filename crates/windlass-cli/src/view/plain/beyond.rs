@@ -7,7 +7,7 @@ use windlass_core::event::{
 
 use super::Plain;
 use crate::view::phrases::{compaction, not_compacted};
-use crate::view::words::{outcome, span};
+use crate::view::words::{outcome, span, time};
 
 impl Plain {
     /// A call begins or ends.
@@ -26,6 +26,9 @@ impl Plain {
             self.result(call, &outcome(ended));
         } else if let Fact::DelegationStarted(started) = fact {
             self.delegated(started);
+        } else if let Fact::DelegationWaits(waits) = fact {
+            let ends = format!("waits for the quota of model {} until {}", waits.model, time(waits.until));
+            self.result(&waits.call, &ends);
         } else if let Fact::CallRetried(retried) = fact {
             let wait = span(retried.retry_at.saturating_sub(at));
             self.result(&retried.call, &format!("{}; again in {wait}", outcome(&retried.outcome)));

@@ -1,0 +1,120 @@
+//! Remedies: a model call has failed for good with every model that it may ask, and time or a person may help.
+
+use super::Decision;
+use crate::asks::{Ask, Place};
+use crate::event::{InputReceived, InputRequested, ResumedBy, TurnFailed, TurnStarted};
+use crate::ids::QuestionId;
+use crate::open_call::{OpenCall, Stage};
+use crate::policy::LimitKind;
+use crate::question::{Answer, QuestionKind};
+use crate::reply::ModelFailure;
+use crate::state::{Expired, OpenQuestion, Opening, Phase, QUOTA_WAITS, Remedies};
+
+impl Decision {
+    /// Whether the call is tried again once a quota opens, or once a person has renewed a key. What goes on by itself comes
+    /// first. A closing call is not waited for: its run has come to its end.
+    pub(super) fn is_remedied(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
+        if !failure.kind.may_fall_back() || self.state.ending.closing().is_some() {
+            return false;
+        }
+        let remedies = self.state.remedies_of(ask, failure, self.at);
+        if let Some(Opening { at, model }) = self.awaited(&remedies) {
+            let next = TurnStarted { model, attempt: 1, ..ask.again() };
+            self.begin_at(ask, failure.clone(), (at.max(self.at), true), next);
+            return true;
+        }
+        match remedies.expired {
+            Some(expired) if ask.purpose.rules().place == Place::Turn => {
+                self.ask_for_key(ask, failure, &expired);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// The quota that the run waits for, if it is to wait and not in vain.
+    fn awaited(&self, remedies: &Remedies) -> Option<Opening> {
+        let waits = self.state.setup.policy.request.wait_for_quota && remedies.waits < QUOTA_WAITS;
+        let in_time = |opening: &Opening| self.state.deadline().is_none_or(|deadline| opening.at < deadline);
+        remedies.first_opening().filter(in_time).filter(|_| waits)
+    }
+
+    /// Why a run ends whose model failed: the failure, and why its quota is not waited for.
+    pub(crate) fn words_of(&self, ask: &Ask, failure: &ModelFailure) -> String {
+        let words = failure.to_string();
+        let remedies = self.state.remedies_of(ask, failure, self.at);
+        let (policy, opening) = (&self.state.setup.policy, remedies.first_opening());
+        let Some(opening) = opening.filter(|_| policy.request.wait_for_quota) else { return words };
+        let model = self.state.setup.models.get(opening.model as usize).map(|model| model.name.clone());
+        let model = model.unwrap_or_default();
+        let seconds = opening.at.saturating_sub(self.at).div_ceil(1_000);
+        match policy.limit(LimitKind::Seconds) {
+            Some(max) if self.state.deadline().is_some_and(|deadline| opening.at >= deadline) => {
+                let most = LimitKind::Seconds.amount(max);
+                format!(
+                    "{words}; the quota of model {model} opens in {seconds} s, after the run's limit of {most}"
+                )
+            }
+            _ if remedies.waits >= QUOTA_WAITS => {
+                format!("{words}; the call has waited {QUOTA_WAITS} times for the quota of model {model}")
+            }
+            _ => words,
+        }
+    }
+
+    fn ask_for_key(&mut self, ask: &Ask, failure: &ModelFailure, expired: &Expired) {
+        let Expired { model, program, status, words } = expired;
+        let name = self.state.setup.models.get(*model as usize).map(|model| model.name.clone());
+        let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+        let text = format!(
+            "The key of model {}, which `{program}` prints, has to be renewed{status}: {words}",
+            name.unwrap_or_default()
+        );
+        let next = TurnStarted { model: *model, attempt: 1, ..ask.again() };
+        self.record(TurnFailed::last(ask, failure.clone()));
+        let question = self.next_question();
+        self.record(InputRequested {
+            question,
+            kind: QuestionKind::Auth,
+            call: None,
+            text: text.into(),
+            suggestions: vec!["retry".into()],
+            child: None,
+            next: Some(Box::new(next)),
+        });
+    }
+
+    /// A person has renewed the key: the same call is made again, or, if somebody has said something, a new one.
+    pub(super) fn key_renewed(&mut self, open: OpenQuestion, answer: Answer) {
+        let question: QuestionId = open.id;
+        self.record(InputReceived { question, answer });
+        if self.state.phase != Phase::Between {
+            return;
+        }
+        match open.next {
+            Some(next) if self.state.conversation.steering.is_empty() => self.begin(*next),
+            Some(_) | None => self.next_turn(),
+        }
+    }
+
+    /// A person resumes the run: what waits for a quota is tried now.
+    pub(super) fn try_now(&mut self, by: ResumedBy) {
+        if by != ResumedBy::Person || self.state.stopping() {
+            return;
+        }
+        let waiting: Vec<TurnStarted> =
+            self.state.asks.iter().filter(|ask| ask.waits_for_quota()).map(Ask::again).collect();
+        let tasks: Vec<OpenCall> = self
+            .open_calls()
+            .iter()
+            .filter(|open| matches!(open.stage, Stage::DelegateWaits { .. }))
+            .cloned()
+            .collect();
+        for task in &tasks {
+            self.delegate_after_wait(task);
+        }
+        for next in waiting {
+            self.begin(next);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Remedies: what may let a model call succeed that has failed with every model it may ask.
+
+use serde::{Deserialize, Serialize};
+
+use crate::asks::Ask;
+use crate::ids::{Millis, Text};
+use crate::open_call::Stage;
+use crate::reply::{FailureKind, ModelFailure};
+use crate::state::{RunState, State};
+
+/// The most waits for a quota that one model call makes.
+pub const QUOTA_WAITS: u32 = 100;
+
+/// What the failures of one model call say about its next try.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Remedies {
+    /// When models have a quota again, at most one entry for each.
+    opens: Vec<Opening>,
+    /// The last key that was refused and can be renewed.
+    pub(crate) expired: Option<Expired>,
+    /// The waits for a quota so far.
+    pub(crate) waits: u32,
+    /// Whether the present wait is one of them.
+    waiting: bool,
+}
+
+/// When a model that had no quota left has some again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opening {
+    pub(crate) at: Millis,
+    /// Place of the model in the run's list.
+    pub(crate) model: u32,
+}
+
+/// A key that a person can renew.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Expired {
+    /// Place of the model in the run's list.
+    pub(crate) model: u32,
+    /// The program whose output is the key.
+    pub(crate) program: Text,
+    pub(crate) status: Option<u16>,
+    /// The provider's words, or the program's.
+    pub(crate) words: Text,
+}
+
+impl Remedies {
+    /// The quota that opens first; of several, that of the model that is asked first.
+    pub(crate) fn first_opening(&self) -> Option<Opening> {
+        self.opens.iter().copied().min_by_key(|opening| (opening.at, opening.model))
+    }
+
+    /// This model is asked again.
+    pub(crate) fn asked(mut self, model: u32) -> Self {
+        self.opens.retain(|opening| opening.model != model);
+        self.expired = self.expired.filter(|expired| expired.model != model);
+        Self { waiting: false, ..self }
+    }
+
+    /// The call waits for its next try.
+    pub(crate) fn wait(&mut self, for_quota: bool) {
+        self.waits += u32::from(for_quota);
+        self.waiting = for_quota;
+    }
+
+    fn note(&mut self, failure: &ModelFailure, model: u32, key_from: Option<&Text>, now: Millis) {
+        match failure.kind {
+            FailureKind::RateLimited | FailureKind::Overloaded => {
+                let at = failure.retry_after_ms.map(|wait| now.saturating_add(wait));
+                self.opens.extend(at.map(|at| Opening { at, model }));
+            }
+            FailureKind::Auth => {
+                if let Some(program) = key_from.cloned() {
+                    let (status, words) = (failure.status, failure.message.clone());
+                    self.expired = Some(Expired { model, program, status, words });
+                }
+            }
+            FailureKind::Connect
+            | FailureKind::Timeout
+            | FailureKind::Server
+            | FailureKind::Cut
+            | FailureKind::Protocol
+            | FailureKind::TooLarge
+            | FailureKind::BadRequest
+            | FailureKind::NotFound
+            | FailureKind::ContextLength
+            | FailureKind::Unsupported
+            | FailureKind::Cancelled
+            | FailureKind::OverBudget(_) => {}
+        }
+    }
+}
+
+/// The quota that a run waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaWait {
+    /// The model that is asked then.
+    pub model: Text,
+    /// When the run goes on.
+    pub until: Millis,
+}
+
+impl State {
+    /// What a model call's failures say, this one included.
+    pub(crate) fn remedies_of(&self, ask: &Ask, failure: &ModelFailure, now: Millis) -> Remedies {
+        let key_from = self.setup.models.get(ask.model as usize).and_then(|model| model.key_from.as_ref());
+        let mut remedies = ask.remedies.clone();
+        remedies.note(failure, ask.model, key_from, now);
+        remedies
+    }
+
+    /// The quota that the run is suspended for: it goes on by itself. `None`: it goes on now, has ended, or waits for people.
+    pub fn quota_wait(&self) -> Option<QuotaWait> {
+        if self.run_state() != RunState::Suspended || self.questions.are_put() {
+            return None;
+        }
+        let named = |ask: &Ask| {
+            let model = self.setup.models.get(ask.model as usize)?.name.clone();
+            Some(QuotaWait { model, until: ask.retry_at? })
+        };
+        let own = self.asks.iter().filter(|ask| ask.waits_for_quota()).filter_map(named);
+        let below = self.open_calls().filter_map(|open| {
+            let Stage::DelegateWaits { model, until, .. } = &open.stage else { return None };
+            Some(QuotaWait { model: model.clone(), until: *until })
+        });
+        own.chain(below).min_by_key(|wait| wait.until)
+    }
+
+    /// Whether calls wait for a quota, here or in tasks, and no other one is going on or waits.
+    pub(crate) fn only_quotas_wait(&self) -> bool {
+        let mut below = self.open_calls().filter(|open| matches!(open.stage, Stage::DelegateWaits { .. }));
+        let any = self.asks.iter().next().is_some() || below.next().is_some();
+        any && self.asks.iter().all(Ask::waits_for_quota)
+    }
+}
+
+impl Ask {
+    /// Whether its next try waits for a quota.
+    pub(crate) fn waits_for_quota(&self) -> bool {
+        self.retry_at.is_some() && self.remedies.waiting
+    }
+}
