@@ -14,6 +14,8 @@ use windlass_core::policy::CachePoint;
 use windlass_core::secret::Secret;
 use windlass_core::{Message, ToolSpec};
 
+use crate::Known;
+
 /// A request to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
@@ -175,6 +177,11 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         Vec::new()
     }
 
+    /// What is known of it by that name before it is asked. Default: nothing.
+    fn known(&self, _name: &str) -> Known {
+        Known::default()
+    }
+
     /// Asks the model. Dropping the stream stops the call.
     fn call(&self, request: ModelRequest) -> Deltas;
 }
@@ -187,6 +194,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn binding(&self) -> Vec<(String, Secret)> {
         (**self).binding()
+    }
+
+    fn known(&self, name: &str) -> Known {
+        (**self).known(name)
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

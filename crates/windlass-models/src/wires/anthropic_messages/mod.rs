@@ -49,6 +49,7 @@ static ERRORS: ErrorWords = ErrorWords {
     tools: &["support tools", "tools param", "tool use", "tool calling", "function calling"],
     tool_choice: &["tool_choice"],
     calls: &["tool_use"],
+    schemas: &["output_config", "output_format", "structured output", "json_schema", "json schema", "grammar"],
     unsupported: &["not support", "unsupported", "not available", "requires --jinja", "not implemented"],
     rate_limited: &["rate_limit_error", "rate limit"],
     overloaded: &["overloaded"],
