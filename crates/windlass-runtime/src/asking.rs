@@ -12,6 +12,7 @@ use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Need;
 use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Role, Usage};
+use windlass_core::text::AnswerPieces;
 use windlass_core::{ActionId, InputKind, State, Text};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Thoughts};
 use windlass_store::Store;
@@ -174,10 +175,11 @@ impl ModelWork {
             publisher,
             masks: None,
             for_actions: state.asks_for_actions(action),
+            answer: state.answer_pieces(action),
             thoughts: Thoughts::default(),
             assembler: Assembler::new(choice.name.clone()).bounded(choice.max_reply_bytes()),
             partial: if heard {
-                Partial::of(&state).filter(|_| !state.asks_for_actions(action))
+                Partial::of(&state, action).filter(|_| !state.asks_for_actions(action))
             } else {
                 None
             },
@@ -216,6 +218,8 @@ struct Taking {
     masks: Option<Masks>,
     /// The reply is actions: its text is not shown.
     for_actions: bool,
+    /// The reply is by schema: only the answer in it is shown as text.
+    answer: Option<AnswerPieces>,
     /// Before the masks: a piece that is moved from text to reasoning is masked as what it is.
     thoughts: Thoughts,
     assembler: Assembler,
@@ -282,7 +286,7 @@ impl Taking {
         self.taken += 1;
         if self.voice
             && self.publisher.heard()
-            && let Some(update) = shown(self.action, delta)
+            && let Some(update) = self.shown(delta)
             && !(self.for_actions && matches!(update, Update::Text { .. }))
         {
             self.shown = true;
@@ -298,6 +302,26 @@ impl Taking {
             self.tell(Update::Partial { action: self.action, output: Arc::new(output) });
         }
         Ok(())
+    }
+
+    /// The update for a piece, if it is visible.
+    fn shown(&mut self, delta: &Delta) -> Option<Update> {
+        let Some(answer) = &mut self.answer else { return shown(self.action, delta) };
+        let written = match delta {
+            Delta::Text(text) => answer.push(text),
+            Delta::Whole(reply) => answer.push(reply.text.as_deref()?),
+            Delta::Thought => {
+                *answer = answer.anew();
+                return None;
+            }
+            Delta::Reasoning(_)
+            | Delta::Call { .. }
+            | Delta::Sealed(_)
+            | Delta::Media(_)
+            | Delta::Usage(_)
+            | Delta::Stop(_) => return shown(self.action, delta),
+        };
+        (!written.is_empty()).then(|| Update::Text { action: self.action, text: written.into() })
     }
 
     /// The text that was shown is reasoning: it is void, and shown once more as such.

@@ -11,16 +11,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use windlass_core::event::Millis;
 use windlass_core::policy::Wire;
 
 /// An entry is believed for so many days.
-pub const EXPIRES_DAYS: i64 = 14;
+pub const EXPIRES_DAYS: u64 = 14;
 /// The most entries: of more, the oldest ones go.
 pub const MAX_ENTRIES: usize = 256;
 /// The most bytes of the file that are read.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The entries of this process.
 static PROCESS: Mutex<Memory> = Mutex::new(Memory { file: None, read: false, entries: BTreeMap::new() });
@@ -38,7 +39,7 @@ struct Memory {
 struct Entry {
     wire: Wire,
     /// When, in milliseconds since the Unix epoch.
-    at: i64,
+    at: Millis,
 }
 
 /// The file's content.
@@ -54,14 +55,14 @@ pub fn keep_in(file: PathBuf) {
 }
 
 /// How calls go to the model with this [id](windlass_models::Known::id) now; `None`: nobody has learnt it lately.
-pub fn wire_of(id: &str, now: i64) -> Option<Wire> {
+pub fn wire_of(id: &str, now: Millis) -> Option<Wire> {
     let mut memory = memory();
     memory.read_once();
     memory.entries.get(id).filter(|entry| entry.holds(now)).map(|entry| entry.wire)
 }
 
 /// Remembers how calls go to a model.
-pub fn learn(id: &str, wire: Wire, now: i64) {
+pub fn learn(id: &str, wire: Wire, now: Millis) {
     let mut memory = memory();
     memory.read_once();
     // What is known already keeps its time: it expires in spite of being used.
@@ -74,7 +75,7 @@ pub fn learn(id: &str, wire: Wire, now: i64) {
 }
 
 /// Forgets what was learnt of a model. Says whether there was something.
-pub fn forget(id: &str, now: i64) -> bool {
+pub fn forget(id: &str, now: Millis) -> bool {
     let mut memory = memory();
     memory.read_once();
     let known = memory.entries.contains_key(id);
@@ -89,9 +90,9 @@ fn memory() -> MutexGuard<'static, Memory> {
 }
 
 impl Entry {
-    fn holds(&self, now: i64) -> bool {
+    fn holds(&self, now: Millis) -> bool {
         // An entry from the future is as old as one from the past: a clock was wrong.
-        now.abs_diff(self.at) < EXPIRES_DAYS.unsigned_abs() * DAY_MS.unsigned_abs()
+        now.abs_diff(self.at) < EXPIRES_DAYS * DAY_MS
     }
 }
 
@@ -119,7 +120,7 @@ impl Memory {
     }
 
     /// Changes the entries, here and in the file, which another process may have changed.
-    fn write(&mut self, now: i64, change: impl FnOnce(&mut BTreeMap<String, Entry>)) {
+    fn write(&mut self, now: Millis, change: impl FnOnce(&mut BTreeMap<String, Entry>)) {
         let kept = self.kept();
         for (id, entry) in kept {
             let own = self.entries.entry(id).or_insert_with(|| entry.clone());

@@ -151,7 +151,8 @@ impl AnswerPieces {
             self.within = true;
             return At::Member;
         }
-        let shown = name == "answer";
+        // A text that is `null` is none.
+        let shown = name == "answer" && !(c == 'n' && self.form == AnswerForm::Text);
         self.begun |= shown;
         if shown && c == '"' && self.form == AnswerForm::Text {
             return At::Text(Escape::None);

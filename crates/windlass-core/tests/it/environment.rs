@@ -81,6 +81,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
     let model = |name: &str, price: u64| ModelChoice {
         name: name.into(),
         prices: Some(Prices { input: price, output: 2 * price, cached: price / 2, cache_write: price }),
+        structured: (name == "m1").then_some(true),
         ..ModelChoice::default()
     };
     let started = RunStarted {

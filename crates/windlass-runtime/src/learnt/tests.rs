@@ -25,7 +25,7 @@ fn what_is_learnt_is_kept_bounded_and_expires() {
 
     // Another process knows it, until it expires; to learn it again does not prolong it.
     begin(&file);
-    let day = |days: i64| 1_000 + days * DAY_MS;
+    let day = |days: u64| 1_000 + days * DAY_MS;
     learn("a", Wire::Schema, day(EXPIRES_DAYS - 1));
     assert_eq!(wire_of("a", day(EXPIRES_DAYS) - 1), Some(Wire::Schema));
     assert_eq!(wire_of("a", day(EXPIRES_DAYS)), None);
@@ -44,7 +44,7 @@ fn what_is_learnt_is_kept_bounded_and_expires() {
     assert_eq!(wire_of("b", day(1)), None);
 
     // The oldest entries go.
-    for at in 0..MAX_ENTRIES as i64 + 5 {
+    for at in 0..MAX_ENTRIES as u64 + 5 {
         learn(&format!("m{at}"), Wire::Schema, day(2) + at);
     }
     assert_eq!(memory().entries.len(), MAX_ENTRIES);
