@@ -107,8 +107,8 @@
 mod action;
 mod args;
 mod asks;
-mod by_schema;
 pub mod budget;
+mod by_schema;
 mod call_args;
 mod cause;
 mod choice;

@@ -17,8 +17,8 @@ mod entry;
 mod expand;
 
 pub use self::entry::{
-    AutoEntry, BaseUrl, CallsEntry, Day, Entries, Entry, ListPrice, Names, Probe, ProviderFile, Quirk as QuirkName,
-    Variable, Variables, Wires, Words,
+    AutoEntry, BaseUrl, CallsEntry, Day, Entries, Entry, ListPrice, Names, Probe, ProviderFile,
+    Quirk as QuirkName, Variable, Variables, Wires, Words,
 };
 pub(crate) use self::expand::placeholders;
 

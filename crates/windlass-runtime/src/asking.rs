@@ -1,5 +1,6 @@
 //! Model calls: from the state's view to a whole reply.
 
+mod showing;
 mod summing;
 
 use std::any::Any;
@@ -12,12 +13,12 @@ use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Need;
 use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Role, Usage};
-use windlass_core::text::AnswerPieces;
 use windlass_core::{ActionId, InputKind, State, Text};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Thoughts};
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
+use self::showing::Showing;
 use self::summing::{stored_texts, with_texts};
 use crate::environment::Environment;
 use crate::masking::Masks;
@@ -175,7 +176,7 @@ impl ModelWork {
             publisher,
             masks: None,
             for_actions: state.asks_for_actions(action),
-            answer: state.answer_pieces(action),
+            showing: Showing { action, answer: state.answer_pieces(action) },
             thoughts: Thoughts::default(),
             assembler: Assembler::new(choice.name.clone()).bounded(choice.max_reply_bytes()),
             partial: if heard {
@@ -218,8 +219,7 @@ struct Taking {
     masks: Option<Masks>,
     /// The reply is actions: its text is not shown.
     for_actions: bool,
-    /// The reply is by schema: only the answer in it is shown as text.
-    answer: Option<AnswerPieces>,
+    showing: Showing,
     /// Before the masks: a piece that is moved from text to reasoning is masked as what it is.
     thoughts: Thoughts,
     assembler: Assembler,
@@ -286,7 +286,7 @@ impl Taking {
         self.taken += 1;
         if self.voice
             && self.publisher.heard()
-            && let Some(update) = self.shown(delta)
+            && let Some(update) = self.showing.update(delta)
             && !(self.for_actions && matches!(update, Update::Text { .. }))
         {
             self.shown = true;
@@ -302,26 +302,6 @@ impl Taking {
             self.tell(Update::Partial { action: self.action, output: Arc::new(output) });
         }
         Ok(())
-    }
-
-    /// The update for a piece, if it is visible.
-    fn shown(&mut self, delta: &Delta) -> Option<Update> {
-        let Some(answer) = &mut self.answer else { return shown(self.action, delta) };
-        let written = match delta {
-            Delta::Text(text) => answer.push(text),
-            Delta::Whole(reply) => answer.push(reply.text.as_deref()?),
-            Delta::Thought => {
-                *answer = answer.anew();
-                return None;
-            }
-            Delta::Reasoning(_)
-            | Delta::Call { .. }
-            | Delta::Sealed(_)
-            | Delta::Media(_)
-            | Delta::Usage(_)
-            | Delta::Stop(_) => return shown(self.action, delta),
-        };
-        (!written.is_empty()).then(|| Update::Text { action: self.action, text: written.into() })
     }
 
     /// The text that was shown is reasoning: it is void, and shown once more as such.
@@ -457,33 +437,6 @@ impl Spent {
         }
         let output = self.received / BYTES_A_TOKEN;
         Usage { input: self.sent / BYTES_A_TOKEN, output, estimated: true, ..Usage::default() }
-    }
-}
-
-/// The update for a piece, if it is visible.
-fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
-    match delta {
-        Delta::Text(text) if !text.is_empty() => Some(Update::Text { action, text: text.as_str().into() }),
-        Delta::Reasoning(text) if !text.is_empty() => {
-            Some(Update::Reasoning { action, text: text.as_str().into() })
-        }
-        Delta::Call { index, name, args, .. } => Some(Update::Call {
-            action,
-            index: *index,
-            name: name.as_deref().map(Into::into),
-            args: args.as_str().into(),
-        }),
-        Delta::Whole(reply) => {
-            let text = reply.text.clone().filter(|text| !text.is_empty())?;
-            Some(Update::Text { action, text })
-        }
-        Delta::Text(_)
-        | Delta::Reasoning(_)
-        | Delta::Sealed(_)
-        | Delta::Media(_)
-        | Delta::Usage(_)
-        | Delta::Stop(_)
-        | Delta::Thought => None,
     }
 }
 

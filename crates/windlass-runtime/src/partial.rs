@@ -74,9 +74,9 @@ impl Source {
 impl Partial {
     /// `None`: the run has no output.
     pub(crate) fn of(state: &State, action: ActionId) -> Option<Self> {
-        let finish = state.finish_tool().map(|tool| {
-            (tool.name.clone(), tool.kind == ToolKind::Finish(OutputForm::Value))
-        });
+        let finish = state
+            .finish_tool()
+            .map(|tool| (tool.name.clone(), tool.kind == ToolKind::Finish(OutputForm::Value)));
         let is_text = state.policy().replies.stop == Stop::Text && state.output_schema().is_some();
         let source = match finish {
             finish if state.answer_pieces(action).is_some() && (finish.is_some() || is_text) => {

@@ -210,9 +210,7 @@ fn text(escape: Escape, c: char, answer: &mut String) -> At {
 /// A unit of UTF-16 that is whole.
 fn unit(unit: u32, half: Option<u32>, answer: &mut String) -> Escape {
     let code = match half {
-        Some(half) if (0xDC00..0xE000).contains(&unit) => {
-            0x10000 + ((half - 0xD800) << 10) + (unit - 0xDC00)
-        }
+        Some(half) if (0xDC00..0xE000).contains(&unit) => 0x10000 + ((half - 0xD800) << 10) + (unit - 0xDC00),
         None if (0xD800..0xDC00).contains(&unit) => return Escape::Half(unit),
         Some(_) | None => unit,
     };

@@ -31,8 +31,7 @@ pub(crate) fn object_prompt(
         .filter(|tool| tool.is_offered())
         .map(|tool| format!("- **{}**: {}\n  Parameters: {}", tool.name, tool.description, tool.parameters))
         .collect();
-    let mut sections =
-        vec![format!("\n## Available Tools\n{}", described.join("\n")), TO_CALL.to_owned()];
+    let mut sections = vec![format!("\n## Available Tools\n{}", described.join("\n")), TO_CALL.to_owned()];
     let mut form = AnswerForm::Text;
     match answer {
         None => {}

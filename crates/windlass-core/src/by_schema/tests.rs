@@ -48,9 +48,8 @@ fn a_schema_has_one_form_a_tool_and_one_for_the_answer() {
     let mut hidden = tool("hidden", json!({}));
     hidden.offer = crate::tool::Offer::Withheld;
     let tools = [echo(), hidden, tool("now", json!({}))];
-    let calls = || {
-        vec![form_of_call("echo", &echo().parameters), form_of_call("now", &json!({ "type": "object" }))]
-    };
+    let calls =
+        || vec![form_of_call("echo", &echo().parameters), form_of_call("now", &json!({ "type": "object" }))];
     let text = form_of_answer(&json!({ "type": "string" }));
     let of = |choice: &ToolChoice, answer| forms(&alternatives(&tools, choice, answer));
     let with_text: Vec<Value> = calls().into_iter().chain([text.clone()]).collect();
@@ -83,9 +82,13 @@ fn references(schema: &Value) -> Vec<String> {
 fn references_lead_to_the_definitions_of_the_whole() {
     let list = json!({ "type": "object", "properties": { "next": { "$ref": "#/$defs/list" } },
         "default": { "$ref": "#/data" } });
-    let tree = json!({ "type": "object", "properties": { "kids": { "type": "array", "items": { "$ref": "#" } } } });
+    let tree =
+        json!({ "type": "object", "properties": { "kids": { "type": "array", "items": { "$ref": "#" } } } });
     let tools = [
-        tool("one", json!({ "$defs": { "list": list }, "type": "object", "properties": { "l": { "$ref": "#/$defs/list" } } })),
+        tool(
+            "one",
+            json!({ "$defs": { "list": list }, "type": "object", "properties": { "l": { "$ref": "#/$defs/list" } } }),
+        ),
         tool("two", tree),
     ];
     let schema = alternatives(&tools, &ToolChoice::Required, None);
@@ -93,14 +96,19 @@ fn references_lead_to_the_definitions_of_the_whole() {
     all.sort();
     all.dedup();
     assert_eq!(all, ["#/$defs/t0_$defs_list", "#/$defs/t1"]);
-    assert!(all.iter().all(|reference| schema.pointer(reference.trim_start_matches('#')).is_some()), "{schema}");
+    assert!(
+        all.iter().all(|reference| schema.pointer(reference.trim_start_matches('#')).is_some()),
+        "{schema}"
+    );
     assert_eq!(forms(&schema)[1]["properties"]["arguments"], json!({ "$ref": "#/$defs/t1" }));
     let nested = json!({ "reply": { "tool": "two", "arguments": { "kids": [{ "kids": [{}] }] } } });
     let wrong = json!({ "reply": { "tool": "two", "arguments": { "kids": [{ "kids": 1 }] } } });
     let fits = |value: &Value| jsonschema::validator_for(&schema).expect("a schema").is_valid(value);
     assert!(fits(&nested) && !fits(&wrong));
     let linked = json!({ "reply": { "tool": "one", "arguments": { "l": { "next": { "next": {} } } } } });
-    assert!(fits(&linked) && !fits(&json!({ "reply": { "tool": "one", "arguments": { "l": { "next": 1 } } } })));
+    assert!(
+        fits(&linked) && !fits(&json!({ "reply": { "tool": "one", "arguments": { "l": { "next": 1 } } } }))
+    );
 }
 
 #[test]
@@ -130,11 +138,15 @@ fn the_prompt_names_tools_and_forms() {
 #[test]
 fn what_a_model_wrote_goes_back_as_it_came_and_the_rest_as_it_would_have() {
     let call = ToolCall { name: "echo".into(), args: "{\"t\":1}".into(), ..ToolCall::default() };
-    let sent = |said: AssistantMessage, form| {
-        match object_message(&Message::Assistant(said), &Results::default(), form).into_owned() {
-            Message::Assistant(said) => said.text.unwrap_or_default().to_string(),
-            other => panic!("{other:?}"),
-        }
+    let sent = |said: AssistantMessage, form| match object_message(
+        &Message::Assistant(said),
+        &Results::default(),
+        form,
+    )
+    .into_owned()
+    {
+        Message::Assistant(said) => said.text.unwrap_or_default().to_string(),
+        other => panic!("{other:?}"),
     };
     let text = |text: &str| AssistantMessage { text: Some(text.into()), ..AssistantMessage::default() };
     assert_eq!(sent(text("a \"b\""), AnswerForm::Text), r#"{"reply":{"answer":"a \"b\""}}"#);
@@ -156,16 +168,28 @@ const REPLIES: [(&str, &str, &str); 16] = [
     (r#"{"reply":{"answer":"hi"}}"#, "=hi", "=\"hi\""),
     ("```json\n{\"reply\": {\"answer\": \"hi\"}}\n```", "=hi", "=\"hi\""),
     (r#"{"answer":"hi"}"#, "=hi", "=\"hi\""),
-    (r#" { "reply" : { "answer" : "a\n\"b\" \u00e9 \ud83d\ude00 \/" } } "#, "=a\n\"b\" é 😀 /", r#"="a\n\"b\" \u00e9 \ud83d\ude00 \/""#),
+    (
+        r#" { "reply" : { "answer" : "a\n\"b\" \u00e9 \ud83d\ude00 \/" } } "#,
+        "=a\n\"b\" é 😀 /",
+        r#"="a\n\"b\" \u00e9 \ud83d\ude00 \/""#,
+    ),
     (r#"{"reply":{"answer":{"n":[1, "}"]} }}"#, r#"={"n":[1, "}"]}"#, r#"={"n":[1, "}"]}"#),
     (r#"{"reply":{"answer":42}}"#, "=42", "=42"),
     (r#"{"reply":{"answer":""}}"#, "=", "=\"\""),
     (r#"{"more":{"answer":"no"},"reply":{"x":["answer"],"answer":"hi"}}"#, "=hi", "=\"hi\""),
-    (r#"{"reply":{"tool":"echo","arguments":{"answer":"no"}}}"#, "echo {\"answer\":\"no\"}", "echo {\"answer\":\"no\"}"),
+    (
+        r#"{"reply":{"tool":"echo","arguments":{"answer":"no"}}}"#,
+        "echo {\"answer\":\"no\"}",
+        "echo {\"answer\":\"no\"}",
+    ),
     (r#"{"tool":"echo","arguments":{ "t": 1 }}"#, "echo { \"t\": 1 }", "echo { \"t\": 1 }"),
     (r#"{"reply":{"tool":"echo"}}"#, "echo {}", "echo {}"),
     (r#"{"reply":{"tool":1}}"#, "!the tool's name is no text", "!the tool's name is no text"),
-    (r#"{"reply":{"tool":"a","answer":"b"}}"#, "!it has a tool and an answer", "!it has a tool and an answer"),
+    (
+        r#"{"reply":{"tool":"a","answer":"b"}}"#,
+        "!it has a tool and an answer",
+        "!it has a tool and an answer",
+    ),
     (r#"{"reply":{}}"#, "!it has neither a tool nor an answer", "!it has neither a tool nor an answer"),
     (r#"{"reply": {"tool": "ec"#, "!it is not valid JSON", "!it is not valid JSON"),
     ("I would say: 4", "prose", "prose"),

@@ -103,7 +103,10 @@ fn k41_what_a_server_refuses_is_read_from_its_words() {
     // Schemas of replies: DeepSeek, OpenAI, Gemini's gemma, llama-server.
     assert_eq!(refused(400, "This response_format type is unavailable now"), Some(Schema));
     assert_eq!(
-        refused(400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model"),
+        refused(
+            400,
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model"
+        ),
         Some(Schema)
     );
     assert_eq!(refused(400, "JSON mode is not enabled for models/gemma-3-27b-it"), Some(Schema));
