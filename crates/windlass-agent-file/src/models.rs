@@ -65,6 +65,8 @@ pub struct ModelEntry {
     pub return_reasoning: Option<bool>,
     /// Whether the provider keeps replies, so that a turn sends only what follows; `None`: the provider's default.
     pub stored_replies: Option<bool>,
+    /// Whether the server holds replies to a schema; `None`: as its provider's entry says.
+    pub structured_output: Option<bool>,
     /// Metadata that the provider stores with each request.
     pub metadata: Vec<(String, String)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only.
@@ -100,6 +102,7 @@ impl ModelEntry {
                 .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
                 .collect(),
             prices: self.prices.or_else(|| self.list_price()),
+            structured: self.structured_output,
             wire: None,
             key_from: self.key_program().map(Into::into),
         }
@@ -185,6 +188,9 @@ pub(super) struct ModelMap {
     return_reasoning: Option<ReturnReasoning>,
     /// Whether the provider keeps replies, so that a turn sends only what follows the last one (OpenAI Responses). Default: no.
     stored_replies: Option<bool>,
+    /// Whether the server holds replies to a JSON Schema: with `wire: auto` a model that refuses tools is then asked by schema.
+    /// Default: as the provider's entry says.
+    structured_output: Option<bool>,
     /// Metadata that the provider stores with each request.
     #[serde(default)]
     #[schemars(extend("maxProperties" = MAX_METADATA))]
@@ -467,6 +473,7 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         api: keys.api.map(|api| api.0),
         return_reasoning: keys.return_reasoning.and_then(|returned| returned.0),
         stored_replies: keys.stored_replies,
+        structured_output: keys.structured_output,
         metadata: metadata.into_iter().map(|(key, value)| (key, value.0)).collect(),
         cache_control: keys.cache_control,
         prices: keys.prices.map(Into::into),

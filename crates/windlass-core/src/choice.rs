@@ -82,6 +82,9 @@ pub struct ModelChoice {
     /// List prices; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// Whether its server holds replies to a schema; `None`: nobody says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<bool>,
     /// Wire for calls of this model where the policy leaves it open (`wire: auto`). Set once the model has refused tools, so
     /// that later calls do not try them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]

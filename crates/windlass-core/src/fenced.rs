@@ -50,7 +50,8 @@ pub(crate) fn readable(fault: &str) -> bool {
 
 /// The messages before the conversation, with the offered tools and agents described in the system prompt.
 pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: &Results) -> Vec<Arc<Message>> {
-    prompt_with(&sections(tools, [TOOL_INSTRUCTIONS, DELEGATE_INSTRUCTIONS]), prompt, results)
+    let sections = sections(tools, [TOOL_INSTRUCTIONS, DELEGATE_INSTRUCTIONS]);
+    prompt_with(&sections, prompt, |message| fenced_message(message, results))
 }
 
 /// The same where calls are JSON objects ([`phases`]).
@@ -63,10 +64,15 @@ pub(crate) fn actions_prompt(
     if !sections.is_empty() {
         sections.push(phases::NO_ACTION.to_owned());
     }
-    prompt_with(&sections, prompt, results)
+    prompt_with(&sections, prompt, |message| fenced_message(message, results))
 }
 
-fn prompt_with(sections: &[String], prompt: &[Arc<Message>], results: &Results) -> Vec<Arc<Message>> {
+/// The messages before the conversation with these sections in the system prompt; the others are worded by `word`.
+pub(crate) fn prompt_with(
+    sections: &[String],
+    prompt: &[Arc<Message>],
+    word: impl Fn(&Message) -> Cow<'_, Message>,
+) -> Vec<Arc<Message>> {
     let mut system = prompt
         .iter()
         .filter_map(|message| if let Message::System { text } = &**message { Some(&**text) } else { None });
@@ -81,7 +87,7 @@ fn prompt_with(sections: &[String], prompt: &[Arc<Message>], results: &Results) 
         messages.push(Arc::new(Message::system(parts.join("\n").trim_start_matches('\n'))));
     }
     let others = prompt.iter().filter(|message| !message.instructs());
-    messages.extend(others.map(|message| match fenced_message(message, results) {
+    messages.extend(others.map(|message| match word(message) {
         Cow::Borrowed(_) => message.clone(),
         Cow::Owned(written) => Arc::new(written),
     }));
@@ -247,7 +253,7 @@ struct DelegateBlock<'t> {
 }
 
 /// A field that is a text and not empty.
-fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
+pub(crate) fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Words<'t>(#[serde(borrow)] Cow<'t, str>);
     let Words(text) = serde_json::from_str(field?.get()).ok()?;

@@ -80,7 +80,7 @@ fn action(text: &Text, object: &str, steps: &Steps) -> ReadCall {
 }
 
 /// A text without the fence around all of it.
-fn unfenced(text: &str) -> &str {
+pub(crate) fn unfenced(text: &str) -> &str {
     let body = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
     body.and_then(|body| body.strip_suffix("```")).unwrap_or(text).trim()
 }

@@ -156,7 +156,11 @@ impl ModelFailure {
 
     /// Whether tools are what the model or its server refuses: the wire has read so from the reply.
     pub fn refuses_tools(&self) -> bool {
-        self.kind == FailureKind::Unsupported || self.refuses.is_some()
+        match self.refuses {
+            Some(Refusal::Tools | Refusal::ToolChoice) => true,
+            Some(Refusal::Schema) => false,
+            None => self.kind == FailureKind::Unsupported,
+        }
     }
 }
 
@@ -168,6 +172,8 @@ pub enum Refusal {
     Tools,
     /// A forced choice of a tool.
     ToolChoice,
+    /// A schema that the reply must fit.
+    Schema,
 }
 
 /// Failures of a model call, sorted by what can be done about them.
@@ -198,7 +204,7 @@ pub enum FailureKind {
     NotFound,
     /// The conversation is longer than the model's window.
     ContextLength,
-    /// The model or server knows no tools or no forced tool choice.
+    /// The model or server knows no tools, no forced tool choice, or no schemas of replies.
     Unsupported,
     /// The call was stopped from this side.
     Cancelled,

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::asks::Ask;
+use crate::by_schema::{AnswerForm, object_message};
 use crate::event::{Purpose, ToolChoice};
 use crate::fenced::fenced_message;
 use crate::history::History;
@@ -99,7 +100,16 @@ impl View {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Messages {
     history: History,
-    wording: Option<Arc<Results>>,
+    wording: Option<Wording>,
+}
+
+/// How messages are worded for models that know no calls.
+#[derive(Clone, Debug, PartialEq)]
+enum Wording {
+    /// Calls as fenced blocks.
+    Blocks(Arc<Results>),
+    /// Replies as objects by schema.
+    Objects(Arc<Results>, AnswerForm),
 }
 
 /// How a run's views change from one call to the next.
@@ -113,14 +123,14 @@ pub enum Growth {
 
 impl Messages {
     /// The conversation as it is kept.
-    fn shared(history: &History, wording: Option<Arc<Results>>) -> Self {
+    fn shared(history: &History, wording: Option<Wording>) -> Self {
         Self { history: history.clone(), wording }
     }
 
     /// The same messages as text for a model that knows no calls, in those words.
     #[must_use]
     pub fn worded(self, results: Arc<Results>) -> Self {
-        Self { wording: Some(results), ..self }
+        Self { wording: Some(Wording::Blocks(results)), ..self }
     }
 
     /// The same messages, worded as others are.
@@ -182,7 +192,8 @@ impl Messages {
     /// The messages from that place on, as they go out.
     pub fn since(&self, start: usize) -> impl Iterator<Item = Cow<'_, Message>> {
         self.history.since(start).map(|message| match &self.wording {
-            Some(results) => fenced_message(message, results),
+            Some(Wording::Blocks(results)) => fenced_message(message, results),
+            Some(Wording::Objects(results, form)) => object_message(message, results, *form),
             None => Cow::Borrowed(&**message),
         })
     }

@@ -15,6 +15,7 @@ use windlass_core::secret::Secret;
 use windlass_core::{Message, ToolSpec};
 
 use crate::wires::Forms;
+use crate::Known;
 
 /// A request to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]
@@ -192,6 +193,11 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// What is known of it by that name before it is asked. Default: nothing.
+    fn known(&self, _name: &str) -> Known {
+        Known::default()
+    }
+
     /// Asks the model. Dropping the stream stops the call.
     fn call(&self, request: ModelRequest) -> Deltas;
 }
@@ -208,6 +214,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn key_from(&self) -> Option<&str> {
         (**self).key_from()
+    }
+
+    fn known(&self, name: &str) -> Known {
+        (**self).known(name)
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

@@ -102,6 +102,8 @@ pub struct Finding {
     pub found: String,
     /// Usage of its requests.
     pub usage: Usage,
+    /// Whether the request failed because the model or its server knows no tools.
+    pub refuses_tools: bool,
 }
 
 /// What a model can do.
@@ -141,9 +143,10 @@ pub async fn look(model: &dyn Model, name: &str, ability: Ability) -> Finding {
         Ability::Reasoning => reasons(model, name).await,
         Ability::Cache => caches(model, name).await,
     };
+    let refuses_tools = looked.as_ref().is_err_and(ModelFailure::refuses_tools);
     let (outcome, found, usage) =
         looked.unwrap_or_else(|failure| (Outcome::Failed, failure.message.to_string(), failure.usage));
-    Finding { ability, outcome, found: mask(&found).to_string(), usage }
+    Finding { ability, outcome, found: mask(&found).to_string(), usage, refuses_tools }
 }
 
 type Looked = Result<(Outcome, String, Usage), ModelFailure>;

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use windlass_core::model::Prices;
-use windlass_core::text::nearest;
+use windlass_core::policy::Wire as CallWire;
+use windlass_core::text::{covers, nearest};
 
 use self::entry::Quirk;
 use crate::Rate;
@@ -17,8 +18,8 @@ mod entry;
 mod expand;
 
 pub use self::entry::{
-    AutoEntry, BaseUrl, Day, Entries, Entry, ListPrice, Names, Probe, ProviderFile, Quirk as QuirkName,
-    Variable, Variables, Wires, Words,
+    AutoEntry, BaseUrl, CallsEntry, Day, Entries, Entry, ListPrice, Names, Probe, ProviderFile,
+    Quirk as QuirkName, Variable, Variables, Wires, Words,
 };
 pub(crate) use self::expand::placeholders;
 
@@ -55,6 +56,10 @@ pub struct Provider {
     pub hosts: Vec<String>,
     /// The quirks count at these hosts alone: many servers stand in for the provider under its name.
     pub hosts_only: bool,
+    /// Its servers hold replies to a schema.
+    pub structured_output: bool,
+    /// How its models take calls, by patterns of their names: the first one that fits counts.
+    pub calls: Vec<CallsEntry>,
     /// Its server runs on this machine: a key is sent if there is one.
     pub local: bool,
     /// How to start it, for hints; empty for a remote provider.
@@ -129,7 +134,8 @@ impl Table {
                 continue;
             }
             let wires = vec!["openai_chat".to_owned()];
-            let mut provider = Provider { name: name.clone(), wires, ..Provider::default() };
+            let mut provider =
+                Provider { name: name.clone(), wires, structured_output: true, ..Provider::default() };
             provider.take(entry);
             // A name that was an alias is the new provider's.
             self.providers.iter_mut().for_each(|known| known.aliases.retain(|alias| alias != name));
@@ -159,9 +165,12 @@ impl Provider {
         self.port = port.or(self.port);
         set(&mut self.keys, key.as_ref().map(|variables| &variables.0));
         set(&mut self.key_command, key_command.as_ref().map(|words| &words.0));
-        let Entry { quirks, hosts, hosts_only, local, start, auto, rate, prices, .. } = entry;
+        let Entry { quirks, hosts, hosts_only, structured_output, calls, local, start, auto, .. } = entry;
+        let Entry { rate, prices, .. } = entry;
         self.rate = rate.or(self.rate);
         self.hosts_only = hosts_only.unwrap_or(self.hosts_only);
+        self.structured_output = structured_output.unwrap_or(self.structured_output);
+        self.calls.splice(0..0, calls.iter().cloned());
         self.quirks = quirks.as_ref().map_or(self.quirks, |quirks| Quirk::all(quirks));
         set(&mut self.hosts, hosts.as_ref());
         self.local = local.unwrap_or(self.local);
@@ -183,6 +192,11 @@ impl Provider {
     /// The quirks of its servers wherever they are.
     pub fn own_quirks(&self) -> Quirks {
         if self.hosts_only { Quirks::NONE } else { self.quirks }
+    }
+
+    /// How one of its models takes calls. `None`: natively.
+    pub fn wire_of_calls(&self, model: &str) -> Option<CallWire> {
+        self.calls.iter().find(|calls| covers(&calls.model, model)).map(|calls| calls.by)
     }
 
     /// The variable that names its address, if there is one.

@@ -11,7 +11,7 @@ use windlass_core::event::{AgentRef, Seals};
 use windlass_core::model::{ModelChoice, Prices};
 use windlass_core::policy::Wire;
 use windlass_core::{Message, Policy, State, Text, ToolSpec};
-use windlass_models::Model;
+use windlass_models::{Known, Model};
 use windlass_store::{Holder, Store};
 use windlass_tools::{ServiceError, SharedService, Tool, ToolSet};
 
@@ -20,6 +20,7 @@ use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::environment::Environment;
 use crate::hooks::{OutputChecks, StepHook};
+use crate::learnt;
 use crate::people::People;
 use crate::prompt::Prompting;
 use crate::recall::Remembered;
@@ -271,26 +272,43 @@ impl Agent {
         &self.inner.choices
     }
 
-    /// The agent's models with their detected wires: from this process, or from the run that a session continues.
+    /// The agent's models with what is known of them: what their providers' entries say, and their detected wires, from this
+    /// process, from the run that a session continues, or from what is [kept](learnt).
     pub(crate) fn known_models(&self, base: Option<&State>) -> Arc<Vec<ModelChoice>> {
         let own = &self.inner.choices;
-        let learnt = self.inner.wires.read().unwrap_or_else(PoisonError::into_inner);
+        let learnt_here = self.inner.wires.read().unwrap_or_else(PoisonError::into_inner);
         // Under another digest the same name may stand for another server.
         let base = base.filter(|base| base.agent() == Some(self.agent_ref()));
         let before = |name: &Text| base?.models().iter().find(|model| model.name == *name)?.wire;
-        let wire = |name: &Text| learnt.get(name).copied().or_else(|| before(name));
-        if own.iter().all(|model| wire(&model.name).is_none()) {
-            return own.clone();
-        }
-        let known = own.iter().map(|model| ModelChoice { wire: wire(&model.name), ..model.clone() });
-        Arc::new(known.collect())
+        let now = self.environment().now();
+        let open = self.policy().request.wire == Wire::Auto;
+        let known = own.iter().map(|model| {
+            let name = &model.name;
+            let known = self.inner.models.get(name).filter(|_| open).map(|model| model.known(name));
+            let Known { id, structured, wire } = known.unwrap_or_default();
+            let remembered = || id.and_then(|id| learnt::wire_of(&id, now));
+            let own = learnt_here.get(name).copied().or_else(|| before(name));
+            ModelChoice {
+                structured: model.structured.or(structured),
+                wire: own.or_else(remembered).or(wire),
+                ..model.clone()
+            }
+        });
+        let known: Vec<ModelChoice> = known.collect();
+        if known == **own { own.clone() } else { Arc::new(known) }
     }
 
     /// Stores the wires that a run detected for later runs.
     pub(crate) fn learn(&self, models: &[ModelChoice]) {
         let own = |model: &&ModelChoice| self.inner.models.contains_key(&model.name);
         for (name, wire) in models.iter().filter(own).filter_map(|model| Some((&model.name, model.wire?))) {
-            self.inner.wires.write().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), wire);
+            match self.inner.models.get(name).and_then(|model| model.known(name).id) {
+                Some(id) => learnt::learn(&id, wire, self.environment().now()),
+                None => {
+                    let mut wires = self.inner.wires.write().unwrap_or_else(PoisonError::into_inner);
+                    wires.insert(name.clone(), wire);
+                }
+            }
         }
     }
 

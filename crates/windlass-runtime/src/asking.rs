@@ -1,5 +1,6 @@
 //! Model calls: from the state's view to a whole reply.
 
+mod showing;
 mod summing;
 
 use std::any::Any;
@@ -17,6 +18,7 @@ use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell,
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
+use self::showing::Showing;
 use self::summing::{stored_texts, with_texts};
 use crate::environment::Environment;
 use crate::masking::Masks;
@@ -174,10 +176,11 @@ impl ModelWork {
             publisher,
             masks: None,
             for_actions: state.asks_for_actions(action),
+            showing: Showing { action, answer: state.answer_pieces(action) },
             thoughts: Thoughts::default(),
             assembler: Assembler::new(choice.name.clone()).bounded(choice.max_reply_bytes()),
             partial: if heard {
-                Partial::of(&state).filter(|_| !state.asks_for_actions(action))
+                Partial::of(&state, action).filter(|_| !state.asks_for_actions(action))
             } else {
                 None
             },
@@ -216,6 +219,7 @@ struct Taking {
     masks: Option<Masks>,
     /// The reply is actions: its text is not shown.
     for_actions: bool,
+    showing: Showing,
     /// Before the masks: a piece that is moved from text to reasoning is masked as what it is.
     thoughts: Thoughts,
     assembler: Assembler,
@@ -282,7 +286,7 @@ impl Taking {
         self.taken += 1;
         if self.voice
             && self.publisher.heard()
-            && let Some(update) = shown(self.action, delta)
+            && let Some(update) = self.showing.update(delta)
             && !(self.for_actions && matches!(update, Update::Text { .. }))
         {
             self.shown = true;
@@ -433,33 +437,6 @@ impl Spent {
         }
         let output = self.received / BYTES_A_TOKEN;
         Usage { input: self.sent / BYTES_A_TOKEN, output, estimated: true, ..Usage::default() }
-    }
-}
-
-/// The update for a piece, if it is visible.
-fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
-    match delta {
-        Delta::Text(text) if !text.is_empty() => Some(Update::Text { action, text: text.as_str().into() }),
-        Delta::Reasoning(text) if !text.is_empty() => {
-            Some(Update::Reasoning { action, text: text.as_str().into() })
-        }
-        Delta::Call { index, name, args, .. } => Some(Update::Call {
-            action,
-            index: *index,
-            name: name.as_deref().map(Into::into),
-            args: args.as_str().into(),
-        }),
-        Delta::Whole(reply) => {
-            let text = reply.text.clone().filter(|text| !text.is_empty())?;
-            Some(Update::Text { action, text })
-        }
-        Delta::Text(_)
-        | Delta::Reasoning(_)
-        | Delta::Sealed(_)
-        | Delta::Media(_)
-        | Delta::Usage(_)
-        | Delta::Stop(_)
-        | Delta::Thought => None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windlass_core::event::Seals;
+use windlass_core::model::ModelChoice;
 use windlass_core::tool::Offer;
 use windlass_core::{State, Text, ToolSpec};
 
@@ -101,7 +102,7 @@ impl Agent {
         }
         let parts = [
             ("loop settings", *state.policy() != *self.policy()),
-            ("models or their settings", *state.models() != self.known_models(Some(state))),
+            ("models or their settings", !same_models(state.models(), self.models())),
             ("output schema", state.output_schema() != self.output_schema()),
         ];
         found.extend(parts.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned()));
@@ -110,6 +111,12 @@ impl Agent {
         }
         found
     }
+}
+
+/// Whether models have the same settings, whatever was learnt of them.
+fn same_models(known: &[ModelChoice], fresh: &[ModelChoice]) -> bool {
+    let bare = |model: &ModelChoice| ModelChoice { structured: None, wire: None, ..model.clone() };
+    known.iter().map(bare).eq(fresh.iter().map(bare))
 }
 
 /// Describes a tool as if it were available.

@@ -228,6 +228,7 @@ impl Step {
                 role: Role::Main,
                 temperature: self.temperature,
                 max_tokens: self.max_tokens,
+                structured: known.as_ref().and_then(|choice| choice.structured),
                 wire,
                 prices: own_prices,
                 ..known.or_else(|| state.models().first().cloned()).unwrap_or_default()

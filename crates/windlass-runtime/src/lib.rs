@@ -77,6 +77,7 @@ mod work;
 pub mod __private;
 pub mod control;
 pub mod exchange;
+pub mod learnt;
 pub mod projections;
 pub mod supervisor;
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use windlass_core::policy::Stop;
 use windlass_core::text::{MAX_VALUES, Steps};
 use windlass_core::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
-use windlass_core::{State, Text};
+use windlass_core::{ActionId, State, Text};
 use windlass_models::Assembler;
 
 /// A type whose values can be seen while they are being written: derive it with `#[derive(Partial)]`, which makes the
@@ -46,16 +46,44 @@ enum Source {
     Finish(Text, bool),
     /// In the text.
     Text,
+    /// In the text, by schema: as the answer, or in the arguments of a call of this tool.
+    Reply(Option<(Text, bool)>),
+}
+
+impl Source {
+    /// The output in what stands so far.
+    fn output(&self, view: Value) -> Option<Value> {
+        let member = |value: Value, name: &str| match value {
+            Value::Object(mut members) => members.remove(name),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+        };
+        let field = |args: Value, only: bool| if only { member(args, OUTPUT_FIELD) } else { Some(args) };
+        match self {
+            Self::Text | Self::Finish(_, false) => Some(view),
+            Self::Finish(_, true) => member(view, OUTPUT_FIELD),
+            Self::Reply(None) => member(member(view, "reply")?, "answer"),
+            Self::Reply(Some((name, only))) => {
+                let call = member(view, "reply")?;
+                let named = call.get("tool").and_then(Value::as_str) == Some(&**name);
+                field(member(call, "arguments")?, *only).filter(|_| named)
+            }
+        }
+    }
 }
 
 impl Partial {
     /// `None`: the run has no output.
-    pub(crate) fn of(state: &State) -> Option<Self> {
-        let source = match state.finish_tool() {
-            Some(tool) => Source::Finish(tool.name.clone(), tool.kind == ToolKind::Finish(OutputForm::Value)),
-            None if state.policy().replies.stop == Stop::Text && state.output_schema().is_some() => {
-                Source::Text
+    pub(crate) fn of(state: &State, action: ActionId) -> Option<Self> {
+        let finish = state
+            .finish_tool()
+            .map(|tool| (tool.name.clone(), tool.kind == ToolKind::Finish(OutputForm::Value)));
+        let is_text = state.policy().replies.stop == Stop::Text && state.output_schema().is_some();
+        let source = match finish {
+            finish if state.answer_pieces(action).is_some() && (finish.is_some() || is_text) => {
+                Source::Reply(finish)
             }
+            Some((name, only)) => Source::Finish(name, only),
+            None if is_text => Source::Text,
             None => return None,
         };
         Some(Self { source, reader: Reader::default(), read: 0, shown: 0 })
@@ -65,7 +93,7 @@ impl Partial {
     pub(crate) fn next(&mut self, reply: &Assembler) -> Option<Value> {
         let all = match &self.source {
             Source::Finish(name, _) => reply.args_of(name)?,
-            Source::Text => reply.text(),
+            Source::Text | Source::Reply(_) => reply.text(),
         };
         if all.len() < self.read {
             // The text so far was reasoning.
@@ -82,10 +110,7 @@ impl Partial {
         if !self.is_due() {
             return None;
         }
-        let view = match (self.reader.view()?, &self.source) {
-            (Value::Object(mut args), Source::Finish(_, true)) => args.remove(OUTPUT_FIELD)?,
-            (view, _) => view,
-        };
+        let view = self.source.output(self.reader.view()?)?;
         self.reader.news = false;
         self.shown = self.read;
         Some(view)

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use crate::cli::{Cli, Command};
 use opentelemetry::context::FutureExt as _;
 use windlass_runtime::agent_file::add_providers;
+use windlass_runtime::learnt;
 
 use crate::failure::{Exit, Failure};
 use crate::home;
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     let telemetry = Telemetry::start();
     trace(telemetry.is_some());
     own_providers()?;
+    keep_what_is_learnt(cli.command.as_ref());
     let Some(command) = cli.command else { return on_runtime(ask::run(cli.ask)) };
     match command {
         Command::Chat(args) => on_runtime(chat::run(args)),
@@ -53,6 +55,16 @@ fn own_providers() -> Result<(), Failure> {
         || home::folder().ok().map(|folder| folder.join("providers.yaml")).filter(|path| path.exists());
     let Some(path) = named.or_else(usual) else { return Ok(()) };
     Ok(add_providers(&path)?)
+}
+
+/// What is learnt of models is kept among Windlass's files. Tests take nothing from there.
+fn keep_what_is_learnt(command: Option<&Command>) {
+    if matches!(command, Some(Command::Test(_))) {
+        return;
+    }
+    if let Ok(folder) = home::folder() {
+        learnt::keep_in(folder.join("models.json"));
+    }
 }
 
 /// Runs a command that is asynchronous; other commands need no runtime.

@@ -3,10 +3,12 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 use windlass_core::model::StopReason;
-use windlass_models::probe::{ABILITIES, Finding, look};
+use windlass_core::policy::Wire;
+use windlass_models::probe::{ABILITIES, Ability, Finding, Outcome, look};
 use windlass_models::providers::{Provider, provider, provider_names, providers as all_providers};
 use windlass_models::resolve::{check, list_models};
 use windlass_models::{ModelSettings, choose_auto, resolve};
+use windlass_runtime::learnt;
 
 use crate::agents::now;
 use crate::commands::doctor::providers;
@@ -179,6 +181,22 @@ async fn ask(name: &str, json: bool) -> Result<Exit, Failure> {
         }
         findings.push(finding);
     }
+    let calls = wire_of_calls(&findings);
+    if let (Some(wire), Some(id)) = (calls, model.known(&name).id) {
+        if wire == Wire::Native {
+            learnt::forget(&id, now());
+        } else {
+            learnt::learn(&id, wire, now());
+        }
+    }
+    if let (Some(wire), false) = (calls, json) {
+        let how = match wire {
+            Wire::Schema => "by schema, because it takes no tools",
+            Wire::Fenced => "as text, because it takes no tools",
+            Wire::Auto | Wire::Native => "natively",
+        };
+        out::note(format_args!("with `wire: auto`, calls go to it {how}"));
+    }
     if json {
         let probes: Vec<_> = findings
             .iter()
@@ -191,10 +209,24 @@ async fn ask(name: &str, json: bool) -> Result<Exit, Failure> {
             .collect();
         out::json(&json!({
             "type": "model", "name": name, "ok": true, "text": text, "usage": reply.usage, "took_ms": took,
-            "stop": reply.stop, "probes": probes,
+            "stop": reply.stop, "probes": probes, "calls": calls,
         }))?;
     }
     Ok(Exit::Good)
+}
+
+/// How calls go to a model by what the probes found; `None`: they do not say.
+fn wire_of_calls(findings: &[Finding]) -> Option<Wire> {
+    let found = |ability: Ability| findings.iter().find(|finding| finding.ability == ability);
+    let (tools, schema) = (found(Ability::ToolCall)?, found(Ability::Schema)?);
+    match (tools.outcome, schema.outcome) {
+        (Outcome::Works, _) => Some(Wire::Native),
+        // A server that passes tools over refuses nothing.
+        (Outcome::Missing, Outcome::Works) => Some(Wire::Schema),
+        (Outcome::Failed, Outcome::Works) if tools.refuses_tools => Some(Wire::Schema),
+        (Outcome::Failed, _) if tools.refuses_tools => Some(Wire::Fenced),
+        (Outcome::Missing | Outcome::Failed, _) => None,
+    }
 }
 
 /// A row of the table: how a probe ended, what it asked for, and what came.

@@ -329,11 +329,13 @@ impl Plain {
     fn adjusted(&mut self, adjusted: &Adjusted) {
         // What was learnt of a model (K41).
         let mut models = adjusted.models.iter().flat_map(|models| models.iter());
-        if let Some(model) = models.find(|model| model.wire == Some(Wire::Fenced)) {
-            self.remark(&format!(
-                "{} does not support tools: calls are sent as text from now on",
-                model.name
-            ));
+        let learnt = models.find_map(|model| match model.wire? {
+            Wire::Schema => Some((&model.name, "calls are asked for by a schema")),
+            Wire::Fenced => Some((&model.name, "calls are sent as text")),
+            Wire::Auto | Wire::Native => None,
+        });
+        if let Some((name, how)) = learnt {
+            self.remark(&format!("{name} does not support tools: {how} from now on"));
             return;
         }
         self.remark(&format!("changed: {}", changed(adjusted)));

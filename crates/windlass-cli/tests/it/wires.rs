@@ -40,6 +40,49 @@ fn k41_a_server_that_refuses_tools_is_asked_in_text_and_the_session_remembers() 
     assert!(sent()["tools"].is_null());
 }
 
+/// What a run learns of a model is kept beside the log: another conversation of another process does not meet the refusal again.
+/// What the agent says comes first.
+#[test]
+fn k41_calls_go_by_schema_and_other_processes_know_it() {
+    let home = Home::new();
+    let server = Server::start(vec![
+        Reply::Refuses(400, "m does not support tools"),
+        Reply::Pieces(vec!["{\"reply\": {\"tool\": \"now\", \"arguments\": {}}}"]),
+        Reply::Pieces(vec!["{\"reply\": {\"answer\": \"Noon.\"}}"]),
+        Reply::Pieces(vec!["{\"reply\": {\"answer\": \"Still noon.\"}}"]),
+        Reply::Pieces(vec!["Natively."]),
+        Reply::Pieces(vec!["As text."]),
+    ]);
+    let agent = |more: &str| format!("{}tools: [ {{ builtin: [now] }} ]\n{more}", server.agent());
+    home.write("agent.yaml", &agent(""));
+    let end = home.windlass(["run", "agent.yaml", "What time is it?"]);
+    assert_eq!((end.code, end.stdout.lines().last()), (0, Some("Noon.")), "{end:?}");
+    assert!(end.stderr.contains("does not support tools: calls are asked for by a schema"), "{end:?}");
+    assert!(!end.stdout.contains("reply"), "the object is not shown: {end:?}");
+    let sent = || server.requests.recv_timeout(PATIENCE).unwrap();
+    assert!(sent()["tools"].is_array());
+    let again = sent();
+    assert!(again["tools"].is_null(), "{again}");
+    let reply = &again["response_format"]["json_schema"]["schema"]["properties"]["reply"];
+    assert_eq!(reply["anyOf"][0]["properties"]["tool"]["const"], "now", "{again}");
+    assert_eq!(reply["anyOf"][1]["properties"]["answer"]["type"], "string", "{again}");
+    assert!(sent()["response_format"].is_object());
+    let kept = home.path("home/models.json");
+    assert!(std::fs::read_to_string(&kept).unwrap().contains("\"schema\""));
+    let end = home.windlass(["run", "agent.yaml", "-q", "And now?"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "Still noon.\n"), "{end:?}");
+    assert!(sent()["tools"].is_null());
+    home.write("native.yaml", &agent("loop: { wire: native }\n"));
+    let end = home.windlass(["run", "native.yaml", "-q", "And now?"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "Natively.\n"), "{end:?}");
+    assert!(sent()["tools"].is_array());
+    // A damaged file counts as none.
+    std::fs::write(&kept, "{").unwrap();
+    let end = home.windlass(["run", "agent.yaml", "-q", "And now?"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "As text.\n"), "{end:?}");
+    assert!(sent()["tools"].is_array());
+}
+
 #[test]
 fn k41_another_refusal_does_not_switch() {
     let home = Home::new();

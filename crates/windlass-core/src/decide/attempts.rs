@@ -1,15 +1,12 @@
 //! Attempts: the decisions after a model call of any purpose has ended.
 
-use std::sync::Arc;
-
 use super::{Decided, Decision};
 use crate::asks::{Ask, Place};
 use crate::choice::Role;
-use crate::event::{Adjusted, ToolChoice, TurnFailed, TurnStarted};
+use crate::event::{TurnFailed, TurnStarted};
 use crate::ids::ActionId;
-use crate::policy::{LimitKind, Wire};
+use crate::policy::LimitKind;
 use crate::reply::{FailureKind, ModelFailure, Reply};
-use crate::tool::ToolSpec;
 
 impl TurnFailed {
     /// The end of a call that is not tried again.
@@ -71,25 +68,13 @@ impl Decision {
         self.reach(limit, self.reached(limit), needed);
     }
 
-    /// A model or server that takes no tools: from here on calls are text to it, and the same turn is asked again.
-    /// It happens once a model at most, because what was learnt closes the slot.
+    /// A model or server that takes no tools, or no schemas: from here on calls go to it in another form, and the same turn is asked
+    /// again. It happens twice a model at most, because each form is left once.
     fn tools_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
-        let offers =
-            ask.choice != ToolChoice::None && self.state.toolbox.all.iter().any(ToolSpec::is_offered);
-        if !offers || self.state.wire() != Wire::Auto || !failure.refuses_tools() {
-            return false;
-        }
-        let mut models = (*self.state.setup.models).clone();
-        let Some(name) = models.get(ask.model as usize).map(|model| model.name.clone()) else {
-            return false;
-        };
-        models
-            .iter_mut()
-            .filter(|model| model.name == name)
-            .for_each(|model| model.wire = Some(Wire::Fenced));
+        let Some(wire) = self.state.wire_after(ask, failure) else { return false };
         let retry_at = Some(self.at);
         self.record(TurnFailed { retry_at, ..TurnFailed::last(ask, failure.clone()) });
-        self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });
+        self.learn_wire(ask.model, wire);
         self.begin(TurnStarted { attempt: 1, ..ask.again() });
         true
     }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod attempts;
+mod by_schema;
 mod calls;
 mod code;
 mod context;

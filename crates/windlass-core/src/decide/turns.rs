@@ -60,10 +60,14 @@ impl Decision {
 
     /// A reply to the loop's own call: it is on record with its calls, then the loop goes on.
     pub(crate) fn turn_replied(&mut self, ask: &Ask, reply: Reply) {
-        let (completed, for_actions) = (self.read(ask, reply), self.state.is_for_actions(ask));
+        let ignores = self.ignores_schema(ask, &reply);
+        let (completed, for_actions) = (self.read(ask, reply, ignores), self.state.is_for_actions(ask));
         let (stop, calls) = (completed.stop, completed.calls.len());
         let usage = completed.usage;
         self.record(completed);
+        if ignores {
+            self.learn_wire(ask.model, Wire::Fenced);
+        }
         self.measure(ask.sent, &usage);
         if self.state.stopping() {
             self.skip_all("the run was stopped");
@@ -99,13 +103,17 @@ impl Decision {
 
     /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one. The reply
     /// stays whole: its text goes back to the model as it came.
-    fn read(&self, ask: &Ask, mut reply: Reply) -> TurnCompleted {
+    fn read(&self, ask: &Ask, mut reply: Reply, ignores_schema: bool) -> TurnCompleted {
         let (offered, for_actions) = (ask.choice != ToolChoice::None, self.state.is_for_actions(ask));
         let steps = Steps::default();
         let mut calls: Vec<ReadCall> =
             std::mem::take(&mut reply.calls).into_iter().map(ReadCall::from).collect();
+        let wire = if ignores_schema { Wire::Fenced } else { self.state.wire() };
+        if let (Wire::Schema, true, Some(form)) = (wire, calls.is_empty(), self.state.by_schema(ask)) {
+            calls = self.calls_by_schema((ask, form), &mut reply, &steps);
+        }
         let source = said::source(reply.text.as_ref(), reply.reasoning.as_ref());
-        match (self.state.wire(), source) {
+        match (wire, source) {
             (Wire::Auto, Some(text)) if offered && calls.is_empty() => {
                 calls = forms::calls_in(text, &self.state.toolbox.all, &steps).unwrap_or_default();
             }
@@ -115,7 +123,7 @@ impl Decision {
             (Wire::Fenced, _) if offered && calls.is_empty() => {
                 calls = reply.text.as_ref().map_or_else(Vec::new, |text| fenced::blocks_in(text, &steps));
             }
-            (Wire::Auto | Wire::Fenced | Wire::Native, _) => {}
+            (Wire::Auto | Wire::Schema | Wire::Fenced | Wire::Native, _) => {}
         }
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);

@@ -11,11 +11,13 @@ use crate::written;
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum Wire {
-    /// Native calls; where there are none, the text forms of calls. A model that refuses tools is asked again with
-    /// fenced blocks, and from then on.
+    /// Native calls; where there are none, the text forms of calls. A model that refuses tools is asked again by schema
+    /// where its server holds replies to schemas, else with fenced blocks, and from then on.
     Auto,
     /// Native calls only.
     Native,
+    /// JSON objects that the provider holds to a schema: one form a tool, and one for the answer.
+    Schema,
     /// Fenced JSON blocks in the text.
     Fenced,
 }

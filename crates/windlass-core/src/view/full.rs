@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Growth, Maker, Messages, View};
+use super::{Growth, Maker, Messages, View, Wording};
 use crate::asks::Ask;
+use crate::by_schema::{AnswerForm, alternatives, object_prompt};
 use crate::event::ToolChoice;
 use crate::fenced::{actions_prompt, fenced_prompt};
 use crate::message::Message;
@@ -20,6 +21,9 @@ pub(super) fn view(state: &State, ask: &Ask) -> View {
     let shown = &state.toolbox.shown;
     // In two phases the prompt stays the same, so that the provider's cache of it stays valid.
     let hidden = ask.choice == ToolChoice::None && policy.replies.phases == Phases::One;
+    if let Some(form) = state.by_schema(ask) {
+        return by_schema(state, ask, form);
+    }
     let (wording, prompt, tools, choice) = if wire == Wire::Fenced {
         // The tools stand in the prompt, and no provider is told of them.
         let offered: &[ToolSpec] = if hidden { &[] } else { shown };
@@ -28,7 +32,8 @@ pub(super) fn view(state: &State, ask: &Ask) -> View {
             Phases::Two => actions_prompt,
         };
         let prompt = worded(&setup.prompt, offered, &policy.wording.results);
-        (Some(Arc::new(policy.wording.results.clone())), Arc::new(prompt), Arc::default(), ToolChoice::None)
+        let wording = Wording::Blocks(Arc::new(policy.wording.results.clone()));
+        (Some(wording), Arc::new(prompt), Arc::default(), ToolChoice::None)
     } else {
         (None, setup.prompt.clone(), shown.clone(), ask.choice.clone())
     };
@@ -46,9 +51,31 @@ pub(super) fn view(state: &State, ask: &Ask) -> View {
     }
 }
 
+/// The same where replies are objects by schema: the provider is told of no tools, and the schema has the forms that the choice
+/// among them leaves.
+fn by_schema(state: &State, ask: &Ask, form: AnswerForm) -> View {
+    let (setup, policy) = (&state.setup, &state.setup.policy);
+    let (shown, results) = (&state.toolbox.shown, &policy.wording.results);
+    let output = setup.output.as_deref().filter(|_| form == AnswerForm::Output).map(plain_schema);
+    let answer = state.may_answer().then_some(output.as_ref());
+    View {
+        prompt: Arc::new(object_prompt(&setup.prompt, shown, answer, results)),
+        messages: Messages::shared(
+            &state.conversation.history,
+            Some(Wording::Objects(Arc::new(results.clone()), form)),
+        ),
+        tools: Arc::default(),
+        choice: ToolChoice::None,
+        output_form: Some(Arc::new(alternatives(shown, &ask.choice, answer))),
+        cache_points: policy.request.cache.0.clone(),
+        max_tokens: None,
+        bytes: bytes(state, Wire::Schema),
+    }
+}
+
 pub(super) fn bytes(state: &State, wire: Wire) -> u64 {
     let history = match wire {
-        Wire::Fenced => state.conversation.history.bytes_as_text(),
+        Wire::Schema | Wire::Fenced => state.conversation.history.bytes_as_text(),
         Wire::Auto | Wire::Native => state.conversation.history.bytes(),
     };
     prompt_bytes(state).saturating_add(history)
@@ -63,7 +90,7 @@ pub(super) fn wire(state: &State, ask: &Ask) -> Wire {
 /// Bytes of a message over that wire.
 pub(super) fn message_bytes(message: &Message, wire: Wire) -> u64 {
     match wire {
-        Wire::Fenced => message.bytes().saturating_sub(message.bytes_again()),
+        Wire::Schema | Wire::Fenced => message.bytes().saturating_sub(message.bytes_again()),
         Wire::Auto | Wire::Native => message.bytes(),
     }
 }

@@ -22,7 +22,10 @@ fn bytes(state: &State, wire: Wire) -> u64 {
 }
 
 fn bytes_of(state: &State, history: &History, wire: Wire) -> u64 {
-    let bytes = if wire == Wire::Fenced { history.bytes_as_text() } else { history.bytes() };
+    let bytes = match wire {
+        Wire::Schema | Wire::Fenced => history.bytes_as_text(),
+        Wire::Auto | Wire::Native => history.bytes(),
+    };
     full::prompt_bytes(state) + bytes
 }
 

@@ -84,6 +84,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         name: name.into(),
         key_from: key_from.clone(),
         prices: Some(Prices { input: price, output: 2 * price, cached: price / 2, cache_write: price }),
+        structured: (name == "m1").then_some(true),
         ..ModelChoice::default()
     };
     let started = RunStarted {

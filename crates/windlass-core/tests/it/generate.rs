@@ -124,7 +124,8 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
         Just(Repetition::Off),
         (2_u32..4, 2_u32..5).prop_map(|(note_at, stop_at)| Repetition::Watched(Watched { note_at, stop_at })),
     ];
-    let wire = prop_oneof![2 => Just(Wire::Auto), 1 => Just(Wire::Native), 1 => Just(Wire::Fenced)];
+    let wires = [Wire::Auto, Wire::Auto, Wire::Native, Wire::Schema, Wire::Fenced];
+    let wire = proptest::sample::select(wires.to_vec());
     let results = proptest::sample::select(vec!["plain", "announced", "typed", "text", "refine"]);
     let another =
         prop_oneof![2 => Just(Another::Never), 1 => Just(Another::Always), 2 => Just(Another::Judge)];
@@ -270,6 +271,7 @@ pub(crate) fn reply(step: Step) -> Reply {
         4 => Some(
             "```tool_call\n{\"tool\": \"__finish__\", \"arguments\": {\"n\": 1}}\n```\n```delegate\n{\"agent\": 1}\n```",
         ),
+        6 if step.more.is_multiple_of(2) => Some(BY_SCHEMA[usize::from(step.more / 2) % BY_SCHEMA.len()]),
         _ => Some("A text."),
     };
     let stop = match step.more % 13 {
@@ -281,6 +283,16 @@ pub(crate) fn reply(step: Step) -> Reply {
     };
     Reply { stop, ..environment::reply(text, calls, usage(step)) }
 }
+
+/// Replies by schema, good and bad.
+const BY_SCHEMA: [&str; 6] = [
+    "{\"reply\": {\"answer\": \"4\"}}",
+    "{\"reply\": {\"answer\": {\"n\": 4}}}",
+    "{\"reply\": {\"tool\": \"put\", \"arguments\": {\"n\": 1}}}",
+    "{\"reply\": {\"tool\": \"__finish__\", \"arguments\": {\"n\": 1}}}",
+    "{\"reply\": {\"tool\": \"nobody\"}}",
+    "{\"reply\": {}}",
+];
 
 /// Replies that fit the contracts of perception and of decision.
 const PLANNED: [&str; 6] = [
@@ -309,7 +321,7 @@ pub(crate) fn failure(step: Step) -> ModelFailure {
     ModelFailure {
         status: refuses.then_some(422),
         retry_after_ms: (step.more.is_multiple_of(3)).then_some(u64::from(step.more)),
-        refuses: refuses.then_some(Refusal::Tools),
+        refuses: refuses.then_some(if step.more % 5 == 4 { Refusal::Schema } else { Refusal::Tools }),
         usage: if step.more.is_multiple_of(2) { usage(step) } else { Usage::default() },
         ..ModelFailure::new(KINDS[place], "it failed", "m1")
     }

@@ -209,7 +209,9 @@ impl Purse {
 /// have a place of their own.
 fn sent(message: &Message, wire: Wire) -> u64 {
     match message {
-        Message::Assistant(said) if wire == Wire::Fenced && said.has_calls_in_text() => {
+        Message::Assistant(said)
+            if matches!(wire, Wire::Schema | Wire::Fenced) && said.has_calls_in_text() =>
+        {
             said.text.as_ref().map_or(0, |text| text.len() as u64)
         }
         other => other.bytes(),

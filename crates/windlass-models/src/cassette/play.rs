@@ -1,5 +1,6 @@
 //! Owns playing: a model that gives recorded replies to recorded requests.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +11,7 @@ use windlass_core::model::{FailureKind, ModelFailure};
 use super::CassetteError;
 use super::difference::difference;
 use super::exchange::{End, Exchange, form, read};
-use crate::{Delta, Deltas, Model, ModelRequest};
+use crate::{Delta, Deltas, Known, Model, ModelRequest};
 
 /// A recorded cassette that stands in for models.
 ///
@@ -21,6 +22,8 @@ pub struct Player {
     path: PathBuf,
     count: usize,
     first_model: Option<String>,
+    /// The models that were asked for calls by schema.
+    called_by_schema: BTreeSet<String>,
     played: Mutex<Played>,
 }
 
@@ -41,8 +44,13 @@ impl Player {
         let left = open(path)?;
         let first = left.iter().min_by_key(|(_, exchange)| exchange.began);
         let first = first.and_then(|(_, first)| first.request.pointer("/model/name"));
+        let by_schema = left.iter().filter_map(|(_, exchange)| {
+            exchange.request.pointer("/schema/schema/properties/reply")?;
+            exchange.request.pointer("/model/name")?.as_str().map(str::to_owned)
+        });
         Ok(Arc::new(Self {
             path: path.to_owned(),
+            called_by_schema: by_schema.collect(),
             count: left.len(),
             first_model: first.and_then(Value::as_str).map(str::to_owned),
             played: Mutex::new(Played { left, broken: None }),
@@ -187,6 +195,10 @@ struct Playing(Arc<Player>);
 impl Model for Playing {
     fn provider(&self) -> &'static str {
         "cassette"
+    }
+
+    fn known(&self, name: &str) -> Known {
+        Known { structured: self.0.called_by_schema.contains(name).then_some(true), ..Known::default() }
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

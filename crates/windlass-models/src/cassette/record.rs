@@ -14,7 +14,7 @@ use windlass_core::secret::Secret;
 
 use super::CassetteError;
 use super::exchange::{End, Exchange, form, header};
-use crate::{Assembler, Delta, Deltas, Model, ModelRequest, Thoughts};
+use crate::{Assembler, Delta, Deltas, Known, Model, ModelRequest, Thoughts};
 
 /// A cassette that is being recorded. Each exchange is written as one line when it ends: a crash keeps those before it.
 #[derive(Debug)]
@@ -104,6 +104,11 @@ impl Model for Recorded {
 
     fn key_from(&self) -> Option<&str> {
         self.model.key_from()
+    }
+
+    /// A recording begins as if nothing had been learnt, because nothing has where it is played.
+    fn known(&self, name: &str) -> Known {
+        Known { structured: self.model.known(name).structured, ..Known::default() }
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

@@ -92,6 +92,11 @@ impl Endpoint {
         }
     }
 
+    /// The base URL without its query, in which a key may stand.
+    pub(crate) fn place(&self) -> String {
+        format!("{}://{}{}", self.base.scheme(), self.host, self.base.path())
+    }
+
     /// The host's name alone.
     pub(crate) fn name(&self) -> &str {
         self.base.host_str().unwrap_or_default()

@@ -56,7 +56,9 @@ pub struct ErrorWords {
     /// Names of the field for calls. Together with a word of `unsupported` they mean tools; alone they more often mean an
     /// invalid history.
     pub calls: &'static [&'static str],
-    /// Something is not supported. Beside a name of tools, the failure is [`FailureKind::Unsupported`].
+    /// Names of schemas of replies, and of the grammars that servers make of them.
+    pub schemas: &'static [&'static str],
+    /// Something is not supported. Beside a name of tools or schemas, the failure is [`FailureKind::Unsupported`].
     pub unsupported: &'static [&'static str],
     /// Too many requests.
     pub rate_limited: &'static [&'static str],
@@ -105,8 +107,8 @@ impl ErrorWords {
         if says(&BAD_KEY) {
             return Some(FailureKind::Auth);
         }
-        let names_tools = says(self.tools) || says(self.tool_choice) || says(self.calls);
-        if names_tools && says(self.unsupported) {
+        let names = [self.tools, self.tool_choice, self.calls, self.schemas];
+        if names.into_iter().any(says) && says(self.unsupported) {
             return Some(FailureKind::Unsupported);
         }
         if says(self.rate_limited) || says(&QUOTA) {
@@ -116,7 +118,7 @@ impl ErrorWords {
     }
 
     /// The part of the request that the server refuses: something unsupported, or a request at fault (400, 422) whose
-    /// words name tools.
+    /// words name tools or schemas.
     pub fn refusal(&self, kind: FailureKind, status: Option<u16>, message: &str) -> Option<Refusal> {
         let unsupported = kind == FailureKind::Unsupported;
         let at_fault = kind == FailureKind::BadRequest && matches!(status, Some(400 | 422));
@@ -127,6 +129,9 @@ impl ErrorWords {
         let says = |any: &[&str]| any.iter().any(|part| words.contains(part));
         if says(self.tool_choice) {
             return Some(Refusal::ToolChoice);
+        }
+        if says(self.schemas) && !says(self.tools) && !says(self.calls) {
+            return Some(Refusal::Schema);
         }
         (unsupported || says(self.tools)).then_some(Refusal::Tools)
     }

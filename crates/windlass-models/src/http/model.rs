@@ -9,7 +9,7 @@ use futures_util::{FutureExt, TryFutureExt};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use windlass_core::model::{FailureKind, ModelFailure};
-use windlass_core::secret::Secret;
+use windlass_core::secret::{Secret, mask};
 
 use super::binding;
 use super::call::{Call, open};
@@ -21,7 +21,7 @@ use super::timeouts::Timeouts;
 use super::turns::{Account, Rate, Turns, tokens};
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts};
-use crate::{Deltas, Model, ModelError, ModelRequest, providers};
+use crate::{Deltas, Known, Model, ModelError, ModelRequest, providers};
 
 /// The configuration of an [`HttpModel`].
 #[derive(Clone, Debug)]
@@ -174,6 +174,18 @@ impl Model for HttpModel {
 
     fn key_from(&self) -> Option<&str> {
         self.server.key_command.as_deref().map(KeyCommand::program)
+    }
+
+    fn known(&self, name: &str) -> Known {
+        let Server { wire, endpoint, dialect, .. } = &*self.server;
+        let name = dialect.plain_name(name);
+        let provider = providers::provider(&dialect.label);
+        let id = format!("{} {} {name}", wire.facts().name, endpoint.place());
+        Known {
+            id: Some(mask(&id).into_owned()),
+            structured: Some(provider.is_none_or(|provider| provider.structured_output)),
+            wire: provider.and_then(|provider| provider.wire_of_calls(name)),
+        }
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

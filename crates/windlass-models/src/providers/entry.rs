@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use windlass_core::policy::Wire as CallWire;
 
 use super::expand::placeholders;
 use crate::Rate;
@@ -87,6 +88,12 @@ pub struct Entry {
     /// The quirks count at these hosts alone, whatever the provider's name.
     #[serde(default)]
     pub hosts_only: Option<bool>,
+    /// Its servers hold replies to a schema. Default: yes.
+    #[serde(default)]
+    pub structured_output: Option<bool>,
+    /// How its models take calls, where they know no tools.
+    #[serde(default)]
+    pub calls: Vec<CallsEntry>,
     /// Its server runs on this machine, and needs no key.
     #[serde(default)]
     pub local: Option<bool>,
@@ -102,6 +109,16 @@ pub struct Entry {
     /// List prices.
     #[serde(default)]
     pub prices: Vec<ListPrice>,
+}
+
+/// How some models take calls, where agents leave that open (`wire: auto`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallsEntry {
+    /// A pattern of their names, without the provider; `*` stands for any text.
+    pub model: String,
+    /// As the agent file's `wire`.
+    pub by: CallWire,
 }
 
 /// When `auto` takes a provider.

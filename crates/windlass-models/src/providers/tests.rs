@@ -4,8 +4,8 @@ use serde_json::json;
 use windlass_core::model::Prices;
 
 use super::{
-    Auto, JSON, Provider, ProviderFile, Table, YAML, list_price, provider, provider_names, providers,
-    quirks_of_host,
+    Auto, CallWire, JSON, Provider, ProviderFile, Table, YAML, list_price, provider, provider_names,
+    providers, quirks_of_host,
 };
 use crate::wires::WIRES;
 
@@ -131,4 +131,20 @@ fn quirks_go_by_the_host_and_its_subdomains() {
     assert!(!quirks_of_host("notapi.openai.com").completion_tokens);
     assert!(quirks_of_host("openrouter.ai").cache_control && !quirks_of_host("127.0.0.1").cache_control);
     assert!(quirks_of_host("api.deepseek.com").return_reasoning);
+}
+
+#[test]
+fn entries_say_how_calls_go_and_whether_servers_know_schemas() {
+    let table = with(json!({ "providers": {
+        "mine": { "base_url": "https://llm.example/v1", "structured_output": false },
+        "gemini": { "calls": [{ "model": "gemma-3-27b*", "by": "schema" }] },
+    } }));
+    let mine = named(&table, "mine");
+    assert_eq!((mine.structured_output, mine.wire_of_calls("any")), (false, None));
+    let gemini = named(&table, "gemini");
+    assert!(gemini.structured_output);
+    assert_eq!(gemini.wire_of_calls("gemma-3-27b-it"), Some(CallWire::Schema), "a user's entry comes first");
+    assert_eq!(gemini.wire_of_calls("gemma-3-4b-it"), Some(CallWire::Fenced));
+    assert_eq!(gemini.wire_of_calls("gemini-3.8-flash"), None);
+    assert!(!named(&table, "deepseek").structured_output);
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use windlass_core::model::FailureKind;
-use windlass_core::policy::{Preset, Wire};
-use windlass_core::{Status, ToolSpec};
-use windlass_models::ModelRequest;
+use serde_json::json;
+use windlass_core::model::{FailureKind, ModelChoice};
+use windlass_core::policy::{LimitKind, Preset, Wire};
+use windlass_core::{Message, Status, ToolSpec};
+use windlass_models::{HttpModel, HttpModelConfig, ModelRequest, Timeouts};
 use windlass_runtime::{Agent, DriveOptions, ForkOptions, Run};
 use windlass_testing::{FnModel, FnTool, model_failure, said};
 
@@ -60,4 +61,79 @@ async fn k41_a_fork_from_before_the_refusal_meets_it_once_more() {
     let forked = fork.prepared.drive().await.unwrap();
     assert_eq!(forked.status(), Some(Status::Answered));
     assert_eq!(offers(&model), 2);
+}
+
+/// A model that takes no tools, on a server that holds it to schemas: it fills the form of a tool once, then that of the answer.
+fn held() -> FnModel {
+    FnModel::streaming(|_, request: ModelRequest| {
+        if request.tools.iter().any(ToolSpec::is_offered) {
+            let failed = model_failure(&request, FailureKind::Unsupported, "no tools here");
+            return stream::iter([Err(failed)]).boxed();
+        }
+        let Some((_, schema)) = &request.response_schema else {
+            return stream::iter(said("no schema").into_iter().map(Ok).collect::<Vec<_>>()).boxed();
+        };
+        let called = request.messages.last().is_some_and(|last| matches!(**last, Message::Tool(_)));
+        let name = &schema["properties"]["reply"]["anyOf"][0]["properties"]["tool"]["const"];
+        let reply = if called {
+            json!({ "reply": { "answer": "done" } })
+        } else {
+            json!({ "reply": { "tool": name, "arguments": {} } })
+        };
+        stream::iter(said(&reply.to_string()).into_iter().map(Ok).collect::<Vec<_>>()).boxed()
+    })
+}
+
+#[tokio::test]
+async fn k41_a_refusal_leads_to_calls_by_schema() {
+    let model = held();
+    let echo = FnTool::new("echo", |_, _| async { Ok("hi".into()) });
+    let choice = ModelChoice { name: "m1".into(), structured: Some(true), ..ModelChoice::default() };
+    let agent = Agent::builder("x").model_with(choice, Arc::new(model.clone())).tool(echo).build().unwrap();
+    let run = answered(&agent).await;
+    assert_eq!(run.text(), Some("done"));
+    assert_eq!((offers(&model), model.requests().len()), (1, 3));
+    answered(&agent).await;
+    assert_eq!((offers(&model), model.requests().len()), (1, 5), "nobody asks again");
+}
+
+/// A real server that holds a small model to the forms of a reply: the forms are what its grammar lets the model write.
+#[tokio::test]
+#[ignore = "needs a llama-server at WINDLASS_PEER"]
+async fn peer_is_held_to_the_forms_of_a_reply() {
+    let url = std::env::var("WINDLASS_PEER").expect("WINDLASS_PEER is the address of a llama-server");
+    let config = HttpModelConfig {
+        allow_proxy: false,
+        timeouts: Timeouts { first_token_ms: 600_000, total_ms: 600_000, ..Timeouts::default() },
+        ..HttpModelConfig::openai_chat("peer", url)
+    };
+    let parameters = json!({
+        "type": "object", "properties": { "expression": { "type": "string" } }, "required": ["expression"],
+        "additionalProperties": false,
+    });
+    let calculate = FnTool::new("calculate", |_, _| async { Ok("391".into()) })
+        .spec(|spec| (spec.parameters, spec.description) = (Arc::new(parameters), "Computes.".into()));
+    let choice = ModelChoice {
+        name: "peer/m".into(),
+        temperature: Some(0.0),
+        max_tokens: Some(60),
+        ..ModelChoice::default()
+    };
+    let mut policy = Preset::CHAT.policy();
+    policy.request.wire = Wire::Schema;
+    policy.set_limit_value(LimitKind::ModelCalls, 3);
+    let example = "What is 2 + 3?\n{\"reply\": {\"tool\": \"calculate\", \"arguments\": {\"expression\": \"2 + 3\"}}}\n\
+                   Tool result: 5\n{\"reply\": {\"answer\": \"It is 5.\"}}";
+    let agent = Agent::builder("x")
+        .model_with(choice, Arc::new(HttpModel::new(config).unwrap()))
+        .instructions(format!("Compute with the tool. An example:\n{example}"))
+        .policy(policy)
+        .tool(calculate)
+        .build()
+        .unwrap();
+    let run = agent.run("What is 17 * 23?").await.unwrap();
+    let results = run.messages().filter(|message| matches!(***message, Message::Tool(_))).count();
+    let said: Vec<_> = run.messages().map(|message| format!("{message:?}")).collect();
+    assert!(results > 0, "{said:#?}");
+    assert!(!said.iter().any(|said| said.contains("Invalid reply")), "{said:#?}");
 }

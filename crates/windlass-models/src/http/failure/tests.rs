@@ -1,7 +1,7 @@
 use windlass_core::model::FailureKind::{
     self, Auth, BadRequest, ContextLength, NotFound, Overloaded, Protocol, RateLimited, Server, Unsupported,
 };
-use windlass_core::model::Refusal::{self, ToolChoice, Tools};
+use windlass_core::model::Refusal::{self, Schema, ToolChoice, Tools};
 
 use super::{ErrorWords, report};
 use crate::wires::Wire;
@@ -104,6 +104,19 @@ fn k41_what_a_server_refuses_is_read_from_its_words() {
     assert_eq!(refused(500, "the tools are broken"), None);
     assert_eq!(refused(400, "temperature must be at most 2"), None);
     assert_eq!(words().refusal(Unsupported, None, "not here"), Some(Tools));
+    // Schemas of replies: DeepSeek, OpenAI, Gemini's gemma, llama-server.
+    assert_eq!(refused(400, "This response_format type is unavailable now"), Some(Schema));
+    assert_eq!(
+        refused(
+            400,
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model"
+        ),
+        Some(Schema)
+    );
+    assert_eq!(refused(400, "JSON mode is not enabled for models/gemma-3-27b-it"), Some(Schema));
+    assert_eq!(refused(400, "Failed to initialize samplers: failed to parse grammar"), Some(Schema));
+    assert_eq!(refused(400, "response_format is not supported with tools"), Some(Tools));
+    assert_eq!(kind(400, r#"{"error":{"message":"response_format is not supported"}}"#), Unsupported);
 }
 
 #[test]

@@ -50,6 +50,7 @@ static ERRORS: ErrorWords = ErrorWords {
     tools: &["tools", "tool calling"],
     tool_choice: &[],
     calls: &[],
+    schemas: &["grammar", "json schema", "structured output", "in format", "required for format"],
     unsupported: &["not support", "unsupported"],
     rate_limited: &["rate limit", "usage limit", "too many requests"],
     overloaded: &["server busy", "maximum pending requests", "overloaded"],

@@ -56,6 +56,18 @@ pub(super) static ERRORS: ErrorWords = ErrorWords {
     tools: &["tools", "tool use", "tool calling", "function calling"],
     tool_choice: &["tool_choice", "tool choice"],
     calls: &["tool_calls"],
+    // The last two are llama-server's, for a schema that it makes no grammar of.
+    schemas: &[
+        "response_format",
+        "response format",
+        "json_schema",
+        "json schema",
+        "structured output",
+        "json mode",
+        "guided_json",
+        "grammar",
+        "initialize samplers",
+    ],
     unsupported: &[
         "not support",
         "unsupported",

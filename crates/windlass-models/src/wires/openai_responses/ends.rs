@@ -19,6 +19,15 @@ const FORGOTTEN: &str = "previous_response_not_found";
 /// Error wordings of the API's servers: those of Chat Completions, and the codes of an overloaded server.
 pub(super) static ERRORS: ErrorWords = ErrorWords {
     calls: &["function_call", "tool_calls"],
+    schemas: &[
+        "text.format",
+        "response_format",
+        "json_schema",
+        "json schema",
+        "structured output",
+        "grammar",
+        "initialize samplers",
+    ],
     overloaded: &["overloaded", "slow_down"],
     ..openai_chat::ERRORS
 };

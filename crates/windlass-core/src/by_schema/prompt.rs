@@ -1,0 +1,45 @@
+//! The instructions for replies by schema: a model that is held to a schema need not have seen it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{AnswerForm, object_message};
+use crate::fenced::prompt_with;
+use crate::message::Message;
+use crate::policy::Results;
+use crate::tool::ToolSpec;
+
+const TO_CALL: &str = "Every reply is one JSON object and nothing else.\n\
+    To use a tool, reply in this form; its result comes with the next message:\n\
+    {\"reply\": {\"tool\": \"tool_name\", \"arguments\": {\"arg1\": \"value1\"}}}\n\
+    Use one tool at a time.";
+const TO_ANSWER: &str = "To answer, reply in this form:\n{\"reply\": {\"answer\": \"your answer\"}}";
+const TO_ANSWER_WITH: &str =
+    "To answer, reply in the form {\"reply\": {\"answer\": ...}}, with a value of this schema:";
+
+/// The messages before the conversation, with the offered tools described in the system prompt. It depends on no choice among
+/// tools, so that the provider's cache of it stays valid.
+pub(crate) fn object_prompt(
+    prompt: &[Arc<Message>],
+    tools: &[ToolSpec],
+    answer: Option<Option<&Value>>,
+    results: &Results,
+) -> Vec<Arc<Message>> {
+    let described: Vec<String> = tools
+        .iter()
+        .filter(|tool| tool.is_offered())
+        .map(|tool| format!("- **{}**: {}\n  Parameters: {}", tool.name, tool.description, tool.parameters))
+        .collect();
+    let mut sections = vec![format!("\n## Available Tools\n{}", described.join("\n")), TO_CALL.to_owned()];
+    let mut form = AnswerForm::Text;
+    match answer {
+        None => {}
+        Some(None) => sections.push(TO_ANSWER.to_owned()),
+        Some(Some(schema)) => {
+            form = AnswerForm::Output;
+            sections.push(format!("{TO_ANSWER_WITH}\n{schema}"));
+        }
+    }
+    prompt_with(&sections, prompt, |message| object_message(message, results, form))
+}

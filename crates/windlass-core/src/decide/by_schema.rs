@@ -1,0 +1,73 @@
+//! What follows from replies by schema, and what is learnt of models that take no tools.
+
+use std::sync::Arc;
+
+use super::Decision;
+use crate::asks::Ask;
+use crate::by_schema::{AnswerForm, AnswerPieces, Said, faulty, read};
+use crate::event::{Adjusted, ToolChoice};
+use crate::forms::ReadCall;
+use crate::ids::Text;
+use crate::policy::Wire;
+use crate::reply::{Reply, StopReason};
+use crate::steps::Steps;
+
+impl Decision {
+    /// The call that a reply by schema is. An answer stands in place of the reply's text, and a call stays in it.
+    pub(super) fn calls_by_schema(
+        &self,
+        (ask, form): (&Ask, AnswerForm),
+        reply: &mut Reply,
+        steps: &Steps,
+    ) -> Vec<ReadCall> {
+        let Some(text) = reply.text.clone().filter(|text| !text.trim().is_empty()) else {
+            return Vec::new();
+        };
+        let declined = matches!(reply.stop, StopReason::Refused | StopReason::Filtered);
+        let read = read(&text, form, steps);
+        let cut = reply.stop == StopReason::Length && !matches!(read, Said::Answer(_) | Said::Call(_));
+        let fault = match (read, cut.then(|| begun(form, &text)).flatten()) {
+            (Said::Answer(answer), _) | (_, Some(answer)) => {
+                reply.text = Some(answer);
+                return Vec::new();
+            }
+            // Where no tool is offered, everything else is text.
+            (Said::Call(_) | Said::Neither(_) | Said::Prose, _) if ask.choice == ToolChoice::None => {
+                return Vec::new();
+            }
+            (Said::Call(call), _) => return vec![call],
+            (Said::Prose, _) if declined => return Vec::new(),
+            (Said::Prose, _) => "it is no JSON object".to_owned(),
+            (Said::Neither(fault), _) => fault,
+        };
+        vec![faulty(&text, &fault)]
+    }
+
+    /// Whether the reply says that the server holds no model to schemas: it is no object at all, though the model was learnt to be
+    /// asked by schema.
+    pub(super) fn ignores_schema(&self, ask: &Ask, reply: &Reply) -> bool {
+        let learnt = self.state.setup.policy.request.wire == Wire::Auto;
+        let whole = matches!(reply.stop, StopReason::Stop | StopReason::ToolCalls);
+        let text = reply.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        learnt
+            && whole
+            && reply.calls.is_empty()
+            && self.state.by_schema(ask).is_some()
+            && text.is_some_and(|text| !crate::phases::unfenced(text).starts_with('{'))
+    }
+
+    /// From here on the model is asked over that wire, wherever the run names it.
+    pub(super) fn learn_wire(&mut self, model: u32, wire: Wire) {
+        let mut models = (*self.state.setup.models).clone();
+        let Some(name) = models.get(model as usize).map(|model| model.name.clone()) else { return };
+        models.iter_mut().filter(|model| model.name == name).for_each(|model| model.wire = Some(wire));
+        self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });
+    }
+}
+
+/// The part of an answer that was cut off; `None`: the reply is no answer so far.
+fn begun(form: AnswerForm, text: &str) -> Option<Text> {
+    let mut pieces = AnswerPieces::of(form);
+    let answer = pieces.push(text);
+    pieces.has_begun().then(|| answer.into())
+}
