@@ -15,6 +15,7 @@ impl State {
         self.asks.open(Ask::from((turn, seq)));
         if turn.purpose.rules().place == Place::Turn {
             self.step_started(turn);
+            self.search_begun(turn);
         }
         if let (Purpose::Verify, Some(call)) = (turn.purpose, &turn.about) {
             self.stage(call, Stage::Verifying);
@@ -95,6 +96,7 @@ impl State {
         if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
             self.conversation.last_text = Some(text);
         }
+        self.conversation.spoken_by(&turn.model);
         self.conversation.history.push(Arc::new(Message::Assistant(AssistantMessage {
             text: turn.text.clone(),
             reasoning: turn.reasoning.clone(),
@@ -116,6 +118,9 @@ impl State {
         self.asked_for(&turn.failure.usage, failed.as_ref());
         let Some(failed) = failed else { return };
         self.note_failed_model(turn, failed.model);
+        if turn.purpose.rules().place == Place::Turn {
+            self.search_refused(turn, &failed);
+        }
         let (model, attempt) = match turn.next_model {
             Some(model) => (model, 1),
             None => (failed.model, failed.attempt + 1),

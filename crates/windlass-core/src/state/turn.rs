@@ -5,6 +5,7 @@ use crate::ids::Text;
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::reply::StopReason;
+use crate::state::Search;
 
 /// The current turn.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +28,8 @@ pub(crate) struct Turn {
     pub(crate) cut: Option<Cut>,
     /// The branches that the hook asked for after its step, with their ends.
     pub(crate) branched: Vec<Branched>,
+    /// The search for the items that its provider refuses.
+    pub(crate) search: Option<Box<Search>>,
     /// What happened several times in a row, up to this turn.
     pub(crate) streaks: Streaks,
 }
