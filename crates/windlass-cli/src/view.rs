@@ -5,6 +5,7 @@ pub(crate) mod json;
 pub(crate) mod phrases;
 mod plain;
 pub(crate) mod receipts;
+pub(crate) mod refused;
 pub(crate) mod table;
 mod waits;
 pub(crate) mod warnings;

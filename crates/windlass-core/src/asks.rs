@@ -16,7 +16,7 @@ mod verify;
 
 use crate::budget::Reservation;
 use crate::decide::Decision;
-use crate::event::{Purpose, ToolChoice, TurnCompleted, TurnStarted};
+use crate::event::{Purpose, Suspect, ToolChoice, TurnCompleted, TurnStarted};
 use crate::ids::{ActionId, CallId, Millis};
 use crate::reply::{ModelFailure, Reply};
 use crate::state::{Covers, Remedies, Sent, State};
@@ -106,6 +106,8 @@ pub(crate) struct Ask {
     pub(crate) model: u32,
     pub(crate) attempt: u32,
     pub(crate) choice: ToolChoice,
+    /// Items of the conversation that its request leaves out.
+    pub(crate) without: Vec<Suspect>,
     /// When its next try begins; `None`: a try is going on.
     pub(crate) retry_at: Option<Millis>,
     /// Reservation of the current attempt.
@@ -130,6 +132,7 @@ impl Ask {
             again: false,
             choice: self.choice.clone(),
             note: None,
+            without: self.without.clone(),
         }
     }
 }
@@ -163,6 +166,7 @@ impl From<(&TurnStarted, u64)> for Ask {
             model: started.model,
             attempt: started.attempt,
             choice: started.choice.clone(),
+            without: started.without.clone(),
             retry_at: None,
             reserved: Reservation::default(),
             sent: None,

@@ -18,6 +18,7 @@ mod interrupts;
 mod iterations;
 mod limits;
 mod plan;
+mod refused;
 mod turns;
 mod verdict;
 
@@ -32,6 +33,7 @@ pub use context::{Compacted, CompactionSkipped, ContextMeasured, ContextWarned, 
 pub use interrupts::{RunPaused, SteerKind, Steered};
 pub use iterations::{BoardRestored, BoardSaved, IterationStarted, Judged};
 pub use limits::{LimitRaised, LimitReached};
+pub use refused::{ProbeAnswered, RefusedItems, Suspect, SuspectItem};
 pub use turns::{TurnCompleted, TurnFailed, TurnStarted};
 pub use verdict::{CallVerified, Verdict};
 
@@ -138,6 +140,9 @@ facts! {
     TurnCompleted(TurnCompleted),
     /// A model call failed; with `retry_at`, it is tried again.
     TurnFailed(TurnFailed),
+    /// A request without some items of the conversation was accepted, in the search for the one that the provider refuses. Its
+    /// reply is not used.
+    ProbeAnswered(ProbeAnswered),
     /// A call waits for a person's decision.
     CallHeld(CallHeld),
     /// A call was allowed or denied.
@@ -188,7 +193,7 @@ facts! {
     MessageQueued(MessageQueued),
     /// The run's tools, models or instructions changed while it was running.
     Adjusted(Adjusted),
-    /// A hook changed the conversation.
+    /// The conversation was changed: by a hook, or because the provider refuses items of it.
     HistoryEdited(HistoryEdited),
     /// The provider's count of a request differs from the estimate by more than a tenth.
     ContextMeasured(ContextMeasured),
@@ -357,6 +362,9 @@ pub struct Splice {
 pub struct HistoryEdited {
     /// The changes, one after another: places count in the conversation as the earlier ones left it.
     pub splices: Vec<Splice>,
+    /// The items that the provider refused, where they are why; `None`: a hook changed the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedItems>,
 }
 
 /// Why a reply was not accepted.

@@ -5,6 +5,7 @@ mod calls;
 mod code;
 mod context;
 mod fork;
+mod halving;
 mod iterations;
 mod plan;
 mod results;
@@ -44,6 +45,7 @@ impl State {
             Fact::TurnStarted(turn) => self.turn_started(turn, seq),
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(turn) => self.turn_failed(turn, seq),
+            Fact::ProbeAnswered(probe) => self.probe_answered(probe),
             Fact::CallHeld(held) => self.call_held(held),
             Fact::CallDecided(decided) => self.call_decided(decided),
             Fact::ToolAllowed(allowed) => self.tool_allowed(allowed),

@@ -46,11 +46,11 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
         Cause::Start => InputKind::Start(Box::new(started(first)?)),
         Cause::Resumed | Cause::ResumedWithTools | Cause::Adopted => taken_over(cause, first, events)?,
         Cause::Replied { action } => {
-            let (reply, _) = reply(first)?;
+            let (reply, _) = reply(events)?;
             InputKind::Replied { action: freed(action), reply }
         }
         Cause::Objected { action } => {
-            let (reply, objection) = reply(first)?;
+            let (reply, objection) = reply(events)?;
             InputKind::Objected { action: freed(action), reply, objection: objection? }
         }
         Cause::ModelFailed { action, jitter } => {
@@ -176,8 +176,17 @@ fn adjusted(event: &Event) -> Option<Adjusted> {
 }
 
 /// The reply of a turn, and the objection to it. Calls with a place were read from its text; the others were native.
-fn reply(first: &Event) -> Option<(Box<Reply>, Option<Text>)> {
-    let Fact::TurnCompleted(turn) = &first.fact else { return None };
+fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
+    let mut facts = events.iter().map(|event| &event.fact);
+    let first = facts.next()?;
+    if let Fact::ProbeAnswered(probe) = first {
+        // The rest of it counts for nothing.
+        let reply = Reply { usage: probe.usage, model: probe.model.clone(), ..Reply::default() };
+        return Some((Box::new(reply), Some(Text::default())));
+    }
+    // The last request of a search for items that a provider refuses has found them.
+    let found = matches!(first, Fact::HistoryEdited(edited) if edited.refused.is_some());
+    let Fact::TurnCompleted(turn) = (if found { facts.next()? } else { first }) else { return None };
     let native = turn.calls.iter().filter(|call| call.place.is_none()).map(|call| ReplyCall {
         id: Some(call.provider_id.clone().unwrap_or_else(|| call.id.0.clone())),
         name: call.name.clone(),

@@ -187,7 +187,7 @@ impl Fact {
                 }
                 RunInput::Continue(_) => Vec::new(),
             }
-        } else if let Self::HistoryEdited(HistoryEdited { splices })
+        } else if let Self::HistoryEdited(HistoryEdited { splices, .. })
         | Self::Compacted(Compacted { splices, .. }) = self
         {
             let inserted = splices.iter().flat_map(|splice| &splice.insert);

@@ -216,12 +216,15 @@ impl State {
     /// The request of the model call with this action; `None`: no such call is in progress.
     pub fn view(&self, action: ActionId) -> Option<View> {
         let ask = self.asked(action)?;
-        Some((self.maker(ask.purpose).view)(self, ask))
+        let probed = self.probed(ask);
+        Some((self.maker(ask.purpose).view)(probed.as_ref().unwrap_or(self), ask))
     }
 
     /// How the request of this action's model call changes from one call to the next; `None`: no such call is in progress.
     pub fn growth(&self, action: ActionId) -> Option<Growth> {
-        Some(self.growth_of(self.asked(action)?.purpose))
+        let ask = self.asked(action)?;
+        // What is kept of earlier requests begins no request without some of their items.
+        Some(if ask.without.is_empty() { self.growth_of(ask.purpose) } else { Growth::Built })
     }
 
     /// How requests of a purpose change from one to the next.

@@ -169,7 +169,9 @@ impl ModelWork {
         let Self { action, model, state, prefix, payloads, publisher, environment, cancel } = self;
         let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
         // People see the run's own voice as it comes; all other replies are only read by the loop.
-        let voice = state.request(action).is_some_and(|asked| asked.purpose.speaks());
+        // Of a reply that is not used nothing is shown either (E58).
+        let voice =
+            state.request(action).is_some_and(|asked| asked.purpose.speaks()) && !state.only_probes(action);
         let heard = publisher.heard() && voice;
         let mut taking = Taking {
             action,

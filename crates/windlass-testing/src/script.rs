@@ -346,7 +346,9 @@ impl Inner {
         let path = self.doers.get(&run).cloned().unwrap_or_default();
         let root = self.handle.as_ref().map_or(path.is_empty(), |handle| handle.id() == run);
         match events.first().map(|event| &event.fact) {
-            Some(Fact::TurnCompleted(_) | Fact::TurnFailed(_)) => self.scene(&path).lost_requests += 1,
+            Some(Fact::TurnCompleted(_) | Fact::TurnFailed(_) | Fact::ProbeAnswered(_)) => {
+                self.scene(&path).lost_requests += 1
+            }
             Some(Fact::CallRetried(retried)) => self.lost_call(run, &retried.call, &retried.outcome),
             Some(Fact::CallFinished(finished)) => self.lost_call(run, &finished.call, &finished.outcome),
             Some(Fact::CancelRequested(_)) if root && self.post.is_none() => {

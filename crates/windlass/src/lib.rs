@@ -71,9 +71,10 @@ pub mod event {
         CallVerified, CancelRequested, CodeCalled, CodeFinished, CodeStarted, Compacted, CompactionSkipped,
         ContextMeasured, ContextWarned, Decision, DelegationFinished, DelegationStarted, HistoryEdited,
         InputReceived, InputRequested, LimitRaised, LimitReached, MessageQueued, Millis, OutputRejected,
-        Perceived, Perception, PlanMade, PlanProposed, PlanStep, Recalled, ResultSummarised, RunEnded,
-        RunInput, RunPaused, RunResumed, RunStarted, SteerKind, Steered, StepBranched, StepFinished,
-        StepStatus, StepWork, ToolAllowed, TurnCompleted, TurnFailed, TurnStarted,
+        Perceived, Perception, PlanMade, PlanProposed, PlanStep, ProbeAnswered, Recalled, RefusedItems,
+        ResultSummarised, RunEnded, RunInput, RunPaused, RunResumed, RunStarted, SteerKind, Steered,
+        StepBranched, StepFinished, StepStatus, StepWork, Suspect, SuspectItem, ToolAllowed, TurnCompleted,
+        TurnFailed, TurnStarted,
     };
     pub use windlass_core::{ActionId, CallId, CallOutcome, Event, Fact, QuestionId, RunId, SessionId, Text};
 }

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 use windlass_core::event::{
-    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, NotCompacted, PlanMade,
-    ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus, StepWork,
-    TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, HistoryEdited, NotCompacted,
+    PlanMade, ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus,
+    StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::model::Purpose;
@@ -15,6 +15,7 @@ use windlass_core::policy::Compact;
 use windlass_core::text::shown_args;
 use windlass_core::{Answer, CallId, CallOutcome, Fact, Message, State, Text};
 
+use super::refused;
 use super::words::{LINE_CHARS, count, cut, limit, name, outcome, rejection};
 
 /// Shortens texts for lines, and remembers whether anything was cut.
@@ -131,6 +132,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::TurnStarted(turn) => asked(turn),
         Fact::TurnCompleted(turn) => replied(turn, cuts),
         Fact::TurnFailed(failed) => unanswered(failed, cuts),
+        Fact::ProbeAnswered(_) => "got a reply, so that an item left out is refused".to_owned(),
         Fact::CallHeld(held) => format!("held {} until a person allows it", called(&held.call)),
         Fact::CallDecided(decided) => verdict(decided, calls, cuts),
         Fact::CallVerified(verified) => verification(verified, calls, cuts),
@@ -163,7 +165,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::RunPaused(_) => "stood still".to_owned(),
         Fact::MessageQueued(queued) => format!("was followed by a message that run {} answers", queued.run),
         Fact::Adjusted(adjusted) => format!("went on with other {}", changed(adjusted)),
-        Fact::HistoryEdited(_) => "had its conversation changed by a hook".to_owned(),
+        Fact::HistoryEdited(edited) => edit(edited, cuts),
         Fact::ContextMeasured(measured) => {
             format!("sent {}, not {} as estimated", count(measured.counted, "token"), measured.estimated)
         }
@@ -336,7 +338,14 @@ fn asked(turn: &TurnStarted) -> String {
         ToolChoice::Required => " for a call".to_owned(),
         ToolChoice::Named(tool) => format!(" for a call of `{}`", name(tool)),
     };
-    format!("asked {who}{what}{how}{}", again(turn.attempt))
+    let without = refused::probing(turn).map(|words| format!(" {words}")).unwrap_or_default();
+    format!("asked {who}{what}{how}{without}{}", again(turn.attempt))
+}
+
+fn edit(edited: &HistoryEdited, cuts: &Cuts) -> String {
+    let words = refused::changed(edited, cuts)
+        .map(|words| format!("put placeholders into its conversation: {words}"));
+    words.unwrap_or_else(|| "had its conversation changed by a hook".to_owned())
 }
 
 fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {

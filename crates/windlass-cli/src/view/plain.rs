@@ -228,7 +228,8 @@ impl Plain {
             Fact::InputRequested(asked) if self.questions => {
                 self.warn(&format!("asked: {} ({}): {}", asked.question, asked.kind, asked.text));
             }
-            Fact::TurnStarted(_) | Fact::CodeCalled(_) | Fact::CallHeld(_) | Fact::InputRequested(_) => {}
+            Fact::ProbeAnswered(_) => self.model_calls += 1,
+            Fact::CodeCalled(_) | Fact::CallHeld(_) | Fact::InputRequested(_) => {}
             Fact::InputReceived(received) => {
                 self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
             }
@@ -242,7 +243,6 @@ impl Plain {
                     queued.run
                 ));
             }
-            Fact::HistoryEdited(_) => self.remark("a hook changed the conversation"),
             Fact::StepBranched(branched) => self.branched(branched),
             Fact::OutputRejected(rejected) => {
                 self.warn(&format!("not accepted: {}", rejection(rejected.reason)));
@@ -256,7 +256,9 @@ impl Plain {
             Fact::Perceived(_) | Fact::PlanProposed(_) | Fact::PlanMade(_) | Fact::StepFinished(_) => {
                 self.planning(&event.fact);
             }
-            Fact::CallVerified(_)
+            Fact::TurnStarted(_)
+            | Fact::HistoryEdited(_)
+            | Fact::CallVerified(_)
             | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)

@@ -238,6 +238,7 @@ impl Waits {
                 self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
             }
             Fact::TurnFailed(failed) => self.turn_failed(failed, at),
+            Fact::ProbeAnswered(probe) => drop(self.end_ask(probe.purpose, None)),
             Fact::StepBranched(branched) => {
                 let asked = branched.calls.iter().map(|call| (call.id.clone(), call.name.clone()));
                 self.calls.extend(asked);

@@ -19,7 +19,9 @@ impl TurnFailed {
 impl Decision {
     pub(super) fn replied(&mut self, action: ActionId, reply: Reply) -> Decided {
         let Some(ask) = self.state.asked(action).cloned() else { return Err(self.unknown(action)) };
-        (ask.purpose.rules().replied)(self, &ask, reply);
+        if !self.probe_answered(&ask, &reply) {
+            (ask.purpose.rules().replied)(self, &ask, reply);
+        }
         Ok(())
     }
 
@@ -47,11 +49,11 @@ impl Decision {
         if let Some(next) = self.state.stands_in_for(ask.model)
             && (helps || failure.kind.may_fall_back())
         {
-            let next = TurnStarted { model: next, attempt: 1, ..ask.again() };
+            let next = TurnStarted { model: next, attempt: 1, without: Vec::new(), ..ask.again() };
             self.begin_after(&ask, failure, 0, next);
             return Ok(());
         }
-        if !self.is_remedied(&ask, &failure) {
+        if !self.halve(&ask, &failure) && !self.is_remedied(&ask, &failure) {
             (ask.purpose.rules().failed)(self, &ask, failure);
         }
         Ok(())

@@ -36,7 +36,7 @@ impl Decision {
                 self.fail(FailKind::Hook, error.into());
                 return Ok(());
             }
-            self.record(HistoryEdited { splices: edits.splices });
+            self.record(HistoryEdited { splices: edits.splices, refused: None });
         }
         match edits.end {
             None => {

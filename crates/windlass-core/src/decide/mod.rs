@@ -10,6 +10,7 @@ mod delegation;
 mod finish;
 mod fork;
 mod gating;
+mod halving;
 mod hooks;
 mod interrupts;
 mod iterations;

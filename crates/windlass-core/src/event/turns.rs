@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Purpose, ToolChoice};
+use super::{Purpose, Suspect, ToolChoice};
 use crate::ids::{CallId, Millis, Text};
 use crate::message::{Media, Reasoning, ToolCall};
 use crate::reply::{ModelFailure, StopReason, Usage};
@@ -32,12 +32,25 @@ pub struct TurnStarted {
     /// Note to the model, sent with the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Text>,
+    /// Items of the conversation that the request leaves out, in the search for the one that the provider refuses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<Suspect>,
 }
 
 impl TurnStarted {
     /// The first attempt of a call, with the first model.
     pub(crate) fn first(turn: u32, purpose: Purpose, choice: ToolChoice) -> Self {
-        Self { turn, purpose, about: None, model: 0, attempt: 1, again: false, choice, note: None }
+        Self {
+            turn,
+            purpose,
+            about: None,
+            model: 0,
+            attempt: 1,
+            again: false,
+            choice,
+            note: None,
+            without: Vec::new(),
+        }
     }
 }
 

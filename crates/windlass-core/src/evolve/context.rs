@@ -17,8 +17,10 @@ impl State {
                 self.setup.models.get(turn.model as usize).map(|model| self.setup.policy.wire_of(model));
             let bytes = self.view_bytes(turn.purpose, about, wire.unwrap_or(self.setup.policy.request.wire));
             let sent = Sent { bytes, tokens: self.conversation.gauge.tokens(bytes) };
+            // Of a request without some items only the provider knows the size.
+            let sent = Some(sent).filter(|_| turn.without.is_empty());
             if let Some(ask) = self.asks.get_mut(turn.purpose, about) {
-                ask.sent = Some(sent);
+                ask.sent = sent;
             }
         } else if turn.purpose == Purpose::Summarise && about.is_none() {
             let covers = self.before_last();
@@ -42,6 +44,11 @@ impl State {
     }
 
     pub(super) fn history_edited(&mut self, edited: &HistoryEdited) {
+        if let Some(refused) = &edited.refused {
+            // One message for one: every place stays.
+            self.conversation.history.edit(&edited.splices);
+            return self.items_refused(refused);
+        }
         self.conversation.gauge.follow(&edited.splices);
         self.conversation.gauge.warning = Warning::None;
         self.edited(&edited.splices);

@@ -93,7 +93,9 @@ impl State {
         self.asks.iter_mut().for_each(|ask| {
             (ask.seq, ask.retry_at, ask.reserved) = (seq, Some(at), Reservation::default());
             ask.remedies = Remedies::default();
+            ask.without.clear();
         });
+        self.turn.search = None;
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Asking if self.turns_ask().is_some() => {
                 // The call begins anew, so that it hears what was said.

@@ -28,6 +28,7 @@ impl State {
         self.conversation.history.edit(splices);
         for splice in splices {
             self.progress.spliced(splice);
+            self.conversation.spliced(splice);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ids::Text;
 use crate::message::Message;
 use crate::policy::CallersSystem;
 use crate::start::{RunInput, RunStarted};
@@ -83,6 +84,7 @@ impl State {
         let first = self.conversation.history.len();
         for message in messages.iter().filter(|message| !merges || !message.instructs()) {
             if let Message::Assistant(said) = &**message {
+                self.conversation.spoken_by(&Text::default());
                 said.calls.iter().for_each(|call| self.conversation.call_ids.insert_mut(call.id.clone()));
             }
             if let Some(content) = message.content() {

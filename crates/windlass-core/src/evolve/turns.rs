@@ -19,6 +19,7 @@ impl State {
         self.asks.open(ask);
         if turn.purpose.rules().place == Place::Turn {
             self.step_started(turn);
+            self.search_begun(turn);
         }
         if let (Purpose::Verify, Some(call)) = (turn.purpose, &turn.about) {
             self.stage(call, Stage::Verifying);
@@ -99,6 +100,7 @@ impl State {
         if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
             self.conversation.last_text = Some(text);
         }
+        self.conversation.spoken_by(&turn.model);
         self.conversation.history.push(Arc::new(Message::Assistant(AssistantMessage {
             text: turn.text.clone(),
             reasoning: turn.reasoning.clone(),
@@ -122,6 +124,9 @@ impl State {
         self.note_failed_model(turn, failed.model);
         failed.remedies = self.remedies_of(&failed, &turn.failure, self.clock.now);
         failed.remedies.wait(turn.for_quota);
+        if turn.purpose.rules().place == Place::Turn {
+            self.search_refused(turn, &failed);
+        }
         let (model, attempt) = match turn.next_model {
             Some(model) => (model, 1),
             None if turn.for_quota => (failed.model, 1),

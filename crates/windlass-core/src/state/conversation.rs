@@ -1,8 +1,8 @@
 //! The conversation: its messages, and what is known of all of them together.
 
-use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync, VectorSync};
 
-use crate::event::Steered;
+use crate::event::{Splice, Steered};
 use crate::history::History;
 use crate::ids::{CallId, Text};
 use crate::state::context::{Gauge, LeftOut};
@@ -26,9 +26,34 @@ pub(crate) struct Conversation {
     pub(crate) left_out: RedBlackTreeMapSync<Text, LeftOut>,
     /// Size of requests, and places that compactions look at.
     pub(crate) gauge: Gauge,
+    /// Which model wrote the replies from a place on, by its name; an empty name: nobody knows.
+    speakers: VectorSync<(usize, Text)>,
 }
 
 impl Conversation {
+    /// The next message is a reply of this model.
+    pub(crate) fn spoken_by(&mut self, model: &Text) {
+        if self.speakers.last().is_none_or(|(_, last)| last != model) {
+            self.speakers.push_back_mut((self.history.len(), model.clone()));
+        }
+    }
+
+    /// The model that wrote the reply at that place.
+    pub(crate) fn speaker(&self, place: usize) -> Option<&Text> {
+        let before = self.speakers.iter().take_while(|(from, _)| *from <= place);
+        before.last().map(|(_, model)| model).filter(|model| !model.is_empty())
+    }
+
+    /// Messages were replaced: the places move with the messages that are left.
+    pub(crate) fn spliced(&mut self, splice: &Splice) {
+        let at = usize::try_from(splice.at).unwrap_or(usize::MAX);
+        let end = at.saturating_add(usize::try_from(splice.remove).unwrap_or(usize::MAX));
+        let moved = |from: usize| {
+            if from >= end { from - (end - at) + splice.insert.len() } else { from.min(at) }
+        };
+        self.speakers = self.speakers.iter().map(|(from, model)| (moved(*from), model.clone())).collect();
+    }
+
     /// Whether there is something that only the reading tool gives.
     pub(crate) fn has_more_to_read(&self) -> bool {
         !self.stored.is_empty() || !self.left_out.is_empty()

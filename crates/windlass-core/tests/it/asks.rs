@@ -24,6 +24,7 @@ fn two_asked() -> State {
         again: false,
         choice: windlass_core::model::ToolChoice::None,
         note: None,
+        without: Vec::new(),
     };
     evolve(state, &Event { at: BEGINNING + 1, fact: Fact::TurnStarted(about) })
 }

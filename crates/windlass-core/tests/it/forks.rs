@@ -145,6 +145,7 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
         match &event.fact {
             Fact::TurnCompleted(turn) => used.add(&turn.usage),
             Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
+            Fact::ProbeAnswered(probe) => used.add(&probe.usage),
             Fact::DelegationFinished(finished) => used.add(&finished.usage),
             _ => {}
         }

@@ -7,6 +7,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::event::{Adjusted, Splice};
+use windlass_core::message::{Content, Media, MediaSource, Part};
 use windlass_core::model::{
     FailureKind, ModelChoice, ModelFailure, Prices, Refusal, Reply, Role, StopReason, Usage,
 };
@@ -319,7 +320,8 @@ pub(crate) fn failure(step: Step) -> ModelFailure {
     // The last one is a server that knows no tools, as its wire has read from its words (K41).
     let refuses = place == KINDS.len() - 1;
     ModelFailure {
-        status: refuses.then_some(422),
+        // A request that is refused as it is, and one that never was sent.
+        status: if refuses { Some(422) } else { (place == 3).then_some(400) },
         retry_after_ms: (step.more.is_multiple_of(3)).then_some(u64::from(step.more)),
         refuses: refuses.then_some(if step.more % 5 == 4 { Refusal::Schema } else { Refusal::Tools }),
         usage: if step.more.is_multiple_of(2) { usage(step) } else { Usage::default() },
@@ -376,8 +378,17 @@ pub(crate) fn outcome(step: Step) -> CallOutcome {
         3 => CallOutcome::UnknownTool { nearest: Vec::new() },
         // Longer than the note that takes its place.
         4 => CallOutcome::Ok { content: "done ".repeat(60).into() },
+        // What a provider may refuse for ever (E58).
+        _ if step.pick.is_multiple_of(3) => {
+            CallOutcome::Ok { content: Content::Parts(vec![pixel(), pixel()]) }
+        }
         _ => CallOutcome::Ok { content: "done".into() },
     }
+}
+
+fn pixel() -> Part {
+    let source = MediaSource::Base64("QUJD".into());
+    Part::Image(Media { media_type: "image/png".into(), name: None, source })
 }
 
 /// The calls that code makes at once.

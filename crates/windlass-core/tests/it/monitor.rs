@@ -7,7 +7,7 @@ use serde_json::Value;
 use windlass_core::event::{
     CallDecided, CallFinished, CallStarted, CodeStarted, Decision, QuestionKind, TaskOrder,
 };
-use windlass_core::model::{Purpose, Usage};
+use windlass_core::model::{FailureKind, Purpose, Usage};
 use windlass_core::policy::{AtLimit, LimitKind, Stop};
 use windlass_core::run::{Found, OpenCall};
 use windlass_core::tool::{CODE_LIMIT, Effect, ToolKind};
@@ -72,6 +72,8 @@ pub(crate) struct Monitor {
     /// Whether a limit has cut the loop and only a closing call may follow.
     closing: bool,
     closing_turns: BTreeSet<u32>,
+    /// Whether the loop's own call leaves items out, to find the one that the provider refuses.
+    probing: bool,
     turn: u32,
     round: u32,
 }
@@ -176,6 +178,7 @@ impl Monitor {
                 self.code_fact(input, fact, state)?;
             }
             Fact::TurnFailed(turn) => self.usage.add(&turn.failure.usage),
+            Fact::ProbeAnswered(probe) => self.usage.add(&probe.usage),
             Fact::RunResumed(_) => self.adopted(input, state),
             Fact::CallHeld(held) => {
                 self.held(input, &held.call, fact)?;
@@ -476,6 +479,9 @@ impl Monitor {
             }
             Fact::TurnStarted(started) => {
                 self.turn = started.turn;
+                if is_a_step(started.purpose) {
+                    self.probing = !started.without.is_empty();
+                }
                 if self.closing && started.purpose.speaks() {
                     self.closing_turns.insert(started.turn);
                 }
@@ -488,6 +494,15 @@ impl Monitor {
             {
                 LimitKind::ModelCalls
             }
+            Fact::TurnFailed(failed)
+                if self.probing
+                    && is_a_step(failed.purpose)
+                    && failed.failure.kind == FailureKind::BadRequest
+                    && !self.closing_turns.contains(&failed.turn) =>
+            {
+                LimitKind::ModelCalls
+            }
+            Fact::ProbeAnswered(probe) if !self.closing_turns.contains(&probe.turn) => LimitKind::ModelCalls,
             Fact::IterationStarted(_) => LimitKind::Iterations,
             Fact::CallRetried(_) => LimitKind::Retries,
             Fact::StepFinished(_) if self.steps.take().is_some() => LimitKind::PlanSteps,

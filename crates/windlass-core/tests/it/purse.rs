@@ -107,6 +107,7 @@ impl Purse {
             Fact::TurnStarted(turn) => self.started(turn, state),
             Fact::TurnCompleted(turn) => self.paid((turn.purpose, &turn.about), &turn.usage),
             Fact::TurnFailed(turn) => self.paid((turn.purpose, &turn.about), &turn.failure.usage),
+            Fact::ProbeAnswered(probe) => self.paid((probe.purpose, &None), &probe.usage),
             Fact::DelegationFinished(done) => {
                 self.spent.add(done.usage.input, done.usage.output, done.cost.unwrap_or(0));
                 self.unpriced |= done.cost.is_none() && done.usage.total() > 0;

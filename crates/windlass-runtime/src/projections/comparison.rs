@@ -135,6 +135,7 @@ pub fn comparable(event: &Event) -> Fact {
         Fact::TurnFailed(failed) => failed.retry_at = failed.retry_at.map(|_| 0),
         Fact::TurnStarted(_)
         | Fact::TurnCompleted(_)
+        | Fact::ProbeAnswered(_)
         | Fact::CallHeld(_)
         | Fact::CallDecided(_)
         | Fact::CallStarted(_)

@@ -174,6 +174,7 @@ impl Ledger {
             | Fact::TurnStarted(_)
             | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
+            | Fact::ProbeAnswered(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)

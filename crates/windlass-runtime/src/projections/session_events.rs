@@ -112,6 +112,7 @@ impl Teller {
             | Fact::TurnStarted(_)
             | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
+            | Fact::ProbeAnswered(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)

@@ -265,6 +265,7 @@ impl Reader {
                 step.tokens += failed.failure.usage.total();
                 step.errors.push(failed.failure.message.to_string());
             }
+            Fact::ProbeAnswered(probe) => step.tokens += probe.usage.total(),
             Fact::CallStarted(started) => step.begins(&started.call, event.at),
             Fact::DelegationStarted(started) => step.begins(&started.call, event.at),
             Fact::CodeStarted(started) => step.begins(&started.call, event.at),

@@ -69,6 +69,7 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             Fact::RunStarted(_)
             | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
+            | Fact::ProbeAnswered(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)
@@ -118,7 +119,7 @@ pub(crate) fn lost_for_good(batches: &[Batch], batches_of: &dyn Fn(RunId) -> Vec
             asked = false;
             return std::mem::take(&mut lost) && failed.failure.kind == FailureKind::Cancelled;
         }
-        if matches!(event.fact, Fact::TurnCompleted(_)) {
+        if matches!(event.fact, Fact::TurnCompleted(_) | Fact::ProbeAnswered(_)) {
             (asked, lost) = (false, false);
         }
         lost |= asked && matches!(event.fact, Fact::RunResumed(_));

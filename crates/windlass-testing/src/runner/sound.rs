@@ -173,6 +173,7 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
         match &event.fact {
             Fact::TurnCompleted(turn) => used.add(&turn.usage),
             Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
+            Fact::ProbeAnswered(probe) => used.add(&probe.usage),
             Fact::DelegationFinished(finished) => used.add(&finished.usage),
             Fact::RunStarted(_)
             | Fact::RunResumed(_)

@@ -7,6 +7,7 @@ use windlass_core::event::{
 
 use super::Plain;
 use crate::view::phrases::{compaction, not_compacted};
+use crate::view::refused;
 use crate::view::words::{outcome, span, time};
 
 impl Plain {
@@ -41,7 +42,12 @@ impl Plain {
     /// The line of a fact of context, verification or iterations, and whether it is a warning.
     pub(super) fn beyond(&self, fact: &Fact) -> Option<(bool, String)> {
         let remark = |text: String| Some((false, text));
-        if let Fact::CallVerified(verified) = fact {
+        if let Fact::TurnStarted(turn) = fact {
+            refused::probing(turn).and_then(|words| remark(format!("asked again {words}")))
+        } else if let Fact::HistoryEdited(edited) = fact {
+            let words = refused::changed(edited, &self.cuts).map(|words| (true, words));
+            words.or_else(|| remark("a hook changed the conversation".to_owned()))
+        } else if let Fact::CallVerified(verified) = fact {
             let name = self.name(&verified.call);
             verified.args.as_ref().and_then(|_| remark(format!("verified: {name}, with changed arguments")))
         } else if let Fact::ResultSummarised(summarised) = fact {

@@ -1,0 +1,62 @@
+//! Words for a conversation that a provider refuses: the search for the items, and the placeholders.
+
+use windlass_core::event::{HistoryEdited, RefusedItems, Suspect, SuspectItem, TurnStarted};
+
+use super::phrases::Cuts;
+use super::words::count;
+
+/// The request leaves items out. `None`: it leaves out none.
+pub(crate) fn probing(turn: &TurnStarted) -> Option<String> {
+    (!turn.without.is_empty())
+        .then(|| format!("without {}, to find what the provider refuses", kinds(&turn.without)))
+}
+
+/// The change of a conversation, by a hook or because a provider refuses items of it.
+pub(crate) fn changed(edited: &HistoryEdited, cuts: &Cuts) -> Option<String> {
+    let RefusedItems { items, model, message } = edited.refused.as_ref()?;
+    let places: Vec<String> = items.iter().map(place).collect();
+    Some(format!("{model} refuses {}, left out from here on: {}", places.join(", "), cuts.line(message)))
+}
+
+fn place(item: &Suspect) -> String {
+    let of = match &item.what {
+        SuspectItem::CallId { call, .. } => format!("the call id {call}"),
+        SuspectItem::Image { .. } => "an image".to_owned(),
+        SuspectItem::File { .. } => "a file".to_owned(),
+        SuspectItem::Reasoning => "the reasoning block".to_owned(),
+    };
+    format!("{of} of message {}", item.at.saturating_add(1))
+}
+
+/// How many there are of each kind.
+fn kinds(items: &[Suspect]) -> String {
+    let all = ["image", "file", "reasoning block", "call id"];
+    let of = |kind: &str| items.iter().filter(|item| item.what.name() == kind).count() as u64;
+    let some = all.into_iter().map(|kind| (of(kind), kind)).filter(|(number, _)| *number > 0);
+    some.map(|(number, kind)| count(number, kind)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(without: &str) -> TurnStarted {
+        serde_json::from_str(&format!(r#"{{"turn":1,"attempt":1,"without":{without}}}"#)).unwrap()
+    }
+
+    #[test]
+    fn e58_a_request_without_items_says_which_are_left_out() {
+        assert_eq!(probing(&turn("[]")), None);
+        let items = r#"[{"at":0,"item":"image","part":1},{"at":2,"item":"image","part":0},{"at":3,"item":"reasoning"}]"#;
+        let words = "without 2 images, 1 reasoning block, to find what the provider refuses";
+        assert_eq!(probing(&turn(items)).as_deref(), Some(words));
+    }
+
+    #[test]
+    fn e58_the_items_that_are_left_out_are_named_with_their_places() {
+        let edited = r#"{"splices":[],"refused":{"items":[{"at":1,"item":"file","part":0},{"at":3,"item":"call_id","call":"x:0","instead":"call00001"}],"model":"a/b","message":"bad file"}}"#;
+        let words =
+            "a/b refuses a file of message 2, the call id x:0 of message 4, left out from here on: bad file";
+        assert_eq!(changed(&serde_json::from_str(edited).unwrap(), &Cuts::default()).as_deref(), Some(words));
+    }
+}

@@ -1,0 +1,115 @@
+//! Halving: decisions on a conversation that a provider refuses for ever. The item is found by asking the same turn again
+//! without some of the suspects, and a placeholder stands in for it from then on (E58).
+
+use super::Decision;
+use crate::asks::{Ask, Place};
+use crate::event::{HistoryEdited, ProbeAnswered, RefusedItems, Suspect, TurnFailed, TurnStarted};
+use crate::halving::{Halving, Step};
+use crate::reply::{FailureKind, ModelFailure, Reply};
+use crate::state::Search;
+use crate::suspects::left_out;
+
+impl Decision {
+    /// A request was refused as it is: looks for the item to blame, if the request holds one that may be.
+    pub(super) fn halve(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
+        if !is_refusal(failure) || ask.purpose.rules().place != Place::Turn {
+            return false;
+        }
+        if ask.without.is_empty() {
+            let suspects = self.state.suspects(ask);
+            let search = Search::over(suspects, failure.clone(), 0);
+            return self.search_on(ask, failure, &search);
+        }
+        let Some(search) = self.state.search_of(ask).map(|search| search.after(false)) else {
+            // The conversation has been edited meanwhile: the turn is asked as it stands now.
+            self.ask_again(ask, failure, Vec::new());
+            return true;
+        };
+        self.search_on(ask, failure, &search)
+    }
+
+    fn search_on(&mut self, ask: &Ask, failure: &ModelFailure, search: &Search) -> bool {
+        if search.suspects.is_empty() {
+            return false;
+        }
+        match search.halving.step() {
+            Step::Probe(items) => self.ask_again(ask, failure, search.pick(&items)),
+            Step::Found(items) => {
+                let items = search.pick(&items);
+                let retry_at = Some(self.at);
+                self.record(TurnFailed { retry_at, ..TurnFailed::last(ask, failure.clone()) });
+                self.leave_out(ask, search, items);
+                self.begin(TurnStarted { attempt: 1, without: Vec::new(), ..ask.again() });
+            }
+            // The history is not to blame: it stays as it was, and the first failure is the turn's.
+            Step::Blameless => {
+                let first = ModelFailure { usage: failure.usage, ..search.failure.clone() };
+                (ask.purpose.rules().failed)(self, ask, first);
+            }
+        }
+        true
+    }
+
+    fn ask_again(&mut self, ask: &Ask, failure: &ModelFailure, without: Vec<Suspect>) {
+        let retry_at = Some(self.at);
+        self.record(TurnFailed { retry_at, ..TurnFailed::last(ask, failure.clone()) });
+        self.begin(TurnStarted { attempt: 1, without, ..ask.again() });
+    }
+
+    /// A request without some suspects was answered. Says whether the search goes on; if not, the reply is the turn's.
+    pub(super) fn probe_answered(&mut self, ask: &Ask, reply: &Reply) -> bool {
+        let Some(search) = self.state.search_of(ask).map(|search| search.after(true)) else { return false };
+        match search.halving.step() {
+            Step::Probe(items) => {
+                let without = search.pick(&items);
+                self.record(ProbeAnswered {
+                    turn: ask.turn,
+                    purpose: ask.purpose,
+                    usage: reply.usage,
+                    model: reply.model.clone(),
+                });
+                if self.state.stopping() {
+                    self.after_stop();
+                } else {
+                    self.begin(TurnStarted { attempt: 1, without, ..ask.again() });
+                }
+                true
+            }
+            Step::Found(items) => {
+                self.leave_out(ask, &search, search.pick(&items));
+                false
+            }
+            Step::Blameless => false,
+        }
+    }
+
+    /// Placeholders stand in for the items from here on.
+    fn leave_out(&mut self, ask: &Ask, search: &Search, items: Vec<Suspect>) {
+        let splices = left_out(&self.state.conversation.history, &items);
+        let model = self.state.setup.models.get(ask.model as usize).map(|model| model.name.clone());
+        let (model, message) = (model.unwrap_or_default(), search.failure.message.clone());
+        self.record(HistoryEdited { splices, refused: Some(RefusedItems { items, model, message }) });
+    }
+}
+
+/// Whether a provider refuses a request as it is (400, 413 or 422), and not because of a part that its words name.
+fn is_refusal(failure: &ModelFailure) -> bool {
+    failure.kind == FailureKind::BadRequest && failure.status.is_some() && failure.refuses.is_none()
+}
+
+impl Search {
+    /// A search among these suspects, after that failure, in a conversation with so many edits.
+    pub(crate) fn over(suspects: Vec<Suspect>, failure: ModelFailure, edits: u64) -> Self {
+        let halving = Halving::over(suspects.len());
+        Self { suspects, failure, edits, halving }
+    }
+
+    /// The search after its last request was accepted, or refused.
+    pub(crate) fn after(&self, accepted: bool) -> Self {
+        Self { halving: self.halving.after(accepted), ..self.clone() }
+    }
+
+    fn pick(&self, items: &[usize]) -> Vec<Suspect> {
+        items.iter().filter_map(|item| self.suspects.get(*item)).cloned().collect()
+    }
+}

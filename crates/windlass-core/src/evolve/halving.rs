@@ -1,0 +1,62 @@
+//! The fold of a search for the item that a provider refuses.
+
+use crate::asks::{Ask, Counts};
+use crate::event::{ProbeAnswered, RefusedItems, SuspectItem, TurnFailed, TurnStarted};
+use crate::reply::FailureKind;
+use crate::state::{Phase, Search, State};
+
+impl State {
+    /// A call that the loop waits for begins: a request without some suspects, or a whole one.
+    pub(super) fn search_begun(&mut self, turn: &TurnStarted) {
+        let Some(search) = &mut self.turn.search else { return };
+        if turn.without.is_empty() {
+            self.turn.search = None;
+        } else if search.suspects.is_empty() {
+            // The first one leaves all of them out.
+            let edits = self.conversation.history.edits();
+            **search = Search::over(turn.without.clone(), search.failure.clone(), edits);
+        }
+    }
+
+    /// A call that the loop waits for has failed. Each request of a search that the provider refuses counts as a model call.
+    pub(super) fn search_refused(&mut self, turn: &TurnFailed, failed: &Ask) {
+        if turn.failure.kind != FailureKind::BadRequest {
+            return;
+        }
+        if failed.without.is_empty() {
+            let first = || Box::new(Search::over(Vec::new(), turn.failure.clone(), 0));
+            self.turn.search = turn.retry_at.map(|_| first());
+            return;
+        }
+        self.count_probe(failed);
+        if let Some(search) = &mut self.turn.search {
+            **search = search.after(false);
+        }
+    }
+
+    pub(super) fn probe_answered(&mut self, probe: &ProbeAnswered) {
+        let ask = self.asks.close(probe.purpose, None);
+        self.asked_for(&probe.usage, ask.as_ref());
+        self.phase = Phase::Between;
+        if let Some(ask) = &ask {
+            self.count_probe(ask);
+        }
+        if let Some(search) = &mut self.turn.search {
+            **search = search.after(true);
+        }
+    }
+
+    fn count_probe(&mut self, ask: &Ask) {
+        let counts = ask.purpose.rules().counts == Counts::AsModelCall;
+        self.ledger.counters.model_calls += u64::from(counts);
+    }
+
+    /// The ids that stand in for others are taken.
+    pub(super) fn items_refused(&mut self, refused: &RefusedItems) {
+        for item in &refused.items {
+            if let SuspectItem::CallId { instead, .. } = &item.what {
+                self.conversation.call_ids.insert_mut(instead.clone());
+            }
+        }
+    }
+}
