@@ -195,6 +195,18 @@ pub enum InputKind {
         /// Feedback to the model: why the output is not accepted.
         objection: Text,
     },
+    /// A model call that two models were asked for brought a reply, and the other one was stopped.
+    Raced {
+        /// The action that brought the reply.
+        action: ActionId,
+        /// The reply.
+        reply: Box<Reply>,
+        /// The objection of the agent's own check to its output, if it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        objection: Option<Text>,
+        /// The end of the other attempt, with its usage.
+        lost: Box<ModelFailure>,
+    },
     /// A model call failed.
     ModelFailed {
         /// The action.

@@ -94,7 +94,7 @@ impl Purpose {
     }
 }
 
-/// An open model call. There is one at most for each purpose and each call that it is about.
+/// An open model call. There is one at most for each purpose and each call that it is about, and a hedge of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ask {
     /// The event that freed it: its start, or the failure after which it waits.
@@ -108,6 +108,10 @@ pub(crate) struct Ask {
     pub(crate) choice: ToolChoice,
     /// When its next try begins; `None`: a try is going on.
     pub(crate) retry_at: Option<Millis>,
+    /// When the next model of the list is asked beside this one.
+    pub(crate) hedge_at: Option<Millis>,
+    /// Whether it goes on beside an attempt that took too long.
+    pub(crate) hedge: bool,
     /// Reservation of the current attempt.
     pub(crate) reserved: Reservation,
     /// Size of the request of a call that writes the conversation.
@@ -162,6 +166,8 @@ impl From<(&TurnStarted, u64)> for Ask {
             attempt: started.attempt,
             choice: started.choice.clone(),
             retry_at: None,
+            hedge_at: None,
+            hedge: false,
             reserved: Reservation::default(),
             sent: None,
             covers: None,
@@ -198,6 +204,25 @@ impl Asks {
             Some(open) => *open = Ask { covers: ask.covers.or(open.covers), ..ask },
             None => self.0.push(ask),
         }
+    }
+
+    /// Adds an attempt beside one that goes on.
+    pub(crate) fn add(&mut self, hedge: Ask) {
+        self.0.push(hedge);
+    }
+
+    /// Closes the attempt at a call whose model is not that one.
+    pub(crate) fn close_other(&mut self, purpose: Purpose, about: Option<&CallId>, model: u32) -> Option<Ask> {
+        let same = |ask: &Ask| ask.purpose == purpose && ask.about.as_ref() == about;
+        let place = self.iter().position(|ask| same(ask) && ask.model != model)?;
+        Some(self.0.remove(place))
+    }
+
+    /// Takes out the attempts beside others.
+    pub(crate) fn take_hedges(&mut self) -> Vec<Ask> {
+        let (hedges, kept) = std::mem::take(&mut self.0).into_iter().partition(|ask| ask.hedge);
+        self.0 = kept;
+        hedges
     }
 
     /// The open call of that purpose about that tool call.

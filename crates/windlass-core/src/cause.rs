@@ -33,6 +33,11 @@ pub enum Cause {
         /// The model call.
         action: u64,
     },
+    /// [`InputKind::Raced`].
+    Raced {
+        /// The model call that brought the reply.
+        action: u64,
+    },
     /// [`InputKind::ModelFailed`].
     ModelFailed {
         /// The model call.
@@ -154,6 +159,7 @@ impl Cause {
             InputKind::Adopted { .. } => Self::Adopted,
             InputKind::Replied { action, .. } => Self::Replied { action: action.seq },
             InputKind::Objected { action, .. } => Self::Objected { action: action.seq },
+            InputKind::Raced { action, .. } => Self::Raced { action: action.seq },
             InputKind::ModelFailed { action, jitter, .. } => {
                 Self::ModelFailed { action: action.seq, jitter: *jitter }
             }
@@ -219,6 +225,7 @@ impl Cause {
             Self::Adopted => "adopted",
             Self::Replied { .. } => "replied",
             Self::Objected { .. } => "objected",
+            Self::Raced { .. } => "raced",
             Self::ModelFailed { .. } => "model_failed",
             Self::CallEnded { .. } => "call_ended",
             Self::CodeCalls { .. } => "code_calls",

@@ -32,7 +32,7 @@ pub use context::{Compacted, CompactionSkipped, ContextMeasured, ContextWarned, 
 pub use interrupts::{RunPaused, SteerKind, Steered};
 pub use iterations::{BoardRestored, BoardSaved, IterationStarted, Judged};
 pub use limits::{LimitRaised, LimitReached};
-pub use turns::{TurnCompleted, TurnFailed, TurnStarted};
+pub use turns::{HedgeSkipped, TurnCompleted, TurnFailed, TurnHedged, TurnStarted};
 pub use verdict::{CallVerified, Verdict};
 
 use serde::{Deserialize, Serialize};
@@ -138,6 +138,10 @@ facts! {
     TurnCompleted(TurnCompleted),
     /// A model call failed; with `retry_at`, it is tried again.
     TurnFailed(TurnFailed),
+    /// A model has taken too long to reply, and the next one is asked beside it.
+    TurnHedged(TurnHedged),
+    /// A model has taken too long to reply, and the limits leave too little for another one beside it.
+    HedgeSkipped(HedgeSkipped),
     /// A call waits for a person's decision.
     CallHeld(CallHeld),
     /// A call was allowed or denied.

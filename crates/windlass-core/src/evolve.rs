@@ -44,6 +44,8 @@ impl State {
             Fact::TurnStarted(turn) => self.turn_started(turn, seq),
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(turn) => self.turn_failed(turn, seq),
+            Fact::TurnHedged(hedged) => self.turn_hedged(hedged, seq),
+            Fact::HedgeSkipped(skipped) => self.hedge_skipped(skipped),
             Fact::CallHeld(held) => self.call_held(held),
             Fact::CallDecided(decided) => self.call_decided(decided),
             Fact::ToolAllowed(allowed) => self.tool_allowed(allowed),

@@ -121,6 +121,7 @@ mod forking;
 mod forms;
 mod gate;
 mod glob;
+mod hedging;
 mod heft;
 mod history;
 mod ids;

@@ -46,12 +46,16 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
         Cause::Start => InputKind::Start(Box::new(started(first)?)),
         Cause::Resumed | Cause::ResumedWithTools | Cause::Adopted => taken_over(cause, first, events)?,
         Cause::Replied { action } => {
-            let (reply, _) = reply(first)?;
+            let (reply, _) = reply(events)?;
             InputKind::Replied { action: freed(action), reply }
         }
         Cause::Objected { action } => {
-            let (reply, objection) = reply(first)?;
+            let (reply, objection) = reply(events)?;
             InputKind::Objected { action: freed(action), reply, objection: objection? }
+        }
+        Cause::Raced { action } => {
+            let ((reply, objection), lost) = (reply(events)?, Box::new(failure(first)?));
+            InputKind::Raced { action: freed(action), reply, objection, lost }
         }
         Cause::ModelFailed { action, jitter } => {
             let failure = Box::new(failure(first)?);
@@ -172,7 +176,9 @@ fn adjusted(event: &Event) -> Option<Adjusted> {
 }
 
 /// The reply of a turn, and the objection to it. Calls with a place were read from its text; the others were native.
-fn reply(first: &Event) -> Option<(Box<Reply>, Option<Text>)> {
+/// The end of another attempt at the same call may stand before it.
+fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
+    let first = events.iter().find(|event| !is_beside(event))?;
     let Fact::TurnCompleted(turn) = &first.fact else { return None };
     let native = turn.calls.iter().filter(|call| call.place.is_none()).map(|call| ReplyCall {
         id: Some(call.provider_id.clone().unwrap_or_else(|| call.id.0.clone())),
@@ -189,6 +195,10 @@ fn reply(first: &Event) -> Option<(Box<Reply>, Option<Text>)> {
         model: turn.model.clone(),
     };
     Some((Box::new(reply), turn.objection.clone()))
+}
+
+fn is_beside(event: &Event) -> bool {
+    matches!(&event.fact, Fact::TurnFailed(failed) if failed.beside.is_some())
 }
 
 /// The calls that code made at once.

@@ -394,6 +394,11 @@ impl State {
         self.setup.policy.limit(LimitKind::Seconds).map(|limit| self.clock.after(limit))
     }
 
+    /// When the run is to be woken: at its deadline, or for the first hedge before it.
+    pub(crate) fn alarm(&self) -> Option<Millis> {
+        [self.deadline(), self.next_hedge()].into_iter().flatten().min()
+    }
+
     /// Whether nothing new may begin: work that is going on is being stopped.
     pub(crate) fn stopping(&self) -> bool {
         self.ending.stops()

@@ -182,7 +182,7 @@ impl Decision {
             let usage = Usage { input, estimated: true, ..Usage::default() };
             let failure =
                 ModelFailure::new(FailureKind::Cancelled, "the run ended", model.unwrap_or_default());
-            self.record(TurnFailed::last(&ask, ModelFailure { usage, ..failure }));
+            self.record(self.ended(&ask, ModelFailure { usage, ..failure }));
         }
     }
 }

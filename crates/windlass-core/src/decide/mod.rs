@@ -9,6 +9,7 @@ mod delegation;
 mod finish;
 mod fork;
 mod gating;
+mod hedging;
 mod hooks;
 mod interrupts;
 mod iterations;
@@ -130,6 +131,10 @@ impl Decision {
                 self.objection = Some(objection);
                 self.replied(action, *reply)
             }
+            InputKind::Raced { action, reply, objection, lost } => {
+                self.objection = objection;
+                self.raced(action, *reply, *lost)
+            }
             InputKind::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             InputKind::CallEnded { action, outcome } => self.call_ended(action, outcome),
             InputKind::CodeCalls { action, calls } => self.code_calls(action, calls),
@@ -233,10 +238,14 @@ impl Decision {
             return Ok(());
         }
         let (closes, called) = (closing.is_some(), closing.is_some_and(Closing::has_called));
-        let Some(at) = self.state.deadline().filter(|_| action.seq == self.state.clock.deadline_seq) else {
+        let Some(at) = self.state.alarm().filter(|_| action.seq == self.state.clock.deadline_seq) else {
             return Err(self.unknown(action));
         };
         due(at, now)?;
+        if self.state.deadline().is_none_or(|deadline| deadline > now) {
+            self.hedges_due();
+            return Ok(());
+        }
         // The closing call of another limit ends here; that limit stays the run's status.
         if closes && calling {
             self.closing_overdue();
@@ -266,7 +275,7 @@ fn name_of(what: &InputKind) -> &'static str {
         InputKind::Start(_) => "a start",
         InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } => "further inputs",
         InputKind::Adopted { .. } => "an adoption",
-        InputKind::Replied { .. } | InputKind::Objected { .. } => "a model's reply",
+        InputKind::Replied { .. } | InputKind::Objected { .. } | InputKind::Raced { .. } => "a model's reply",
         InputKind::ModelFailed { .. } => "a model's failure",
         InputKind::CallEnded { .. } => "a call's end",
         InputKind::CodeCalls { .. } => "calls of code",

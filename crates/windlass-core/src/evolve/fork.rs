@@ -86,6 +86,8 @@ impl State {
         if stopping || other_loop {
             self.asks.clear();
         }
+        // One model is asked anew, and may be hedged anew.
+        self.asks.take_hedges();
         // Whether summaries and verdicts are needed is decided anew.
         self.asks.drop_asides();
         self.conversation.gauge.tried = None;
