@@ -114,6 +114,8 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
         | Fact::TurnStarted(_)
         | Fact::TurnCompleted(_)
         | Fact::TurnFailed(_)
+        | Fact::TurnHedged(_)
+        | Fact::HedgeSkipped(_)
         | Fact::CallHeld(_)
         | Fact::CallDecided(_)
         | Fact::ToolAllowed(_)

@@ -1,5 +1,7 @@
 //! Model calls: from the state's view to a whole reply.
 
+mod floor;
+mod showing;
 mod summing;
 
 use std::any::Any;
@@ -17,6 +19,8 @@ use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell,
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
+pub(crate) use self::floor::Floor;
+use self::showing::shown;
 use self::summing::{stored_texts, with_texts};
 use crate::environment::Environment;
 use crate::masking::Masks;
@@ -47,6 +51,7 @@ pub(crate) struct ModelWork {
     pub(crate) prefix: PrefixCell,
     pub(crate) payloads: Arc<dyn Store>,
     pub(crate) publisher: Publisher,
+    pub(crate) floor: Floor,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) cancel: CancellationToken,
 }
@@ -153,6 +158,7 @@ impl ModelWork {
                         break failure(&name, FailureKind::Cut, "the stream ended without any data");
                     }
                     (Ok(()), None) => {
+                        taking.wins();
                         let reply = Box::new(taking.assembler.finish());
                         return InputKind::Replied { action: taking.action, reply };
                     }
@@ -164,14 +170,19 @@ impl ModelWork {
 
     /// Sends the request, unless it was stopped before.
     async fn begin(self) -> (Taking, Pieces) {
-        let Self { action, model, state, prefix, payloads, publisher, environment, cancel } = self;
+        let Self { action, model, state, prefix, payloads, publisher, floor, environment, cancel } = self;
         let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
         // People see the run's own voice as it comes; all other replies are only read by the loop.
         let voice = state.request(action).is_some_and(|asked| asked.purpose.speaks());
         let heard = publisher.heard() && voice;
+        if voice && !state.is_hedge(action) {
+            floor.free();
+        }
         let mut taking = Taking {
             action,
             publisher,
+            floor,
+            withheld: Vec::new(),
             masks: None,
             for_actions: state.asks_for_actions(action),
             thoughts: Thoughts::default(),
@@ -212,6 +223,9 @@ impl ModelWork {
 struct Taking {
     action: ActionId,
     publisher: Publisher,
+    floor: Floor,
+    /// Updates held back because another attempt at the same call is shown.
+    withheld: Vec<Update>,
     /// `None`: there are no secrets.
     masks: Option<Masks>,
     /// The reply is actions: its text is not shown.
@@ -285,8 +299,7 @@ impl Taking {
             && let Some(update) = shown(self.action, delta)
             && !(self.for_actions && matches!(update, Update::Text { .. }))
         {
-            self.shown = true;
-            self.tell(update);
+            self.show(update);
         }
         self.spent.note(delta);
         self.assembler.push(delta)?;
@@ -295,39 +308,9 @@ impl Taking {
         }
         let output = self.partial.as_mut().and_then(|partial| partial.next(&self.assembler));
         if let Some(output) = output {
-            self.tell(Update::Partial { action: self.action, output: Arc::new(output) });
+            self.show(Update::Partial { action: self.action, output: Arc::new(output) });
         }
         Ok(())
-    }
-
-    /// The text that was shown is reasoning: it is void, and shown once more as such.
-    fn show_again(&mut self) {
-        let reasoning = self.assembler.reasoning();
-        if !self.shown || reasoning.is_empty() {
-            return;
-        }
-        let again = Update::Reasoning { action: self.action, text: reasoning.into() };
-        self.tell(Update::Void { action: self.action });
-        self.tell(again);
-    }
-
-    fn tell(&mut self, update: Update) {
-        match &mut self.untold {
-            Some(untold) => untold.push(update),
-            None => self.publisher.send(update),
-        }
-    }
-
-    fn failed(self, failure: ModelFailure, environment: &dyn Environment) -> InputKind {
-        let failure = ModelFailure { usage: self.spent.paid(&failure, &self.assembler), ..failure };
-        if self.shown {
-            self.publisher.send(Update::Void { action: self.action });
-        }
-        InputKind::ModelFailed {
-            action: self.action,
-            failure: Box::new(failure),
-            jitter: environment.chance(),
-        }
     }
 }
 
@@ -433,33 +416,6 @@ impl Spent {
         }
         let output = self.received / BYTES_A_TOKEN;
         Usage { input: self.sent / BYTES_A_TOKEN, output, estimated: true, ..Usage::default() }
-    }
-}
-
-/// The update for a piece, if it is visible.
-fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
-    match delta {
-        Delta::Text(text) if !text.is_empty() => Some(Update::Text { action, text: text.as_str().into() }),
-        Delta::Reasoning(text) if !text.is_empty() => {
-            Some(Update::Reasoning { action, text: text.as_str().into() })
-        }
-        Delta::Call { index, name, args, .. } => Some(Update::Call {
-            action,
-            index: *index,
-            name: name.as_deref().map(Into::into),
-            args: args.as_str().into(),
-        }),
-        Delta::Whole(reply) => {
-            let text = reply.text.clone().filter(|text| !text.is_empty())?;
-            Some(Update::Text { action, text })
-        }
-        Delta::Text(_)
-        | Delta::Reasoning(_)
-        | Delta::Sealed(_)
-        | Delta::Media(_)
-        | Delta::Usage(_)
-        | Delta::Stop(_)
-        | Delta::Thought => None,
     }
 }
 

@@ -7,6 +7,7 @@ mod begin;
 mod inbox;
 mod laying_down;
 mod paying;
+mod racing;
 mod showing;
 
 use std::future::{Future, poll_fn};
@@ -30,7 +31,7 @@ use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 use crate::above::settled;
 use crate::account::SharedAccount;
 use crate::agent::Agent;
-use crate::asking::Prefixes;
+use crate::asking::{Floor, Prefixes};
 use crate::clock::RunClock;
 use crate::coding::CodeSessions;
 use crate::error::Error;
@@ -78,6 +79,7 @@ pub(crate) struct Driver {
     unpause: Option<Unpause>,
     publisher: Publisher,
     prefixes: Prefixes,
+    floor: Floor,
     slots: Slots,
     /// The children of code that wait.
     code: CodeSessions,
@@ -142,6 +144,7 @@ impl Driver {
             unpause: options.unpause,
             publisher: Publisher::default(),
             prefixes: Prefixes::default(),
+            floor: Floor::default(),
             slots: Slots::default(),
             code: CodeSessions::default(),
             sender,
@@ -261,6 +264,7 @@ impl Driver {
     }
 
     async fn take_end(&mut self, what: InputKind) -> Result<(), Error> {
+        let what = self.raced(what).await;
         let answer = matches!(what, InputKind::Answered { .. });
         // The work that has ended may have changed the tools, and the next request must offer them.
         self.adjust_now().await?;

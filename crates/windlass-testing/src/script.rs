@@ -346,6 +346,11 @@ impl Inner {
         let path = self.doers.get(&run).cloned().unwrap_or_default();
         let root = self.handle.as_ref().map_or(path.is_empty(), |handle| handle.id() == run);
         match events.first().map(|event| &event.fact) {
+            // Of two attempts at one call, both are made again.
+            Some(Fact::TurnFailed(failed)) if failed.beside.is_some() => {
+                let raced = events.iter().any(|event| matches!(event.fact, Fact::TurnCompleted(_)));
+                self.scene(&path).lost_requests += 1 + usize::from(raced);
+            }
             Some(Fact::TurnCompleted(_) | Fact::TurnFailed(_)) => self.scene(&path).lost_requests += 1,
             Some(Fact::CallRetried(retried)) => self.lost_call(run, &retried.call, &retried.outcome),
             Some(Fact::CallFinished(finished)) => self.lost_call(run, &finished.call, &finished.outcome),

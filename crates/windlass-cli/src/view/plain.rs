@@ -255,7 +255,9 @@ impl Plain {
             Fact::Perceived(_) | Fact::PlanProposed(_) | Fact::PlanMade(_) | Fact::StepFinished(_) => {
                 self.planning(&event.fact);
             }
-            Fact::CallVerified(_)
+            Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
+            | Fact::CallVerified(_)
             | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
             | Fact::ContextWarned(_)
@@ -341,6 +343,7 @@ impl Plain {
     fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {
         let failure = &failed.failure;
         let then = match (failed.retry_at, failed.next_model) {
+            (None, None) if failed.beside.is_some() => "; the other model goes on".to_owned(),
             (_, Some(_)) => "; trying the next model".to_owned(),
             (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
             (None, None) => String::new(),

@@ -230,6 +230,10 @@ impl Waits {
                 self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
             }
             Fact::TurnFailed(failed) => self.turn_failed(failed, at),
+            Fact::TurnHedged(hedged) => {
+                let ask = Ask { purpose: hedged.purpose, about: hedged.about.clone() };
+                self.begin(Who::Model { ask, name: self.model(hedged.model), doing: Doing::Asked }, at);
+            }
             Fact::StepBranched(branched) => {
                 let asked = branched.calls.iter().map(|call| (call.id.clone(), call.name.clone()));
                 self.calls.extend(asked);
@@ -267,6 +271,7 @@ impl Waits {
             | Fact::CallVerified(_)
             | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
+            | Fact::HedgeSkipped(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)
             | Fact::CompactionSkipped(_)
@@ -329,6 +334,11 @@ impl Waits {
     }
 
     fn turn_failed(&mut self, failed: &TurnFailed, at: Millis) {
+        if let Some(goes_on) = failed.beside {
+            let (ask, left) = (Ask { purpose: failed.purpose, about: failed.about.clone() }, self.model(goes_on));
+            self.end(|who| matches!(who, Who::Model { ask: of, name, .. } if *of == ask && *name != left));
+            return;
+        }
         let ask = self.end_ask(failed.purpose, failed.about.as_ref());
         if let Some(retry_at) = failed.retry_at {
             let name =

@@ -6,7 +6,7 @@ use super::Decision;
 use crate::asks::{Ask, Place};
 use crate::event::{
     Compacted, CompactionSkipped, ContextMeasured, ContextWarned, NotCompacted, Purpose, Splice, ToolChoice,
-    TurnCompleted, TurnFailed, TurnStarted,
+    TurnCompleted, TurnStarted,
 };
 use crate::ids::Text;
 use crate::ledger::BYTES_A_TOKEN;

@@ -9,6 +9,7 @@ use windlass_core::budget::Budget;
 use windlass_core::event::TaskOrder;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{Action, ActionId, ActionKind, CallId, InputKind, RunId, State};
+use windlass_models::PrefixCell;
 use windlass_store::Payloads;
 use windlass_tools::Tool;
 
@@ -32,9 +33,15 @@ impl Driver {
             action,
             model: self.agent.model(&asked.name).cloned(),
             state: Box::new(self.state.clone()),
-            prefix: self.prefixes.of(asked.role),
+            // Two requests at once do not write into the same bytes.
+            prefix: if self.state.is_hedge(action) {
+                PrefixCell::default()
+            } else {
+                self.prefixes.of(asked.role)
+            },
             payloads: self.agent.log().clone(),
             publisher: self.publisher.clone(),
+            floor: self.floor.clone(),
             environment: self.agent.environment().clone(),
             cancel: cancel.clone(),
         })

@@ -133,6 +133,8 @@ pub fn comparable(event: &Event) -> Fact {
         Fact::CallRetried(retried) => retried.retry_at = 0,
         Fact::TurnFailed(failed) => failed.retry_at = failed.retry_at.map(|_| 0),
         Fact::TurnStarted(_)
+        | Fact::TurnHedged(_)
+        | Fact::HedgeSkipped(_)
         | Fact::TurnCompleted(_)
         | Fact::CallHeld(_)
         | Fact::CallDecided(_)

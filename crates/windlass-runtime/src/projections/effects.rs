@@ -174,6 +174,8 @@ impl Ledger {
             | Fact::TurnStarted(_)
             | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
+            | Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)

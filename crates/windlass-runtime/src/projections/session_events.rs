@@ -112,6 +112,8 @@ impl Teller {
             | Fact::TurnStarted(_)
             | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
+            | Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)

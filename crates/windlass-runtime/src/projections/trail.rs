@@ -5,6 +5,7 @@ use windlass_core::event::{
     TurnCompleted,
 };
 use windlass_core::message::ToolCall;
+use windlass_core::model::FailureKind;
 use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, Message, QuestionId, RunId, Text};
 use windlass_store::Log;
 
@@ -263,7 +264,10 @@ impl Reader {
             Fact::TurnCompleted(turn) => step.turn(turn),
             Fact::TurnFailed(failed) => {
                 step.tokens += failed.failure.usage.total();
-                step.errors.push(failed.failure.message.to_string());
+                // The slower of two models is no error.
+                if failed.beside.is_none() || failed.failure.kind != FailureKind::Cancelled {
+                    step.errors.push(failed.failure.message.to_string());
+                }
             }
             Fact::CallStarted(started) => step.begins(&started.call, event.at),
             Fact::DelegationStarted(started) => step.begins(&started.call, event.at),
@@ -290,6 +294,8 @@ impl Reader {
             Fact::RunStarted(_)
             | Fact::RunResumed(_)
             | Fact::TurnStarted(_)
+            | Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
             | Fact::Adjusted(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)

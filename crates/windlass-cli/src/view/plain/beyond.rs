@@ -6,7 +6,7 @@ use windlass_core::event::{
 };
 
 use super::Plain;
-use crate::view::phrases::{compaction, not_compacted};
+use crate::view::phrases::{compaction, not_compacted, unhedged};
 use crate::view::words::{outcome, span};
 
 impl Plain {
@@ -38,7 +38,11 @@ impl Plain {
     /// The line of a fact of context, verification or iterations, and whether it is a warning.
     pub(super) fn beyond(&self, fact: &Fact) -> Option<(bool, String)> {
         let remark = |text: String| Some((false, text));
-        if let Fact::CallVerified(verified) = fact {
+        if let Fact::TurnHedged(hedged) = fact {
+            remark(format!("no reply yet: model {} is asked, too", hedged.model + 1))
+        } else if let Fact::HedgeSkipped(skipped) = fact {
+            remark(format!("no reply yet: model {} is not asked, too: {}", skipped.model + 1, unhedged(skipped)))
+        } else if let Fact::CallVerified(verified) = fact {
             let name = self.name(&verified.call);
             verified.args.as_ref().and_then(|_| remark(format!("verified: {name}, with changed arguments")))
         } else if let Fact::ResultSummarised(summarised) = fact {
