@@ -94,6 +94,18 @@ impl Purpose {
     }
 }
 
+/// Place of an attempt at a model call among those that go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// It is the only one.
+    #[default]
+    Alone,
+    /// It took too long, and another model is asked beside it.
+    First,
+    /// It goes on beside one that took too long.
+    Hedge,
+}
+
 /// An open model call. There is one at most for each purpose and each call that it is about, and a hedge of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ask {
@@ -108,10 +120,10 @@ pub(crate) struct Ask {
     pub(crate) choice: ToolChoice,
     /// When its next try begins; `None`: a try is going on.
     pub(crate) retry_at: Option<Millis>,
-    /// When the next model of the list is asked beside this one.
+    /// When the next model of the list is asked beside this one, or was.
     pub(crate) hedge_at: Option<Millis>,
-    /// Whether it goes on beside an attempt that took too long.
-    pub(crate) hedge: bool,
+    /// Whether another attempt at the same call goes on beside it.
+    pub(crate) beside: Beside,
     /// Reservation of the current attempt.
     pub(crate) reserved: Reservation,
     /// Size of the request of a call that writes the conversation.
@@ -167,7 +179,7 @@ impl From<(&TurnStarted, u64)> for Ask {
             choice: started.choice.clone(),
             retry_at: None,
             hedge_at: None,
-            hedge: false,
+            beside: Beside::Alone,
             reserved: Reservation::default(),
             sent: None,
             covers: None,
@@ -220,8 +232,9 @@ impl Asks {
 
     /// Takes out the attempts beside others.
     pub(crate) fn take_hedges(&mut self) -> Vec<Ask> {
-        let (hedges, kept) = std::mem::take(&mut self.0).into_iter().partition(|ask| ask.hedge);
+        let (hedges, kept) = std::mem::take(&mut self.0).into_iter().partition(|ask| ask.beside == Beside::Hedge);
         self.0 = kept;
+        self.iter_mut().for_each(|ask| ask.beside = Beside::Alone);
         hedges
     }
 

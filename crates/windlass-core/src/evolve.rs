@@ -33,6 +33,7 @@ pub fn evolve(mut state: State, event: &Event) -> State {
 impl State {
     pub(crate) fn apply(&mut self, event: &Event) {
         self.version += 1;
+        self.note_progress(event);
         self.clock.now = self.clock.now.max(event.at);
         let seq = self.version;
         match &event.fact {

@@ -1,9 +1,9 @@
 //! Hedges: a model that takes too long to reply, and the next one of the list that is asked beside it.
 //!
 //! Both attempts are asks of one purpose, each with an action of its own. The first whole reply wins; the other attempt
-//! is stopped and paid for. While both go on, the second one is marked ([`Ask::hedge`]).
+//! is stopped and paid for. While both go on, each is marked ([`Ask::beside`]).
 
-use crate::asks::Ask;
+use crate::asks::{Ask, Beside};
 use crate::budget::Need;
 use crate::event::{HedgeSkipped, TurnFailed, TurnHedged, TurnStarted};
 use crate::ids::{ActionId, Millis};
@@ -12,22 +12,29 @@ use crate::state::State;
 impl State {
     /// When another model is to be asked beside the one that this call begins with; `None`: none is.
     pub(crate) fn hedge_at(&self, turn: &TurnStarted) -> Option<Millis> {
+        if turn.again {
+            // The time that the lost attempt took counts.
+            return self.asks.get(turn.purpose, turn.about.as_ref())?.hedge_at;
+        }
         let after = self.setup.models.get(turn.model as usize)?.hedge_ms?;
         // A closing call goes beyond a limit already.
         let hedged = self.ending.closing().is_none() && self.stands_in_for(turn.model).is_some();
         hedged.then(|| self.clock.now.saturating_add(after))
     }
 
-    /// When the first hedge of the open calls is due. No call begins during a pause.
+    /// When the first hedge of the open calls is due.
     pub(crate) fn next_hedge(&self) -> Option<Millis> {
-        if self.questions.pause().is_some() || self.ending.closing().is_some() {
+        if self.ending.closing().is_some() {
             return None;
         }
-        self.asks.asked().filter_map(|ask| ask.hedge_at).min()
+        self.asks.asked().filter(|ask| ask.beside == Beside::Alone).filter_map(|ask| ask.hedge_at).min()
     }
 
     /// The other attempt at the same call, while two go on.
     pub(crate) fn beside(&self, ask: &Ask) -> Option<&Ask> {
+        if ask.beside == Beside::Alone {
+            return None;
+        }
         let same = |other: &&Ask| other.purpose == ask.purpose && other.about == ask.about;
         self.asks.asked().filter(same).find(|other| other.seq != ask.seq)
     }
@@ -40,14 +47,14 @@ impl State {
 
     /// Whether a model call is the second attempt, beside one that took too long.
     pub fn is_hedge(&self, action: ActionId) -> bool {
-        self.asked(action).is_some_and(|ask| ask.hedge)
+        self.asked(action).is_some_and(|ask| ask.beside == Beside::Hedge)
     }
 
     /// Another model is asked, too.
     pub(crate) fn turn_hedged(&mut self, hedged: &TurnHedged, seq: u64) {
         let about = hedged.about.as_ref();
         let Some(first) = self.asks.get_mut(hedged.purpose, about) else { return };
-        first.hedge_at = None;
+        first.beside = Beside::First;
         let first = first.clone();
         let model = self.setup.models.get(hedged.model as usize);
         let need = model.map_or_else(Need::unknown, |model| self.need((hedged.purpose, about), model));
@@ -56,7 +63,8 @@ impl State {
             seq,
             model: hedged.model,
             attempt: 1,
-            hedge: true,
+            hedge_at: None,
+            beside: Beside::Hedge,
             reserved: need.reserve(&self.left(None)),
             sent,
             ..first
@@ -75,7 +83,7 @@ impl State {
         let failed = self.asks.close_other(turn.purpose, turn.about.as_ref(), goes_on);
         self.asked_for(&turn.failure.usage, failed.as_ref());
         if let Some(left) = self.asks.get_mut(turn.purpose, turn.about.as_ref()) {
-            left.hedge = false;
+            (left.beside, left.hedge_at) = (Beside::Alone, None);
         }
     }
 

@@ -86,6 +86,7 @@ impl Amount {
             | LimitKind::PlanSteps
             | LimitKind::Retries
             | LimitKind::Seconds
+            | LimitKind::StallSeconds
             | LimitKind::Repetition => 0,
         }
     }
@@ -294,7 +295,9 @@ impl State {
 
     /// The process that drove the run is gone. A model call that was going on may have been paid.
     pub(crate) fn taken_over(&mut self, by: ResumedBy) {
-        self.hedges_lost();
+        if !self.stopping() {
+            self.hedges_lost();
+        }
         for ask in self.asks.iter_mut().filter(|ask| ask.retry_at.is_none()) {
             self.ledger.lose(std::mem::take(&mut ask.reserved).sure);
         }

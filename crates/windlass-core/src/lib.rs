@@ -150,6 +150,7 @@ mod seals;
 pub mod secret;
 pub mod settings;
 mod shown;
+mod stalls;
 mod start;
 mod state;
 mod steps;
@@ -190,6 +191,7 @@ pub mod run {
     pub use crate::open_call::{OpenCall, Origin};
     pub use crate::reach::MAX_STEP_BRANCHES;
     pub use crate::rebuild::Difference;
+    pub use crate::stalls::StallAlarm;
     pub use crate::state::{
         Branched, ContextUse, DoneStep, FailedStep, OpenQuestion, Plan, PlanVersion, Request, RunStatus,
     };

@@ -1,5 +1,6 @@
 //! Model calls: from the state's view to a whole reply.
 
+mod content;
 mod floor;
 mod showing;
 mod summing;
@@ -19,6 +20,8 @@ use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell,
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
+pub(crate) use self::content::ContentClock;
+use self::content::is_progress;
 pub(crate) use self::floor::Floor;
 use self::showing::shown;
 use self::summing::{stored_texts, with_texts};
@@ -52,6 +55,8 @@ pub(crate) struct ModelWork {
     pub(crate) payloads: Arc<dyn Store>,
     pub(crate) publisher: Publisher,
     pub(crate) floor: Floor,
+    /// Where content is noted; `None`: nobody asks for it.
+    pub(crate) content: Option<ContentClock>,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) cancel: CancellationToken,
 }
@@ -130,6 +135,9 @@ impl ModelWork {
             });
             match next.await {
                 Some(Ok(delta)) => {
+                    if let Some(content) = taking.content.as_ref().filter(|_| is_progress(&delta)) {
+                        content.note(environment.now());
+                    }
                     let heft = delta.heft();
                     (count, bytes) = (count + 1, bytes + heft);
                     let taken = if heft < LARGE_BYTES {
@@ -170,7 +178,7 @@ impl ModelWork {
 
     /// Sends the request, unless it was stopped before.
     async fn begin(self) -> (Taking, Pieces) {
-        let Self { action, model, state, prefix, payloads, publisher, floor, environment, cancel } = self;
+        let Self { action, model, state, prefix, payloads, publisher, floor, content, environment, cancel } = self;
         let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
         // People see the run's own voice as it comes; all other replies are only read by the loop.
         let voice = state.request(action).is_some_and(|asked| asked.purpose.speaks());
@@ -182,6 +190,7 @@ impl ModelWork {
             action,
             publisher,
             floor,
+            content,
             withheld: Vec::new(),
             masks: None,
             for_actions: state.asks_for_actions(action),
@@ -204,7 +213,8 @@ impl ModelWork {
         }
         let heft = heft(&state, action);
         let texts = stored_texts(&state, action, &*payloads).await;
-        let streamed = heard && !taking.for_actions;
+        // Who counts content must see it come.
+        let streamed = (heard || taking.content.is_some()) && !taking.for_actions;
         let begin = move || {
             let asked = request(&state, action, &prefix, streamed).map(|asked| with_texts(asked, &texts));
             asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &choice.name)))
@@ -224,6 +234,7 @@ struct Taking {
     action: ActionId,
     publisher: Publisher,
     floor: Floor,
+    content: Option<ContentClock>,
     /// Updates held back because another attempt at the same call is shown.
     withheld: Vec<Update>,
     /// `None`: there are no secrets.

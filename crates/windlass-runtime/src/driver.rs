@@ -9,6 +9,7 @@ mod laying_down;
 mod paying;
 mod racing;
 mod showing;
+mod waking;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -31,7 +32,7 @@ use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 use crate::above::settled;
 use crate::account::SharedAccount;
 use crate::agent::Agent;
-use crate::asking::{Floor, Prefixes};
+use crate::asking::{ContentClock, Floor, Prefixes};
 use crate::clock::RunClock;
 use crate::coding::CodeSessions;
 use crate::error::Error;
@@ -80,6 +81,8 @@ pub(crate) struct Driver {
     publisher: Publisher,
     prefixes: Prefixes,
     floor: Floor,
+    /// When content came last.
+    content: ContentClock,
     slots: Slots,
     /// The children of code that wait.
     code: CodeSessions,
@@ -145,6 +148,7 @@ impl Driver {
             publisher: Publisher::default(),
             prefixes: Prefixes::default(),
             floor: Floor::default(),
+            content: ContentClock::default(),
             slots: Slots::default(),
             code: CodeSessions::default(),
             sender,

@@ -180,6 +180,7 @@ impl Decision {
             | LimitKind::ToolCalls
             | LimitKind::PlanSteps
             | LimitKind::Retries
+            | LimitKind::StallSeconds
             | LimitKind::Repetition => false,
             LimitKind::Seconds => self.reached(kind) >= max,
         };

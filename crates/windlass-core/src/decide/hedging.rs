@@ -1,7 +1,7 @@
 //! Hedges: the next model is asked beside one that takes too long, and the first whole reply wins.
 
 use super::{Decided, Decision};
-use crate::asks::Ask;
+use crate::asks::{Ask, Beside};
 use crate::event::{HedgeSkipped, TurnFailed, TurnHedged, TurnStarted};
 use crate::ids::ActionId;
 use crate::reply::{FailureKind, ModelFailure, Reply, Usage};
@@ -15,7 +15,7 @@ impl Decision {
         if self.state.next_hedge().is_none_or(|at| at > self.at) {
             return false;
         }
-        let due = |ask: &&Ask| ask.hedge_at.is_some_and(|at| at <= self.at);
+        let due = |ask: &&Ask| ask.beside == Beside::Alone && ask.hedge_at.is_some_and(|at| at <= self.at);
         let late: Vec<Ask> = self.state.asks.asked().filter(due).cloned().collect();
         for ask in late {
             self.hedge(&ask);

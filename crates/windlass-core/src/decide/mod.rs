@@ -242,8 +242,8 @@ impl Decision {
             return Err(self.unknown(action));
         };
         due(at, now)?;
-        if self.state.deadline().is_none_or(|deadline| deadline > now) {
-            self.hedges_due();
+        let late = self.state.deadline().is_some_and(|deadline| deadline <= now);
+        if !late && self.hedges_due() {
             return Ok(());
         }
         // The closing call of another limit ends here; that limit stays the run's status.
@@ -253,7 +253,7 @@ impl Decision {
             // A pause held back what would have followed it.
             self.finish_closing(None);
         } else {
-            self.deadline_passed();
+            self.cut_by(if late { LimitKind::Seconds } else { LimitKind::StallSeconds });
         }
         Ok(())
     }

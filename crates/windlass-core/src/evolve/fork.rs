@@ -73,7 +73,8 @@ impl State {
         let NewBeginning { at, seq, began } = begun;
         self.plan_anew();
         let policy = self.setup.policy.clone();
-        let holds = |kind| not_raised(kind, old, &policy);
+        // What stalled begins anew.
+        let holds = |kind| kind != LimitKind::StallSeconds && not_raised(kind, old, &policy);
         self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));
         let closing = |closing: Closing| {
             Some(Closing { seq, at, ..closing }).filter(|closing| holds(closing.reached.limit))

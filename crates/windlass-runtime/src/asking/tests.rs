@@ -14,6 +14,7 @@ fn taking(publisher: Publisher) -> Taking {
         publisher,
         floor: Floor::default(),
         withheld: Vec::new(),
+        content: None,
         masks: Masks::of_process(),
         for_actions: false,
         voice: true,

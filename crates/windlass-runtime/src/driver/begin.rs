@@ -42,6 +42,7 @@ impl Driver {
             payloads: self.agent.log().clone(),
             publisher: self.publisher.clone(),
             floor: self.floor.clone(),
+            content: self.state.stall_alarm().map(|_| self.content.clone()),
             environment: self.agent.environment().clone(),
             cancel: cancel.clone(),
         })
@@ -99,11 +100,8 @@ impl Driver {
                 Box::pin(work::ask(people, self.state.clone(), question))
             }
             ActionKind::SetTimer { at } => {
-                let sleep = self.agent.environment().sleep_until(self.clock.in_world(*at));
-                Box::pin(async move {
-                    sleep.await;
-                    Some(InputKind::TimerFired { action: id })
-                })
+                let fired = self.timer(*at).map(move |()| Some(InputKind::TimerFired { action: id }));
+                Box::pin(fired)
             }
         };
         let future = match &self.trace {
@@ -126,6 +124,7 @@ impl Driver {
             resumed_by: self.resumed_by,
             leave: self.leave.clone(),
             budget: Budget::default(),
+            stall_ms: self.state.policy().calls.child_stall_ms,
             account: self.account.clone(),
         }
     }

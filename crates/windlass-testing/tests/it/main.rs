@@ -112,6 +112,7 @@ files! {
     edges_receipts => "edges/receipts",
     edges_refused => "edges/refused",
     edges_routing => "edges/routing",
+    edges_stalls => "edges/stalls",
     edges_stopping => "edges/stopping",
     edges_streams => "edges/streams",
     edges_summaries => "edges/summaries",
