@@ -55,6 +55,7 @@ pub mod http;
 pub mod mock;
 mod model;
 pub mod probe;
+mod progress;
 pub mod providers;
 pub mod resolve;
 mod thoughts;
@@ -66,6 +67,7 @@ pub use crate::http::{HttpClient, HttpError, HttpModel, HttpModelConfig, Timeout
 pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;
 pub use model::*;
+pub use progress::Progress;
 pub use resolve::{Auto, ModelSettings, choose_auto, resolve};
 pub use thoughts::Thoughts;
 pub use tour::Tour;

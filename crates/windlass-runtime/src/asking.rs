@@ -16,12 +16,11 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Need;
 use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Role, Usage};
 use windlass_core::{ActionId, InputKind, State, Text};
-use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Thoughts};
+use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Progress, Thoughts};
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
 pub(crate) use self::content::ContentClock;
-use self::content::is_progress;
 pub(crate) use self::floor::Floor;
 use self::showing::shown;
 use self::summing::{stored_texts, with_texts};
@@ -127,7 +126,7 @@ impl ModelWork {
         let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
         let stopped = cancel.cancelled();
         pin_mut!(stopped);
-        let (mut count, mut bytes) = (0_usize, 0);
+        let (mut count, mut bytes, mut progress) = (0_usize, 0, Progress::default());
         let failure = loop {
             let next = poll_fn(|context| match pieces.poll(context) {
                 Poll::Ready(next) => Poll::Ready(next),
@@ -135,7 +134,9 @@ impl ModelWork {
             });
             match next.await {
                 Some(Ok(delta)) => {
-                    if let Some(content) = taking.content.as_ref().filter(|_| is_progress(&delta)) {
+                    if let Some(content) = &taking.content
+                        && progress.is_made_by(&delta)
+                    {
                         content.note(environment.now());
                     }
                     let heft = delta.heft();
