@@ -18,7 +18,8 @@ use crate::tool::ToolSpec;
 /// Work that should be going on: in the imperative.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
-    /// Its identity: stays the same as long as the same work is wanted.
+    /// Its identity: stays the same as long as the same work is wanted. Only the time of a timer may change: it is then
+    /// started anew.
     pub id: ActionId,
     /// The work to do.
     pub work: ActionKind,

@@ -63,6 +63,7 @@ fn limits() -> impl Strategy<Value = BTreeMap<LimitKind, Limit>> {
         LimitKind::InputTokens,
         LimitKind::OutputTokens,
         LimitKind::Seconds,
+        LimitKind::StallSeconds,
         LimitKind::CostUsd,
     ];
     let limit = |max: std::ops::Range<u64>| {
