@@ -224,7 +224,12 @@ impl Asks {
     }
 
     /// Closes the attempt at a call whose model is not that one.
-    pub(crate) fn close_other(&mut self, purpose: Purpose, about: Option<&CallId>, model: u32) -> Option<Ask> {
+    pub(crate) fn close_other(
+        &mut self,
+        purpose: Purpose,
+        about: Option<&CallId>,
+        model: u32,
+    ) -> Option<Ask> {
         let same = |ask: &Ask| ask.purpose == purpose && ask.about.as_ref() == about;
         let place = self.iter().position(|ask| same(ask) && ask.model != model)?;
         Some(self.0.remove(place))
@@ -232,7 +237,8 @@ impl Asks {
 
     /// Takes out the attempts beside others.
     pub(crate) fn take_hedges(&mut self) -> Vec<Ask> {
-        let (hedges, kept) = std::mem::take(&mut self.0).into_iter().partition(|ask| ask.beside == Beside::Hedge);
+        let (hedges, kept) =
+            std::mem::take(&mut self.0).into_iter().partition(|ask| ask.beside == Beside::Hedge);
         self.0 = kept;
         self.iter_mut().for_each(|ask| ask.beside = Beside::Alone);
         hedges

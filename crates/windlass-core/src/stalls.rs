@@ -56,8 +56,9 @@ impl State {
 
     /// Whether work of its own is going on that should bring something.
     fn may_stall(&self) -> bool {
-        let delegated =
-            |open: &crate::open_call::OpenCall| matches!(open.stage, Stage::Delegated { .. } | Stage::DelegateAsks { .. });
+        let delegated = |open: &crate::open_call::OpenCall| {
+            matches!(open.stage, Stage::Delegated { .. } | Stage::DelegateAsks { .. })
+        };
         self.in_flight() && !self.open_calls().any(delegated)
     }
 

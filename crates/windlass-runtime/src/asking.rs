@@ -179,7 +179,8 @@ impl ModelWork {
 
     /// Sends the request, unless it was stopped before.
     async fn begin(self) -> (Taking, Pieces) {
-        let Self { action, model, state, prefix, payloads, publisher, floor, content, environment, cancel } = self;
+        let Self { action, model, state, prefix, payloads, publisher, floor, content, environment, cancel } =
+            self;
         let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
         // People see the run's own voice as it comes; all other replies are only read by the loop.
         let voice = state.request(action).is_some_and(|asked| asked.purpose.speaks());

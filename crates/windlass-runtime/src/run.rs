@@ -334,7 +334,13 @@ impl Agent {
         input: RunMessages,
         base: Option<State>,
     ) -> Result<Prepared, Error> {
-        Box::pin(self.begin(input, base, (task.run, task.parent, task.budget, task.stall_ms), Self::prepare_under)).await
+        Box::pin(self.begin(
+            input,
+            base,
+            (task.run, task.parent, task.budget, task.stall_ms),
+            Self::prepare_under,
+        ))
+        .await
     }
 
     fn prepare_under(

@@ -51,9 +51,8 @@ impl Slots {
     pub(crate) fn keep_only(&mut self, wanted: &[Action]) {
         self.slots.retain_mut(|slot| {
             let timer = matches!(slot.action.work, ActionKind::SetTimer { .. });
-            let same = |action: &Action| {
-                action.id == slot.action.id && (!timer || action.work == slot.action.work)
-            };
+            let same =
+                |action: &Action| action.id == slot.action.id && (!timer || action.work == slot.action.work);
             if slot.stopping || wanted.iter().any(same) {
                 return true;
             }

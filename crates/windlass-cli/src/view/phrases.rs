@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 use windlass_core::event::{
-    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, HedgeSkipped, NotCompacted, PlanMade,
-    ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus, StepWork,
-    TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, HedgeSkipped, NotCompacted,
+    PlanMade, ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus,
+    StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::model::{FailureKind, Purpose};
@@ -131,10 +131,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::TurnStarted(turn) => asked(turn),
         Fact::TurnCompleted(turn) => replied(turn, cuts),
         Fact::TurnFailed(failed) => unanswered(failed, cuts),
-        Fact::TurnHedged(hedged) => format!("asked fallback model {} beside it", hedged.model),
-        Fact::HedgeSkipped(skipped) => {
-            format!("did not ask fallback model {} beside it: {}", skipped.model, unhedged(skipped))
-        }
+        Fact::TurnHedged(_) | Fact::HedgeSkipped(_) => hedge(fact),
         Fact::CallHeld(held) => format!("held {} until a person allows it", called(&held.call)),
         Fact::CallDecided(decided) => verdict(decided, calls, cuts),
         Fact::CallVerified(verified) => verification(verified, calls, cuts),
@@ -358,6 +355,16 @@ fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
     let asks: Vec<_> = turn.calls.iter().map(call).collect();
     let asks = format!("was asked by the model to run {}", asks.join(" and "));
     if text.trim().is_empty() { asks } else { format!("{}; it {asks}", said(&text)) }
+}
+
+fn hedge(fact: &Fact) -> String {
+    if let Fact::HedgeSkipped(skipped) = fact {
+        format!("did not ask fallback model {} beside it: {}", skipped.model, unhedged(skipped))
+    } else if let Fact::TurnHedged(hedged) = fact {
+        format!("asked fallback model {} beside it", hedged.model)
+    } else {
+        String::new()
+    }
 }
 
 /// Why no model was asked beside one that took too long.

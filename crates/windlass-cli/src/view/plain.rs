@@ -236,10 +236,8 @@ impl Plain {
             }
             Fact::RunPaused(_) => self.remark("paused"),
             Fact::MessageQueued(queued) => {
-                self.remark(&format!(
-                    "a message waits for the end of this run; run {} will answer it",
-                    queued.run
-                ));
+                let waits = "a message waits for the end of this run";
+                self.remark(&format!("{waits}; run {} will answer it", queued.run));
             }
             Fact::HistoryEdited(_) => self.remark("a hook changed the conversation"),
             Fact::StepBranched(branched) => self.branched(branched),

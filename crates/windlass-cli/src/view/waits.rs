@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use windlass_core::event::{
-    CallFinished, CodeFinished, DelegationFinished, InputRequested, Millis, TurnFailed, TurnStarted,
+    CallFinished, CodeFinished, DelegationFinished, InputRequested, Millis, TurnFailed, TurnHedged,
+    TurnStarted,
 };
 use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::{CallId, Event, Fact, Message, QuestionId, RunState, State, Text};
@@ -230,10 +231,7 @@ impl Waits {
                 self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
             }
             Fact::TurnFailed(failed) => self.turn_failed(failed, at),
-            Fact::TurnHedged(hedged) => {
-                let ask = Ask { purpose: hedged.purpose, about: hedged.about.clone() };
-                self.begin(Who::Model { ask, name: self.model(hedged.model), doing: Doing::Asked }, at);
-            }
+            Fact::TurnHedged(hedged) => self.turn_hedged(hedged, at),
             Fact::StepBranched(branched) => {
                 let asked = branched.calls.iter().map(|call| (call.id.clone(), call.name.clone()));
                 self.calls.extend(asked);
@@ -333,9 +331,15 @@ impl Waits {
         self.begin(Who::Model { ask, name: self.model(turn.model), doing: Doing::Asked }, at);
     }
 
+    fn turn_hedged(&mut self, hedged: &TurnHedged, at: Millis) {
+        let ask = Ask { purpose: hedged.purpose, about: hedged.about.clone() };
+        self.begin(Who::Model { ask, name: self.model(hedged.model), doing: Doing::Asked }, at);
+    }
+
     fn turn_failed(&mut self, failed: &TurnFailed, at: Millis) {
         if let Some(goes_on) = failed.beside {
-            let (ask, left) = (Ask { purpose: failed.purpose, about: failed.about.clone() }, self.model(goes_on));
+            let (ask, left) =
+                (Ask { purpose: failed.purpose, about: failed.about.clone() }, self.model(goes_on));
             self.end(|who| matches!(who, Who::Model { ask: of, name, .. } if *of == ask && *name != left));
             return;
         }

@@ -73,9 +73,8 @@ impl Decision {
         let name = choice.map(|model| model.name.clone()).unwrap_or_default();
         let mut failure = lost.unwrap_or_else(|| ModelFailure::new(FailureKind::Cancelled, OUTRUN, name));
         if failure.usage.total() == 0 {
-            let wire = choice.map_or(self.state.setup.policy.request.wire, |model| {
-                self.state.setup.policy.wire_of(model)
-            });
+            let wire = choice
+                .map_or(self.state.setup.policy.request.wire, |model| self.state.setup.policy.wire_of(model));
             let input = self.state.estimated_input((other.purpose, other.about.as_ref()), wire);
             failure.usage = Usage { input, estimated: true, ..Usage::default() };
         }

@@ -125,7 +125,8 @@ impl Purse {
                 let hedge = self.hedged.remove(&key).expect("one of two");
                 let first = self.asked[&key];
                 assert_ne!(hedge.model, first.model, "two models are asked");
-                let [failed, left] = if turn.beside == Some(first.model) { [hedge, first] } else { [first, hedge] };
+                let [failed, left] =
+                    if turn.beside == Some(first.model) { [hedge, first] } else { [first, hedge] };
                 self.asked.insert(key.clone(), failed);
                 self.paid((turn.purpose, &turn.about), &turn.failure.usage);
                 self.asked.insert(key, left);

@@ -9,8 +9,8 @@ use windlass_core::model::Usage;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::frames::{EventTooLong, Frames};
-use crate::{Delta, Progress};
 use crate::wires::{Decode, DecodeError};
+use crate::{Delta, Progress};
 
 /// The reader of one stream's events.
 pub(super) struct EventReader {

@@ -12,7 +12,9 @@ impl Driver {
     /// The reply of one of two attempts, with the end of the other one, which is stopped: then its usage is known.
     pub(super) async fn raced(&mut self, what: InputKind) -> InputKind {
         let InputKind::Replied { action, reply } = what else { return what };
-        let Some(other) = self.state.asked_beside(action) else { return InputKind::Replied { action, reply } };
+        let Some(other) = self.state.asked_beside(action) else {
+            return InputKind::Replied { action, reply };
+        };
         let Some(asked) = self.state.request(other).map(|asked| asked.model.name.clone()) else {
             return InputKind::Replied { action, reply };
         };

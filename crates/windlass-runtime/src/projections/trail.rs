@@ -2,7 +2,7 @@
 
 use windlass_core::event::{
     CallVerified, InputReceived, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput, RunStarted,
-    TurnCompleted,
+    TurnCompleted, TurnFailed,
 };
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
@@ -262,13 +262,7 @@ impl Reader {
         step.ended = step.ended.max(event.at);
         match &event.fact {
             Fact::TurnCompleted(turn) => step.turn(turn),
-            Fact::TurnFailed(failed) => {
-                step.tokens += failed.failure.usage.total();
-                // The slower of two models is no error.
-                if failed.beside.is_none() || failed.failure.kind != FailureKind::Cancelled {
-                    step.errors.push(failed.failure.message.to_string());
-                }
-            }
+            Fact::TurnFailed(failed) => step.failed(failed),
             Fact::CallStarted(started) => step.begins(&started.call, event.at),
             Fact::DelegationStarted(started) => step.begins(&started.call, event.at),
             Fact::CodeStarted(started) => step.begins(&started.call, event.at),
@@ -362,6 +356,14 @@ impl Reader {
 }
 
 impl TrailStep {
+    fn failed(&mut self, failed: &TurnFailed) {
+        self.tokens += failed.failure.usage.total();
+        // The slower of two models is no error.
+        if failed.beside.is_none() || failed.failure.kind != FailureKind::Cancelled {
+            self.errors.push(failed.failure.message.to_string());
+        }
+    }
+
     fn turn(&mut self, turn: &TurnCompleted) {
         self.tokens += turn.usage.total();
         self.opens(&turn.calls);

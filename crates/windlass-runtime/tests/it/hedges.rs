@@ -80,9 +80,10 @@ fn listened(ground: &Ground, agent: &Agent) -> (Run, Vec<String>) {
 }
 
 fn lost(ground: &Ground, run: &Run) -> TurnFailed {
-    let failed = ground.facts(run.id()).into_iter().find_map(|fact| {
-        if let Fact::TurnFailed(failed) = fact { Some(failed) } else { None }
-    });
+    let failed = ground
+        .facts(run.id())
+        .into_iter()
+        .find_map(|fact| if let Fact::TurnFailed(failed) = fact { Some(failed) } else { None });
     failed.expect("one of two attempts has ended")
 }
 

@@ -41,7 +41,11 @@ impl Plain {
         if let Fact::TurnHedged(hedged) = fact {
             remark(format!("no reply yet: model {} is asked, too", hedged.model + 1))
         } else if let Fact::HedgeSkipped(skipped) = fact {
-            remark(format!("no reply yet: model {} is not asked, too: {}", skipped.model + 1, unhedged(skipped)))
+            remark(format!(
+                "no reply yet: model {} is not asked, too: {}",
+                skipped.model + 1,
+                unhedged(skipped)
+            ))
         } else if let Fact::CallVerified(verified) = fact {
             let name = self.name(&verified.call);
             verified.args.as_ref().and_then(|_| remark(format!("verified: {name}, with changed arguments")))
