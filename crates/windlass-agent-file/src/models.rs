@@ -75,6 +75,8 @@ pub struct ModelEntry {
     pub prices: Option<Prices>,
     /// The most requests and tokens a minute with the key; `None`: the provider's.
     pub rate: Option<Rate>,
+    /// After how many milliseconds without a reply the next model is asked beside it.
+    pub hedge_ms: Option<u64>,
     /// Timeouts of this model alone.
     pub timeouts: TimeoutSettings,
     /// Position of the entry.
@@ -101,6 +103,7 @@ impl ModelEntry {
                 .iter()
                 .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
                 .collect(),
+            hedge_ms: self.hedge_ms,
             prices: self.prices.or_else(|| self.list_price()),
             structured: self.structured_output,
             wire: None,
@@ -202,6 +205,10 @@ pub(super) struct ModelMap {
     /// The most requests and tokens a minute with the key, for all runs of the process together: a request that is one too many waits
     /// for its turn. Default: the provider's, else any number.
     rate: Option<At<RateKeys>>,
+    /// After so many milliseconds without a reply the next model of the list is asked beside this one. The first whole reply
+    /// counts; the other call is stopped, and its usage is counted. Default: the next model is asked only once this one
+    /// has failed.
+    hedge_ms: Option<At<Whole<1>>>,
     /// Timeouts of this model's calls. Default: the agent's.
     #[serde(default)]
     timeouts: ModelTimeouts,
@@ -382,7 +389,7 @@ pub(super) fn entries(
     }
     let mut entries: Vec<ModelEntry> = Vec::new();
     let mut simple = None;
-    for entry in &models.value.0 {
+    for (place, entry) in models.value.0.iter().enumerate() {
         match &entry.value {
             TextOr::Text(name) => entries.push(named(&entry.with(name), reading)?),
             TextOr::Map(keys) => {
@@ -391,6 +398,10 @@ pub(super) fn entries(
                     return Err(own.error("agent.simple_model", message));
                 }
                 simple = simple.or(keys.simple.as_deref());
+                if let Some(hedge) = keys.hedge_ms.as_ref().filter(|_| place + 1 == models.value.0.len()) {
+                    let message = "`hedge_ms` asks the next model of the list, and there is none";
+                    return Err(hedge.error("agent.hedge", message));
+                }
                 entries.push(self::entry(keys.clone(), entry.place, reading)?);
             }
         }
@@ -478,6 +489,7 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         cache_control: keys.cache_control,
         prices: keys.prices.map(Into::into),
         rate: keys.rate.as_ref().map(rate).transpose()?,
+        hedge_ms: keys.hedge_ms.map(|ms| ms.value.get()),
         timeouts: keys.timeouts.into(),
         place,
     })

@@ -27,6 +27,9 @@ impl AgentFile {
         if let Some(tool_ms) = self.timeout_settings.tool_ms {
             policy.calls.tool_ms = tool_ms;
         }
+        if let Some(ms) = self.timeout_settings.child_stall_ms {
+            policy.calls.child_stall_ms = Some(ms);
+        }
         policy.transport = self.retry;
         let CodeSettings { seconds, memory_mb, calls, enabled } = self.code;
         let limits = CodeLimits { seconds, memory_mb, calls };

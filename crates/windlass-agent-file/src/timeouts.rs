@@ -18,10 +18,12 @@ pub struct TimeoutSettings {
     pub total_ms: Option<u64>,
     /// One try of a tool. Not in a model's entry.
     pub tool_ms: Option<u64>,
+    /// A child run that brings nothing. Not in a model's entry.
+    pub child_stall_ms: Option<u64>,
 }
 
 macro_rules! timeouts {
-    ($(#[$about:meta])* $Name:ident $($(#[$doc:meta])* $key:ident)?) => {
+    ($(#[$about:meta])* $Name:ident $($(#[$doc:meta])* $key:ident)*) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
@@ -35,19 +37,18 @@ macro_rules! timeouts {
             idle_ms: Option<Whole<1>>,
             /// A whole model call, in milliseconds. Default: the preset's.
             total_ms: Option<Whole<1>>,
-            $($(#[$doc])* $key: Option<Whole<1>>,)?
+            $($(#[$doc])* $key: Option<Whole<1>>,)*
         }
 
         impl From<$Name> for TimeoutSettings {
             fn from(keys: $Name) -> Self {
-                let tool_ms = None::<Whole<1>>;
-                $(let tool_ms = keys.$key.or(tool_ms);)?
                 Self {
                     connect_ms: keys.connect_ms.map(Whole::get),
                     first_token_ms: keys.first_token_ms.map(Whole::get),
                     idle_ms: keys.idle_ms.map(Whole::get),
                     total_ms: keys.total_ms.map(Whole::get),
-                    tool_ms: tool_ms.map(Whole::get),
+                    $($key: keys.$key.map(Whole::get),)*
+                    ..Self::default()
                 }
             }
         }
@@ -64,6 +65,9 @@ timeouts! {
     AgentTimeouts
     /// One try of a tool, in milliseconds. Default: the preset's.
     tool_ms
+    /// A child run without content, a tool's result or usage, in milliseconds: it is ended, and its task gets an error.
+    /// Default: none.
+    child_stall_ms
 }
 
 impl TimeoutSettings {

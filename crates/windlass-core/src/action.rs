@@ -18,7 +18,8 @@ use crate::tool::ToolSpec;
 /// Work that should be going on: in the imperative.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
-    /// Its identity: stays the same as long as the same work is wanted.
+    /// Its identity: stays the same as long as the same work is wanted. Only the time of a timer may change: it is then
+    /// started anew.
     pub id: ActionId,
     /// The work to do.
     pub work: ActionKind,
@@ -195,6 +196,18 @@ pub enum InputKind {
         reply: Box<Reply>,
         /// Feedback to the model: why the output is not accepted.
         objection: Text,
+    },
+    /// A model call that two models were asked for brought a reply, and the other one was stopped.
+    Raced {
+        /// The action that brought the reply.
+        action: ActionId,
+        /// The reply.
+        reply: Box<Reply>,
+        /// The objection of the agent's own check to its output, if it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        objection: Option<Text>,
+        /// The end of the other attempt, with its usage.
+        lost: Box<ModelFailure>,
     },
     /// A model call failed.
     ModelFailed {

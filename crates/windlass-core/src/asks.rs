@@ -94,7 +94,19 @@ impl Purpose {
     }
 }
 
-/// An open model call. There is one at most for each purpose and each call that it is about.
+/// Place of an attempt at a model call among those that go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// It is the only one.
+    #[default]
+    Alone,
+    /// It took too long, and another model is asked beside it.
+    First,
+    /// It goes on beside one that took too long.
+    Hedge,
+}
+
+/// An open model call. There is one at most for each purpose and each call that it is about, and a hedge of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ask {
     /// The event that freed it: its start, or the failure after which it waits.
@@ -110,6 +122,10 @@ pub(crate) struct Ask {
     pub(crate) without: Vec<Suspect>,
     /// When its next try begins; `None`: a try is going on.
     pub(crate) retry_at: Option<Millis>,
+    /// When the next model of the list is asked beside this one, or was.
+    pub(crate) hedge_at: Option<Millis>,
+    /// Whether another attempt at the same call goes on beside it.
+    pub(crate) beside: Beside,
     /// Reservation of the current attempt.
     pub(crate) reserved: Reservation,
     /// Size of the request of a call that writes the conversation.
@@ -168,6 +184,8 @@ impl From<(&TurnStarted, u64)> for Ask {
             choice: started.choice.clone(),
             without: started.without.clone(),
             retry_at: None,
+            hedge_at: None,
+            beside: Beside::Alone,
             reserved: Reservation::default(),
             sent: None,
             covers: None,
@@ -208,6 +226,32 @@ impl Asks {
             }
             None => self.0.push(ask),
         }
+    }
+
+    /// Adds an attempt beside one that goes on.
+    pub(crate) fn add(&mut self, hedge: Ask) {
+        self.0.push(hedge);
+    }
+
+    /// Closes the attempt at a call whose model is not that one.
+    pub(crate) fn close_other(
+        &mut self,
+        purpose: Purpose,
+        about: Option<&CallId>,
+        model: u32,
+    ) -> Option<Ask> {
+        let same = |ask: &Ask| ask.purpose == purpose && ask.about.as_ref() == about;
+        let place = self.iter().position(|ask| same(ask) && ask.model != model)?;
+        Some(self.0.remove(place))
+    }
+
+    /// Takes out the attempts beside others.
+    pub(crate) fn take_hedges(&mut self) -> Vec<Ask> {
+        let (hedges, kept) =
+            std::mem::take(&mut self.0).into_iter().partition(|ask| ask.beside == Beside::Hedge);
+        self.0 = kept;
+        self.iter_mut().for_each(|ask| ask.beside = Beside::Alone);
+        hedges
     }
 
     /// The open call of that purpose about that tool call.

@@ -47,6 +47,7 @@ impl Budget {
             | LimitKind::PlanSteps
             | LimitKind::Retries
             | LimitKind::Seconds
+            | LimitKind::StallSeconds
             | LimitKind::Repetition => None,
         }
     }

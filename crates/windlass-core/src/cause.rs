@@ -34,6 +34,11 @@ pub enum Cause {
         /// The model call.
         action: u64,
     },
+    /// [`InputKind::Raced`].
+    Raced {
+        /// The model call that brought the reply.
+        action: u64,
+    },
     /// [`InputKind::ModelFailed`].
     ModelFailed {
         /// The model call.
@@ -163,6 +168,7 @@ impl Cause {
             InputKind::Adopted { .. } => Self::Adopted,
             InputKind::Replied { action, .. } => Self::Replied { action: action.seq },
             InputKind::Objected { action, .. } => Self::Objected { action: action.seq },
+            InputKind::Raced { action, .. } => Self::Raced { action: action.seq },
             InputKind::ModelFailed { action, jitter, .. } => {
                 Self::ModelFailed { action: action.seq, jitter: *jitter }
             }
@@ -174,8 +180,15 @@ impl Cause {
             InputKind::Delegated { action, .. } => Self::Delegated { action: action.seq },
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
                 let (question, text, suggestions) = (question.clone(), text.clone(), suggestions.clone());
-                let asked =
-                    InputRequested { question, kind: *kind, call: None, text, suggestions, child: None, next: None };
+                let asked = InputRequested {
+                    question,
+                    kind: *kind,
+                    call: None,
+                    text,
+                    suggestions,
+                    child: None,
+                    next: None,
+                };
                 Self::DelegateAsks { action: action.seq, unasked: Some(Box::new(asked)) }
             }
             InputKind::DelegateWaits { action, model, until } => {
@@ -237,6 +250,7 @@ impl Cause {
             Self::Adopted => "adopted",
             Self::Replied { .. } => "replied",
             Self::Objected { .. } => "objected",
+            Self::Raced { .. } => "raced",
             Self::ModelFailed { .. } => "model_failed",
             Self::CallEnded { .. } => "call_ended",
             Self::CodeCalls { .. } => "code_calls",

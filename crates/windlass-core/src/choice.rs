@@ -79,6 +79,9 @@ pub struct ModelChoice {
     /// Metadata that the provider stores with the request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<Text, Text>,
+    /// After how many milliseconds without a reply the next model of the list is asked beside it; `None`: it never is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hedge_ms: Option<u64>,
     /// List prices; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,

@@ -34,7 +34,7 @@ pub use interrupts::{RunPaused, SteerKind, Steered};
 pub use iterations::{BoardRestored, BoardSaved, IterationStarted, Judged};
 pub use limits::{LimitRaised, LimitReached};
 pub use refused::{ProbeAnswered, RefusedItems, Suspect, SuspectItem};
-pub use turns::{TurnCompleted, TurnFailed, TurnStarted};
+pub use turns::{HedgeSkipped, TurnCompleted, TurnFailed, TurnHedged, TurnStarted};
 pub use verdict::{CallVerified, Verdict};
 
 use serde::{Deserialize, Serialize};
@@ -143,6 +143,10 @@ facts! {
     /// A request without some items of the conversation was accepted, in the search for the one that the provider refuses. Its
     /// reply is not used.
     ProbeAnswered(ProbeAnswered),
+    /// A model has taken too long to reply, and the next one is asked beside it.
+    TurnHedged(TurnHedged),
+    /// A model has taken too long to reply, and the limits leave too little for another one beside it.
+    HedgeSkipped(HedgeSkipped),
     /// A call waits for a person's decision.
     CallHeld(CallHeld),
     /// A call was allowed or denied.

@@ -34,6 +34,7 @@ pub fn evolve(mut state: State, event: &Event) -> State {
 impl State {
     pub(crate) fn apply(&mut self, event: &Event) {
         self.version += 1;
+        self.note_progress(event);
         self.clock.now = self.clock.now.max(event.at);
         let seq = self.version;
         match &event.fact {
@@ -46,6 +47,8 @@ impl State {
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(turn) => self.turn_failed(turn, seq),
             Fact::ProbeAnswered(probe) => self.probe_answered(probe),
+            Fact::TurnHedged(hedged) => self.turn_hedged(hedged, seq),
+            Fact::HedgeSkipped(skipped) => self.hedge_skipped(skipped),
             Fact::CallHeld(held) => self.call_held(held),
             Fact::CallDecided(decided) => self.call_decided(decided),
             Fact::ToolAllowed(allowed) => self.tool_allowed(allowed),

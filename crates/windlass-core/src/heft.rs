@@ -24,7 +24,9 @@ impl InputKind {
     pub fn heft(&self) -> u64 {
         match self {
             Self::Start(start) => of_start(start),
-            Self::Replied { reply, .. } | Self::Objected { reply, .. } => reply.heft(),
+            Self::Replied { reply, .. } | Self::Objected { reply, .. } | Self::Raced { reply, .. } => {
+                reply.heft()
+            }
             Self::ModelFailed { failure, .. } => failure.message.len() as u64,
             Self::CallEnded { outcome, .. }
             | Self::Delegated { outcome, .. }
@@ -58,7 +60,10 @@ impl State {
     pub fn heft_of(&self, what: &InputKind) -> u64 {
         let open = self.open_calls().map(|open| open.args().len() as u64);
         let mut names = 0;
-        if let InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } = what {
+        if let InputKind::Replied { reply, .. }
+        | InputKind::Objected { reply, .. }
+        | InputKind::Raced { reply, .. } = what
+        {
             // Each call is looked for among all tools.
             names = reply.calls.len().saturating_mul(self.toolbox.all.len()) as u64;
         }
@@ -129,6 +134,8 @@ impl Fact {
             Self::RunResumed(_)
             | Self::RunPaused(_)
             | Self::TurnStarted(_)
+            | Self::TurnHedged(_)
+            | Self::HedgeSkipped(_)
             | Self::CallHeld(_)
             | Self::CallDecided(_)
             | Self::ToolAllowed(_)

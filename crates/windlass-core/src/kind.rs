@@ -136,6 +136,7 @@ inputs! {
     Self::Adopted { .. } => Adopted,
     Self::Replied { .. } => Replied,
     Self::Objected { .. } => Objected,
+    Self::Raced { .. } => Raced,
     Self::ModelFailed { .. } => ModelFailed,
     Self::CallEnded { .. } => CallEnded,
     Self::CodeCalls { .. } => CodeCalls,
@@ -174,6 +175,7 @@ impl StateKind {
             (self == Ended, "the run has ended"),
             (is(&["Start"]), "a run starts once"),
             (is(&["Objected"]) && !calling, "no model call of the loop is going on"),
+            (is(&["Raced"]) && !calling && !acting, "no model call is going on"),
             // Beside calls a summary may be in the making.
             (is(&["Replied", "ModelFailed"]) && !calling && !acting, "no model call is going on"),
             (

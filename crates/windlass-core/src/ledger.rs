@@ -86,6 +86,7 @@ impl Amount {
             | LimitKind::PlanSteps
             | LimitKind::Retries
             | LimitKind::Seconds
+            | LimitKind::StallSeconds
             | LimitKind::Repetition => 0,
         }
     }
@@ -173,6 +174,11 @@ impl Ledger {
     fn lose(&mut self, reservation: Amount) {
         self.reserved = self.reserved.plus(reservation);
         self.lost = self.lost.saturating_add(1);
+    }
+
+    /// An amount counts against the limits and is no usage: of an attempt beside the one that was lost with its process.
+    pub(crate) fn hold(&mut self, reservation: Amount) {
+        self.reserved = self.reserved.plus(reservation);
     }
 
     /// Adds the usage carried over from the run that this one continues.
@@ -289,6 +295,9 @@ impl State {
 
     /// The process that drove the run is gone. A model call that was going on may have been paid.
     pub(crate) fn taken_over(&mut self, by: ResumedBy) {
+        if !self.stopping() {
+            self.hedges_lost();
+        }
         for ask in self.asks.iter_mut().filter(|ask| ask.retry_at.is_none()) {
             self.ledger.lose(std::mem::take(&mut ask.reserved).sure);
         }

@@ -123,6 +123,7 @@ mod forms;
 mod gate;
 mod glob;
 mod halving;
+mod hedging;
 mod heft;
 mod history;
 mod ids;
@@ -151,6 +152,7 @@ mod seals;
 pub mod secret;
 pub mod settings;
 mod shown;
+mod stalls;
 mod start;
 mod state;
 mod steps;
@@ -192,6 +194,7 @@ pub mod run {
     pub use crate::open_call::{OpenCall, Origin};
     pub use crate::reach::MAX_STEP_BRANCHES;
     pub use crate::rebuild::Difference;
+    pub use crate::stalls::StallAlarm;
     pub use crate::state::{
         Branched, ContextUse, DoneStep, FailedStep, OpenQuestion, Plan, PlanVersion, QUOTA_WAITS, QuotaWait,
         Request, RunStatus,

@@ -58,7 +58,7 @@ pub fn pending(state: &State) -> Vec<Action> {
         add(seq, ActionKind::Ask { question: question.id.clone() });
     }
     let overtime = state.ending.closing().filter(|closing| closing.reached.limit == LimitKind::Seconds);
-    match (overtime, state.deadline()) {
+    match (overtime, state.alarm()) {
         // A closing call after the deadline has the grace to end.
         (Some(closing), _) if state.phase == Phase::Asking => {
             let at = closing.at.saturating_add(state.setup.policy.bounds.grace_ms);

@@ -53,6 +53,10 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             let (reply, objection) = reply(events)?;
             InputKind::Objected { action: freed(action), reply, objection: objection? }
         }
+        Cause::Raced { action } => {
+            let ((reply, objection), lost) = (reply(events)?, Box::new(failure(first)?));
+            InputKind::Raced { action: freed(action), reply, objection, lost }
+        }
         Cause::ModelFailed { action, jitter } => {
             let failure = Box::new(failure(first)?);
             InputKind::ModelFailed { action: freed(action), failure, jitter: *jitter }
@@ -176,8 +180,9 @@ fn adjusted(event: &Event) -> Option<Adjusted> {
 }
 
 /// The reply of a turn, and the objection to it. Calls with a place were read from its text; the others were native.
+/// The end of another attempt at the same call may stand before it.
 fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
-    let mut facts = events.iter().map(|event| &event.fact);
+    let mut facts = events.iter().filter(|event| !is_beside(event)).map(|event| &event.fact);
     let first = facts.next()?;
     if let Fact::ProbeAnswered(probe) = first {
         // The rest of it counts for nothing.
@@ -202,6 +207,10 @@ fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
         model: turn.model.clone(),
     };
     Some((Box::new(reply), turn.objection.clone()))
+}
+
+fn is_beside(event: &Event) -> bool {
+    matches!(&event.fact, Fact::TurnFailed(failed) if failed.beside.is_some())
 }
 
 /// The calls that code made at once.

@@ -30,8 +30,8 @@ pub(crate) use progress::Progress;
 pub(crate) use proof::Proof;
 pub use questions::OpenQuestion;
 pub(crate) use questions::{Paused, Questions};
-pub use remedies::{QUOTA_WAITS, QuotaWait};
 pub(crate) use remedies::{Expired, Opening, Remedies};
+pub use remedies::{QUOTA_WAITS, QuotaWait};
 pub(crate) use search::Search;
 pub(crate) use setup::{Setup, Toolbox};
 pub use status::RunStatus;
@@ -403,6 +403,11 @@ impl State {
     /// When the limit on seconds is reached.
     pub(crate) fn deadline(&self) -> Option<Millis> {
         self.setup.policy.limit(LimitKind::Seconds).map(|limit| self.clock.after(limit))
+    }
+
+    /// When the run is to be woken: at its deadline, for a hedge, or because it is stalled.
+    pub(crate) fn alarm(&self) -> Option<Millis> {
+        [self.deadline(), self.next_hedge(), self.stalls_at()].into_iter().flatten().min()
     }
 
     /// Whether nothing new may begin: work that is going on is being stopped.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::event::QuestionKind;
+use windlass_core::event::{InputReceived, QuestionKind};
 use windlass_core::{Answer, CallId, CallOutcome, Fact, QuestionId};
 
 use crate::home::Receipt;
@@ -81,6 +81,14 @@ fn calls(look: &Look) -> Result<BTreeMap<CallId, Told>, String> {
     Ok(calls)
 }
 
+/// The answer to a question about a call that was in doubt.
+fn answered(calls: &mut BTreeMap<CallId, Told>, received: &InputReceived) {
+    let asked = |call: &&mut Told| call.attempt.question.as_ref() == Some(&received.question);
+    if let Some(call) = calls.values_mut().find(asked) {
+        call.attempt.answer = Some(received.answer.clone());
+    }
+}
+
 /// One more fact about a call, if it is one that may follow.
 fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
     let unknown = |id: &CallId| format!("{} of {id}, which nobody asked for", fact.kind());
@@ -92,12 +100,7 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
             let id = asked.call.as_ref().ok_or("a question about no call")?;
             calls.get_mut(id).ok_or_else(|| unknown(id))?.attempt.question = Some(asked.question.clone());
         }
-        Fact::InputReceived(received) => {
-            let asked = |call: &&mut Told| call.attempt.question.as_ref() == Some(&received.question);
-            if let Some(call) = calls.values_mut().find(asked) {
-                call.attempt.answer = Some(received.answer.clone());
-            }
-        }
+        Fact::InputReceived(received) => answered(calls, received),
         Fact::CallStarted(started) => {
             let call = calls.get_mut(&started.call).ok_or_else(|| unknown(&started.call))?;
             may_start(&started.call, call)?;
@@ -115,6 +118,8 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
         | Fact::TurnCompleted(_)
         | Fact::TurnFailed(_)
         | Fact::ProbeAnswered(_)
+        | Fact::TurnHedged(_)
+        | Fact::HedgeSkipped(_)
         | Fact::CallHeld(_)
         | Fact::CallDecided(_)
         | Fact::ToolAllowed(_)

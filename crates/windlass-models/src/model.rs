@@ -14,8 +14,8 @@ use windlass_core::policy::CachePoint;
 use windlass_core::secret::Secret;
 use windlass_core::{Message, ToolSpec};
 
-use crate::wires::Forms;
 use crate::Known;
+use crate::wires::Forms;
 
 /// A request to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! Model calls: from the state's view to a whole reply.
 
+mod content;
+mod floor;
 mod showing;
 mod summing;
 
@@ -14,10 +16,12 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Need;
 use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Role, Usage};
 use windlass_core::{ActionId, InputKind, State, Text};
-use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Thoughts};
+use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Progress, Thoughts};
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
+pub(crate) use self::content::ContentClock;
+pub(crate) use self::floor::Floor;
 use self::showing::Showing;
 use self::summing::{stored_texts, with_texts};
 use crate::environment::Environment;
@@ -49,6 +53,9 @@ pub(crate) struct ModelWork {
     pub(crate) prefix: PrefixCell,
     pub(crate) payloads: Arc<dyn Store>,
     pub(crate) publisher: Publisher,
+    pub(crate) floor: Floor,
+    /// Where content is noted; `None`: nobody asks for it.
+    pub(crate) content: Option<ContentClock>,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) cancel: CancellationToken,
 }
@@ -119,7 +126,7 @@ impl ModelWork {
         let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
         let stopped = cancel.cancelled();
         pin_mut!(stopped);
-        let (mut count, mut bytes) = (0_usize, 0);
+        let (mut count, mut bytes, mut progress) = (0_usize, 0, Progress::default());
         let failure = loop {
             let next = poll_fn(|context| match pieces.poll(context) {
                 Poll::Ready(next) => Poll::Ready(next),
@@ -127,6 +134,11 @@ impl ModelWork {
             });
             match next.await {
                 Some(Ok(delta)) => {
+                    if let Some(content) = &taking.content
+                        && progress.is_made_by(&delta)
+                    {
+                        content.note(environment.now());
+                    }
                     let heft = delta.heft();
                     (count, bytes) = (count + 1, bytes + heft);
                     let taken = if heft < LARGE_BYTES {
@@ -155,6 +167,7 @@ impl ModelWork {
                         break failure(&name, FailureKind::Cut, "the stream ended without any data");
                     }
                     (Ok(()), None) => {
+                        taking.wins();
                         let reply = Box::new(taking.assembler.finish());
                         return InputKind::Replied { action: taking.action, reply };
                     }
@@ -166,16 +179,23 @@ impl ModelWork {
 
     /// Sends the request, unless it was stopped before.
     async fn begin(self) -> (Taking, Pieces) {
-        let Self { action, model, state, prefix, payloads, publisher, environment, cancel } = self;
+        let Self { action, model, state, prefix, payloads, publisher, floor, content, environment, cancel } =
+            self;
         let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
         // People see the run's own voice as it comes; all other replies are only read by the loop.
         // Of a reply that is not used nothing is shown either (E58).
         let voice =
             state.request(action).is_some_and(|asked| asked.purpose.speaks()) && !state.only_probes(action);
         let heard = publisher.heard() && voice;
+        if voice && !state.is_hedge(action) {
+            floor.free();
+        }
         let mut taking = Taking {
             action,
             publisher,
+            floor,
+            content,
+            withheld: Vec::new(),
             masks: None,
             for_actions: state.asks_for_actions(action),
             showing: Showing { action, answer: state.answer_pieces(action) },
@@ -198,7 +218,8 @@ impl ModelWork {
         }
         let heft = heft(&state, action);
         let texts = stored_texts(&state, action, &*payloads).await;
-        let streamed = heard && !taking.for_actions;
+        // Who counts content must see it come.
+        let streamed = (heard || taking.content.is_some()) && !taking.for_actions;
         let begin = move || {
             let asked = request(&state, action, &prefix, streamed).map(|asked| with_texts(asked, &texts));
             asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &choice.name)))
@@ -217,6 +238,10 @@ impl ModelWork {
 struct Taking {
     action: ActionId,
     publisher: Publisher,
+    floor: Floor,
+    content: Option<ContentClock>,
+    /// Updates held back because another attempt at the same call is shown.
+    withheld: Vec<Update>,
     /// `None`: there are no secrets.
     masks: Option<Masks>,
     /// The reply is actions: its text is not shown.
@@ -291,8 +316,7 @@ impl Taking {
             && let Some(update) = self.showing.update(delta)
             && !(self.for_actions && matches!(update, Update::Text { .. }))
         {
-            self.shown = true;
-            self.tell(update);
+            self.show(update);
         }
         self.spent.note(delta);
         self.assembler.push(delta)?;
@@ -301,39 +325,9 @@ impl Taking {
         }
         let output = self.partial.as_mut().and_then(|partial| partial.next(&self.assembler));
         if let Some(output) = output {
-            self.tell(Update::Partial { action: self.action, output: Arc::new(output) });
+            self.show(Update::Partial { action: self.action, output: Arc::new(output) });
         }
         Ok(())
-    }
-
-    /// The text that was shown is reasoning: it is void, and shown once more as such.
-    fn show_again(&mut self) {
-        let reasoning = self.assembler.reasoning();
-        if !self.shown || reasoning.is_empty() {
-            return;
-        }
-        let again = Update::Reasoning { action: self.action, text: reasoning.into() };
-        self.tell(Update::Void { action: self.action });
-        self.tell(again);
-    }
-
-    fn tell(&mut self, update: Update) {
-        match &mut self.untold {
-            Some(untold) => untold.push(update),
-            None => self.publisher.send(update),
-        }
-    }
-
-    fn failed(self, failure: ModelFailure, environment: &dyn Environment) -> InputKind {
-        let failure = ModelFailure { usage: self.spent.paid(&failure, &self.assembler), ..failure };
-        if self.shown {
-            self.publisher.send(Update::Void { action: self.action });
-        }
-        InputKind::ModelFailed {
-            action: self.action,
-            failure: Box::new(failure),
-            jitter: environment.chance(),
-        }
     }
 }
 

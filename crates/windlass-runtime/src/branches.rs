@@ -18,7 +18,7 @@ use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::agent::{Agent, Inner};
 use crate::builder::AgentBuilder;
-use crate::delegates::{Task, TaskEnd, cannot_go_on, carry_on, is_left, waits};
+use crate::delegates::{Task, TaskEnd, cannot_go_on, carry_on, is_left, stalled, waits};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::load_until;
@@ -280,6 +280,9 @@ impl BranchWork {
         if end.status == Status::Cancelled {
             return used.stopped();
         }
+        if let Some(stalled) = stalled(&self.agent, state) {
+            return used.done(stalled);
+        }
         if missing || matches!(end.status, Status::Failed(_)) {
             let why = end.error.as_deref().or(end.text.as_deref()).unwrap_or_default();
             let message = format!("Branch execution failed: it ended as {}: {why}", end.status);
@@ -326,6 +329,7 @@ impl BranchWork {
             leave: self.task.leave.clone(),
             // It is a part of the same task.
             budget: branch.state().unused_budget(),
+            stall_ms: self.task.stall_ms,
             account: self.task.account.clone(),
         };
         let prepare = async {

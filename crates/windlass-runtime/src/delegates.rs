@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::budget::{Amount, Budget};
 use windlass_core::event::{InputReceived, Millis, ResumedBy, RunInput};
 use windlass_core::model::Usage;
+use windlass_core::policy::LimitKind;
 use windlass_core::run::{OpenQuestion, QuotaWait};
 use windlass_core::text::fenced_message;
 use windlass_core::tool::{Offer, ToolKind};
@@ -93,6 +94,8 @@ pub struct Task {
     pub leave: CancellationToken,
     /// Part of the parent's limits that the child run may use.
     pub budget: Budget,
+    /// After how many milliseconds without content, a tool's result or usage the child run is to end; `None`: never.
+    pub stall_ms: Option<u64>,
     /// Account for its model calls, where limits are shared.
     pub(crate) account: Option<Arc<SharedAccount>>,
 }
@@ -262,6 +265,9 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
             None => waits(state).unwrap_or_else(|| spent(CallOutcome::Interrupted, state)),
         };
     };
+    if let Some(stalled) = stalled(agent, state) {
+        return spent(stalled, state);
+    }
     let text = || end.text.as_deref().unwrap_or_default();
     let outcome = match end.status {
         Status::Answered | Status::Concluded | Status::Clarification => CallOutcome::Ok {
@@ -287,6 +293,14 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
 pub(crate) fn waits(state: &State) -> Option<TaskEnd> {
     let QuotaWait { model, until } = state.quota_wait()?;
     Some(TaskEnd::Waits { model, until })
+}
+
+/// Outcome of a task whose run brought nothing for too long.
+pub(crate) fn stalled(agent: &Agent, state: &State) -> Option<CallOutcome> {
+    let stall = LimitKind::StallSeconds;
+    let cut = state.cut_by().filter(|cut| cut.limit == stall && state.is_finished())?;
+    let message = format!("Agent {} stalled: {}", agent.name(), stall.amount(cut.max));
+    Some(CallOutcome::Error { kind: Some("stalled".into()), message: message.into() })
 }
 
 /// That end of a task, with what its run used.

@@ -7,7 +7,9 @@ mod begin;
 mod inbox;
 mod laying_down;
 mod paying;
+mod racing;
 mod showing;
+mod waking;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -30,7 +32,7 @@ use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 use crate::above::settled;
 use crate::account::SharedAccount;
 use crate::agent::Agent;
-use crate::asking::Prefixes;
+use crate::asking::{ContentClock, Floor, Prefixes};
 use crate::clock::RunClock;
 use crate::coding::CodeSessions;
 use crate::error::Error;
@@ -79,6 +81,9 @@ pub(crate) struct Driver {
     unpause: Option<Unpause>,
     publisher: Publisher,
     prefixes: Prefixes,
+    floor: Floor,
+    /// When content came last.
+    content: ContentClock,
     slots: Slots,
     /// The children of code that wait.
     code: CodeSessions,
@@ -144,6 +149,8 @@ impl Driver {
             unpause: options.unpause,
             publisher: Publisher::default(),
             prefixes: Prefixes::default(),
+            floor: Floor::default(),
+            content: ContentClock::default(),
             slots: Slots::default(),
             code: CodeSessions::default(),
             sender,
@@ -263,6 +270,7 @@ impl Driver {
     }
 
     async fn take_end(&mut self, what: InputKind) -> Result<(), Error> {
+        let what = self.raced(what).await;
         let answer = matches!(what, InputKind::Answered { .. });
         // The work that has ended may have changed the tools, and the next request must offer them.
         self.adjust_now().await?;

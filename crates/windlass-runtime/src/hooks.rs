@@ -300,18 +300,21 @@ impl OutputChecks {
 
     /// A reply with what the checks have against the output that the run would end with.
     pub(crate) fn look_at(&self, state: &State, at: Millis, what: InputKind) -> InputKind {
-        let InputKind::Replied { action, reply } = what else { return what };
-        let replied = InputKind::Replied { action, reply };
-        if self.0.is_empty() {
-            return replied;
+        let replied = matches!(what, InputKind::Replied { .. } | InputKind::Raced { .. });
+        if self.0.is_empty() || !replied {
+            return what;
         }
-        let end = decide(state, Input { at, what: replied.clone() }).ok();
+        let end = decide(state, Input { at, what: what.clone() }).ok();
         let output = end.as_ref().and_then(|end| end.state.ended()?.output.as_ref());
-        match (output.and_then(|output| self.objection(output)), replied) {
-            (Some(objection), InputKind::Replied { action, reply }) => {
+        let Some(objection) = output.and_then(|output| self.objection(output)) else { return what };
+        match what {
+            InputKind::Replied { action, reply } => {
                 InputKind::Objected { action, reply, objection: objection.into() }
             }
-            (_, replied) => replied,
+            InputKind::Raced { action, reply, lost, .. } => {
+                InputKind::Raced { action, reply, objection: Some(objection.into()), lost }
+            }
+            what => what,
         }
     }
 

@@ -40,7 +40,9 @@ fn mask_input(what: &mut InputKind) {
         return;
     }
     match what {
-        InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } => mask_reply(reply),
+        InputKind::Replied { reply, .. }
+        | InputKind::Objected { reply, .. }
+        | InputKind::Raced { reply, .. } => mask_reply(reply),
         InputKind::ModelFailed { failure, .. } => hide(&mut failure.message),
         InputKind::CodeCalls { calls, .. } => calls.iter_mut().for_each(|call| {
             hide(&mut call.name);

@@ -337,18 +337,27 @@ impl Agent {
         input: RunMessages,
         base: Option<State>,
     ) -> Result<Prepared, Error> {
-        Box::pin(self.begin(input, base, (task.run, task.parent, task.budget), Self::prepare_under)).await
+        Box::pin(self.begin(
+            input,
+            base,
+            (task.run, task.parent, task.budget, task.stall_ms),
+            Self::prepare_under,
+        ))
+        .await
     }
 
     fn prepare_under(
         &self,
         input: RunMessages,
         base: Option<&State>,
-        (run, parent, budget): (RunId, RunId, Budget),
+        (run, parent, budget, stall_ms): (RunId, RunId, Budget, Option<u64>),
     ) -> Result<Prepared, Error> {
         let options = DriveOptions::default();
         let mut start = self.start(input, Beginning { run, session: None, base, only_tools: None })?;
         (start.parent, start.budget) = (Some(parent), budget);
+        if let Some(ms) = stall_ms {
+            Arc::make_mut(&mut start.policy).stall_as_child(ms);
+        }
         let start = InputKind::Start(Box::new(start));
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(start), self.first_fence(), options))

@@ -47,10 +47,13 @@ impl Slots {
         self.slots.push(slot);
     }
 
-    /// Asks work that is no longer wanted to stop. Timers and questions simply go.
+    /// Asks work that is no longer wanted to stop. Timers and questions simply go, and so does a timer for another time.
     pub(crate) fn keep_only(&mut self, wanted: &[Action]) {
         self.slots.retain_mut(|slot| {
-            if slot.stopping || wanted.iter().any(|action| action.id == slot.action.id) {
+            let timer = matches!(slot.action.work, ActionKind::SetTimer { .. });
+            let same =
+                |action: &Action| action.id == slot.action.id && (!timer || action.work == slot.action.work);
+            if slot.stopping || wanted.iter().any(same) {
                 return true;
             }
             match slot.action.work {
@@ -67,6 +70,16 @@ impl Slots {
                 }
             }
         });
+    }
+
+    /// Stops the work of an action and waits for its end: work that ends as soon as it is asked to. `None`: it has not begun.
+    pub(crate) async fn stop(&mut self, id: ActionId) -> Option<InputKind> {
+        let place = self.slots.iter().position(|slot| slot.action.id == id)?;
+        let mut slot = self.slots.remove(place);
+        slot.cancel.cancel();
+        let end = (&mut slot.future).await;
+        slot.ended = true;
+        end
     }
 
     /// Asks all work to stop, as far as it is this process' own. Timers, questions and hooks simply go; other agents lay

@@ -33,6 +33,7 @@ pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -
         | InputKind::Adopted { .. }
         | InputKind::Replied { .. }
         | InputKind::Objected { .. }
+        | InputKind::Raced { .. }
         | InputKind::ModelFailed { .. }
         | InputKind::CodeCalls { .. }
         | InputKind::DelegateAsks { .. }

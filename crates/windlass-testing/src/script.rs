@@ -1,6 +1,6 @@
 //! State of a scripted conversation: the progress of each script, and the records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,25 +45,42 @@ pub(crate) struct Scene {
     pub(crate) requests: Vec<SentRequest>,
     /// Position in each script.
     entries: Vec<usize>,
-    /// Requests lost in a crash: a request that is sent again counts once.
-    pub(crate) lost_requests: usize,
+    /// The places of requests lost in a crash: a request that is sent again counts once.
+    lost_requests: BTreeSet<usize>,
     /// The replies came from `DEBUG_MOCK_RESPONSES`: so many.
     pub(crate) mocked: Option<usize>,
 }
 
 impl Scene {
-    /// Notes what the model was sent, and gives the place of the entry that answers. What was lost is sent again here:
-    /// it stands where it stood the first time.
-    pub(crate) fn sent(&mut self, request: SentRequest) -> usize {
-        for _ in 0..std::mem::take(&mut self.lost_requests) {
-            self.requests.pop();
-            self.next_entry = self.entries.pop().unwrap_or(self.next_entry);
+    /// Notes what the model was sent, and gives the places of the request and of the entry that answers. What was lost is
+    /// sent again here: it stands where it stood the first time.
+    pub(crate) fn sent(&mut self, request: SentRequest) -> (usize, usize) {
+        if let Some(lost) = self.lost_requests.pop_first()
+            && let (Some(sent), Some(place)) = (self.requests.get_mut(lost), self.entries.get(lost))
+        {
+            *sent = request;
+            return (lost, *place);
         }
         let place = self.next_entry;
         self.requests.push(request);
         self.entries.push(place);
         self.next_entry += 1;
-        place
+        (self.requests.len() - 1, place)
+    }
+
+    /// A request was lost in a crash.
+    pub(crate) fn lose(&mut self, request: usize) {
+        self.lost_requests.insert(request);
+    }
+
+    /// The end of the last request to that model was lost in a crash.
+    fn lose_end(&mut self, model: &str) {
+        let open = |place: &usize| !self.lost_requests.contains(place);
+        let to_model = |place: &usize| self.requests.get(*place).is_some_and(|sent| sent.model == model);
+        let last = || (0..self.requests.len()).rev().filter(open);
+        if let Some(place) = last().find(to_model).or_else(|| last().next()) {
+            self.lost_requests.insert(place);
+        }
     }
 }
 
@@ -278,7 +295,7 @@ impl Inner {
 
     /// Clears the lost requests: those not sent again by now never will be.
     pub(crate) fn forget_lost(&mut self) {
-        self.scenes.values_mut().for_each(|scene| scene.lost_requests = 0);
+        self.scenes.values_mut().for_each(|scene| scene.lost_requests.clear());
     }
 
     /// Notes a task that a peer was given. Says which one it is, from 0; one that is given again keeps its place.
@@ -346,8 +363,17 @@ impl Inner {
         let path = self.doers.get(&run).cloned().unwrap_or_default();
         let root = self.handle.as_ref().map_or(path.is_empty(), |handle| handle.id() == run);
         match events.first().map(|event| &event.fact) {
-            Some(Fact::TurnCompleted(_) | Fact::TurnFailed(_) | Fact::ProbeAnswered(_)) => {
-                self.scene(&path).lost_requests += 1
+            Some(Fact::ProbeAnswered(probe)) => self.scene(&path).lose_end(&probe.model),
+            Some(Fact::TurnCompleted(turn)) => self.scene(&path).lose_end(&turn.model),
+            Some(Fact::TurnFailed(failed)) => {
+                self.scene(&path).lose_end(&failed.failure.model);
+                // Of two attempts at one call, both are made again.
+                let replied = events.iter().find_map(|event| {
+                    if let Fact::TurnCompleted(turn) = &event.fact { Some(&turn.model) } else { None }
+                });
+                if let (Some(model), Some(_)) = (replied, failed.beside) {
+                    self.scene(&path).lose_end(model);
+                }
             }
             Some(Fact::CallRetried(retried)) => self.lost_call(run, &retried.call, &retried.outcome),
             Some(Fact::CallFinished(finished)) => self.lost_call(run, &finished.call, &finished.outcome),

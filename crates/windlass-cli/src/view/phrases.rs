@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 use windlass_core::event::{
-    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, HistoryEdited, NotCompacted,
-    PlanMade, ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus,
-    StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, HedgeSkipped, HistoryEdited,
+    NotCompacted, PlanMade, ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished,
+    StepStatus, StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
-use windlass_core::model::Purpose;
+use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::policy::Compact;
 use windlass_core::text::shown_args;
 use windlass_core::{Answer, CallId, CallOutcome, Fact, Message, State, Text};
@@ -133,6 +133,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::TurnCompleted(turn) => replied(turn, cuts),
         Fact::TurnFailed(failed) => unanswered(failed, cuts),
         Fact::ProbeAnswered(_) => "got a reply, so that an item left out is refused".to_owned(),
+        Fact::TurnHedged(_) | Fact::HedgeSkipped(_) => hedge(fact),
         Fact::CallHeld(held) => format!("held {} until a person allows it", called(&held.call)),
         Fact::CallDecided(decided) => verdict(decided, calls, cuts),
         Fact::CallVerified(verified) => verification(verified, calls, cuts),
@@ -368,11 +369,38 @@ fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
     if text.trim().is_empty() { asks } else { format!("{}; it {asks}", said(&text)) }
 }
 
+fn hedge(fact: &Fact) -> String {
+    if let Fact::HedgeSkipped(skipped) = fact {
+        format!("did not ask fallback model {} beside it: {}", skipped.model, unhedged(skipped))
+    } else if let Fact::TurnHedged(hedged) = fact {
+        format!("asked fallback model {} beside it", hedged.model)
+    } else {
+        String::new()
+    }
+}
+
+/// Why no model was asked beside one that took too long.
+pub(crate) fn unhedged(skipped: &HedgeSkipped) -> String {
+    match skipped.limit {
+        Some(limit) => format!("too little is left of `{limit}`"),
+        None => "its price is unknown".to_owned(),
+    }
+}
+
 fn unanswered(failed: &TurnFailed, cuts: &Cuts) -> String {
+    if failed.beside.is_some() && failed.failure.kind == FailureKind::Cancelled {
+        let usage = &failed.failure.usage;
+        let about = if usage.estimated { "about " } else { "" };
+        return format!(
+            "stopped {}, which was slower, after {about}{} input and {} output tokens",
+            failed.failure.model, usage.input, usage.output
+        );
+    }
     let then = match (failed.retry_at, failed.next_model) {
         (Some(_), _) if failed.for_quota => ", and waits for a quota",
         (_, Some(_)) => ", and will ask the next model",
         (Some(_), None) => ", and will ask again",
+        (None, None) if failed.beside.is_some() => "; the other model goes on",
         (None, None) => "",
     };
     format!("got no reply from {}: {}{then}", failed.failure.model, cuts.line(&failed.failure.message))

@@ -238,10 +238,8 @@ impl Plain {
             }
             Fact::RunPaused(_) => self.remark("paused"),
             Fact::MessageQueued(queued) => {
-                self.remark(&format!(
-                    "a message waits for the end of this run; run {} will answer it",
-                    queued.run
-                ));
+                let waits = "a message waits for the end of this run";
+                self.remark(&format!("{waits}; run {} will answer it", queued.run));
             }
             Fact::StepBranched(branched) => self.branched(branched),
             Fact::OutputRejected(rejected) => {
@@ -258,6 +256,8 @@ impl Plain {
             }
             Fact::TurnStarted(_)
             | Fact::HistoryEdited(_)
+            | Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
             | Fact::CallVerified(_)
             | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
@@ -346,7 +346,10 @@ impl Plain {
     fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {
         let failure = &failed.failure;
         let then = match (failed.retry_at, failed.next_model) {
-            (Some(retry_at), _) if failed.for_quota => format!("; waits for a quota until {}", time(retry_at)),
+            (Some(retry_at), _) if failed.for_quota => {
+                format!("; waits for a quota until {}", time(retry_at))
+            }
+            (None, None) if failed.beside.is_some() => "; the other model goes on".to_owned(),
             (_, Some(_)) => "; trying the next model".to_owned(),
             (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
             (None, None) => String::new(),

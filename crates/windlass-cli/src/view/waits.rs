@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use windlass_core::event::{
-    CallFinished, CodeFinished, DelegationFinished, InputRequested, Millis, TurnFailed, TurnStarted,
+    CallFinished, CodeFinished, DelegationFinished, InputRequested, Millis, TurnFailed, TurnHedged,
+    TurnStarted,
 };
 use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::{CallId, Event, Fact, Message, QuestionId, RunState, State, Text};
@@ -239,6 +240,7 @@ impl Waits {
             }
             Fact::TurnFailed(failed) => self.turn_failed(failed, at),
             Fact::ProbeAnswered(probe) => drop(self.end_ask(probe.purpose, None)),
+            Fact::TurnHedged(hedged) => self.turn_hedged(hedged, at),
             Fact::StepBranched(branched) => {
                 let asked = branched.calls.iter().map(|call| (call.id.clone(), call.name.clone()));
                 self.calls.extend(asked);
@@ -285,6 +287,7 @@ impl Waits {
             | Fact::CallVerified(_)
             | Fact::ResultSummarised(_)
             | Fact::ContextMeasured(_)
+            | Fact::HedgeSkipped(_)
             | Fact::ContextWarned(_)
             | Fact::Compacted(_)
             | Fact::CompactionSkipped(_)
@@ -350,7 +353,18 @@ impl Waits {
         self.begin(Who::Model { ask, name: self.model(turn.model), doing: Doing::Asked }, at);
     }
 
+    fn turn_hedged(&mut self, hedged: &TurnHedged, at: Millis) {
+        let ask = Ask { purpose: hedged.purpose, about: hedged.about.clone() };
+        self.begin(Who::Model { ask, name: self.model(hedged.model), doing: Doing::Asked }, at);
+    }
+
     fn turn_failed(&mut self, failed: &TurnFailed, at: Millis) {
+        if let Some(goes_on) = failed.beside {
+            let (ask, left) =
+                (Ask { purpose: failed.purpose, about: failed.about.clone() }, self.model(goes_on));
+            self.end(|who| matches!(who, Who::Model { ask: of, name, .. } if *of == ask && *name != left));
+            return;
+        }
         let ask = self.end_ask(failed.purpose, failed.about.as_ref());
         if let Some(retry_at) = failed.retry_at {
             let name =

@@ -34,6 +34,14 @@ impl Refusal {
     fn used_up(limit: LimitKind, reached: u64) -> Self {
         Self::Limit { limit, reached, needed: 0 }
     }
+
+    /// The limit that does not admit it.
+    pub(super) fn limit(&self) -> Option<LimitKind> {
+        match self {
+            Self::Limit { limit, .. } => Some(*limit),
+            Self::Unpriced(_) => None,
+        }
+    }
 }
 
 /// A model call that is to begin.
@@ -105,7 +113,7 @@ impl Decision {
     }
 
     /// Whether a model call may begin after what a ledger holds.
-    fn admits(&self, ledger: &Ledger, next: &TurnStarted) -> Result<(), Refusal> {
+    pub(super) fn admits(&self, ledger: &Ledger, next: &TurnStarted) -> Result<(), Refusal> {
         let state = &self.state;
         let Some(model) = state.setup.models.get(next.model as usize) else { return Ok(()) };
         if model.prices.is_none() && state.setup.policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
@@ -184,6 +192,7 @@ impl Decision {
             | LimitKind::ToolCalls
             | LimitKind::PlanSteps
             | LimitKind::Retries
+            | LimitKind::StallSeconds
             | LimitKind::Repetition => false,
             LimitKind::Seconds => self.reached(kind) >= max,
         };

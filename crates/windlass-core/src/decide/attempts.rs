@@ -12,13 +12,23 @@ impl TurnFailed {
     /// The end of a call that is not tried again.
     pub(crate) fn last(ask: &Ask, failure: ModelFailure) -> Self {
         let (purpose, about) = (ask.purpose, ask.about.clone());
-        Self { turn: ask.turn, purpose, about, failure, retry_at: None, next_model: None, for_quota: false }
+        Self {
+            turn: ask.turn,
+            purpose,
+            about,
+            failure,
+            retry_at: None,
+            next_model: None,
+            for_quota: false,
+            beside: None,
+        }
     }
 }
 
 impl Decision {
     pub(super) fn replied(&mut self, action: ActionId, reply: Reply) -> Decided {
         let Some(ask) = self.state.asked(action).cloned() else { return Err(self.unknown(action)) };
+        self.outrun(&ask, None);
         if !self.probe_answered(&ask, &reply) {
             (ask.purpose.rules().replied)(self, &ask, reply);
         }
@@ -27,6 +37,9 @@ impl Decision {
 
     pub(super) fn model_failed(&mut self, action: ActionId, failure: ModelFailure, jitter: u16) -> Decided {
         let Some(ask) = self.state.asked(action).cloned() else { return Err(self.unknown(action)) };
+        if self.other_goes_on(&ask, &failure) {
+            return Ok(());
+        }
         if self.state.stopping() {
             self.record(TurnFailed::last(&ask, failure));
             self.after_stop();

@@ -6,7 +6,7 @@ use super::Decision;
 use crate::asks::{Ask, Place};
 use crate::event::{
     Compacted, CompactionSkipped, ContextMeasured, ContextWarned, NotCompacted, Purpose, Splice, ToolChoice,
-    TurnCompleted, TurnFailed, TurnStarted,
+    TurnCompleted, TurnStarted,
 };
 use crate::ids::Text;
 use crate::ledger::BYTES_A_TOKEN;
@@ -182,7 +182,7 @@ impl Decision {
             let usage = Usage { input, estimated: true, ..Usage::default() };
             let failure =
                 ModelFailure::new(FailureKind::Cancelled, "the run ended", model.unwrap_or_default());
-            self.record(TurnFailed::last(&ask, ModelFailure { usage, ..failure }));
+            self.record(self.ended(&ask, ModelFailure { usage, ..failure }));
         }
     }
 }

@@ -23,6 +23,7 @@ impl Decision {
                 state.committed(kind, &state.ledger, None)
             }
             LimitKind::Seconds => state.clock.elapsed(self.at),
+            LimitKind::StallSeconds => state.stalled_for(self.at),
             LimitKind::Repetition => {
                 state.turn.streaks.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times))
             }
@@ -126,8 +127,12 @@ impl Decision {
 
     /// Handles the deadline: stops all work first.
     pub(super) fn deadline_passed(&mut self) {
-        let reached = self.reached(LimitKind::Seconds);
-        let fact = self.limit_fact(LimitKind::Seconds, reached);
+        self.cut_by(LimitKind::Seconds);
+    }
+
+    /// A limit on time is reached: all work is stopped first.
+    pub(super) fn cut_by(&mut self, limit: LimitKind) {
+        let fact = self.limit_fact(limit, self.reached(limit));
         self.record(fact.clone());
         self.close_idle_calls();
         if self.state.stopping() {

@@ -11,6 +11,7 @@ mod finish;
 mod fork;
 mod gating;
 mod halving;
+mod hedging;
 mod hooks;
 mod interrupts;
 mod iterations;
@@ -135,6 +136,10 @@ impl Decision {
                 self.objection = Some(objection);
                 self.replied(action, *reply)
             }
+            InputKind::Raced { action, reply, objection, lost } => {
+                self.objection = objection;
+                self.raced(action, *reply, *lost)
+            }
             InputKind::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             InputKind::CallEnded { action, outcome } => self.call_ended(action, outcome),
             InputKind::CodeCalls { action, calls } => self.code_calls(action, calls),
@@ -143,7 +148,8 @@ impl Decision {
                 self.delegation_ended(action, Done { outcome, usage, cost, reserved })
             }
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
-                let asked = InputRequested { question, kind, call: None, text, suggestions, child: None, next: None };
+                let asked =
+                    InputRequested { question, kind, call: None, text, suggestions, child: None, next: None };
                 self.delegate_asks(action, asked)
             }
             InputKind::DelegateWaits { action, model, until } => self.delegate_waits(action, model, until),
@@ -244,10 +250,14 @@ impl Decision {
             return Ok(());
         }
         let (closes, called) = (closing.is_some(), closing.is_some_and(Closing::has_called));
-        let Some(at) = self.state.deadline().filter(|_| action.seq == self.state.clock.deadline_seq) else {
+        let Some(at) = self.state.alarm().filter(|_| action.seq == self.state.clock.deadline_seq) else {
             return Err(self.unknown(action));
         };
         due(at, now)?;
+        let late = self.state.deadline().is_some_and(|deadline| deadline <= now);
+        if !late && self.hedges_due() {
+            return Ok(());
+        }
         // The closing call of another limit ends here; that limit stays the run's status.
         if closes && calling {
             self.closing_overdue();
@@ -255,7 +265,7 @@ impl Decision {
             // A pause held back what would have followed it.
             self.finish_closing(None);
         } else {
-            self.deadline_passed();
+            self.cut_by(if late { LimitKind::Seconds } else { LimitKind::StallSeconds });
         }
         Ok(())
     }
@@ -277,7 +287,7 @@ fn name_of(what: &InputKind) -> &'static str {
         InputKind::Start(_) => "a start",
         InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } => "further inputs",
         InputKind::Adopted { .. } => "an adoption",
-        InputKind::Replied { .. } | InputKind::Objected { .. } => "a model's reply",
+        InputKind::Replied { .. } | InputKind::Objected { .. } | InputKind::Raced { .. } => "a model's reply",
         InputKind::ModelFailed { .. } => "a model's failure",
         InputKind::CallEnded { .. } => "a call's end",
         InputKind::CodeCalls { .. } => "calls of code",

@@ -2,7 +2,7 @@
 
 use super::Decision;
 use crate::asks::Ask;
-use crate::event::{CallDoubted, TurnFailed, TurnStarted};
+use crate::event::{CallDoubted, TurnStarted};
 use crate::open_call::{Asked, OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::reply::{FailureKind, ModelFailure, Usage};
@@ -92,7 +92,7 @@ impl Decision {
             let model = self.state.setup.models.get(ask.model as usize).map(|model| model.name.clone());
             let model = model.unwrap_or_else(|| "".into());
             let failure = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, why, model) };
-            self.record(TurnFailed::last(&ask, failure));
+            self.record(self.ended(&ask, failure));
         }
     }
 }

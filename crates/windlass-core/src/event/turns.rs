@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Purpose, Suspect, ToolChoice};
 use crate::ids::{CallId, Millis, Text};
 use crate::message::{Media, Reasoning, ToolCall};
+use crate::policy::LimitKind;
 use crate::reply::{ModelFailure, StopReason, Usage};
 
 /// See [`Fact::TurnStarted`](super::Fact::TurnStarted).
@@ -110,4 +111,41 @@ pub struct TurnFailed {
     /// Whether `retry_at` is when a quota opens: the run is suspended until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_quota: bool,
+    /// The model whose attempt at the same call goes on, or has brought the reply, by its place in the run's list: this one
+    /// was one of two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<u32>,
+}
+
+/// See [`Fact::TurnHedged`](super::Fact::TurnHedged).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnHedged {
+    /// The turn's number.
+    pub turn: u32,
+    /// Purpose of the call.
+    #[serde(default, skip_serializing_if = "Purpose::is_act")]
+    pub purpose: Purpose,
+    /// The tool call that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<CallId>,
+    /// The model that is asked beside the first one, by its place in the run's list.
+    pub model: u32,
+}
+
+/// See [`Fact::HedgeSkipped`](super::Fact::HedgeSkipped).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HedgeSkipped {
+    /// The turn's number.
+    pub turn: u32,
+    /// Purpose of the call.
+    #[serde(default, skip_serializing_if = "Purpose::is_act")]
+    pub purpose: Purpose,
+    /// The tool call that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<CallId>,
+    /// The model that would have been asked, by its place in the run's list.
+    pub model: u32,
+    /// The limit that leaves too little for it; `None`: its price is unknown, and cost is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitKind>,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::asks::Counts;
 use crate::event::{Compacted, HistoryEdited, Purpose, TurnStarted};
+use crate::ids::CallId;
 use crate::message::Message;
 use crate::reply::Usage;
 use crate::state::{LeftOut, Phase, Sent, Skip, State, Summary, Warning, result_handle};
@@ -13,12 +14,9 @@ impl State {
     pub(super) fn request_begun(&mut self, turn: &TurnStarted) {
         let about = turn.about.as_ref();
         if turn.purpose.rules().counts == Counts::AsModelCall {
-            let wire =
-                self.setup.models.get(turn.model as usize).map(|model| self.setup.policy.wire_of(model));
-            let bytes = self.view_bytes(turn.purpose, about, wire.unwrap_or(self.setup.policy.request.wire));
-            let sent = Sent { bytes, tokens: self.conversation.gauge.tokens(bytes) };
             // Of a request without some items only the provider knows the size.
-            let sent = Some(sent).filter(|_| turn.without.is_empty());
+            let sent = Some(self.request_size(turn.purpose, about, turn.model));
+            let sent = sent.filter(|_| turn.without.is_empty());
             if let Some(ask) = self.asks.get_mut(turn.purpose, about) {
                 ask.sent = sent;
             }
@@ -34,6 +32,14 @@ impl State {
                 self.tried_to_compact();
             }
         }
+    }
+
+    /// The size of a request that a model is sent now.
+    pub(crate) fn request_size(&self, purpose: Purpose, about: Option<&CallId>, model: u32) -> Sent {
+        let policy = &self.setup.policy;
+        let wire = self.setup.models.get(model as usize).map(|model| policy.wire_of(model));
+        let bytes = self.view_bytes(purpose, about, wire.unwrap_or(policy.request.wire));
+        Sent { bytes, tokens: self.conversation.gauge.tokens(bytes) }
     }
 
     /// A provider has counted a request.

@@ -73,7 +73,8 @@ impl State {
         let NewBeginning { at, seq, began } = begun;
         self.plan_anew();
         let policy = self.setup.policy.clone();
-        let holds = |kind| not_raised(kind, old, &policy);
+        // What stalled begins anew.
+        let holds = |kind| kind != LimitKind::StallSeconds && not_raised(kind, old, &policy);
         self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));
         let closing = |closing: Closing| {
             Some(Closing { seq, at, ..closing }).filter(|closing| holds(closing.reached.limit))
@@ -86,6 +87,8 @@ impl State {
         if stopping || other_loop {
             self.asks.clear();
         }
+        // One model is asked anew, and may be hedged anew.
+        self.asks.take_hedges();
         // Whether summaries and verdicts are needed is decided anew.
         self.asks.drop_asides();
         self.turn.remedies = Remedies::default();
@@ -180,7 +183,9 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
     open.stage = match open.stage {
         // Another agent's task continues in the same run, which repeats its unanswered question.
         Stage::Delegated { run, order, .. } => Stage::Delegated { seq, run, order: order.going_on() },
-        Stage::DelegateAsks { run, .. } | Stage::DelegateWaits { run, .. } => Stage::Delegated { seq, run, order: TaskOrder::Work },
+        Stage::DelegateAsks { run, .. } | Stage::DelegateWaits { run, .. } => {
+            Stage::Delegated { seq, run, order: TaskOrder::Work }
+        }
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         // Its retry had not begun.
         Stage::Queued | Stage::Verifying | Stage::Held { .. } => Stage::Queued,

@@ -12,7 +12,7 @@ use crate::state::{ClosingStage, Phase, State};
 
 impl State {
     pub(super) fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
-        let mut ask = Ask::from((turn, seq));
+        let mut ask = Ask { hedge_at: self.hedge_at(turn), ..Ask::from((turn, seq)) };
         if turn.purpose.rules().place == Place::Turn && turn.turn == self.turn.number {
             ask.remedies = std::mem::take(&mut self.turn.remedies).asked(turn.model);
         }
@@ -75,7 +75,7 @@ impl State {
     }
 
     /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
-    pub(super) fn asked_for(&mut self, usage: &Usage, ask: Option<&Ask>) {
+    pub(crate) fn asked_for(&mut self, usage: &Usage, ask: Option<&Ask>) {
         let asked = ask.map_or(0, |ask| ask.model as usize);
         let prices = self.setup.models.get(asked).and_then(|model| model.prices);
         self.ledger.count(usage, prices);
@@ -118,6 +118,9 @@ impl State {
     }
 
     pub(super) fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
+        if let Some(goes_on) = turn.beside {
+            return self.one_failed(turn, goes_on);
+        }
         let failed = self.asks.close(turn.purpose, turn.about.as_ref());
         self.asked_for(&turn.failure.usage, failed.as_ref());
         let Some(mut failed) = failed else { return };

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::LimitKind;
 
 /// The value of a limit: a number in the unit that people write (counts, seconds, dollars), or a duration for
-/// [`LimitKind::Seconds`].
+/// [`LimitKind::Seconds`] and [`LimitKind::StallSeconds`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,7 +46,7 @@ impl LimitValue {
                 (number <= MOST).then_some(number)
             }
             Written::Whole(number) => kind.keep(number as f64),
-            Written::Time(time) if kind == LimitKind::Seconds => u64::try_from(time.as_millis()).ok(),
+            Written::Time(time) if kind.unit() == "ms" => u64::try_from(time.as_millis()).ok(),
             Written::Time(_) => None,
         }
     }

@@ -33,6 +33,9 @@ pub enum LimitKind {
     OutputTokens,
     /// Seconds since the start.
     Seconds,
+    /// Seconds without content, results of tools or usage, while models are asked or tools run. Time in which the run waits
+    /// for people, for a quota or for its agents does not count.
+    StallSeconds,
     /// Cost in USD. Every model needs `prices`.
     CostUsd,
     /// Equal calls in a row: set by `repetition`, not by `limits`.
@@ -42,7 +45,7 @@ pub enum LimitKind {
 
 impl LimitKind {
     /// All that `limits` may name, in the order of the documentation.
-    pub const SETTABLE: [Self; 11] = [
+    pub const SETTABLE: [Self; 12] = [
         Self::ModelCalls,
         Self::Iterations,
         Self::ToolRounds,
@@ -53,6 +56,7 @@ impl LimitKind {
         Self::InputTokens,
         Self::OutputTokens,
         Self::Seconds,
+        Self::StallSeconds,
         Self::CostUsd,
     ];
 
@@ -69,6 +73,7 @@ impl LimitKind {
             Self::InputTokens => "input_tokens",
             Self::OutputTokens => "output_tokens",
             Self::Seconds => "seconds",
+            Self::StallSeconds => "stall_seconds",
             Self::CostUsd => "cost_usd",
             Self::Repetition => "repetition",
         }
@@ -82,7 +87,7 @@ impl LimitKind {
     /// The unit in which values are kept: milliseconds for seconds, pico-dollars for cost.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Seconds => "ms",
+            Self::Seconds | Self::StallSeconds => "ms",
             Self::CostUsd => "pico-dollars",
             Self::Tokens | Self::InputTokens | Self::OutputTokens => "tokens",
             Self::ModelCalls
@@ -98,7 +103,7 @@ impl LimitKind {
     /// Number of stored units per written unit.
     pub fn scale(self) -> f64 {
         match self {
-            Self::Seconds => 1e3,
+            Self::Seconds | Self::StallSeconds => 1e3,
             Self::CostUsd => 1e12,
             Self::ModelCalls
             | Self::Iterations
@@ -147,6 +152,8 @@ impl LimitKind {
             Self::OutputTokens => "output tokens",
             Self::Seconds if one => "second",
             Self::Seconds => "seconds",
+            Self::StallSeconds if one => "second without progress",
+            Self::StallSeconds => "seconds without progress",
             Self::CostUsd => "USD",
             Self::Repetition if one => "equal call in a row",
             Self::Repetition => "equal calls in a row",

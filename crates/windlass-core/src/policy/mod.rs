@@ -125,6 +125,9 @@ policy! {
     } beside {
         /// Timeout of one attempt of a tool, in milliseconds, unless the tool sets its own.
         tool_ms: u64 = 300_000,
+        /// After how many milliseconds without content, a tool's result or usage a child run is ended; `None`: never.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        child_stall_ms: Option<u64> = None,
         /// Whether a hook is asked between steps.
         hooks: Hooks = Hooks::None,
         /// Whether code that a model wrote runs, and its limits.
@@ -282,6 +285,15 @@ impl Policy {
     pub fn set_limit(&mut self, kind: LimitKind, limit: Limit) {
         self.set_limit_value(kind, limit.max);
         self.bounds.limits.insert(kind, limit);
+    }
+
+    /// Limits how long a child run brings nothing, and the child runs below it. A lower limit of its own stays.
+    pub fn stall_as_child(&mut self, ms: u64) {
+        let below = self.calls.child_stall_ms.map_or(ms, |own| own.min(ms));
+        self.calls.child_stall_ms = Some(below);
+        if self.limit(LimitKind::StallSeconds).is_none_or(|own| own > ms) {
+            self.set_limit(LimitKind::StallSeconds, Limit { max: ms, at_limit: Some(AtLimit::None) });
+        }
     }
 
     /// Sets the outcome at all limits.

@@ -12,6 +12,8 @@ pub(crate) struct Clock {
     pub(crate) started_at: Millis,
     /// Elapsed time of the runs that this one continues.
     pub(crate) carried_ms: Millis,
+    /// When content, a result or usage came last; time that does not count for stalls is added.
+    pub(crate) progress_at: Millis,
     /// The event that set the deadline.
     pub(crate) deadline_seq: u64,
 }

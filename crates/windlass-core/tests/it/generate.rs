@@ -64,6 +64,7 @@ fn limits() -> impl Strategy<Value = BTreeMap<LimitKind, Limit>> {
         LimitKind::InputTokens,
         LimitKind::OutputTokens,
         LimitKind::Seconds,
+        LimitKind::StallSeconds,
         LimitKind::CostUsd,
     ];
     let limit = |max: std::ops::Range<u64>| {

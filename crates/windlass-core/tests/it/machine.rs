@@ -47,7 +47,9 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(policy: Policy) -> Self {
         let tools = Arc::new(environment::tools());
+        let alone = policy.transport.retries == 1;
         let (state, start) = (State::new(environment::run_id()), environment::start(policy, &tools));
+        let start = if alone { start } else { environment::hedged(start) };
         Self::begun_with(state, Vec::new(), &start, tools, Some(Purse::default()))
     }
 
@@ -115,6 +117,11 @@ impl Machine {
         let wanted = pending(&self.state);
         for action in &wanted {
             let known = self.known.entry(action.id).or_insert_with(|| action.work.clone());
+            let timers = [&*known, &action.work].map(|work| matches!(work, ActionKind::SetTimer { .. }));
+            if timers == [true, true] {
+                // The run's one alarm moves.
+                *known = action.work.clone();
+            }
             assert_eq!(*known, action.work, "an id stands for the same work as long as it is wanted");
         }
         let still = |id: &ActionId| wanted.iter().any(|action| action.id == *id);
@@ -197,7 +204,17 @@ impl Machine {
         if !matches!(work, ActionKind::Ask { .. }) {
             self.begun.remove(&id);
         }
-        Some(self.looked_at(what, step))
+        Some(self.looked_at(self.raced(what, step), step))
+    }
+
+    /// What a driver makes of the reply of one of two attempts: half of the time the core is told of the other's end.
+    fn raced(&self, what: InputKind, step: Step) -> InputKind {
+        let InputKind::Replied { action, reply } = what else { return what };
+        if self.state.asked_beside(action).is_none() || step.waits.is_multiple_of(3) {
+            return InputKind::Replied { action, reply };
+        }
+        let lost = Box::new(ModelFailure { kind: FailureKind::Cancelled, ..failure(step) });
+        InputKind::Raced { action, reply, objection: None, lost }
     }
 
     /// What the agent's own check makes of a reply that would end the run with an output: half of them it refuses.
@@ -325,6 +342,7 @@ fn ends_work(what: &InputKind) -> bool {
         InputKind::Start(_)
             | InputKind::Replied { .. }
             | InputKind::Objected { .. }
+            | InputKind::Raced { .. }
             | InputKind::ModelFailed { .. }
             | InputKind::CallEnded { .. }
             | InputKind::CodeCalls { .. }

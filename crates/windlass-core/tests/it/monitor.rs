@@ -80,7 +80,6 @@ pub(crate) struct Monitor {
 
 type Held = Result<(), String>;
 
-
 /// A call of code: the code, the tool and the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Asks {
@@ -550,6 +549,7 @@ impl Monitor {
             let none = wanted.iter().all(|action| !self.ended && stops(action));
             hold!(none, "a run that ended or is cancelled wants nothing but ends: {wanted:?}");
         }
+        let timer = |action: &windlass_core::Action| matches!(action.work, ActionKind::SetTimer { .. });
         let earlier = pending(before);
         for action in &wanted {
             hold!(action.id.run == after.run(), "an action belongs to its run: {action:?}");
@@ -558,7 +558,8 @@ impl Monitor {
             let new = action.id.seq > before.version() || matches!(action.work, ActionKind::SetTimer { .. });
             let same = earlier.iter().find(|other| other.id == action.id);
             hold!(
-                same.map_or(new, |other| other.work == action.work),
+                // The run's one alarm moves.
+                same.map_or(new, |other| other.work == action.work || timer(other) && timer(action)),
                 "an id stands for the same work as long as it is wanted, and never comes again: {action:?}"
             );
             let fits = match &action.work {
@@ -577,12 +578,10 @@ impl Monitor {
             hold!(fits, "nothing is done for a call that does not want it: {action:?}");
         }
         let ask = |action: &windlass_core::Action| matches!(action.work, ActionKind::Ask { .. });
-        let timer = |action: &windlass_core::Action| matches!(action.work, ActionKind::SetTimer { .. });
         match after.run_state() {
             RunState::Suspended => {
                 let awaits = wanted.iter().any(ask) || after.quota_wait().is_some();
-                let waits =
-                    awaits && wanted.iter().all(|action| ask(action) || timer(action));
+                let waits = awaits && wanted.iter().all(|action| ask(action) || timer(action));
                 hold!(waits, "who is suspended waits for somebody, and for nothing else: {wanted:?}");
             }
             RunState::Running => {

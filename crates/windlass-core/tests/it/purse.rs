@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::budget::Budget;
 use windlass_core::event::{DelegationStarted, TurnStarted};
-use windlass_core::model::{Carried, Prices, Purpose, Usage};
+use windlass_core::model::{Carried, Prices, Purpose, ToolChoice, Usage};
 use windlass_core::policy::{AtLimit, LimitKind, Wire};
 use windlass_core::{ActionId, CallId, Event, Fact, Message, State, evolve};
 
@@ -41,6 +41,7 @@ impl Sum {
 /// A model call that is going on: what it may use, and at which price.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Asked {
+    model: u32,
     needed: Sum,
     prices: Option<Prices>,
 }
@@ -65,6 +66,8 @@ pub(crate) struct Purse {
     lent: BTreeMap<CallId, Budget>,
     /// The open calls, by purpose and the tool call that they are about.
     asked: BTreeMap<(&'static str, Option<CallId>), Asked>,
+    /// Attempts beside those.
+    hedged: BTreeMap<(&'static str, Option<CallId>), Asked>,
     closing: Option<Closing>,
     /// How many calls were refused because too little was left.
     pub(crate) refused: u32,
@@ -104,7 +107,30 @@ impl Purse {
 
     fn fact(&mut self, fact: &Fact, state: &State) {
         match fact {
-            Fact::TurnStarted(turn) => self.started(turn, state),
+            Fact::TurnStarted(turn) => {
+                self.hedged.remove(&(turn.purpose.name(), turn.about.clone()));
+                let asked = self.started(turn, state);
+                self.asked.insert((turn.purpose.name(), turn.about.clone()), asked);
+            }
+            Fact::TurnHedged(hedged) => {
+                let (turn, purpose, about) = (hedged.turn, hedged.purpose, hedged.about.clone());
+                let (model, choice) = (hedged.model, ToolChoice::Auto);
+                let started =
+                    TurnStarted { turn, purpose, about, model, attempt: 1, again: false, choice, note: None };
+                let asked = self.started(&started, state);
+                self.hedged.insert((purpose.name(), started.about), asked);
+            }
+            Fact::TurnFailed(turn) if turn.beside.is_some() => {
+                let key = (turn.purpose.name(), turn.about.clone());
+                let hedge = self.hedged.remove(&key).expect("one of two");
+                let first = self.asked[&key];
+                assert_ne!(hedge.model, first.model, "two models are asked");
+                let [failed, left] =
+                    if turn.beside == Some(first.model) { [hedge, first] } else { [first, hedge] };
+                self.asked.insert(key.clone(), failed);
+                self.paid((turn.purpose, &turn.about), &turn.failure.usage);
+                self.asked.insert(key, left);
+            }
             Fact::TurnCompleted(turn) => self.paid((turn.purpose, &turn.about), &turn.usage),
             Fact::TurnFailed(turn) => self.paid((turn.purpose, &turn.about), &turn.failure.usage),
             Fact::ProbeAnswered(probe) => self.paid((probe.purpose, &None), &probe.usage),
@@ -116,7 +142,7 @@ impl Purse {
             }
             Fact::DelegationStarted(started) => self.lends(started, state),
             Fact::RunResumed(_) => {
-                for asked in self.asked.values() {
+                for asked in self.asked.values().chain(self.hedged.values()) {
                     let Sum { input, output, cost } = asked.needed;
                     self.reserved.add(input, output, cost);
                     self.lost += 1;
@@ -159,7 +185,7 @@ impl Purse {
     }
 
     /// A model call begins: it must fit into every limit.
-    fn started(&mut self, turn: &TurnStarted, state: &State) {
+    fn started(&mut self, turn: &TurnStarted, state: &State) -> Asked {
         let model = &state.models()[turn.model as usize];
         // Calls that are worded in the prompt are the provider's affair: they are no part of the estimate.
         let view = state.view(ActionId { run: state.run(), seq: state.version() }).unwrap();
@@ -177,7 +203,8 @@ impl Purse {
             if self.closing.is_some_and(|closing| closing.limit == kind) {
                 continue;
             }
-            let going: u64 = self.asked.values().map(|asked| asked.needed.of(kind)).sum();
+            let going = self.asked.values().chain(self.hedged.values());
+            let going: u64 = going.map(|asked| asked.needed.of(kind)).sum();
             let used = self.used(kind) + if turn.again { 0 } else { going };
             assert!(used < max, "{kind} {max} is used up: {self:?}");
             // The size of an input is an estimate: a call without a bound begins as long as any tokens are left.
@@ -202,7 +229,7 @@ impl Purse {
                 _ => closing.begun = Some((turn.turn, self.spent, needed)),
             }
         }
-        self.asked.insert((turn.purpose.name(), turn.about.clone()), Asked { needed, prices: model.prices });
+        Asked { model: turn.model, needed, prices: model.prices }
     }
 }
 

@@ -139,6 +139,7 @@ fn a_limit_in_words_agrees_with_its_number() {
         (LimitKind::InputTokens, "1 input token", "2 input tokens"),
         (LimitKind::OutputTokens, "1 output token", "2 output tokens"),
         (LimitKind::Seconds, "1 second", "2 seconds"),
+        (LimitKind::StallSeconds, "1 second without progress", "2 seconds without progress"),
         (LimitKind::CostUsd, "1 USD", "2 USD"),
         (LimitKind::Repetition, "1 equal call in a row", "2 equal calls in a row"),
     ] {

@@ -191,7 +191,7 @@ impl Events {
     /// One step towards the next piece. `Ready(Ok(()))`: look again.
     fn step(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelFailure>> {
         let decoded = ready!(self.reader.poll_event(cx));
-        if self.reader.has_pieces() {
+        if self.reader.makes_progress() {
             self.watch.token(self.arrived);
         }
         match decoded {

@@ -9,8 +9,8 @@ use windlass_core::model::Usage;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::frames::{EventTooLong, Frames};
-use crate::Delta;
 use crate::wires::{Decode, DecodeError};
+use crate::{Delta, Progress};
 
 /// The reader of one stream's events.
 pub(super) struct EventReader {
@@ -18,6 +18,7 @@ pub(super) struct EventReader {
     parts: Option<Box<Parts>>,
     away: Option<Away>,
     queue: VecDeque<Delta>,
+    progress: Progress,
     events: usize,
 }
 
@@ -59,7 +60,7 @@ type Away = Pin<Box<dyn Future<Output = (Box<Parts>, VecDeque<Delta>, Result<(),
 impl EventReader {
     pub(super) fn new(frames: Frames, decoder: Box<dyn Decode>) -> Self {
         let parts = Some(Box::new(Parts { frames, decoder, closed: false }));
-        Self { parts, away: None, queue: VecDeque::new(), events: 0 }
+        Self { parts, away: None, queue: VecDeque::new(), progress: Progress::default(), events: 0 }
     }
 
     /// Adds bytes as they came. What comes after the end of the reply is of no interest.
@@ -122,9 +123,10 @@ impl EventReader {
         self.queue.pop_front()
     }
 
-    /// Whether there are decoded pieces.
-    pub(super) fn has_pieces(&self) -> bool {
-        !self.queue.is_empty()
+    /// Whether the event that was decoded last, none of whose pieces were taken yet, brings something.
+    pub(super) fn makes_progress(&mut self) -> bool {
+        let progress = &mut self.progress;
+        self.queue.iter().filter(|delta| progress.is_made_by(delta)).count() > 0
     }
 
     /// Forgets what was decoded.

@@ -69,6 +69,18 @@ async fn e42_e41_idle_between_tokens_counts_what_was_paid() {
     assert!(deltas.next().await.is_none());
 }
 
+/// A server that keeps the connection busy brings nothing, however fast.
+#[tokio::test]
+async fn e56_a_flood_of_comments_and_empty_pieces_does_not_hold_off_the_idle_limit() {
+    let first = chunk(&format!("data: {}\n\n", HELLO[0]));
+    let empty = ": ping\n\ndata: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+    let server = Server::start(vec![stream_head(), first, Step::Flood(chunk_bytes(empty))]).await;
+    let failure =
+        ask(&within(&server.url, Timeouts { idle_ms: SHORT, ..long() }), true).await.expect_err("late");
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.message.starts_with("no further token within 50 ms"), "{}", failure.message);
+}
+
 #[tokio::test]
 async fn e42_idle_inside_a_whole_body() {
     let head =

@@ -1,9 +1,12 @@
-//! Which pieces of a reply subscribers see while it is being written.
+//! Which pieces of a reply subscribers see while it is being written, and when.
 
-use windlass_core::ActionId;
+use windlass_core::model::ModelFailure;
 use windlass_core::text::AnswerPieces;
+use windlass_core::{ActionId, InputKind};
 use windlass_models::Delta;
 
+use super::Taking;
+use crate::environment::Environment;
 use crate::updates::Update;
 
 /// Follows a reply.
@@ -33,6 +36,73 @@ impl Showing {
             | Delta::Stop(_) => return shown(self.action, delta),
         };
         (!written.is_empty()).then(|| Update::Text { action: self.action, text: written.into() })
+    }
+}
+
+impl Taking {
+    /// The text that was shown is reasoning: it is void, and shown once more as such.
+    pub(super) fn show_again(&mut self) {
+        let reasoning = self.assembler.reasoning();
+        if reasoning.is_empty() {
+            return;
+        }
+        let again = Update::Reasoning { action: self.action, text: reasoning.into() };
+        if !self.shown {
+            // Of a reply that is held back, only that is shown later.
+            if !self.withheld.is_empty() {
+                self.withheld = vec![again];
+            }
+            return;
+        }
+        self.tell(Update::Void { action: self.action });
+        self.tell(again);
+    }
+
+    /// Shows a piece, unless another attempt at the same call is shown.
+    pub(super) fn show(&mut self, update: Update) {
+        if !self.floor.takes(self.action) {
+            self.withheld.push(update);
+            return;
+        }
+        self.shown = true;
+        self.show_withheld();
+        self.tell(update);
+    }
+
+    fn show_withheld(&mut self) {
+        for update in std::mem::take(&mut self.withheld) {
+            self.tell(update);
+        }
+    }
+
+    /// It has brought the reply: the pieces of another attempt are void.
+    pub(super) fn wins(&mut self) {
+        if self.withheld.is_empty() {
+            return;
+        }
+        if let Some(other) = self.floor.won_by(self.action) {
+            self.tell(Update::Void { action: other });
+        }
+        self.show_withheld();
+    }
+
+    fn tell(&mut self, update: Update) {
+        match &mut self.untold {
+            Some(untold) => untold.push(update),
+            None => self.publisher.send(update),
+        }
+    }
+
+    pub(super) fn failed(self, failure: ModelFailure, environment: &dyn Environment) -> InputKind {
+        let failure = ModelFailure { usage: self.spent.paid(&failure, &self.assembler), ..failure };
+        if self.floor.leaves(self.action) && self.shown {
+            self.publisher.send(Update::Void { action: self.action });
+        }
+        InputKind::ModelFailed {
+            action: self.action,
+            failure: Box::new(failure),
+            jitter: environment.chance(),
+        }
     }
 }
 

@@ -12,6 +12,9 @@ fn taking(publisher: Publisher) -> Taking {
     Taking {
         action: ActionId { run: RunId::from_number(1), seq: 1 },
         publisher,
+        floor: Floor::default(),
+        withheld: Vec::new(),
+        content: None,
         masks: Masks::of_process(),
         for_actions: false,
         voice: true,

@@ -9,6 +9,7 @@ use windlass_core::budget::Budget;
 use windlass_core::event::TaskOrder;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{Action, ActionId, ActionKind, CallId, InputKind, RunId, State};
+use windlass_models::PrefixCell;
 use windlass_store::Payloads;
 use windlass_tools::Tool;
 
@@ -32,9 +33,16 @@ impl Driver {
             action,
             model: self.agent.model(&asked.name).cloned(),
             state: Box::new(self.state.clone()),
-            prefix: self.prefixes.of(asked.role),
+            // Two requests at once do not write into the same bytes.
+            prefix: if self.state.is_hedge(action) {
+                PrefixCell::default()
+            } else {
+                self.prefixes.of(asked.role)
+            },
             payloads: self.agent.log().clone(),
             publisher: self.publisher.clone(),
+            floor: self.floor.clone(),
+            content: self.state.stall_alarm().map(|_| self.content.clone()),
             environment: self.agent.environment().clone(),
             cancel: cancel.clone(),
         })
@@ -92,11 +100,8 @@ impl Driver {
                 Box::pin(work::ask(people, self.state.clone(), question))
             }
             ActionKind::SetTimer { at } => {
-                let sleep = self.agent.environment().sleep_until(self.clock.in_world(*at));
-                Box::pin(async move {
-                    sleep.await;
-                    Some(InputKind::TimerFired { action: id })
-                })
+                let fired = self.timer(*at).map(move |()| Some(InputKind::TimerFired { action: id }));
+                Box::pin(fired)
             }
         };
         let future = match &self.trace {
@@ -119,6 +124,7 @@ impl Driver {
             resumed_by: self.resumed_by,
             leave: self.leave.clone(),
             budget: Budget::default(),
+            stall_ms: self.state.policy().calls.child_stall_ms,
             account: self.account.clone(),
         }
     }

@@ -134,6 +134,8 @@ pub fn comparable(event: &Event) -> Fact {
         Fact::DelegationWaits(waits) => waits.until = 0,
         Fact::TurnFailed(failed) => failed.retry_at = failed.retry_at.map(|_| 0),
         Fact::TurnStarted(_)
+        | Fact::TurnHedged(_)
+        | Fact::HedgeSkipped(_)
         | Fact::TurnCompleted(_)
         | Fact::ProbeAnswered(_)
         | Fact::CallHeld(_)

@@ -175,6 +175,8 @@ impl Ledger {
             | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
             | Fact::ProbeAnswered(_)
+            | Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)

@@ -1,7 +1,7 @@
 //! Which of a run's models replied how often.
 
 use serde::Serialize;
-use windlass_core::event::{Adjusted, TurnCompleted, TurnStarted};
+use windlass_core::event::{Adjusted, TurnCompleted, TurnFailed, TurnStarted};
 use windlass_core::model::{ModelChoice, Purpose, Role};
 use windlass_core::{CallId, Fact, Text};
 
@@ -38,6 +38,10 @@ impl Router {
             self.asks(turn);
         } else if let Fact::TurnCompleted(turn) = fact {
             self.replied(counts, turn);
+        } else if let Fact::TurnHedged(hedged) = fact {
+            self.open.push((hedged.purpose, hedged.about.clone(), hedged.model));
+        } else if let Fact::TurnFailed(TurnFailed { purpose, about, beside: Some(goes_on), .. }) = fact {
+            self.open.retain(|open| open.0 != *purpose || open.1 != *about || open.2 == *goes_on);
         } else if let Fact::Adjusted(Adjusted { models: Some(models), .. }) = fact {
             self.models(counts, models);
         }
@@ -45,7 +49,8 @@ impl Router {
 
     /// A call begins.
     fn asks(&mut self, turn: &TurnStarted) {
-        self.close(turn.purpose, turn.about.as_ref());
+        // With a hedge that was lost with its process.
+        while self.close(turn.purpose, turn.about.as_ref()).is_some() {}
         self.open.push((turn.purpose, turn.about.clone(), turn.model));
     }
 

@@ -113,6 +113,8 @@ impl Teller {
             | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
             | Fact::ProbeAnswered(_)
+            | Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)

@@ -2,9 +2,10 @@
 
 use windlass_core::event::{
     CallVerified, InputReceived, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput, RunStarted,
-    TurnCompleted,
+    TurnCompleted, TurnFailed,
 };
 use windlass_core::message::ToolCall;
+use windlass_core::model::FailureKind;
 use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, Message, QuestionId, RunId, Text};
 use windlass_store::Log;
 
@@ -261,10 +262,7 @@ impl Reader {
         step.ended = step.ended.max(event.at);
         match &event.fact {
             Fact::TurnCompleted(turn) => step.turn(turn),
-            Fact::TurnFailed(failed) => {
-                step.tokens += failed.failure.usage.total();
-                step.errors.push(failed.failure.message.to_string());
-            }
+            Fact::TurnFailed(failed) => step.failed(failed),
             Fact::ProbeAnswered(probe) => step.tokens += probe.usage.total(),
             Fact::CallStarted(started) => step.begins(&started.call, event.at),
             Fact::DelegationStarted(started) => step.begins(&started.call, event.at),
@@ -291,6 +289,8 @@ impl Reader {
             Fact::RunStarted(_)
             | Fact::RunResumed(_)
             | Fact::TurnStarted(_)
+            | Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
             | Fact::Adjusted(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)
@@ -359,6 +359,14 @@ impl Reader {
 }
 
 impl TrailStep {
+    fn failed(&mut self, failed: &TurnFailed) {
+        self.tokens += failed.failure.usage.total();
+        // The slower of two models is no error.
+        if failed.beside.is_none() || failed.failure.kind != FailureKind::Cancelled {
+            self.errors.push(failed.failure.message.to_string());
+        }
+    }
+
     fn turn(&mut self, turn: &TurnCompleted) {
         self.tokens += turn.usage.total();
         self.opens(&turn.calls);

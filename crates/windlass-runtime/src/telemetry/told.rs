@@ -82,7 +82,9 @@ impl Told {
     pub(super) fn ended(context: &Context, end: &InputKind) -> Option<String> {
         let span = context.span();
         match end {
-            InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } => {
+            InputKind::Replied { reply, .. }
+            | InputKind::Objected { reply, .. }
+            | InputKind::Raced { reply, .. } => {
                 for attribute in replied(reply) {
                     span.set_attribute(attribute);
                 }

@@ -25,6 +25,8 @@ mod forks;
 #[cfg(test)]
 mod ground;
 #[cfg(test)]
+mod hedges;
+#[cfg(test)]
 mod imports;
 #[cfg(test)]
 mod links;

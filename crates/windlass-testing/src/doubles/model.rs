@@ -30,6 +30,8 @@ pub(crate) struct ScriptedModel {
 /// While a call is going on: if it is lost in a crash, its entry is given again.
 struct InFlight {
     script: Script,
+    /// Its place among the requests.
+    request: usize,
     done: bool,
 }
 
@@ -37,7 +39,7 @@ impl Drop for InFlight {
     fn drop(&mut self) {
         let mut script = self.script.lock();
         if !self.done && script.crashing {
-            script.scene(self.script.path()).lost_requests += 1;
+            script.scene(self.script.path()).lose(self.request);
         }
     }
 }
@@ -110,13 +112,13 @@ impl ScriptedModel {
     /// The entry that answers, and the call that waits for it.
     fn begin(&self, request: ModelRequest) -> (Option<ModelEntry>, Call) {
         let (script, environment) = (self.script.clone(), self.environment.clone());
-        let flight = InFlight { script: script.clone(), done: false };
-        let (entry, place) = {
+        let (entry, request_place, place) = {
             let mut inner = script.lock();
             let scene = inner.scene(script.path());
-            let place = scene.sent(SentRequest::from(&request));
-            (scene.model.get(place).cloned(), place)
+            let (request_place, place) = scene.sent(SentRequest::from(&request));
+            (scene.model.get(place).cloned(), request_place, place)
         };
+        let flight = InFlight { script: script.clone(), request: request_place, done: false };
         (entry, Call { script, environment, request, number: place as u32 + 1, flight })
     }
 }

@@ -37,7 +37,8 @@ impl Outcome {
     /// Log lines at which requests were sent; `None`: unknown, because other agents than the case's own sent some.
     fn sent_at(&self) -> Option<Vec<usize>> {
         let events = self.runs.iter().flat_map(|run| run.events.iter()).enumerate();
-        let sent = events.filter(|(_, event)| matches!(event.fact, Fact::TurnStarted(_)));
+        let asks = |fact: &Fact| matches!(fact, Fact::TurnStarted(_) | Fact::TurnHedged(_));
+        let sent = events.filter(|(_, event)| asks(&event.fact));
         let sent: Vec<usize> = sent.map(|(line, _)| line + 1).collect();
         (sent.len() == self.requests.len()).then_some(sent)
     }

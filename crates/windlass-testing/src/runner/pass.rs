@@ -280,7 +280,10 @@ impl Stage<'_> {
         };
         let cut = last.len() < all;
         let events: Vec<&Event> = runs.iter().flat_map(|run| run.events.iter()).chain(last).collect();
-        let sent = events.iter().filter(|event| matches!(event.fact, Fact::TurnStarted(_))).count();
+        let sent = events
+            .iter()
+            .filter(|event| matches!(event.fact, Fact::TurnStarted(_) | Fact::TurnHedged(_)))
+            .count();
         let log = events.into_iter().map(record::line).collect();
         let request = cut.then_some(sent as u32);
         Box::new(Stop { message, why, log, request, before: self.outcome(runs) })

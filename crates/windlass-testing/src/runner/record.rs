@@ -70,6 +70,8 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
             | Fact::ProbeAnswered(_)
+            | Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)
@@ -116,6 +118,9 @@ pub(crate) fn lost_for_good(batches: &[Batch], batches_of: &dyn Fn(RunId) -> Vec
             return lost_for_good(&batches_of(started.run), batches_of);
         }
         if let Fact::TurnFailed(failed) = &event.fact {
+            if failed.beside.is_some() {
+                return false;
+            }
             asked = false;
             return std::mem::take(&mut lost) && failed.failure.kind == FailureKind::Cancelled;
         }

@@ -178,6 +178,8 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
             Fact::RunStarted(_)
             | Fact::RunResumed(_)
             | Fact::TurnStarted(_)
+            | Fact::TurnHedged(_)
+            | Fact::HedgeSkipped(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)

@@ -6,7 +6,7 @@ use windlass_core::event::{
 };
 
 use super::Plain;
-use crate::view::phrases::{compaction, not_compacted};
+use crate::view::phrases::{compaction, not_compacted, unhedged};
 use crate::view::refused;
 use crate::view::words::{outcome, span, time};
 
@@ -47,6 +47,14 @@ impl Plain {
         } else if let Fact::HistoryEdited(edited) = fact {
             let words = refused::changed(edited, &self.cuts).map(|words| (true, words));
             words.or_else(|| remark("a hook changed the conversation".to_owned()))
+        } else if let Fact::TurnHedged(hedged) = fact {
+            remark(format!("no reply yet: model {} is asked, too", hedged.model + 1))
+        } else if let Fact::HedgeSkipped(skipped) = fact {
+            remark(format!(
+                "no reply yet: model {} is not asked, too: {}",
+                skipped.model + 1,
+                unhedged(skipped)
+            ))
         } else if let Fact::CallVerified(verified) = fact {
             let name = self.name(&verified.call);
             verified.args.as_ref().and_then(|_| remark(format!("verified: {name}, with changed arguments")))

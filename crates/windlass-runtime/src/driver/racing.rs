@@ -1,0 +1,29 @@
+//! Two models that were asked for one call: the first whole reply stops the other one.
+
+use windlass_core::InputKind;
+use windlass_core::model::{FailureKind, ModelFailure, Usage};
+
+use super::Driver;
+
+/// Why the slower of two attempts ends.
+const OUTRUN: &str = "another model was asked beside it and replied first";
+
+impl Driver {
+    /// The reply of one of two attempts, with the end of the other one, which is stopped: then its usage is known.
+    pub(super) async fn raced(&mut self, what: InputKind) -> InputKind {
+        let InputKind::Replied { action, reply } = what else { return what };
+        let Some(other) = self.state.asked_beside(action) else {
+            return InputKind::Replied { action, reply };
+        };
+        let Some(asked) = self.state.request(other).map(|asked| asked.model.name.clone()) else {
+            return InputKind::Replied { action, reply };
+        };
+        let usage = match Box::pin(self.slots.stop(other)).await {
+            Some(InputKind::ModelFailed { failure, .. }) => failure.usage,
+            Some(InputKind::Replied { reply, .. }) => reply.usage,
+            _ => Usage::default(),
+        };
+        let lost = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, OUTRUN, asked) };
+        InputKind::Raced { action, reply, objection: None, lost: Box::new(lost) }
+    }
+}

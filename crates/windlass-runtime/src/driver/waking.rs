@@ -1,0 +1,29 @@
+//! Timers. One that would find the run stalled is moved by content that comes before.
+
+use futures_core::future::BoxFuture;
+use windlass_core::event::Millis;
+
+use super::Driver;
+
+impl Driver {
+    /// Ends at that time of the run.
+    pub(super) fn timer(&self, at: Millis) -> BoxFuture<'static, ()> {
+        let environment = self.agent.environment().clone();
+        let due = self.clock.in_world(at);
+        let Some(stall) = self.state.stall_alarm().filter(|stall| stall.at == at) else {
+            return environment.sleep_until(due);
+        };
+        let (content, other) = (self.content.clone(), stall.other.map(|at| self.clock.in_world(at)));
+        Box::pin(async move {
+            let mut due = due;
+            loop {
+                environment.sleep_until(other.map_or(due, |other| other.min(due))).await;
+                let after = content.last().saturating_add(stall.after_ms);
+                if after <= environment.now() || other.is_some_and(|other| other <= environment.now()) {
+                    return;
+                }
+                due = after;
+            }
+        })
+    }
+}
