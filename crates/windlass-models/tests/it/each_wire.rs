@@ -247,6 +247,17 @@ async fn e14_parallel_calls_come_with_their_own_arguments_on_each_wire() {
 }
 
 #[tokio::test]
+async fn e15_a_stream_and_a_whole_reply_are_the_same_on_each_wire() {
+    for spoken in &SPOKEN {
+        let streamed = spoken.recorded_reply(spoken.text).await.expect("a reply");
+        let server = Server::start(json(&spoken.recorded("text.json"))).await;
+        let model = HttpModel::new(spoken.config(&server.url)).expect("good");
+        let whole = ask(&model, false).await.expect("a reply");
+        assert_eq!(streamed, whole, "{}", spoken.name);
+    }
+}
+
+#[tokio::test]
 async fn e16_e41_a_stream_that_breaks_is_cut_and_what_was_paid_counts_on_each_wire() {
     for spoken in &SPOKEN {
         let whole = spoken.recorded(spoken.text);
@@ -316,7 +327,7 @@ async fn e42_errors_have_their_kind_words_and_wait_on_each_wire() {
 }
 
 #[tokio::test]
-async fn e43_e45_each_server_gets_its_own_key_at_its_own_path_whatever_the_base_url_s_form() {
+async fn e43_e45_keys_and_paths_whatever_the_base_url_s_form_on_each_wire() {
     for spoken in &SPOKEN {
         let server = Server::start(spoken.stream(&spoken.recorded(spoken.text))).await;
         let base = spoken.wire().facts().base_path;

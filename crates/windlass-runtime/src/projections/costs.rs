@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use windlass_core::event::{Adjusted, DelegationFinished, DelegationStarted, TurnStarted};
+use windlass_core::event::{Adjusted, DelegationFinished, DelegationStarted, TurnFailed, TurnStarted};
 use windlass_core::model::{FailureKind, ModelChoice, Prices, Purpose, Usage};
 use windlass_core::{CallId, Event, Fact, RunId, SessionId, Text};
 use windlass_store::{Log, Store, StoreError};
@@ -230,13 +230,33 @@ impl Reading {
         } else if let Fact::TurnCompleted(turn) = &event.fact {
             let call = self.ended(seq, turn.turn, (turn.purpose, turn.about.as_ref()), turn.usage);
             self.costs.calls.push(call);
+        } else if let Fact::ProbeAnswered(probe) = &event.fact {
+            let call = self.ended(seq, probe.turn, (probe.purpose, None), probe.usage);
+            self.costs.calls.push(call);
+        } else if let Fact::TurnHedged(turn) = &event.fact {
+            let (purpose, about, model) = (turn.purpose, turn.about.clone(), turn.model);
+            self.open.push(Asked { purpose, about, model });
         } else if let Fact::TurnFailed(turn) = &event.fact {
-            let call = self.ended(seq, turn.turn, (turn.purpose, turn.about.as_ref()), turn.failure.usage);
-            self.costs.calls.push(CallCost { failed: Some(turn.failure.kind), ..call });
+            self.failed(seq, turn);
         } else if let Fact::DelegationStarted(started) = &event.fact {
             self.hands_over(started);
         } else if let Fact::DelegationFinished(finished) = &event.fact {
             self.comes_back(finished);
+        }
+    }
+
+    fn failed(&mut self, seq: u64, turn: &TurnFailed) {
+        let about = turn.about.as_ref();
+        if let Some(goes_on) = turn.beside {
+            // Of two attempts at one call the other one goes on.
+            self.open.retain(|one| {
+                one.purpose != turn.purpose || one.about.as_ref() != about || one.model != goes_on
+            });
+        }
+        let call = self.ended(seq, turn.turn, (turn.purpose, about), turn.failure.usage);
+        self.costs.calls.push(CallCost { failed: Some(turn.failure.kind), ..call });
+        if let Some(model) = turn.beside {
+            self.open.push(Asked { purpose: turn.purpose, about: about.cloned(), model });
         }
     }
 
@@ -245,7 +265,8 @@ impl Reading {
     }
 
     fn asks(&mut self, turn: &TurnStarted) {
-        self.close((turn.purpose, turn.about.as_ref()));
+        // With a hedge that was lost with its process.
+        while self.close((turn.purpose, turn.about.as_ref())).is_some() {}
         self.open.push(Asked { purpose: turn.purpose, about: turn.about.clone(), model: turn.model });
     }
 

@@ -1,6 +1,6 @@
 //! `docs/edges.md`: each edge that the presets owe, with what holds it under each. A conversation holds the edge that its name
 //! begins with, or that its `why` names; one of `fixtures/edges` also names the preset (`under the preset refine`). A Rust test
-//! has the edge's number and the preset in its name. `WINDLASS_UPDATE=1` writes the page again.
+//! has the edge's number and the preset in its name. A second table lists what holds the promises about models on each wire. `WINDLASS_UPDATE=1` writes the page again.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,36 @@ const HEAD: &str = "# Edges under each preset, and what holds them
 Made by `WINDLASS_UPDATE=1 cargo nextest run -p windlass-testing --test it edges`. Each case named here runs blocking, streaming,
 with a restart after every event, under seeded schedules, and with a cancel and a steering message after every event. Where
 it says *every case*, that is a property which all of them are held to; the case named shows it.
+";
+/// The promises about models, which each wire owes. A Rust test has the edge's number in its name.
+const OF_WIRES: [(&str, &str); 21] = [
+    ("E3", "Truncated, refused and filtered replies are no answers"),
+    ("E4", "Empty replies are known as such"),
+    ("E7", "Missing, empty and repeated call ids"),
+    ("E13", "A stream is the same wherever it is cut"),
+    ("E14", "Parallel calls in any order of pieces"),
+    ("E15", "Streaming and blocking give the same reply"),
+    ("E16", "A stream that breaks is cut, and can be tried again"),
+    ("E22", "A call that is no longer wanted ends at once"),
+    ("E38", "The prefix of requests stays"),
+    ("E39", "The provider's count is read"),
+    ("E41", "Usage on every way out"),
+    ("E42", "Failures by kind, each with its limit and wait"),
+    ("E43", "Fallbacks, and keys that reach no other server"),
+    ("E44", "Reasoning goes back unchanged to its provider alone"),
+    ("E45", "Base URLs, proxies, headers, TLS"),
+    ("E53", "Secrets are masked"),
+    ("E55", "A request waits its turn, and a run for its quota"),
+    ("E56", "Pings are no progress"),
+    ("E57", "A restart keeps the prefix"),
+    ("E58", "Histories of other providers are accepted, a bad item is found"),
+    ("E62", "Credentials are resolved when they are used"),
+];
+const WIRES_HEAD: &str = "
+# Promises about models, on each wire
+
+Tests with `each_wire`, `every_wire`, `all_wires` or `recorded` in their names run for every wire; others hold what stands below
+all wires, or what is one wire's own.
 ";
 /// How many cases of an edge are named.
 const SHOWN: usize = 3;
@@ -82,6 +112,26 @@ fn page() -> (String, Vec<String>) {
         let columns: Vec<String> = columns.collect();
         let what = if note.is_empty() { what.to_owned() } else { format!("{what} (*{note}*)") };
         writeln!(page, "| {id} | {what} | {} |", columns.join(" | ")).unwrap();
+    }
+    page += WIRES_HEAD;
+    write!(page, "\n| | edge | held by |\n|---|---|---|\n").unwrap();
+    for (id, what) in OF_WIRES {
+        let word = id.to_lowercase();
+        let mut held: Vec<&String> =
+            tests.iter().filter(|test| test.split('_').any(|one| one == word)).collect();
+        let for_all = |test: &str| {
+            ["each_wire", "every_wire", "all_wires", "recorded"].iter().any(|all| test.contains(all))
+        };
+        held.sort_by_key(|test| !for_all(test));
+        if held.is_empty() {
+            missing.push(format!("{id} on each wire"));
+        }
+        let more = held.len().saturating_sub(SHOWN);
+        let mut shown: Vec<String> = held.into_iter().take(SHOWN).map(|test| format!("`{test}`")).collect();
+        if more > 0 {
+            shown.push(format!("and {more} more"));
+        }
+        writeln!(page, "| {id} | {what} | {} |", shown.join("; ")).unwrap();
     }
     (page, missing)
 }

@@ -136,7 +136,7 @@ fn opening(wire: &dyn Wire, chance: &mut Chance) -> ModelRequest {
 }
 
 #[test]
-fn e57_every_wire_goes_on_with_the_same_bytes_also_after_a_restart() {
+fn e38_e57_every_wire_goes_on_with_the_same_bytes_also_after_a_restart() {
     let replies = replies();
     assert!(replies.len() > 100, "{} replies", replies.len());
     for wire in WIRES {
