@@ -249,6 +249,7 @@ fn people(ground: &Ground) -> FnPeople {
             (QuestionKind::Plan, _) => Answer::Accept,
             (QuestionKind::Result, _) => Answer::Result("done".into()),
             (QuestionKind::Pause, _) => Answer::Resume { text: None },
+            (QuestionKind::Auth, _) => Answer::Retry,
             (QuestionKind::Limit(_), _) => Answer::Conclude("enough".into()),
         };
         let thought = environment.sleep_until(environment.now() + 50);
