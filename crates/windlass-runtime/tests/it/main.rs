@@ -47,6 +47,8 @@ mod prompts;
 #[cfg(test)]
 mod real_time;
 #[cfg(test)]
+mod refused;
+#[cfg(test)]
 mod replies;
 #[cfg(test)]
 mod scenarios;
