@@ -95,7 +95,8 @@ impl State {
             }
         }));
         let speaker = self.conversation.speaker(place);
-        let earlier = place < self.conversation.gauge.begun;
+        // Another key may have been used in an earlier run, and what stood before it may have been edited.
+        let earlier = place < self.conversation.gauge.begun || self.conversation.history.edits() > 0;
         if sealed(said).is_some_and(|data| sent.seals.contains(data))
             && may_be_foreign(said, speaker, asked, earlier)
         {
@@ -108,6 +109,19 @@ impl State {
             );
         }
         found
+    }
+
+    /// Sealed reasoning behind the first of these suspects, but for what is a suspect itself.
+    pub(crate) fn seals_behind(&self, suspects: &[Suspect]) -> Vec<Suspect> {
+        let Some(first) = suspects.first() else { return Vec::new() };
+        let from = usize::try_from(first.at).unwrap_or(usize::MAX).saturating_add(1);
+        let behind = self.conversation.history.since(from).enumerate();
+        let seal = behind.filter_map(|(place, message)| {
+            let seal = Suspect { at: (from + place) as u64, what: SuspectItem::Reasoning };
+            let sealed = matches!(&**message, Message::Assistant(said) if sealed(said).is_some());
+            (sealed && !suspects.contains(&seal)).then_some(seal)
+        });
+        seal.collect()
     }
 
     /// Gives each call id one that stands in for it: nine letters and digits, which every API takes.
@@ -137,8 +151,8 @@ fn in_content(content: &Content, sent: &Sent) -> Vec<SuspectItem> {
     media(content).filter(|(_, media)| sent.media.contains(media)).map(|(item, _)| item).collect()
 }
 
-/// Whether sealed reasoning goes to the provider of the asked model, and is not that model's own of this run. The provider's
-/// key may have been another one in an earlier run.
+/// Whether sealed reasoning goes to the provider of the asked model, and is not that model's own of this run and for these
+/// very messages.
 fn may_be_foreign(said: &AssistantMessage, speaker: Option<&Text>, asked: &str, earlier: bool) -> bool {
     let plain = |name: &str| !name.contains('/');
     match speaker {

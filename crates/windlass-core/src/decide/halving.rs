@@ -4,7 +4,7 @@
 use super::Decision;
 use crate::asks::{Ask, Place};
 use crate::event::{HistoryEdited, ProbeAnswered, RefusedItems, Suspect, TurnFailed, TurnStarted};
-use crate::halving::{Halving, Step};
+use crate::halving::Step;
 use crate::reply::{FailureKind, ModelFailure, Reply};
 use crate::state::Search;
 use crate::suspects::left_out;
@@ -17,7 +17,7 @@ impl Decision {
         }
         if ask.without.is_empty() {
             let suspects = self.state.suspects(ask);
-            let search = Search::over(suspects, failure.clone(), 0);
+            let search = Search::after_failure(failure.clone()).over(suspects);
             return self.search_on(ask, failure, &search);
         }
         let Some(search) = self.state.search_of(ask).map(|search| search.after(false)) else {
@@ -95,21 +95,4 @@ impl Decision {
 /// Whether a provider refuses a request as it is (400, 413 or 422), and not because of a part that its words name.
 fn is_refusal(failure: &ModelFailure) -> bool {
     failure.kind == FailureKind::BadRequest && failure.status.is_some() && failure.refuses.is_none()
-}
-
-impl Search {
-    /// A search among these suspects, after that failure, in a conversation with so many edits.
-    pub(crate) fn over(suspects: Vec<Suspect>, failure: ModelFailure, edits: u64) -> Self {
-        let halving = Halving::over(suspects.len());
-        Self { suspects, failure, edits, halving }
-    }
-
-    /// The search after its last request was accepted, or refused.
-    pub(crate) fn after(&self, accepted: bool) -> Self {
-        Self { halving: self.halving.after(accepted), ..self.clone() }
-    }
-
-    fn pick(&self, items: &[usize]) -> Vec<Suspect> {
-        items.iter().filter_map(|item| self.suspects.get(*item)).cloned().collect()
-    }
 }

@@ -8,14 +8,17 @@ use crate::state::{Phase, Search, State};
 impl State {
     /// A call that the loop waits for begins: a request without some suspects, or a whole one.
     pub(super) fn search_begun(&mut self, turn: &TurnStarted) {
-        let Some(search) = &mut self.turn.search else { return };
+        let Some(search) = self.turn.search.take() else { return };
         if turn.without.is_empty() {
-            self.turn.search = None;
-        } else if search.suspects.is_empty() {
-            // The first one leaves all of them out.
-            let edits = self.conversation.history.edits();
-            **search = Search::over(turn.without.clone(), search.failure.clone(), edits);
+            return;
         }
+        if !search.suspects.is_empty() {
+            self.turn.search = Some(search);
+            return;
+        }
+        // The first one leaves all of them out.
+        let (edits, behind) = (self.conversation.history.edits(), self.seals_behind(&turn.without));
+        self.turn.search = Some(Box::new(Search { edits, behind, ..search.over(turn.without.clone()) }));
     }
 
     /// A call that the loop waits for has failed. Each request of a search that the provider refuses counts as a model call.
@@ -24,7 +27,7 @@ impl State {
             return;
         }
         if failed.without.is_empty() {
-            let first = || Box::new(Search::over(Vec::new(), turn.failure.clone(), 0));
+            let first = || Box::new(Search::after_failure(turn.failure.clone()));
             self.turn.search = turn.retry_at.map(|_| first());
             return;
         }

@@ -2,7 +2,7 @@
 
 use crate::asks::Ask;
 use crate::event::Suspect;
-use crate::halving::Halving;
+use crate::halving::{Halving, Step};
 use crate::ids::ActionId;
 use crate::reply::ModelFailure;
 use crate::state::State;
@@ -16,7 +16,47 @@ pub(crate) struct Search {
     pub(crate) failure: ModelFailure,
     /// [`History::edits`](crate::message::History::edits) when it began: the suspects' places hold as long.
     pub(crate) edits: u64,
+    /// Sealed reasoning behind the first suspect, which is none itself.
+    pub(crate) behind: Vec<Suspect>,
+    /// Whether reasoning goes as well that stands behind an item that is left out: some providers take it only behind the very
+    /// messages that it was made for.
+    pub(crate) drops_behind: bool,
     pub(crate) halving: Halving,
+}
+
+impl Search {
+    /// A search after that failure. Its items are known once it begins.
+    pub(crate) fn after_failure(failure: ModelFailure) -> Self {
+        let (suspects, behind, halving) = (Vec::new(), Vec::new(), Halving::over(0));
+        Self { suspects, failure, edits: 0, behind, drops_behind: false, halving }
+    }
+
+    /// The search among these suspects.
+    pub(crate) fn over(self, suspects: Vec<Suspect>) -> Self {
+        let halving = Halving::over(suspects.len());
+        Self { suspects, halving, ..self }
+    }
+
+    /// The search after its last request was accepted, or refused.
+    pub(crate) fn after(&self, accepted: bool) -> Self {
+        let halving = self.halving.after(accepted);
+        if halving.step() == Step::Blameless && !self.drops_behind && !self.behind.is_empty() {
+            let halving = Halving::over(self.suspects.len());
+            return Self { halving, drops_behind: true, ..self.clone() };
+        }
+        Self { halving, ..self.clone() }
+    }
+
+    /// The suspects of these numbers, with the reasoning that goes with them, in the order of the conversation.
+    pub(crate) fn pick(&self, items: &[usize]) -> Vec<Suspect> {
+        let mut picked: Vec<Suspect> =
+            items.iter().filter_map(|item| self.suspects.get(*item)).cloned().collect();
+        if let (Some(first), true) = (picked.first().map(|first| first.at), self.drops_behind) {
+            picked.extend(self.behind.iter().filter(|seal| seal.at > first).cloned());
+            picked.sort_by_key(|item| item.at);
+        }
+        picked
+    }
 }
 
 impl State {

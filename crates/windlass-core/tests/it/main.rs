@@ -27,6 +27,7 @@ mod narrate;
 mod pins;
 mod prices;
 mod purse;
+mod refused;
 mod replaying;
 mod rules;
 mod settings;
