@@ -168,6 +168,7 @@ impl TurnCompleted {
             usage: reply.usage,
             model: reply.model,
             objection: None,
+            answer: None,
         }
     }
 }

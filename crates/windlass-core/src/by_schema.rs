@@ -11,9 +11,9 @@ mod prompt;
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer};
-use serde_json::json;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::args::parse_args;
 use crate::asks::Ask;
@@ -25,7 +25,7 @@ use crate::ids::{ActionId, Text};
 use crate::message::{AssistantMessage, Message};
 use crate::phases::unfenced;
 use crate::policy::{Results, Stop, Talk, Wire};
-use crate::reply::{FailureKind, ModelFailure, Refusal};
+use crate::reply::{FailureKind, ModelFailure, Refusal, StopReason};
 use crate::state::State;
 use crate::steps::Steps;
 use crate::tool::ToolSpec;
@@ -40,8 +40,9 @@ const REPLY: &str = "reply";
 const NO_FORM: &str = "reply";
 
 /// What an answer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnswerForm {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerForm {
     /// A text.
     Text,
     /// A value of the output's schema, whose JSON is the text of the reply.
@@ -121,6 +122,21 @@ fn call(text: &Text, object: &Object<'_>) -> Said {
         place: Span::of(text, text),
         ..ReadCall::default()
     })
+}
+
+/// A reply that is read as this answer: what a replay reads in place of the model's own, which differs in blanks and escapes at
+/// most.
+pub(crate) fn rebuilt(answer: &str, form: AnswerForm, stop: StopReason) -> Text {
+    let (value, end) = match form {
+        AnswerForm::Text => (Value::from(answer).to_string(), "\"}}"),
+        AnswerForm::Output => (answer.to_owned(), "}}"),
+    };
+    let value = match form {
+        AnswerForm::Text => value.strip_suffix('"').unwrap_or_default(),
+        AnswerForm::Output => &value,
+    };
+    let end = if stop == StopReason::Length { "" } else { end };
+    format!("{{\"reply\":{{\"answer\":{value}{end}").into()
 }
 
 /// The call that a reply without a form is, so that its fault is fed back as that of any call.

@@ -211,7 +211,7 @@ pub mod model {
 
 /// Forms of text: calls in XML and fences, names to compare and to show, steps that reading takes.
 pub mod text {
-    pub use crate::by_schema::AnswerPieces;
+    pub use crate::by_schema::{AnswerForm, AnswerPieces};
     pub use crate::fenced::{fenced_message, fenced_prompt};
     pub use crate::glob::covers;
     pub use crate::json::MAX_VALUES;

@@ -2,6 +2,7 @@
 //! cause and the same events.
 
 use crate::action::{Found, HostCall, Input, InputKind, StepEdits};
+use crate::by_schema::rebuilt;
 use crate::cause::{Cause, CheckResult, StepEnd};
 use crate::decide::pause_reason;
 use crate::decide::{Accepted, decide};
@@ -197,8 +198,12 @@ fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
         name: call.name.clone(),
         args: call.args.to_text(),
     });
+    let text = match (&turn.text, turn.answer) {
+        (Some(answer), Some(form)) => Some(rebuilt(answer, form, turn.stop)),
+        (text, _) => text.clone(),
+    };
     let reply = Reply {
-        text: turn.text.clone(),
+        text,
         reasoning: turn.reasoning.clone(),
         media: turn.media.clone(),
         calls: native.collect(),

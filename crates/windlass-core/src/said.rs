@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::by_schema::AnswerForm;
 use crate::call_args::Span;
 use crate::event::{Purpose, TurnCompleted};
 use crate::ids::{CallId, Text};
@@ -91,6 +92,8 @@ struct StoredTurn {
     model: Text,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     objection: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answer: Option<AnswerForm>,
 }
 
 /// Stores arguments that are a part of the text beside them as the place where they stand there.

@@ -2,10 +2,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{AnswerForm, AnswerPieces, Said, alternatives, object_message, object_prompt, read};
+use super::{AnswerForm, AnswerPieces, Said, alternatives, object_message, object_prompt, read, rebuilt};
 use crate::event::ToolChoice;
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::policy::Results;
+use crate::reply::StopReason;
 use crate::steps::{Shape, Steps, doubling};
 use crate::tool::ToolSpec;
 
@@ -235,6 +236,22 @@ fn e15_pieces_of_an_answer_are_the_answer() {
             let each: String = chars.iter().map(|c| pieces.push(&c.to_string())).collect();
             assert_eq!(each, wanted, "{reply}");
             assert_eq!(pieces.anew().push(reply), wanted, "{reply}");
+        }
+    }
+}
+
+/// A replay reads the answer that was stored.
+#[test]
+fn a_rebuilt_reply_is_read_as_its_answer() {
+    for form in [AnswerForm::Text, AnswerForm::Output] {
+        for answer in ["", "4", "{\"n\": [1, \"}\"]}", "\"a\\\"b\"", "null", "true"] {
+            let whole = rebuilt(answer, form, StopReason::Stop);
+            if !(form == AnswerForm::Output && answer.is_empty()) {
+                assert_eq!(shown(&whole, form), format!("={answer}"), "{whole}");
+            }
+            let cut = rebuilt(answer, form, StopReason::Length);
+            let mut pieces = AnswerPieces::of(form);
+            assert_eq!(pieces.push(&cut), answer, "{cut}");
         }
     }
 }

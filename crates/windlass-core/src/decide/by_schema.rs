@@ -13,15 +13,15 @@ use crate::reply::{Reply, StopReason};
 use crate::steps::Steps;
 
 impl Decision {
-    /// The call that a reply by schema is. An answer stands in place of the reply's text, and a call stays in it.
+    /// The call that a reply by schema is, which stays in its text; or the form of an answer, which takes the place of the text.
     pub(super) fn calls_by_schema(
         &self,
         (ask, form): (&Ask, AnswerForm),
         reply: &mut Reply,
         steps: &Steps,
-    ) -> Vec<ReadCall> {
+    ) -> (Vec<ReadCall>, Option<AnswerForm>) {
         let Some(text) = reply.text.clone().filter(|text| !text.trim().is_empty()) else {
-            return Vec::new();
+            return (Vec::new(), None);
         };
         let declined = matches!(reply.stop, StopReason::Refused | StopReason::Filtered);
         let read = read(&text, form, steps);
@@ -29,18 +29,18 @@ impl Decision {
         let fault = match (read, cut.then(|| begun(form, &text)).flatten()) {
             (Said::Answer(answer), _) | (_, Some(answer)) => {
                 reply.text = Some(answer);
-                return Vec::new();
+                return (Vec::new(), Some(form));
             }
             // Where no tool is offered, everything else is text.
             (Said::Call(_) | Said::Neither(_) | Said::Prose, _) if ask.choice == ToolChoice::None => {
-                return Vec::new();
+                return (Vec::new(), None);
             }
-            (Said::Call(call), _) => return vec![call],
-            (Said::Prose, _) if declined => return Vec::new(),
+            (Said::Call(call), _) => return (vec![call], None),
+            (Said::Prose, _) if declined => return (Vec::new(), None),
             (Said::Prose, _) => "it is no JSON object".to_owned(),
             (Said::Neither(fault), _) => fault,
         };
-        vec![faulty(&text, &fault)]
+        (vec![faulty(&text, &fault)], None)
     }
 
     /// Whether the reply says that the server holds no model to schemas: it is no object at all, though the model was learnt to be

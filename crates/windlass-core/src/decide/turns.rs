@@ -108,9 +108,10 @@ impl Decision {
         let steps = Steps::default();
         let mut calls: Vec<ReadCall> =
             std::mem::take(&mut reply.calls).into_iter().map(ReadCall::from).collect();
+        let mut answer = None;
         let wire = if ignores_schema { Wire::Fenced } else { self.state.wire() };
         if let (Wire::Schema, true, Some(form)) = (wire, calls.is_empty(), self.state.by_schema(ask)) {
-            calls = self.calls_by_schema((ask, form), &mut reply, &steps);
+            (calls, answer) = self.calls_by_schema((ask, form), &mut reply, &steps);
         }
         let source = said::source(reply.text.as_ref(), reply.reasoning.as_ref());
         match (wire, source) {
@@ -128,7 +129,7 @@ impl Decision {
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
         let (calls, objection) = (self.identify(ask.turn, calls), self.objection.clone());
-        TurnCompleted { calls, objection, ..TurnCompleted::read_only(ask, reply) }
+        TurnCompleted { calls, objection, answer, ..TurnCompleted::read_only(ask, reply) }
     }
 
     /// Gives each call an id that is new in this conversation: the provider's own where it serves.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Purpose, Suspect, ToolChoice};
+use crate::by_schema::AnswerForm;
 use crate::ids::{CallId, Millis, Text};
 use crate::message::{Media, Reasoning, ToolCall};
 use crate::policy::LimitKind;
@@ -80,6 +81,8 @@ pub struct TurnCompleted {
     pub model: Text,
     /// Objection of the agent's own check to the output of this reply, which fits the schema.
     pub objection: Option<Text>,
+    /// The reply was an object by schema, and the text is the answer in it.
+    pub answer: Option<AnswerForm>,
 }
 
 impl TurnCompleted {

@@ -73,6 +73,7 @@ fn turn(text: Option<Text>, reasoning: Option<Reasoning>) -> TurnCompleted {
         usage,
         model,
         objection: None,
+        answer: None,
     }
 }
 
