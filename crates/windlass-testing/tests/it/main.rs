@@ -103,6 +103,7 @@ files! {
     edges_budgets => "edges/budgets",
     edges_context => "edges/context",
     edges_crashes => "edges/crashes",
+    edges_fallbacks => "edges/fallbacks",
     edges_limits => "edges/limits",
     edges_mixed => "edges/mixed",
     edges_money => "edges/money",
