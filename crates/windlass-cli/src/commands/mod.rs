@@ -54,7 +54,13 @@ fn own_providers() -> Result<(), Failure> {
     let usual =
         || home::folder().ok().map(|folder| folder.join("providers.yaml")).filter(|path| path.exists());
     let Some(path) = named.or_else(usual) else { return Ok(()) };
-    Ok(add_providers(&path)?)
+    add_providers(&path).map_err(|error| {
+        if path.exists() {
+            return error.into();
+        }
+        Failure::of(Exit::BadFile, &error)
+            .hint("WINDLASS_PROVIDERS names it; docs/models.md, \"Providers of your own\", shows one")
+    })
 }
 
 /// What is learnt of models is kept among Windlass's files. Tests take nothing from there.

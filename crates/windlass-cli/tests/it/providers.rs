@@ -50,10 +50,14 @@ fn a_faulty_file_is_named_with_its_place() {
     let said = home.windlass(["models", "list"]);
     assert_end!(home, said);
     // A file of providers is not an agent.
-    assert!(!said.stderr.contains("agents schema") && said.stderr.contains("docs/models.md"), "{said:?}");
+    assert!(!said.stderr.contains("windlass agents"), "{said:?}");
+    home.write("home/providers.yaml", "cases: []\n");
+    let said = home.windlass(["models", "list"]);
+    assert!(said.code == 65 && !said.stderr.contains("windlass test"), "{said:?}");
     let mut missing = home.command(["models", "list"]);
     let missing = end(missing.env("WINDLASS_PROVIDERS", "nowhere.yaml").output().unwrap());
-    assert!(missing.code != 0 && missing.stderr.contains("nowhere.yaml"), "{missing:?}");
+    assert!(!missing.stderr.contains("windlass agents"), "{missing:?}");
+    assert_end!(home, missing);
 }
 
 #[test]

@@ -105,6 +105,7 @@ files! {
     edges_context => "edges/context",
     edges_crashes => "edges/crashes",
     edges_hedges => "edges/hedges",
+    edges_fallbacks => "edges/fallbacks",
     edges_limits => "edges/limits",
     edges_mixed => "edges/mixed",
     edges_money => "edges/money",
