@@ -174,8 +174,15 @@ impl Cause {
             InputKind::Delegated { action, .. } => Self::Delegated { action: action.seq },
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
                 let (question, text, suggestions) = (question.clone(), text.clone(), suggestions.clone());
-                let asked =
-                    InputRequested { question, kind: *kind, call: None, text, suggestions, child: None, next: None };
+                let asked = InputRequested {
+                    question,
+                    kind: *kind,
+                    call: None,
+                    text,
+                    suggestions,
+                    child: None,
+                    next: None,
+                };
                 Self::DelegateAsks { action: action.seq, unasked: Some(Box::new(asked)) }
             }
             InputKind::DelegateWaits { action, model, until } => {

@@ -342,7 +342,9 @@ impl Plain {
     fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {
         let failure = &failed.failure;
         let then = match (failed.retry_at, failed.next_model) {
-            (Some(retry_at), _) if failed.for_quota => format!("; waits for a quota until {}", time(retry_at)),
+            (Some(retry_at), _) if failed.for_quota => {
+                format!("; waits for a quota until {}", time(retry_at))
+            }
             (_, Some(_)) => "; trying the next model".to_owned(),
             (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
             (None, None) => String::new(),

@@ -330,9 +330,8 @@ impl Decision {
 
     /// When the run is being stopped: ends the calls without work in progress.
     pub(super) fn close_idle_calls(&mut self) {
-        let asks = |open: &&OpenCall| {
-            matches!(open.stage, Stage::DelegateAsks { .. } | Stage::DelegateWaits { .. })
-        };
+        let asks =
+            |open: &&OpenCall| matches!(open.stage, Stage::DelegateAsks { .. } | Stage::DelegateWaits { .. });
         let asking: Vec<OpenCall> = self.open_calls().iter().filter(asks).cloned().collect();
         for open in &asking {
             self.stop_delegate(open);

@@ -141,7 +141,8 @@ impl Decision {
                 self.delegation_ended(action, Done { outcome, usage, cost, reserved })
             }
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
-                let asked = InputRequested { question, kind, call: None, text, suggestions, child: None, next: None };
+                let asked =
+                    InputRequested { question, kind, call: None, text, suggestions, child: None, next: None };
                 self.delegate_asks(action, asked)
             }
             InputKind::DelegateWaits { action, model, until } => self.delegate_waits(action, model, until),

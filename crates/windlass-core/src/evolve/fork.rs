@@ -178,7 +178,9 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
     open.stage = match open.stage {
         // Another agent's task continues in the same run, which repeats its unanswered question.
         Stage::Delegated { run, order, .. } => Stage::Delegated { seq, run, order: order.going_on() },
-        Stage::DelegateAsks { run, .. } | Stage::DelegateWaits { run, .. } => Stage::Delegated { seq, run, order: TaskOrder::Work },
+        Stage::DelegateAsks { run, .. } | Stage::DelegateWaits { run, .. } => {
+            Stage::Delegated { seq, run, order: TaskOrder::Work }
+        }
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         // Its retry had not begun.
         Stage::Queued | Stage::Verifying | Stage::Held { .. } => Stage::Queued,

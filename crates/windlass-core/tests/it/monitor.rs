@@ -78,7 +78,6 @@ pub(crate) struct Monitor {
 
 type Held = Result<(), String>;
 
-
 /// A call of code: the code, the tool and the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Asks {
@@ -566,8 +565,7 @@ impl Monitor {
         match after.run_state() {
             RunState::Suspended => {
                 let awaits = wanted.iter().any(ask) || after.quota_wait().is_some();
-                let waits =
-                    awaits && wanted.iter().all(|action| ask(action) || timer(action));
+                let waits = awaits && wanted.iter().all(|action| ask(action) || timer(action));
                 hold!(waits, "who is suspended waits for somebody, and for nothing else: {wanted:?}");
             }
             RunState::Running => {
