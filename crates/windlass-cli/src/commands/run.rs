@@ -181,7 +181,8 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         ..DriveOptions::default()
     };
     if let Some(path) = &how.batch.batch {
-        let (agent, options) = (&assembly.agent, DriveOptions { session: None, hold_for_quota: false, ..options });
+        let (agent, options) =
+            (&assembly.agent, DriveOptions { session: None, hold_for_quota: false, ..options });
         let batch = Batch { agent, log: &log, options, view: view_args, words: &words };
         let end = Box::pin(batch.run(&how.batch, path, &mut interrupts)).await;
         return played(cassette.as_ref(), end);

@@ -156,9 +156,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::CodeFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::CallFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::DelegationStarted(started) => handed(started, calls, cuts),
-        Fact::DelegationWaits(waits) => {
-            format!("heard that {} waits for the quota of {}", called(&waits.call), waits.model)
-        }
+        Fact::DelegationWaits(waits) => format!("heard that {} waits for a quota", called(&waits.call)),
         Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::InputRequested(asked) => format!("asked a person: {}", cuts.line(&asked.text)),
         Fact::InputReceived(received) => format!("was answered: {}", answer(&received.answer, cuts)),

@@ -100,6 +100,14 @@ impl Who {
         }
     }
 
+    /// Whether it ends with a limit or a cancel: nobody works on it.
+    fn is_given_up(&self) -> bool {
+        matches!(
+            self,
+            Self::Retry { .. } | Self::ToolRetry { .. } | Self::AgentQuota { .. } | Self::Person { .. }
+        )
+    }
+
     fn is_model(&self, asked: &Ask) -> bool {
         matches!(self, Self::Model { ask, .. } | Self::Retry { ask, .. } if ask == asked)
     }
@@ -264,15 +272,7 @@ impl Waits {
             }
             // What waited for its next try is given up.
             Fact::LimitReached(_) | Fact::CancelRequested(_) => {
-                self.end(|who| {
-                    matches!(
-                        who,
-                        Who::Retry { .. }
-                            | Who::ToolRetry { .. }
-                            | Who::AgentQuota { .. }
-                            | Who::Person { .. }
-                    )
-                });
+                self.end(Who::is_given_up);
             }
             Fact::RunEnded(_) => self.open.clear(),
             Fact::CallHeld(_)

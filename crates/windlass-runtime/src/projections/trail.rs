@@ -1,8 +1,8 @@
 //! A run as a whole: its start, its steps with their calls, its end. Reports are made of it.
 
 use windlass_core::event::{
-    CallVerified, InputReceived, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput, RunStarted,
-    TurnCompleted, TurnFailed,
+    CallVerified, InputReceived, Millis, OutputRejected, Perception, PlanMade, Rejection, RunEnded, RunInput,
+    RunStarted, TurnCompleted, TurnFailed,
 };
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
@@ -278,9 +278,10 @@ impl Reader {
             }
             Fact::InputRequested(asked) => self.asked.push((asked.question.clone(), asked.call.clone())),
             Fact::InputReceived(received) => self.answered(trail, received),
-            Fact::OutputRejected(rejected) => {
-                step.clarifications += u32::from(rejected.reason == Rejection::NoCall);
+            Fact::OutputRejected(OutputRejected { reason: Rejection::NoCall, .. }) => {
+                step.clarifications += 1
             }
+            Fact::OutputRejected(_) => {}
             Fact::LimitReached(reached) => {
                 let amount = reached.limit.amount(reached.max);
                 trail.warnings.push(format!("the limit of {amount} was reached"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use windlass_core::event::{CallFinished, CodeFinished};
+use windlass_core::event::{CallFinished, CallRetried, CodeFinished, DelegationWaits};
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
 use windlass_core::run::{narrate, overshot};
@@ -54,12 +54,9 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             Fact::CallStarted(started) => running.insert(started.call.clone(), true) == Some(true),
             // An answer that a person gave goes on with the task; one that the runner gave is its own affair.
             Fact::DelegationStarted(started) => running.insert(started.call.clone(), true) == Some(true),
-            Fact::DelegationWaits(waits) => {
-                running.insert(waits.call.clone(), false);
-                false
-            }
-            Fact::CallRetried(retried) => {
-                running.insert(retried.call.clone(), false);
+            Fact::DelegationWaits(DelegationWaits { call, .. })
+            | Fact::CallRetried(CallRetried { call, .. }) => {
+                running.insert(call.clone(), false);
                 false
             }
             Fact::CallFinished(CallFinished { call, .. }) | Fact::CodeFinished(CodeFinished { call, .. }) => {

@@ -48,8 +48,7 @@ impl GoOn<'_> {
         let people = if self.view.json { None } else { people(self.log.clone(), &found.path) };
         let (resumed_by, unpause) = (ResumedBy::Person, self.unpause.clone());
         let hold_for_quota = people.is_some();
-        let options =
-            DriveOptions { people, hold_for_quota, resumed_by, unpause, ..DriveOptions::default() };
+        let options = DriveOptions { people, hold_for_quota, resumed_by, unpause, ..DriveOptions::default() };
         let prepared = match limits {
             [] => found.resume(state.run()).options(options).prepare().await,
             _ => found.agent.continue_run(state.run(), limits, options).await,
