@@ -47,9 +47,10 @@ macro_rules! timeouts {
                     first_token_ms: keys.first_token_ms.map(Whole::get),
                     idle_ms: keys.idle_ms.map(Whole::get),
                     total_ms: keys.total_ms.map(Whole::get),
-                    $($key: keys.$key.map(Whole::get),)*
-                    ..Self::default()
+                    tool_ms: None,
+                    child_stall_ms: None,
                 }
+                $(.$key(keys.$key))*
             }
         }
     };
@@ -71,6 +72,14 @@ timeouts! {
 }
 
 impl TimeoutSettings {
+    fn tool_ms(self, ms: Option<Whole<1>>) -> Self {
+        Self { tool_ms: ms.map(Whole::get), ..self }
+    }
+
+    fn child_stall_ms(self, ms: Option<Whole<1>>) -> Self {
+        Self { child_stall_ms: ms.map(Whole::get), ..self }
+    }
+
     /// The timeouts of a model call: these over the given ones.
     pub fn over(&self, usual: Timeouts) -> Timeouts {
         Timeouts {

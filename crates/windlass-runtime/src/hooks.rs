@@ -307,15 +307,12 @@ impl OutputChecks {
         let end = decide(state, Input { at, what: what.clone() }).ok();
         let output = end.as_ref().and_then(|end| end.state.ended()?.output.as_ref());
         let Some(objection) = output.and_then(|output| self.objection(output)) else { return what };
-        match what {
-            InputKind::Replied { action, reply } => {
-                InputKind::Objected { action, reply, objection: objection.into() }
-            }
-            InputKind::Raced { action, reply, lost, .. } => {
-                InputKind::Raced { action, reply, objection: Some(objection.into()), lost }
-            }
-            what => what,
+        let objection = Text::from(objection);
+        if let InputKind::Raced { action, reply, lost, .. } = what {
+            return InputKind::Raced { action, reply, objection: Some(objection), lost };
         }
+        let InputKind::Replied { action, reply } = what else { return what };
+        InputKind::Objected { action, reply, objection }
     }
 
     /// The first objection. A check that panics has one.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::open_call::Stage;
+use crate::policy::LimitKind;
 use crate::state::{Gauge, Phase, State, Toolbox};
 use crate::{ActionId, ActionKind};
 
@@ -86,6 +87,10 @@ fn renamed(mut state: State, names: &mut Names) -> State {
         names.rename(&mut closing.seq);
     }
     names.rename(&mut state.clock.deadline_seq);
+    if state.setup.policy.limit(LimitKind::StallSeconds).is_none() {
+        // Without a limit on stalls nothing follows from when something came last.
+        state.clock.progress_at = 0;
+    }
     if state.setup.policy.past.context.compact == crate::policy::Compact::Off {
         // Without a budget nothing follows from the size of requests.
         state.conversation.gauge = Gauge::default();
