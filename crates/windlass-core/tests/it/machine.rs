@@ -44,12 +44,19 @@ pub(crate) struct Machine {
     now: u64,
 }
 
+/// The same start, with the second model asked beside the first after 40 ms.
+fn hedged(start: Input) -> Input {
+    let Input { at, what: InputKind::Start(mut start) } = start else { panic!("a start") };
+    Arc::make_mut(&mut start.models)[0].hedge_ms = Some(40);
+    Input { at, what: InputKind::Start(start) }
+}
+
 impl Machine {
     pub(crate) fn new(policy: Policy) -> Self {
         let tools = Arc::new(environment::tools());
         let alone = policy.transport.retries == 1;
         let (state, start) = (State::new(environment::run_id()), environment::start(policy, &tools));
-        let start = if alone { start } else { environment::hedged(start) };
+        let start = if alone { start } else { hedged(start) };
         Self::begun_with(state, Vec::new(), &start, tools, Some(Purse::default()))
     }
 

@@ -9,8 +9,10 @@ const KEY: &str = "sk-asking-0123456789";
 
 fn taking(publisher: Publisher) -> Taking {
     drop(Secret::new(KEY));
+    let action = ActionId { run: RunId::from_number(1), seq: 1 };
     Taking {
-        action: ActionId { run: RunId::from_number(1), seq: 1 },
+        action,
+        showing: Showing { action, answer: None },
         publisher,
         floor: Floor::default(),
         withheld: Vec::new(),

@@ -1,6 +1,6 @@
 //! E58 and E43/E44 over HTTP: a server that refuses one image, and reasoning that goes along with fallbacks.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
