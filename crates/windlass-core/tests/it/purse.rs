@@ -115,8 +115,17 @@ impl Purse {
             Fact::TurnHedged(hedged) => {
                 let (turn, purpose, about) = (hedged.turn, hedged.purpose, hedged.about.clone());
                 let (model, choice) = (hedged.model, ToolChoice::Auto);
-                let started =
-                    TurnStarted { turn, purpose, about, model, attempt: 1, again: false, choice, note: None };
+                let started = TurnStarted {
+                    turn,
+                    purpose,
+                    about,
+                    model,
+                    attempt: 1,
+                    again: false,
+                    choice,
+                    note: None,
+                    without: Vec::new(),
+                };
                 let asked = self.started(&started, state);
                 self.hedged.insert((purpose.name(), started.about), asked);
             }
