@@ -80,7 +80,7 @@ pub fn forget(id: &str, now: Millis) -> bool {
     memory.read_once();
     let known = memory.entries.contains_key(id);
     if known {
-        memory.write(now, |entries| drop(entries.remove(id)));
+        memory.write(now, |entries| entries.retain(|other, _| other != id));
     }
     known
 }

@@ -121,14 +121,11 @@ impl AnswerPieces {
 
     fn take(&mut self, c: char, answer: &mut String) {
         self.at = match std::mem::replace(&mut self.at, At::Over) {
-            At::Over => At::Over,
             At::Start(_) if c == '{' => At::Member,
             At::Start(fence) if fence || c == '`' => At::Start(true),
             At::Start(fence) if c.is_whitespace() => At::Start(fence),
-            At::Start(_) => At::Over,
             At::Member if c == ',' || c.is_whitespace() => At::Member,
             At::Member if c == '"' => At::Name(String::new(), false),
-            At::Member => At::Over,
             At::Name(name, false) if c == '"' => At::Colon(name),
             At::Name(mut name, escaped) => {
                 if name.len() < MOST_NAME {
@@ -138,7 +135,7 @@ impl AnswerPieces {
             }
             At::Colon(name) if c == ':' => At::Value(name),
             At::Colon(name) if c.is_whitespace() => At::Colon(name),
-            At::Colon(_) => At::Over,
+            At::Start(_) | At::Member | At::Colon(_) | At::Over => At::Over,
             At::Value(name) if c.is_whitespace() => At::Value(name),
             At::Value(name) => self.value(&name, c, answer),
             At::Within(whole, shown) => Self::whole(whole, shown, c, answer),
@@ -176,7 +173,10 @@ impl AnswerPieces {
 
 fn text(escape: Escape, c: char, answer: &mut String) -> At {
     let next = match (escape, c) {
-        (Escape::None, '"') => return At::Over,
+        (Escape::Half(half), '\\') => Escape::HalfBegun(half),
+        (Escape::HalfBegun(half), 'u') => Escape::Hex(0, 0, Some(half)),
+        // Half of a pair is no text: the whole reply is no JSON.
+        (Escape::None, '"') | (Escape::Half(_) | Escape::HalfBegun(_), _) => return At::Over,
         (Escape::None, '\\') => Escape::Begun,
         (Escape::None, c) => {
             answer.push(c);
@@ -199,10 +199,6 @@ fn text(escape: Escape, c: char, answer: &mut String) -> At {
             let read = read * 16 + digit;
             if count < 3 { Escape::Hex(read, count + 1, half) } else { unit(read, half, answer) }
         }
-        (Escape::Half(half), '\\') => Escape::HalfBegun(half),
-        (Escape::HalfBegun(half), 'u') => Escape::Hex(0, 0, Some(half)),
-        // Half of a pair is no text: the whole reply is no JSON.
-        (Escape::Half(_) | Escape::HalfBegun(_), _) => return At::Over,
     };
     At::Text(next)
 }
