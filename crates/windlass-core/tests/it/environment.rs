@@ -76,13 +76,6 @@ fn tool(name: &str, change: impl FnOnce(&mut ToolSpec)) -> ToolSpec {
     tool
 }
 
-/// The same start, with the second model asked beside the first after 40 ms.
-pub(crate) fn hedged(start: Input) -> Input {
-    let Input { at, what: InputKind::Start(mut start) } = start else { panic!("a start") };
-    Arc::make_mut(&mut start.models)[0].hedge_ms = Some(40);
-    Input { at, what: InputKind::Start(start) }
-}
-
 /// The start of a run with that policy, those tools and two models, of which the second costs more.
 pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
     let model = |name: &str, price: u64| ModelChoice {
