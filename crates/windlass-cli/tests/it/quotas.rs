@@ -1,5 +1,7 @@
 //! E55, E62: runs that wait for a quota or a renewed key, on the command line and at a terminal.
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::kit::{Home, hinted, until};
 use crate::seat::Seat;
 use crate::server::{Reply, Server};
@@ -76,9 +78,9 @@ fn e55_at_a_terminal_a_run_waits_and_goes_on() {
 fn e55_ctrl_c_leaves_a_run_that_waits_for_its_quota() {
     let (home, server) = (Home::new(), Server::start(vec![HOUR, Reply::Pieces(vec!["Hello."])]));
     agent(&home, &server, true);
-    let mut seat = Seat::start(&home, &["run", "agent.yaml", "hi"]);
+    let seat = Seat::start(&home, &["run", "agent.yaml", "hi"]);
     seat.waits_for("waiting for the quota of model openai/m (next try in ");
-    seat.keys("\u{3}");
+    kill_process(Pid::from_child(&seat.child), Signal::INT).unwrap();
     seat.expect("is suspended: it waits for the quota of model openai/m until ");
     assert_eq!(seat.code(), 75);
     assert_eq!((home.last()["status"].clone(), home.events("CancelRequested")), ("suspended".into(), 0));

@@ -278,10 +278,7 @@ impl Reader {
             }
             Fact::InputRequested(asked) => self.asked.push((asked.question.clone(), asked.call.clone())),
             Fact::InputReceived(received) => self.answered(trail, received),
-            Fact::OutputRejected(OutputRejected { reason: Rejection::NoCall, .. }) => {
-                step.clarifications += 1
-            }
-            Fact::OutputRejected(_) => {}
+            Fact::OutputRejected(rejected) => step.rejected(rejected.reason),
             Fact::LimitReached(reached) => {
                 let amount = reached.limit.amount(reached.max);
                 trail.warnings.push(format!("the limit of {amount} was reached"));
@@ -381,6 +378,10 @@ impl TrailStep {
         if let Some(call) = self.call(&verified.call) {
             call.expected.clone_from(&verified.verdict.predicted_result);
         }
+    }
+
+    fn rejected(&mut self, reason: Rejection) {
+        self.clarifications += u32::from(reason == Rejection::NoCall);
     }
 
     fn retried(&mut self, id: &CallId) {
