@@ -101,8 +101,7 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
         Fact::CallStarted(started) => {
             let call = calls.get_mut(&started.call).ok_or_else(|| unknown(&started.call))?;
             may_start(&started.call, call)?;
-            call.started = true;
-            call.attempt = Attempt::default();
+            (call.started, call.attempt) = (true, Attempt::default());
         }
         Fact::CallFinished(finished) => {
             let call = calls.get_mut(&finished.call).ok_or_else(|| unknown(&finished.call))?;

@@ -347,7 +347,11 @@ impl Inner {
         let root = self.handle.as_ref().map_or(path.is_empty(), |handle| handle.id() == run);
         match events.first().map(|event| &event.fact) {
             Some(Fact::TurnCompleted(_) | Fact::TurnFailed(_) | Fact::ProbeAnswered(_)) => {
-                self.scene(&path).lost_requests += 1
+                self.scene(&path).lost_requests += 1;
+            }
+            // The reply that ended a search for what a provider refuses.
+            Some(Fact::HistoryEdited(edited)) if edited.refused.is_some() => {
+                self.scene(&path).lost_requests += 1;
             }
             Some(Fact::CallRetried(retried)) => self.lost_call(run, &retried.call, &retried.outcome),
             Some(Fact::CallFinished(finished)) => self.lost_call(run, &finished.call, &finished.outcome),

@@ -2,7 +2,7 @@
 
 use windlass_core::event::{
     CallVerified, InputReceived, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput, RunStarted,
-    TurnCompleted,
+    TurnCompleted, TurnFailed,
 };
 use windlass_core::message::ToolCall;
 use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, Message, QuestionId, RunId, Text};
@@ -261,10 +261,7 @@ impl Reader {
         step.ended = step.ended.max(event.at);
         match &event.fact {
             Fact::TurnCompleted(turn) => step.turn(turn),
-            Fact::TurnFailed(failed) => {
-                step.tokens += failed.failure.usage.total();
-                step.errors.push(failed.failure.message.to_string());
-            }
+            Fact::TurnFailed(failed) => step.failed(failed),
             Fact::ProbeAnswered(probe) => step.tokens += probe.usage.total(),
             Fact::CallStarted(started) => step.begins(&started.call, event.at),
             Fact::DelegationStarted(started) => step.begins(&started.call, event.at),
@@ -357,6 +354,12 @@ impl Reader {
 }
 
 impl TrailStep {
+    /// A model call failed.
+    fn failed(&mut self, failed: &TurnFailed) {
+        self.tokens += failed.failure.usage.total();
+        self.errors.push(failed.failure.message.to_string());
+    }
+
     fn turn(&mut self, turn: &TurnCompleted) {
         self.tokens += turn.usage.total();
         self.opens(&turn.calls);
