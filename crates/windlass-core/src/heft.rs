@@ -93,7 +93,6 @@ impl Fact {
                 texts.iter().sum::<u64>() + reasoning + of_media(&turn.media) + of_calls(&turn.calls)
             }
             Self::TurnFailed(turn) => turn.failure.message.len() as u64,
-            Self::ProbeAnswered(_) => 0,
             Self::CallDecided(CallDecided { decision: Decision::Edited { args }, .. }) => args.len() as u64,
             Self::CallRetried(retried) => of_outcome(&retried.outcome),
             Self::CallFinished(finished) => of_outcome(&finished.outcome) + optional(&finished.note),
@@ -136,6 +135,7 @@ impl Fact {
             | Self::TurnStarted(_)
             | Self::TurnHedged(_)
             | Self::HedgeSkipped(_)
+            | Self::ProbeAnswered(_)
             | Self::CallHeld(_)
             | Self::CallDecided(_)
             | Self::ToolAllowed(_)

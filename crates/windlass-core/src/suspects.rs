@@ -220,7 +220,7 @@ fn reply_without(mut said: AssistantMessage, items: &[&SuspectItem]) -> Assistan
     }
     said.media = kept;
     if !notes.is_empty() {
-        let said_so_far = said.text.iter().map(|text| text.to_string());
+        let said_so_far = said.text.iter().map(ToString::to_string);
         said.text = Some(said_so_far.chain(notes).collect::<Vec<_>>().join("\n").into());
     }
     if items.contains(&&SuspectItem::Reasoning) {

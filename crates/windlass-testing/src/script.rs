@@ -364,6 +364,15 @@ impl Inner {
         let root = self.handle.as_ref().map_or(path.is_empty(), |handle| handle.id() == run);
         match events.first().map(|event| &event.fact) {
             Some(Fact::ProbeAnswered(probe)) => self.scene(&path).lose_end(&probe.model),
+            // The reply that ended a search for what a provider refuses.
+            Some(Fact::HistoryEdited(edited)) if edited.refused.is_some() => {
+                let replied = events.iter().find_map(|event| {
+                    if let Fact::TurnCompleted(turn) = &event.fact { Some(&turn.model) } else { None }
+                });
+                if let Some(model) = replied {
+                    self.scene(&path).lose_end(model);
+                }
+            }
             Some(Fact::TurnCompleted(turn)) => self.scene(&path).lose_end(&turn.model),
             Some(Fact::TurnFailed(failed)) => {
                 self.scene(&path).lose_end(&failed.failure.model);

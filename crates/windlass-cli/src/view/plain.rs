@@ -15,8 +15,8 @@ use std::io;
 use serde_json::Value;
 use windlass_core::budget::Counters;
 use windlass_core::event::{
-    Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, Millis, RunEnded, RunInput, RunResumed,
-    RunStarted, SteerKind, StepBranched, TurnCompleted, TurnFailed,
+    Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, MessageQueued, Millis, RunEnded,
+    RunInput, RunResumed, RunStarted, SteerKind, StepBranched, TurnCompleted, TurnFailed,
 };
 use windlass_core::policy::Wire;
 use windlass_core::run::LogLevel;
@@ -237,9 +237,8 @@ impl Plain {
                 self.remark(&format!("{}: {}", told(steered.kind), self.cuts.line(&steered.text)));
             }
             Fact::RunPaused(_) => self.remark("paused"),
-            Fact::MessageQueued(queued) => {
-                let waits = "a message waits for the end of this run";
-                self.remark(&format!("{waits}; run {} will answer it", queued.run));
+            Fact::MessageQueued(MessageQueued { run, .. }) => {
+                self.remark(&format!("a message waits for the end of this run; run {run} will answer it"));
             }
             Fact::StepBranched(branched) => self.branched(branched),
             Fact::OutputRejected(rejected) => {

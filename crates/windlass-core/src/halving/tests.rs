@@ -46,7 +46,7 @@ proptest! {
         } else {
             prop_assert_eq!(end, Step::Found(Vec::from_iter(bad.clone())), "no innocent one is left out");
             let most = for_one(count) * u32::try_from(bad.len()).unwrap();
-            prop_assert!(probes <= most, "{} probes for {:?} of {}", probes, bad, count);
+            prop_assert!(probes <= most, "{probes} probes for {bad:?} of {count}");
         }
     }
 

@@ -72,8 +72,8 @@ pub(crate) struct Monitor {
     /// Whether a limit has cut the loop and only a closing call may follow.
     closing: bool,
     closing_turns: BTreeSet<u32>,
-    /// Whether the loop's own call leaves items out, to find the one that the provider refuses.
-    probing: bool,
+    /// The turn whose call leaves items out, to find the one that the provider refuses.
+    probing: Option<u32>,
     turn: u32,
     round: u32,
 }
@@ -479,7 +479,7 @@ impl Monitor {
             Fact::TurnStarted(started) => {
                 self.turn = started.turn;
                 if is_a_step(started.purpose) {
-                    self.probing = !started.without.is_empty();
+                    self.probing = (!started.without.is_empty()).then_some(started.turn);
                 }
                 if self.closing && started.purpose.speaks() {
                     self.closing_turns.insert(started.turn);
@@ -494,7 +494,7 @@ impl Monitor {
                 LimitKind::ModelCalls
             }
             Fact::TurnFailed(failed)
-                if self.probing
+                if self.probing.is_some()
                     && is_a_step(failed.purpose)
                     && failed.failure.kind == FailureKind::BadRequest
                     && !self.closing_turns.contains(&failed.turn) =>

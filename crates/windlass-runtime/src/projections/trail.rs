@@ -357,6 +357,7 @@ impl Reader {
 }
 
 impl TrailStep {
+    /// A model call failed.
     fn failed(&mut self, failed: &TurnFailed) {
         self.tokens += failed.failure.usage.total();
         // The slower of two models is no error.

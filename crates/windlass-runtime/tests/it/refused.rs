@@ -95,9 +95,12 @@ fn image(data: &str) -> Part {
 
 #[tokio::test]
 async fn e58_a_run_goes_on_without_the_one_image_that_its_provider_refuses() {
-    let server = Server::start(|_, body| match body.to_string().contains(BROKEN) {
-        true => fails(400, "Could not process image"),
-        false => said("I see them."),
+    let server = Server::start(|_, body| {
+        if body.to_string().contains(BROKEN) {
+            fails(400, "Could not process image")
+        } else {
+            said("I see them.")
+        }
     });
     let agent = Agent::builder("seer").model(("p/m", Arc::new(server.model("p")))).build().unwrap();
     let images = ["QQ==", "Qg==", BROKEN, "Qw=="].map(image);
@@ -119,7 +122,7 @@ async fn e58_a_run_goes_on_without_the_one_image_that_its_provider_refuses() {
         _ => None,
     });
     let refused = refused.expect("a visible event");
-    assert_eq!((refused.items.len(), &*refused.message), (1, "Could not process image"));
+    assert_eq!((refused.items.len(), &*refused.message), (1, "Could not process image (400)"));
     assert_eq!(run.usage().input, 30, "three replies, of which one is used");
 
     // The session goes on with one request a turn, which begins with the last one but for what follows.

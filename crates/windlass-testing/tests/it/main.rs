@@ -84,6 +84,7 @@ macro_rules! files {
 
 files! {
     edges_code => "edges/code",
+    edges_history => "edges/history",
     plan_edges => "plan/edges",
     plan_conclusions => "plan/conclusions",
     plan_limits => "plan/limits",
