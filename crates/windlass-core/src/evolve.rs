@@ -219,8 +219,8 @@ impl State {
         self.give_up_waiting();
         let stopping = self.in_flight();
         self.turn.cut = None;
-        // A question about another limit is moot: this one has cut the loop. A deadline waits for no pause.
-        let late = reached.limit == LimitKind::Seconds;
+        // A question about another limit is moot: this one has cut the loop. A limit on time waits for no pause.
+        let late = matches!(reached.limit, LimitKind::Seconds | LimitKind::StallSeconds);
         self.questions.open.retain(|open| {
             let of_step = matches!(
                 open.kind,
