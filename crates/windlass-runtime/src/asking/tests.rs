@@ -19,7 +19,6 @@ fn taking(publisher: Publisher) -> Taking {
         content: None,
         masks: Masks::of_process(),
         for_actions: false,
-        showing: Showing { action: ActionId { run: RunId::from_number(1), seq: 1 }, answer: None },
         voice: true,
         thoughts: Thoughts::default(),
         assembler: Assembler::new("m"),

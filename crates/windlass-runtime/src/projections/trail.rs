@@ -1,8 +1,8 @@
 //! A run as a whole: its start, its steps with their calls, its end. Reports are made of it.
 
 use windlass_core::event::{
-    CallVerified, InputReceived, Millis, OutputRejected, Perception, PlanMade, Rejection, RunEnded, RunInput,
-    RunStarted, TurnCompleted, TurnFailed,
+    CallVerified, InputReceived, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput, RunStarted,
+    TurnCompleted, TurnFailed,
 };
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
