@@ -26,7 +26,8 @@ fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
         (_, "Adopted") => "no key of the format imports a run; the command line's tests do",
         (_, "Objected") => "no key of the format gives an agent a check of its own; the runtime's tests do",
         (_, "Queue") => "no key of the format sends a second message; the runtime's tests do",
-        (_, "Delegated" | "DelegateAsks") => "no scripted peer ends or asks there",
+        (_, "Delegated" | "DelegateAsks" | "DelegateWaits") => "no scripted peer ends, asks or waits there",
+        (_, "Raced") => "no conversation has two models asked for one reply there; random runs do",
         (_, "CodeCalls" | "CodeEnded") => {
             "code of a conversation takes no time and ends before anything else comes"
         }
