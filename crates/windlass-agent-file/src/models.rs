@@ -1,17 +1,15 @@
 //! The models of a file.
 
-use std::borrow::Cow;
-use std::fmt;
+mod words;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Error, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use windlass_core::model::{ModelChoice, Prices, Role};
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
-use windlass_models::wires::wire_names;
 use windlass_models::{ModelSettings, Rate, Timeouts};
 
+use self::words::{Api, Reasoning, ReturnReasoning};
 use super::AgentFile;
 use super::address::Address;
 use super::kinds::{AddressText, Filled, LooseText, Number, Pairs, SecretText, Short, TextOr};
@@ -229,125 +227,6 @@ impl Short for SimpleModel {
 
 impl Short for ModelMap {
     const EXPECTED: &'static str = "a model's name, a map, or a list of these";
-}
-
-/// Reasoning effort.
-#[derive(Clone, Copy, Debug)]
-struct Reasoning(&'static str);
-
-const EFFORTS: [&str; 4] = [OFF, "low", "medium", "high"];
-
-/// The effort that asks for no reasoning.
-const OFF: &str = "none";
-
-impl<'de> Deserialize<'de> for Reasoning {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Effort;
-
-        impl Visitor<'_> for Effort {
-            type Value = &'static str;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("none, low, medium, high or true")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<&'static str, E> {
-                let text = if text == "off" { OFF } else { text };
-                let effort = EFFORTS.into_iter().find(|effort| *effort == text);
-                effort.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
-            }
-
-            /// `true` is `medium` (acorn).
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<&'static str, E> {
-                Ok(if flag { "medium" } else { OFF })
-            }
-        }
-
-        deserializer.deserialize_any(Effort).map(Self)
-    }
-}
-
-impl JsonSchema for Reasoning {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "reasoning".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": [true, "low", "medium", "high", "none", "off", false] })
-    }
-}
-
-/// The name of a wire.
-#[derive(Clone, Copy, Debug)]
-struct Api(&'static str);
-
-impl<'de> Deserialize<'de> for Api {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        let found = wire_names().find(|known| *known == name);
-        let expected = || wire_names().collect::<Vec<_>>().join(", ");
-        found.map(Self).ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&name), &&*expected()))
-    }
-}
-
-impl JsonSchema for Api {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "api".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": wire_names().collect::<Vec<_>>() })
-    }
-}
-
-/// `auto`, `true` or `false`.
-#[derive(Clone, Copy, Debug)]
-struct ReturnReasoning(Option<bool>);
-
-impl<'de> Deserialize<'de> for ReturnReasoning {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
-
-        impl Visitor<'_> for Words {
-            type Value = Option<bool>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("auto, true or false")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Option<bool>, E> {
-                if text == "auto" { Ok(None) } else { Err(E::invalid_value(Unexpected::Str(text), &self)) }
-            }
-
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<Option<bool>, E> {
-                Ok(Some(flag))
-            }
-        }
-
-        deserializer.deserialize_any(Words).map(Self)
-    }
-}
-
-impl JsonSchema for ReturnReasoning {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "return_reasoning".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": ["auto", true, false] })
-    }
 }
 
 /// List prices in USD per million tokens.

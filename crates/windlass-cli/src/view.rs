@@ -1,6 +1,7 @@
 //! Output about a run in progress: for people ([`Plain`]) or for programs ([`json`]).
 
 pub(crate) mod differences;
+pub(crate) mod hedged;
 pub(crate) mod json;
 pub(crate) mod phrases;
 mod plain;

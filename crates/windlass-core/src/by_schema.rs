@@ -30,7 +30,7 @@ use crate::state::State;
 use crate::steps::Steps;
 use crate::tool::ToolSpec;
 
-pub(crate) use self::alternatives::alternatives;
+pub(crate) use self::alternatives::{Wanted, alternatives};
 pub use self::pieces::AnswerPieces;
 pub(crate) use self::prompt::object_prompt;
 

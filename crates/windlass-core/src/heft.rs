@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use crate::action::{Found, InputKind};
-use crate::event::{CallDecided, Decision, Fact, PlanStep, RunInput, RunStarted, Splice, Steered, StepWork};
+use crate::event::{
+    CallDecided, Decision, Fact, Perception, PlanStep, RunInput, RunStarted, Splice, Steered, StepWork,
+};
 use crate::ids::Text;
 use crate::message::{Content, Media, Message, Reasoning, ToolCall};
 use crate::outcome::CallOutcome;
@@ -101,11 +103,7 @@ impl Fact {
                 of_outcome(&finished.outcome) + optional(&finished.printed) + optional(&finished.note)
             }
             Self::DelegationFinished(finished) => of_outcome(&finished.outcome),
-            Self::Perceived(perceived) => {
-                let found = &perceived.perception;
-                let texts = [&found.reasoning, &found.local_reasoning, &found.solution_summary];
-                of_texts(texts.into_iter())
-            }
+            Self::Perceived(perceived) => of_perception(&perceived.perception),
             Self::PlanProposed(proposed) => of_plan(&proposed.text, Some(&proposed.step)),
             Self::PlanMade(made) => of_plan(&made.text, made.step.as_ref()),
             Self::StepFinished(finished) => optional(&finished.result),
@@ -127,8 +125,7 @@ impl Fact {
             Self::BoardRestored(restored) => restored.note.len() as u64,
             Self::Judged(judged) => judged.missing.len() as u64,
             Self::RunEnded(end) => {
-                let output = end.output.as_ref().map_or(0, of_value);
-                optional(&end.text) + optional(&end.error) + output
+                optional(&end.text) + optional(&end.error) + end.output.as_ref().map_or(0, of_value)
             }
             Self::RunResumed(_)
             | Self::RunPaused(_)
@@ -154,6 +151,11 @@ impl Fact {
             | Self::CancelRequested(_) => 0,
         }
     }
+}
+
+fn of_perception(found: &Perception) -> u64 {
+    let texts = [&found.reasoning, &found.local_reasoning, &found.solution_summary];
+    of_texts(texts.into_iter())
 }
 
 fn of_steered(said: &Steered) -> u64 {

@@ -302,12 +302,11 @@ impl Agent {
     pub(crate) fn learn(&self, models: &[ModelChoice]) {
         let own = |model: &&ModelChoice| self.inner.models.contains_key(&model.name);
         for (name, wire) in models.iter().filter(own).filter_map(|model| Some((&model.name, model.wire?))) {
-            match self.inner.models.get(name).and_then(|model| model.known(name).id) {
-                Some(id) => learnt::learn(&id, wire, self.environment().now()),
-                None => {
-                    let mut wires = self.inner.wires.write().unwrap_or_else(PoisonError::into_inner);
-                    wires.insert(name.clone(), wire);
-                }
+            if let Some(id) = self.inner.models.get(name).and_then(|model| model.known(name).id) {
+                learnt::learn(&id, wire, self.environment().now());
+            } else {
+                let mut wires = self.inner.wires.write().unwrap_or_else(PoisonError::into_inner);
+                wires.insert(name.clone(), wire);
             }
         }
     }

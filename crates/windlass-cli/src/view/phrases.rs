@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 use windlass_core::event::{
-    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, HedgeSkipped, HistoryEdited,
-    NotCompacted, PlanMade, ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished,
-    StepStatus, StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, HistoryEdited, NotCompacted,
+    PlanMade, ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus,
+    StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::model::{FailureKind, Purpose};
@@ -15,6 +15,7 @@ use windlass_core::policy::Compact;
 use windlass_core::text::shown_args;
 use windlass_core::{Answer, CallId, CallOutcome, Fact, Message, State, Text};
 
+use super::hedged::hedge;
 use super::refused;
 use super::words::{LINE_CHARS, count, cut, limit, name, outcome, rejection};
 
@@ -138,9 +139,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::CallDecided(decided) => verdict(decided, calls, cuts),
         Fact::CallVerified(verified) => verification(verified, calls, cuts),
         Fact::ResultSummarised(summarised) => taken(summarised, calls, cuts),
-        Fact::ToolAllowed(allowed) => {
-            format!("was allowed to run `{}` always in this session", name(&allowed.tool))
-        }
+        Fact::ToolAllowed(one) => format!("was allowed to run `{}` always in this session", name(&one.tool)),
         Fact::CallStarted(started) => format!("ran {}{}", called(&started.call), again(started.attempt)),
         Fact::CodeStarted(started) => format!("ran {}{}", called(&started.call), again(started.attempt)),
         Fact::CodeCalled(code) => {
@@ -365,24 +364,6 @@ fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
     let asks: Vec<_> = turn.calls.iter().map(call).collect();
     let asks = format!("was asked by the model to run {}", asks.join(" and "));
     if text.trim().is_empty() { asks } else { format!("{}; it {asks}", said(&text)) }
-}
-
-fn hedge(fact: &Fact) -> String {
-    if let Fact::HedgeSkipped(skipped) = fact {
-        format!("did not ask fallback model {} beside it: {}", skipped.model, unhedged(skipped))
-    } else if let Fact::TurnHedged(hedged) = fact {
-        format!("asked fallback model {} beside it", hedged.model)
-    } else {
-        String::new()
-    }
-}
-
-/// Why no model was asked beside one that took too long.
-pub(crate) fn unhedged(skipped: &HedgeSkipped) -> String {
-    match skipped.limit {
-        Some(limit) => format!("too little is left of `{limit}`"),
-        None => "its price is unknown".to_owned(),
-    }
 }
 
 fn unanswered(failed: &TurnFailed, cuts: &Cuts) -> String {

@@ -207,10 +207,7 @@ impl Plain {
         self.calls.learn(&event.fact);
         match &event.fact {
             Fact::RunStarted(start) => self.run_started(start, event.at),
-            Fact::RunResumed(resumed) => {
-                self.started_at = event.at;
-                self.remark(&format!("resumed{}", behind(resumed)));
-            }
+            Fact::RunResumed(resumed) => self.resumed(resumed, event.at),
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
             Fact::Adjusted(adjusted) => self.adjusted(adjusted),
@@ -230,8 +227,8 @@ impl Plain {
             }
             Fact::ProbeAnswered(_) => self.model_calls += 1,
             Fact::CodeCalled(_) | Fact::CallHeld(_) | Fact::InputRequested(_) => {}
-            Fact::InputReceived(received) => {
-                self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
+            Fact::InputReceived(one) => {
+                self.remark(&format!("answer to {}: {}", one.question, one.answer.name()));
             }
             Fact::Steered(steered) => {
                 self.remark(&format!("{}: {}", told(steered.kind), self.cuts.line(&steered.text)));
@@ -272,6 +269,11 @@ impl Plain {
                 }
             }
         }
+    }
+
+    fn resumed(&mut self, resumed: &RunResumed, at: Millis) {
+        self.started_at = at;
+        self.remark(&format!("resumed{}", behind(resumed)));
     }
 
     fn run_started(&mut self, start: &RunStarted, at: Millis) {

@@ -6,6 +6,7 @@ use windlass_core::event::{
     CallFinished, CodeFinished, DelegationFinished, InputRequested, Millis, TurnFailed, TurnHedged,
     TurnStarted,
 };
+use windlass_core::message::ToolCall;
 use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::{CallId, Event, Fact, Message, QuestionId, RunState, State, Text};
 use windlass_runtime::Update;
@@ -228,6 +229,10 @@ impl Waits {
         self.end(|who| who.is_about(call));
     }
 
+    fn know(&mut self, calls: &[ToolCall]) {
+        self.calls.extend(calls.iter().map(|call| (call.id.clone(), call.name.clone())));
+    }
+
     pub(super) fn event(&mut self, event: &Event) {
         let at = event.at;
         match &event.fact {
@@ -244,15 +249,12 @@ impl Waits {
             Fact::TurnStarted(turn) => self.turn_started(turn, at),
             Fact::TurnCompleted(turn) => {
                 self.end_ask(turn.purpose, turn.about.as_ref());
-                self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
+                self.know(&turn.calls);
             }
             Fact::TurnFailed(failed) => self.turn_failed(failed, at),
             Fact::ProbeAnswered(probe) => drop(self.end_ask(probe.purpose, None)),
             Fact::TurnHedged(hedged) => self.turn_hedged(hedged, at),
-            Fact::StepBranched(branched) => {
-                let asked = branched.calls.iter().map(|call| (call.id.clone(), call.name.clone()));
-                self.calls.extend(asked);
-            }
+            Fact::StepBranched(branched) => self.know(&branched.calls),
             Fact::CodeCalled(_)
             | Fact::PlanMade(_)
             | Fact::CodeStarted(_)

@@ -10,9 +10,17 @@ use crate::tool::ToolSpec;
 /// Keywords whose values are no schemas.
 const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// The schema of a reply to a request with this choice. `answer`: a schema of the answer, a text without; `None`: no answer is
-/// wanted unless nothing else is possible.
-pub(crate) fn alternatives(tools: &[ToolSpec], choice: &ToolChoice, answer: Option<Option<&Value>>) -> Value {
+/// The answer that a reply may be.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'v> {
+    /// Any text.
+    Text,
+    /// A value of this schema.
+    Output(&'v Value),
+}
+
+/// The schema of a reply to a request with this choice. Without a wanted answer there is one only where nothing else is possible.
+pub(crate) fn alternatives(tools: &[ToolSpec], choice: &ToolChoice, answer: Option<Wanted<'_>>) -> Value {
     let offered = tools.iter().filter(|tool| tool.is_offered()).filter(|tool| match choice {
         ToolChoice::None => false,
         ToolChoice::Named(name) => tool.name == *name,
@@ -22,12 +30,12 @@ pub(crate) fn alternatives(tools: &[ToolSpec], choice: &ToolChoice, answer: Opti
     let mut all: Vec<Value> =
         offered.enumerate().map(|(at, tool)| call(tool, &format!("t{at}"), &mut definitions)).collect();
     let forced = matches!(choice, ToolChoice::Required | ToolChoice::Named(_));
-    let answers = answer.filter(|_| !forced).or_else(|| all.is_empty().then_some(answer.flatten()));
-    if let Some(schema) = answers {
-        let schema = schema.map_or_else(
-            || json!({ "type": "string" }),
-            |schema| placed(&plain_schema(schema), "a", &mut definitions),
-        );
+    let only = || all.is_empty().then_some(answer.unwrap_or(Wanted::Text));
+    if let Some(wanted) = answer.filter(|_| !forced).or_else(only) {
+        let schema = match wanted {
+            Wanted::Text => json!({ "type": "string" }),
+            Wanted::Output(schema) => placed(&plain_schema(schema), "a", &mut definitions),
+        };
         all.push(closed(&[("answer", schema)]));
     }
     let reply = if all.len() == 1 { all.remove(0) } else { json!({ "anyOf": all }) };

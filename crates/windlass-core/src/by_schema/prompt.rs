@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
+use super::alternatives::Wanted;
 use super::{AnswerForm, object_message};
 use crate::fenced::prompt_with;
 use crate::message::Message;
@@ -23,7 +22,7 @@ const TO_ANSWER_WITH: &str =
 pub(crate) fn object_prompt(
     prompt: &[Arc<Message>],
     tools: &[ToolSpec],
-    answer: Option<Option<&Value>>,
+    answer: Option<Wanted<'_>>,
     results: &Results,
 ) -> Vec<Arc<Message>> {
     let described: Vec<String> = tools
@@ -35,8 +34,8 @@ pub(crate) fn object_prompt(
     let mut form = AnswerForm::Text;
     match answer {
         None => {}
-        Some(None) => sections.push(TO_ANSWER.to_owned()),
-        Some(Some(schema)) => {
+        Some(Wanted::Text) => sections.push(TO_ANSWER.to_owned()),
+        Some(Wanted::Output(schema)) => {
             form = AnswerForm::Output;
             sections.push(format!("{TO_ANSWER_WITH}\n{schema}"));
         }

@@ -2,7 +2,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{AnswerForm, AnswerPieces, Said, alternatives, object_message, object_prompt, read, rebuilt};
+use super::{
+    AnswerForm, AnswerPieces, Said, Wanted, alternatives, object_message, object_prompt, read, rebuilt,
+};
 use crate::event::ToolChoice;
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::policy::Results;
@@ -54,14 +56,14 @@ fn a_schema_has_one_form_a_tool_and_one_for_the_answer() {
     let text = form_of_answer(&json!({ "type": "string" }));
     let of = |choice: &ToolChoice, answer| forms(&alternatives(&tools, choice, answer));
     let with_text: Vec<Value> = calls().into_iter().chain([text.clone()]).collect();
-    assert_eq!(of(&ToolChoice::Auto, Some(None)), with_text);
-    assert_eq!(of(&ToolChoice::Required, Some(None)), calls());
+    assert_eq!(of(&ToolChoice::Auto, Some(Wanted::Text)), with_text);
+    assert_eq!(of(&ToolChoice::Required, Some(Wanted::Text)), calls());
     assert_eq!(of(&ToolChoice::Auto, None), calls(), "only a call of the finish tool ends the run");
-    assert_eq!(of(&ToolChoice::Named("now".into()), Some(None)), calls().split_off(1));
-    assert_eq!(of(&ToolChoice::None, Some(None)), [text.clone()]);
+    assert_eq!(of(&ToolChoice::Named("now".into()), Some(Wanted::Text)), calls().split_off(1));
+    assert_eq!(of(&ToolChoice::None, Some(Wanted::Text)), std::slice::from_ref(&text));
     assert_eq!(of(&ToolChoice::None, None), [text], "a reply has at least one form");
     let output = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
-    assert_eq!(of(&ToolChoice::None, Some(Some(&output))), [form_of_answer(&output)]);
+    assert_eq!(of(&ToolChoice::None, Some(Wanted::Output(&output))), [form_of_answer(&output)]);
 }
 
 fn references(schema: &Value) -> Vec<String> {
@@ -115,7 +117,7 @@ fn references_lead_to_the_definitions_of_the_whole() {
 #[test]
 fn the_prompt_names_tools_and_forms() {
     let prompt = [Arc::new(Message::system("Be brief.")), Arc::new(Message::assistant("ok"))];
-    let written = object_prompt(&prompt, &[echo()], Some(None), &Results::default());
+    let written = object_prompt(&prompt, &[echo()], Some(Wanted::Text), &Results::default());
     let Message::System { text } = &*written[0] else { panic!("{written:?}") };
     assert_eq!(
         &**text,
@@ -128,7 +130,7 @@ fn the_prompt_names_tools_and_forms() {
     );
     assert_eq!(*written[1], Message::assistant("{\"reply\":{\"answer\":\"ok\"}}"));
     let output = json!({ "type": "integer" });
-    let typed = object_prompt(&[], &[echo()], Some(Some(&output)), &Results::default());
+    let typed = object_prompt(&[], &[echo()], Some(Wanted::Output(&output)), &Results::default());
     let Message::System { text } = &*typed[0] else { panic!("{typed:?}") };
     assert!(text.ends_with("with a value of this schema:\n{\"type\":\"integer\"}"), "{text}");
     let finishing = object_prompt(&[], &[echo()], None, &Results::default());

@@ -15,7 +15,6 @@ use crate::steps::Steps;
 impl Decision {
     /// The call that a reply by schema is, which stays in its text; or the form of an answer, which takes the place of the text.
     pub(super) fn calls_by_schema(
-        &self,
         (ask, form): (&Ask, AnswerForm),
         reply: &mut Reply,
         steps: &Steps,

@@ -114,15 +114,13 @@ impl Decision {
             }
             InputKind::Resumed { holder, epoch, by } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
-                self.resume();
-                self.try_now(by);
+                self.resumed(by);
                 Ok(())
             }
             InputKind::ResumedWithTools { holder, epoch, tools, seals, by } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
                 self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
-                self.resume();
-                self.try_now(by);
+                self.resumed(by);
                 Ok(())
             }
             InputKind::Adopted { holder, epoch, agent, adjusted, by } => {

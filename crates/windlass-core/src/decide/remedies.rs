@@ -97,8 +97,14 @@ impl Decision {
         }
     }
 
+    /// A holder has taken the run over.
+    pub(super) fn resumed(&mut self, by: ResumedBy) {
+        self.resume();
+        self.try_now(by);
+    }
+
     /// A person resumes the run: what waits for a quota is tried now.
-    pub(super) fn try_now(&mut self, by: ResumedBy) {
+    fn try_now(&mut self, by: ResumedBy) {
         if by != ResumedBy::Person || self.state.stopping() {
             return;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Growth, Maker, Messages, View, Wording};
 use crate::asks::Ask;
-use crate::by_schema::{AnswerForm, alternatives, object_prompt};
+use crate::by_schema::{AnswerForm, Wanted, alternatives, object_prompt};
 use crate::event::ToolChoice;
 use crate::fenced::{actions_prompt, fenced_prompt};
 use crate::message::Message;
@@ -57,7 +57,7 @@ fn by_schema(state: &State, ask: &Ask, form: AnswerForm) -> View {
     let (setup, policy) = (&state.setup, &state.setup.policy);
     let (shown, results) = (&state.toolbox.shown, &policy.wording.results);
     let output = setup.output.as_deref().filter(|_| form == AnswerForm::Output).map(plain_schema);
-    let answer = state.may_answer().then_some(output.as_ref());
+    let answer = state.may_answer().then(|| output.as_ref().map_or(Wanted::Text, Wanted::Output));
     View {
         prompt: Arc::new(object_prompt(&setup.prompt, shown, answer, results)),
         messages: Messages::shared(

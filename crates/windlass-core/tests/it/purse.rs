@@ -131,7 +131,7 @@ impl Purse {
             }
             Fact::TurnFailed(turn) if turn.beside.is_some() => {
                 let key = (turn.purpose.name(), turn.about.clone());
-                let hedge = self.hedged.remove(&key).expect("one of two");
+                let hedge = self.hedged.remove(&key).unwrap();
                 let first = self.asked[&key];
                 assert_ne!(hedge.model, first.model, "two models are asked");
                 let [failed, left] =

@@ -148,9 +148,7 @@ struct Ledger {
 impl Ledger {
     fn note(&mut self, before: &State, event: &Event, after: &State) {
         let (call, what, begins) = match &event.fact {
-            Fact::CallStarted(started) => {
-                (&started.call, EffectStep::Intent { attempt: started.attempt }, true)
-            }
+            Fact::CallStarted(one) => (&one.call, EffectStep::Intent { attempt: one.attempt }, true),
             Fact::CallRetried(retried) => (&retried.call, EffectStep::Failed(retried.outcome.clone()), false),
             Fact::CallDoubted(doubted) => (&doubted.call, EffectStep::Doubt, true),
             Fact::CallFinished(finished) => {

@@ -21,10 +21,12 @@ const NEVER: u64 = 600_000;
 /// What a scripted stream does, and when, in milliseconds since its request.
 type Script = Vec<(u64, Result<Delta, FailureKind>)>;
 
+#[expect(clippy::unnecessary_wraps, reason = "a piece of a script may be a failure")]
 fn text(text: &str) -> Result<Delta, FailureKind> {
     Ok(Delta::Text(text.to_owned()))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a piece of a script may be a failure")]
 fn used(input: u64) -> Result<Delta, FailureKind> {
     Ok(Delta::Usage(Usage { input, output: 1, ..Usage::default() }))
 }
@@ -125,7 +127,7 @@ fn e15_the_first_model_keeps_its_pieces_when_it_wins() {
 }
 
 /// A run with a stall limit of a second; whether somebody listens makes no difference.
-fn stalling(script: Script) -> Vec<(Status, u64)> {
+fn stalling(script: &Script) -> Vec<(Status, u64)> {
     let results = [false, true].map(|listens| {
         let ground = Ground::new();
         let builder = Agent::builder("tested")
@@ -147,7 +149,7 @@ fn stalling(script: Script) -> Vec<(Status, u64)> {
 #[test]
 fn e56_content_of_a_stream_holds_off_the_stall_limit_of_the_run() {
     let script = vec![(800, text("one ")), (1_600, text("two ")), (2_400, text("three")), (3_200, END)];
-    assert_eq!(stalling(script), vec![(Status::Answered, 3_200); 2]);
+    assert_eq!(stalling(&script), vec![(Status::Answered, 3_200); 2]);
 }
 
 #[test]
@@ -155,5 +157,5 @@ fn e56_empty_pieces_and_the_same_usage_hold_off_nothing() {
     let noise = (1..100).flat_map(|tenth| [(tenth * 100, text("")), (tenth * 100, used(7))]);
     let script: Script = [(0, used(7)), (500, text("one"))].into_iter().chain(noise.skip(10)).collect();
     let cut = Status::Limit(LimitKind::StallSeconds);
-    assert_eq!(stalling(script), vec![(cut, 1_500); 2]);
+    assert_eq!(stalling(&script), vec![(cut, 1_500); 2]);
 }

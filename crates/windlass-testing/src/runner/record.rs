@@ -100,9 +100,7 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             | Fact::CancelRequested(_)
             | Fact::RunEnded(_) => false,
         };
-        if !own {
-            kept.push(event.clone());
-        }
+        kept.extend((!own).then(|| event.clone()));
     }
     kept
 }

@@ -6,7 +6,8 @@ use windlass_core::event::{
 };
 
 use super::Plain;
-use crate::view::phrases::{compaction, not_compacted, unhedged};
+use crate::view::hedged::unhedged;
+use crate::view::phrases::{compaction, not_compacted};
 use crate::view::refused;
 use crate::view::words::{outcome, span, time};
 

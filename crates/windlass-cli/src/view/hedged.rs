@@ -1,0 +1,23 @@
+//! Two models that are asked for one reply, in words.
+
+use windlass_core::Fact;
+use windlass_core::event::HedgeSkipped;
+
+/// What a hedge did, as a phrase of a run.
+pub(crate) fn hedge(fact: &Fact) -> String {
+    if let Fact::HedgeSkipped(skipped) = fact {
+        format!("did not ask fallback model {} beside it: {}", skipped.model, unhedged(skipped))
+    } else if let Fact::TurnHedged(hedged) = fact {
+        format!("asked fallback model {} beside it", hedged.model)
+    } else {
+        String::new()
+    }
+}
+
+/// Why no model was asked beside one that took too long.
+pub(crate) fn unhedged(skipped: &HedgeSkipped) -> String {
+    match skipped.limit {
+        Some(limit) => format!("too little is left of `{limit}`"),
+        None => "its price is unknown".to_owned(),
+    }
+}
