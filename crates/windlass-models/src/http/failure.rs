@@ -25,8 +25,11 @@ pub struct Report {
     pub is_final: bool,
 }
 
-/// Google's words for a key that is no good, which come with the status 400.
-const BAD_KEY: [&str; 2] = ["api key not valid", "api key expired"];
+/// Google's and xAI's words for a key that is no good, which come with the status 400.
+const BAD_KEY: [&str; 3] = ["api key not valid", "api key expired", "incorrect api key"];
+
+/// OpenAI's code for an unknown model, which its Responses API sends with the status 400. Another model may be known.
+const NO_MODEL: &str = "model_not_found";
 
 /// Words and codes of a quota that is used up, in lower case, also where the status says otherwise: Anthropic's limit on spending
 /// comes with 400 ("Rate limits", "Spend limits"), OpenAI's within a stream ("Error codes"), those of Bedrock and Qwen by their codes
@@ -106,6 +109,9 @@ impl ErrorWords {
         }
         if says(&BAD_KEY) {
             return Some(FailureKind::Auth);
+        }
+        if code == NO_MODEL {
+            return Some(FailureKind::NotFound);
         }
         let names = [self.tools, self.tool_choice, self.calls, self.schemas];
         if names.into_iter().any(says) && says(self.unsupported) {

@@ -55,6 +55,15 @@ fn a_full_context_by_code_or_words() {
 }
 
 #[test]
+fn keys_and_models_that_are_not_known_behind_a_400() {
+    let xai = r#"{"code":"invalid-argument","error":"Incorrect API key provided: x."}"#;
+    assert_eq!(kind(400, xai), Auth);
+    let openai = r#"{"error":{"message":"The requested model 'x' does not exist.","type":"invalid_request_error","code":"model_not_found"}}"#;
+    assert_eq!(kind(400, openai), NotFound);
+    assert!(kind(400, openai).may_fall_back(), "another model may be known");
+}
+
+#[test]
 fn tools_that_are_not_supported() {
     let ollama = r#"{"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools"}}"#;
     assert_eq!(kind(400, ollama), Unsupported);
