@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use windlass_core::event::{Adjusted, DelegationFinished, DelegationStarted, TurnFailed, TurnStarted};
+use windlass_core::event::{Adjusted, DelegationFinished, DelegationStarted, TurnFailed};
 use windlass_core::model::{FailureKind, ModelChoice, Prices, Purpose, Usage};
 use windlass_core::{CallId, Event, Fact, RunId, SessionId, Text};
-use windlass_store::{Log, Store, StoreError};
+use windlass_store::{Log, Store};
 
+use super::receipts::known;
+use super::routes::OpenCalls;
 use super::sessions::session_runs;
 use crate::error::Error;
 use crate::pages::{RunPages, numbered};
@@ -157,7 +159,7 @@ pub async fn run_costs(log: &dyn Store, run: RunId) -> Result<Vec<RunCosts>, Err
         let Reading { mut costs, tasks, .. } = reading;
         let mut children = Vec::new();
         for task in tasks {
-            if !is_known(log, task.run).await? {
+            if !known(log, task.run).await? {
                 costs.elsewhere.push(task);
             } else if seen.len() < MOST_RUNS && seen.insert(task.run) {
                 children.push((task.run, depth + 1));
@@ -181,33 +183,18 @@ pub async fn session_costs(log: &dyn Store, session: &SessionId) -> Result<Vec<V
     Ok(all)
 }
 
-async fn is_known(log: &dyn Store, run: RunId) -> Result<bool, Error> {
-    match log.summary(run).await {
-        Ok(_) => Ok(true),
-        Err(StoreError::UnknownRun { .. }) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// A model call in progress.
-struct Asked {
-    purpose: Purpose,
-    about: Option<CallId>,
-    model: u32,
-}
-
 /// The reading of one run.
 struct Reading {
     costs: RunCosts,
     tasks: Vec<TaskCost>,
     models: Vec<(Text, Option<Prices>)>,
-    open: Vec<Asked>,
+    open: OpenCalls,
 }
 
 impl Reading {
     fn new(run: RunId, depth: usize) -> Self {
         let costs = RunCosts { run, agent: "".into(), depth, calls: Vec::new(), elsewhere: Vec::new() };
-        Self { costs, tasks: Vec::new(), models: Vec::new(), open: Vec::new() }
+        Self { costs, tasks: Vec::new(), models: Vec::new(), open: OpenCalls::default() }
     }
 
     async fn read(&mut self, log: &dyn Log) -> Result<(), Error> {
@@ -226,16 +213,17 @@ impl Reading {
         } else if let Fact::Adjusted(Adjusted { models: Some(models), .. }) = &event.fact {
             self.know(models);
         } else if let Fact::TurnStarted(turn) = &event.fact {
-            self.asks(turn);
+            self.open.asks(turn);
         } else if let Fact::TurnCompleted(turn) = &event.fact {
-            let call = self.ended(seq, turn.turn, (turn.purpose, turn.about.as_ref()), turn.usage);
+            let asked = self.open.close(turn.purpose, turn.about.as_ref());
+            let call = self.ended(seq, turn.turn, (turn.purpose, asked), turn.usage);
             self.costs.calls.push(call);
         } else if let Fact::ProbeAnswered(probe) = &event.fact {
-            let call = self.ended(seq, probe.turn, (probe.purpose, None), probe.usage);
+            let asked = self.open.close(probe.purpose, None);
+            let call = self.ended(seq, probe.turn, (probe.purpose, asked), probe.usage);
             self.costs.calls.push(call);
         } else if let Fact::TurnHedged(turn) = &event.fact {
-            let (purpose, about, model) = (turn.purpose, turn.about.clone(), turn.model);
-            self.open.push(Asked { purpose, about, model });
+            self.open.hedged(turn);
         } else if let Fact::TurnFailed(turn) = &event.fact {
             self.failed(seq, turn);
         } else if let Fact::DelegationStarted(started) = &event.fact {
@@ -246,42 +234,27 @@ impl Reading {
     }
 
     fn failed(&mut self, seq: u64, turn: &TurnFailed) {
-        let about = turn.about.as_ref();
-        if let Some(goes_on) = turn.beside {
-            // Of two attempts at one call the other one goes on.
-            self.open.retain(|one| {
-                one.purpose != turn.purpose || one.about.as_ref() != about || one.model != goes_on
-            });
-        }
-        let call = self.ended(seq, turn.turn, (turn.purpose, about), turn.failure.usage);
+        let (purpose, about) = (turn.purpose, turn.about.as_ref());
+        let asked = match turn.beside {
+            Some(goes_on) => self.open.one_failed(purpose, about, goes_on),
+            None => self.open.close(purpose, about),
+        };
+        let call = self.ended(seq, turn.turn, (purpose, asked), turn.failure.usage);
         self.costs.calls.push(CallCost { failed: Some(turn.failure.kind), ..call });
-        if let Some(model) = turn.beside {
-            self.open.push(Asked { purpose: turn.purpose, about: about.cloned(), model });
-        }
     }
 
     fn know(&mut self, models: &[ModelChoice]) {
         self.models = models.iter().map(|model| (model.name.clone(), model.prices)).collect();
     }
 
-    fn asks(&mut self, turn: &TurnStarted) {
-        // With a hedge that was lost with its process.
-        while self.close((turn.purpose, turn.about.as_ref())).is_some() {}
-        self.open.push(Asked { purpose: turn.purpose, about: turn.about.clone(), model: turn.model });
-    }
-
-    fn close(&mut self, (purpose, about): (Purpose, Option<&CallId>)) -> Option<u32> {
-        let same = |asked: &Asked| asked.purpose == purpose && asked.about.as_ref() == about;
-        self.open.iter().position(same).map(|at| self.open.remove(at).model)
-    }
-
     /// The cost of a call at the prices of the model that was asked, as the fold counts it.
-    fn ended(&mut self, seq: u64, turn: u32, call: (Purpose, Option<&CallId>), usage: Usage) -> CallCost {
-        let asked = self.close(call).unwrap_or(0);
-        let (model, prices) = self.models.get(asked as usize).cloned().unwrap_or_else(|| ("".into(), None));
+    fn ended(&self, seq: u64, turn: u32, call: (Purpose, Option<u32>), usage: Usage) -> CallCost {
+        let (purpose, asked) = call;
+        let (model, prices) =
+            self.models.get(asked.unwrap_or(0) as usize).cloned().unwrap_or_else(|| ("".into(), None));
         let free = (usage.total() == 0).then_some(0);
         let pico_usd = prices.map(|prices| prices.cost(&usage)).or(free);
-        CallCost { seq, turn, purpose: call.0, model, usage, pico_usd, failed: None }
+        CallCost { seq, turn, purpose, model, usage, pico_usd, failed: None }
     }
 
     fn hands_over(&mut self, started: &DelegationStarted) {

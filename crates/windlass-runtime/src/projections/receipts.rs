@@ -221,7 +221,8 @@ async fn tasks(log: &dyn Log, run: RunId) -> Result<Vec<HandedOver>, Error> {
     Ok(tasks)
 }
 
-async fn known(log: &dyn Index, run: RunId) -> Result<bool, Error> {
+/// Whether the run is in this log.
+pub(super) async fn known(log: &dyn Index, run: RunId) -> Result<bool, Error> {
     match log.summary(run).await {
         Ok(_) => Ok(true),
         Err(windlass_store::StoreError::UnknownRun { .. }) => Ok(false),

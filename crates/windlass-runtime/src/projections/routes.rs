@@ -1,7 +1,7 @@
 //! Which of a run's models replied how often.
 
 use serde::Serialize;
-use windlass_core::event::{Adjusted, TurnCompleted, TurnFailed, TurnStarted};
+use windlass_core::event::{Adjusted, TurnCompleted, TurnFailed, TurnHedged, TurnStarted};
 use windlass_core::model::{ModelChoice, Purpose, Role};
 use windlass_core::{CallId, Fact, Text};
 
@@ -16,13 +16,49 @@ pub struct ModelTurns {
     pub turns: u64,
 }
 
-/// Follows which model each open call asks.
+/// The open calls: purpose, tool call, and the model that is asked, by its place in the run's list.
+#[derive(Debug, Default)]
+pub(super) struct OpenCalls(Vec<(Purpose, Option<CallId>, u32)>);
+
+impl OpenCalls {
+    /// A call begins.
+    pub(super) fn asks(&mut self, turn: &TurnStarted) {
+        // With a hedge that was lost with its process.
+        while self.close(turn.purpose, turn.about.as_ref()).is_some() {}
+        self.0.push((turn.purpose, turn.about.clone(), turn.model));
+    }
+
+    /// Another model is asked beside the first one.
+    pub(super) fn hedged(&mut self, hedged: &TurnHedged) {
+        self.0.push((hedged.purpose, hedged.about.clone(), hedged.model));
+    }
+
+    /// One of two attempts has failed, and the other one goes on. Gives the model that failed.
+    pub(super) fn one_failed(
+        &mut self,
+        purpose: Purpose,
+        about: Option<&CallId>,
+        goes_on: u32,
+    ) -> Option<u32> {
+        self.take(|open| open.0 == purpose && open.1.as_ref() == about && open.2 != goes_on)
+    }
+
+    /// A call has ended. Gives the model that was asked.
+    pub(super) fn close(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<u32> {
+        self.take(|open| open.0 == purpose && open.1.as_ref() == about)
+    }
+
+    fn take(&mut self, ended: impl Fn(&(Purpose, Option<CallId>, u32)) -> bool) -> Option<u32> {
+        self.0.iter().position(ended).map(|at| self.0.remove(at).2)
+    }
+}
+
+/// Follows which of the run's models replied.
 #[derive(Debug, Default)]
 pub(super) struct Router {
     /// The models by their places in the run's list, as places in the list of counts.
     places: Vec<usize>,
-    /// The open calls: purpose, tool call, and the model by its place in the run's list.
-    open: Vec<(Purpose, Option<CallId>, u32)>,
+    open: OpenCalls,
 }
 
 impl Router {
@@ -35,37 +71,25 @@ impl Router {
     /// Takes in what a fact says of models and calls.
     pub(super) fn learn(&mut self, counts: &mut Vec<ModelTurns>, fact: &Fact) {
         if let Fact::TurnStarted(turn) = fact {
-            self.asks(turn);
+            self.open.asks(turn);
         } else if let Fact::TurnCompleted(turn) = fact {
             self.replied(counts, turn);
         } else if let Fact::TurnHedged(hedged) = fact {
-            self.open.push((hedged.purpose, hedged.about.clone(), hedged.model));
+            self.open.hedged(hedged);
         } else if let Fact::TurnFailed(TurnFailed { purpose, about, beside: Some(goes_on), .. }) = fact {
-            self.open.retain(|open| open.0 != *purpose || open.1 != *about || open.2 == *goes_on);
+            self.open.one_failed(*purpose, about.as_ref(), *goes_on);
         } else if let Fact::Adjusted(Adjusted { models: Some(models), .. }) = fact {
             self.models(counts, models);
         }
     }
 
-    /// A call begins.
-    fn asks(&mut self, turn: &TurnStarted) {
-        // With a hedge that was lost with its process.
-        while self.close(turn.purpose, turn.about.as_ref()).is_some() {}
-        self.open.push((turn.purpose, turn.about.clone(), turn.model));
-    }
-
     /// A call has its reply.
     fn replied(&mut self, counts: &mut [ModelTurns], turn: &TurnCompleted) {
-        let asked = self.close(turn.purpose, turn.about.as_ref()).unwrap_or(0);
+        let asked = self.open.close(turn.purpose, turn.about.as_ref()).unwrap_or(0);
         let count = self.places.get(asked as usize).and_then(|place| counts.get_mut(*place));
         if let Some(count) = count {
             count.turns += 1;
         }
-    }
-
-    fn close(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<u32> {
-        let same = |open: &(Purpose, Option<CallId>, u32)| open.0 == purpose && open.1.as_ref() == about;
-        self.open.iter().position(same).map(|at| self.open.remove(at).2)
     }
 }
 

@@ -10,6 +10,7 @@ use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, StopReason, U
 use windlass_core::policy::LimitKind;
 use windlass_core::{Fact, Status};
 use windlass_models::Delta;
+use windlass_runtime::projections::{run_costs, total_cost};
 use windlass_runtime::{Agent, AgentBuilder, Environment, Run, Update, Updates};
 use windlass_testing::{FnModel, SimEnvironment};
 
@@ -102,6 +103,25 @@ fn e15_e41_pieces_of_a_slower_model_are_void_once_the_other_one_has_replied() {
     assert_eq!((lost.beside, &*lost.failure.model), (Some(1), "one"));
     // What the provider had counted by then, and no estimate.
     assert_eq!((lost.failure.usage.input, lost.failure.usage.estimated), (7, false));
+}
+
+#[test]
+fn e41_the_costs_of_two_attempts_are_those_of_their_own_models() {
+    let slow = || vec![(0, used(7)), (NEVER, END)];
+    let quick = |ms| vec![(ms, used(3)), (ms, text("Done.")), (ms, END)];
+    for (one, two, expected) in [
+        (slow(), quick(20), [("one", 7, true), ("two", 3, false)]),
+        (quick(150), slow(), [("two", 7, true), ("one", 3, false)]),
+    ] {
+        let ground = Ground::new();
+        let (run, _) = listened(&ground, &hedged(&ground, one, two));
+        let family = ground.wait(run_costs(&*ground.memory, run.id())).unwrap();
+        let calls = family[0].calls.iter();
+        let calls: Vec<_> =
+            calls.map(|call| (&*call.model, call.usage.input, call.failed.is_some())).collect();
+        assert_eq!(calls, expected);
+        assert_eq!(total_cost(&family).usage, *run.usage(), "the ledger counts the same");
+    }
 }
 
 #[test]
