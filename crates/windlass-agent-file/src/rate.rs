@@ -20,7 +20,7 @@ pub(super) struct RateKeys {
     tokens_per_minute: Option<Whole<1>>,
     /// The longest that a request waits for its turn, in milliseconds. Default: 600000, and 30000 where the provider asked for the wait.
     max_wait_ms: Option<Whole>,
-    /// What shares the limits: the requests to this model with the key, or all with the key. Default: model.
+    /// The requests that share the limits: those to this model with the key, or all with the key. Default: model.
     per: Option<Scope>,
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Script {
     pieces: usize,
 }
 
-/// What a reply says.
+/// The sense of a reply.
 pub(super) enum Said {
     /// The arguments of calls of the tool `echo`, each with an id.
     Calls(Vec<(String, String)>),
@@ -43,7 +43,7 @@ impl Script {
         Some(script)
     }
 
-    /// What comes after so many results.
+    /// The step after so many results.
     pub(super) fn next(&self, results: usize) -> Said {
         if results >= self.rounds * self.calls {
             let mut text = String::from("done ");

@@ -63,7 +63,7 @@ fn own_providers() -> Result<(), Failure> {
     })
 }
 
-/// What is learnt of models is kept among Windlass's files. Tests take nothing from there.
+/// The file of learnt models is among Windlass's files. Tests take nothing from there.
 fn keep_what_is_learnt(command: Option<&Command>) {
     if matches!(command, Some(Command::Test(_))) {
         return;

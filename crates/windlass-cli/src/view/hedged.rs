@@ -3,7 +3,7 @@
 use windlass_core::Fact;
 use windlass_core::event::HedgeSkipped;
 
-/// What a hedge did, as a phrase of a run.
+/// A hedge as a phrase of a run.
 pub(crate) fn hedge(fact: &Fact) -> String {
     if let Fact::HedgeSkipped(skipped) = fact {
         format!("did not ask fallback model {} beside it: {}", skipped.model, unhedged(skipped))
