@@ -187,10 +187,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(("bounds", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return bounds::run(rest);
     }
+    if given.first().is_some_and(|first| first == "counts") {
+        return counts();
+    }
     if let ["wires", "serve", ..] = given.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         return wires::serve();
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measure(given))
+}
+
+/// Hands over to the program that counts, which has an allocator of its own.
+fn counts() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::current_exe()?.with_file_name("windlass-bench-counts");
+    let failed = |error| format!("{}: {error} (`cargo build -p windlass-bench` makes it)", path.display());
+    let output = std::process::Command::new(&path).output().map_err(failed)?;
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    // The counting allocator speaks there at each count: only of interest after a failure.
+    let words = || String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(()) } else { Err(words().into()) }
 }
 
 async fn measure(given: Vec<String>) -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,7 @@
 //! Rules of the house that a test can hold: one driver, rooms that depend downwards, small files and functions.
 
+mod knots;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,223 @@
+//! Files that import each other in a circle, and files at the root of a crate's `src`: both make a feature touch many files.
+//!
+//! An import is a path through `crate::`, `super::` or `self::`, or a `use` of a module beside or below. A file and the modules
+//! within it are no circle, and a link in a comment is no import. Tests, `lib.rs`, `main.rs` and programs in `bin/` are left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Source, sources};
+
+/// The most files of one circle, and the most files at the root, of each crate. These only fall.
+const LIMITS: &[(&str, usize, usize)] = &[
+    ("windlass", 0, 0),
+    ("windlass-agent-file", 2, 29),
+    ("windlass-bench", 1, 4),
+    ("windlass-cli", 3, 26),
+    ("windlass-code", 1, 11),
+    ("windlass-core", 36, 59),
+    ("windlass-harness", 2, 16),
+    ("windlass-macros", 1, 4),
+    ("windlass-models", 4, 16),
+    ("windlass-runtime", 32, 58),
+    ("windlass-store", 3, 14),
+    ("windlass-testing", 8, 14),
+    ("windlass-threads", 0, 0),
+    ("windlass-tools", 10, 16),
+];
+
+/// A module's path within its crate.
+type Module = Vec<String>;
+/// The modules that each module imports.
+type Imports = BTreeMap<Module, BTreeSet<Module>>;
+
+/// The module of a file, or `None` for one that is left out.
+fn module(path: &str) -> Option<Module> {
+    let path = path.strip_suffix(".rs")?;
+    if path == "lib" || path == "main" || path.starts_with("bin/") {
+        return None;
+    }
+    let mut parts: Module = path.split('/').map(str::to_owned).collect();
+    if parts.last().is_some_and(|last| last == "mod") {
+        parts.pop();
+    }
+    Some(parts)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The paths of a tree of `use`, such as `crate::{a::B, c}`.
+fn expand(prefix: &str, tree: &str, out: &mut Vec<String>) {
+    let tree = tree.trim();
+    let Some(open) = tree.find('{') else {
+        let path = tree.split(" as ").next().unwrap();
+        out.push(format!("{prefix}{path}"));
+        return;
+    };
+    let (head, body) = (&tree[..open], &tree[open + 1..tree.rfind('}').unwrap()]);
+    let (mut depth, mut from) = (0_usize, 0);
+    for (at, c) in body.char_indices().chain([(body.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                let part = body[from..at].trim();
+                if !part.is_empty() {
+                    expand(&format!("{prefix}{head}"), part, out);
+                }
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// All paths that a text names.
+fn paths(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = String::new();
+    let mut from = 0;
+    for (at, _) in code.match_indices("use ") {
+        if at < from || code[..at].ends_with(is_word) {
+            continue;
+        }
+        let Some(end) = code[at..].find(';').map(|end| at + end) else { continue };
+        expand("", &code[at + 4..end].replace('\n', " "), &mut found);
+        rest.push_str(&code[from..at]);
+        from = end + 1;
+    }
+    rest.push_str(&code[from..]);
+    for root in ["crate", "super", "self"] {
+        for (at, _) in rest.match_indices(&format!("{root}::")) {
+            if !rest[..at].ends_with(|c: char| is_word(c) || c == ':') {
+                let path = rest[at..].split(|c: char| !is_word(c) && c != ':').next().unwrap();
+                found.push(path.trim_end_matches(':').to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The module in whose path a path begins: where it stands, seen from the crate's root.
+fn absolute(from: &Module, path: &str) -> Module {
+    let mut parts: Module = path.split("::").map(|part| part.trim().to_owned()).collect();
+    let mut base = match parts[0].as_str() {
+        "crate" => Vec::new(),
+        _ => from.clone(),
+    };
+    while parts.first().is_some_and(|first| first == "super") {
+        parts.remove(0);
+        base.pop();
+    }
+    if parts.first().is_some_and(|first| first == "crate" || first == "self") {
+        parts.remove(0);
+    }
+    base.extend(parts);
+    base
+}
+
+fn imports(of: &[(Module, &str)]) -> Imports {
+    let modules: BTreeSet<&Module> = of.iter().map(|(module, _)| module).collect();
+    let mut all = Imports::new();
+    for (module, code) in of {
+        let found = all.entry(module.clone()).or_default();
+        for path in paths(code) {
+            let path = absolute(module, &path);
+            // The longest beginning that is a file.
+            let target =
+                (1..=path.len()).rev().map(|end| path[..end].to_vec()).find(|part| modules.contains(part));
+            let own = |target: &Module| target.starts_with(module) || module.starts_with(target);
+            found.extend(target.filter(|target| !own(target)));
+        }
+    }
+    all
+}
+
+/// The modules that can be reached from one.
+fn reached<'i>(imports: &'i Imports, from: &Module) -> BTreeSet<&'i Module> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&Module> = imports[from].iter().collect();
+    while let Some(next) = open.pop() {
+        if found.insert(next) {
+            open.extend(&imports[next]);
+        }
+    }
+    found
+}
+
+/// The largest set of modules each of which reaches all others.
+fn largest_knot(imports: &Imports) -> BTreeSet<Module> {
+    let reach: BTreeMap<&Module, BTreeSet<&Module>> =
+        imports.keys().map(|module| (module, reached(imports, module))).collect();
+    let knot = |module: &Module| {
+        let back = reach[module].iter().filter(|other| reach[**other].contains(module));
+        back.map(|other| (*other).clone()).chain([module.clone()]).collect::<BTreeSet<Module>>()
+    };
+    imports.keys().map(knot).max_by_key(BTreeSet::len).unwrap_or_default()
+}
+
+/// The sources of each crate by module.
+fn by_crate(all: &[Source]) -> BTreeMap<&str, Vec<(Module, &str)>> {
+    let mut crates: BTreeMap<&str, Vec<(Module, &str)>> = BTreeMap::new();
+    for source in all {
+        let (name, path) = source.path.split_once("/src/").unwrap();
+        crates.entry(name).or_default().extend(module(path).map(|module| (module, source.code.as_str())));
+    }
+    crates
+}
+
+#[test]
+fn import_knots_and_flat_roots_only_shrink() {
+    let all = sources();
+    let crates = by_crate(&all);
+    let mut wrong = Vec::new();
+    for (name, sources) in &crates {
+        let (_, most, wide) = LIMITS.iter().find(|(known, ..)| known == name).unwrap_or_else(|| {
+            panic!("give `{name}` its limits in {}: a new crate has knots of at most 6 files, and 14 at its root", file!())
+        });
+        let knot = largest_knot(&imports(sources));
+        let size = if sources.is_empty() { 0 } else { knot.len() };
+        let root = sources.iter().filter(|(module, _)| module.len() == 1).count();
+        let names: Vec<String> = knot.iter().map(|module| module.join("/")).collect();
+        if size > *most {
+            wrong.push(format!(
+                "{name}: {size} files import each other in a circle, at most {most} may: {}",
+                names.join(", ")
+            ));
+        }
+        if root > *wide {
+            wrong.push(format!(
+                "{name}: {root} files stand at the root of `src`, at most {wide} may: a folder is missing"
+            ));
+        }
+        if size < *most || root < *wide {
+            wrong.push(format!(
+                "{name}: write down what it has now, {size} and {root}, in place of {most} and {wide}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_circle_is_found_whatever_the_path_that_closes_it() {
+    let of = |code: [&'static str; 4]| {
+        let names = ["a", "b", "b/deep", "c"].map(|path| module(&format!("{path}.rs")).unwrap());
+        largest_knot(&imports(&names.into_iter().zip(code).collect::<Vec<_>>()))
+            .into_iter()
+            .map(|m| m.join("/"))
+            .collect::<Vec<_>>()
+    };
+    // A module within another is no circle with it.
+    assert_eq!(of(["", "use crate::b::deep::X;", "use super::Y;", ""]).len(), 1);
+    assert_eq!(
+        of(["use crate::{b::{deep::X, Z}, d};", "", "fn f() { super::super::a::g() }", ""]),
+        ["a", "b/deep"]
+    );
+    assert_eq!(
+        of(["use crate::b;", "use crate::c::C as D;", "", "fn f(_: crate::a::A) {}"]),
+        ["a", "b", "c"]
+    );
+    assert_eq!(of(["use crate::b;", "use crate::c::C;", "", ""]).len(), 1);
+}
