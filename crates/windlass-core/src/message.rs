@@ -225,6 +225,28 @@ impl Content {
         }
     }
 
+    /// Words it by a template with one `place`, where the first text comes.
+    pub(crate) fn word(&mut self, template: &str, place: &str) {
+        let (before, after) = template.split_once(place).unwrap_or((template, ""));
+        let around = |text: &Text| Text::from(format!("{before}{text}{after}"));
+        match self {
+            Self::Text(text) => *text = around(text),
+            Self::Parts(parts) => {
+                let first = parts.iter_mut().find_map(|part| match part {
+                    Part::Text { text } => Some(text),
+                    Part::Stored(_) | Part::Image(_) | Part::File(_) => None,
+                });
+                // What is stored is no text yet, and is sent whole behind these words.
+                match first {
+                    Some(text) => *text = around(text),
+                    None => {
+                        parts.insert(0, Part::Text { text: format!("{before}{after}").trim_end().into() });
+                    }
+                }
+            }
+        }
+    }
+
     /// The number of bytes of text and inline media: the base of token estimates.
     pub fn bytes(&self) -> u64 {
         match self {

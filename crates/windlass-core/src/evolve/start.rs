@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ids::Text;
 use crate::message::Message;
-use crate::policy::CallersSystem;
+use crate::policy::{CallersSystem, INPUT};
 use crate::start::{RunInput, RunStarted};
 use crate::state::{Phase, State};
 
@@ -74,6 +74,19 @@ impl State {
         }
     }
 
+    /// An input in the policy's words ([`Texts::input`](crate::policy::Texts)).
+    fn worded(&self, message: &Arc<Message>) -> Arc<Message> {
+        let template = &self.setup.policy.wording.texts.input;
+        if &**template == INPUT {
+            return message.clone();
+        }
+        let mut message = (**message).clone();
+        if let Message::User { content, .. } | Message::TaskDelegation { content } = &mut message {
+            content.word(template, INPUT);
+        }
+        Arc::new(message)
+    }
+
     /// The messages that a run begins with.
     fn begin_with(&mut self, start: &RunStarted, messages: &[Arc<Message>]) {
         let merges = self.setup.policy.request.callers_system == CallersSystem::WithInstructions;
@@ -82,6 +95,8 @@ impl State {
         }
         self.conversation.gauge.begun = self.conversation.history.len();
         let first = self.conversation.history.len();
+        // Of a conversation, the last message that somebody said is the input, unless it is a pinned rule.
+        let input = messages.iter().rfind(|message| message.is_said() && !message.is_pinned());
         for message in messages.iter().filter(|message| !merges || !message.instructs()) {
             if let Message::Assistant(said) = &**message {
                 self.conversation.spoken_by(&Text::default());
@@ -90,7 +105,9 @@ impl State {
             if let Some(content) = message.content() {
                 self.keep_stored(content);
             }
-            self.conversation.history.push(message.clone());
+            let is_input = input.is_some_and(|input| Arc::ptr_eq(input, message));
+            let message = if is_input { self.worded(message) } else { message.clone() };
+            self.conversation.history.push(message);
         }
         self.begin_plan(messages);
         self.progress.input = first..self.conversation.history.len();

@@ -38,7 +38,7 @@ pub(crate) use results::words;
 pub use results::{Results, ResultsKey};
 pub use share::Share;
 pub use stuck::Stuck;
-pub(crate) use texts::filled;
+pub(crate) use texts::{INPUT, filled};
 pub use texts::{LogTexts, Texts};
 pub use values::{
     Batch, CallersSystem, Discovery, Hooks, Malformed, Memory, MemoryBounds, OnReplan, Phases, Repetition,

@@ -40,6 +40,8 @@ pub(super) use templates;
 templates! {
     /// Fixed texts for the model.
     Texts {
+        /// The input of a run, `{input}`: of a conversation, the last message that a person or another agent said.
+        input: "{input}",
         /// `talk: {remind: n}`.
         reminder: "You must respond by calling one of the available tools. Use the provided tools to take action, \
                    or call __finish__ with the appropriate arguments to complete the task.",
@@ -129,7 +131,16 @@ templates! {
     }
 }
 
+/// The place of the input in its template.
+pub(crate) const INPUT: &str = "{input}";
+
 impl Texts {
+    /// An input as it was given, where it stands under a heading of its own and not in the words of [`Texts::input`].
+    pub(crate) fn unworded<'t>(&self, input: &'t str) -> &'t str {
+        let Some((before, after)) = self.input.split_once(INPUT) else { return input };
+        input.strip_prefix(before).and_then(|input| input.strip_suffix(after)).unwrap_or(input)
+    }
+
     /// A message to the running agent, as the model reads it.
     pub(crate) fn told(&self, said: &Steered) -> Text {
         let template = match said.kind {

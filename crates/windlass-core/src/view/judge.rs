@@ -34,11 +34,13 @@ fn text_of(message: &Message) -> Cow<'_, str> {
 /// What was asked, and the draft: the last reply.
 fn asked(state: &State) -> String {
     let history = &state.conversation.history;
+    let texts = &state.setup.policy.wording.texts;
     let mut text = String::new();
     let mut section = |heading: &str, parts: &mut dyn Iterator<Item = Arc<Message>>| {
         let mut heading = Some(heading);
         for part in parts {
             let said = text_of(&part);
+            let said = texts.unworded(&said);
             if said.trim().is_empty() {
                 continue;
             }
@@ -56,7 +58,7 @@ fn asked(state: &State) -> String {
     section("Input", &mut asked.filter_map(|at| history.get(at).cloned()));
     section("Draft answer", &mut history.last_said().cloned().into_iter());
     if progress.unread > 0 {
-        let _infallible = write!(text, "\n\n{}", state.setup.policy.wording.texts.judge_again);
+        let _infallible = write!(text, "\n\n{}", texts.judge_again);
     }
     text
 }

@@ -38,6 +38,7 @@ impl Preset {
             policy.set_limit(LimitKind::ToolRounds, Limit { max: 40, at_limit: summed_up });
             policy.bounds.at_limit = AtLimit::last_text_or_limit();
             policy.wording.results = results();
+            policy.wording.texts.input = "The initial input for this step is: {input}".into();
             say_failures(&mut policy.wording.texts);
             say_interrupts(&mut policy.wording.texts);
             policy.wording.log = log();
