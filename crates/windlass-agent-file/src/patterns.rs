@@ -3,10 +3,14 @@
 
 use std::fmt;
 
+use windlass_core::Text;
+use windlass_core::policy::EFFECTS;
 use windlass_core::text::{covers, nearest};
 use windlass_core::tool::{
     BRANCH_TOOL, FINISH_TOOL, PARENT_TOOL, READ_RESULT, RUN_CODE, SEARCH_TOOLS, UPDATE_BLACKBOARD,
 };
+
+use windlass_tools::ToolOverrides;
 
 use super::{AgentFile, DelegateEntry, McpEntry, ToolEntry};
 use crate::yaml::{Node, Place};
@@ -108,6 +112,30 @@ impl AgentFile {
         found
     }
 
+    /// Servers of this agent whose tools no rule touches: none of `approve` and `deny` may match one, and their entry says nothing
+    /// of approvals, effects or trust. Their tools run unasked.
+    pub fn unguarded_servers(&self, served: &ServedTools) -> Vec<&str> {
+        let keys = &self.loop_section.keys;
+        let approve = keys.approve.iter().flat_map(|approvals| &approvals.0);
+        let rules: Vec<&Text> = approve.chain(keys.deny.iter().flatten()).collect();
+        let guarded = |server: &McpEntry| {
+            let prefix = server.tool_prefix();
+            let own = |name: &&String| name.starts_with(&prefix);
+            let touches = |rule: &&Text| {
+                &***rule == EFFECTS
+                    || may_begin(rule, &prefix) && served.unknown.contains(&prefix)
+                    || served.names.iter().filter(own).any(|name| covers(rule, name))
+            };
+            let ToolOverrides { approve, effect, .. } = &server.overrides;
+            server.trust || approve.is_some() || effect.is_some() || rules.iter().any(touches)
+        };
+        let servers = self.tools.iter().filter_map(|entry| match entry {
+            ToolEntry::Mcp(server) => Some(server),
+            ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
+        });
+        servers.filter(|server| !guarded(server)).map(|server| server.name.as_str()).collect()
+    }
+
     /// The servers of the file and its branches, none of them connected.
     pub fn unconnected(&self) -> ServedTools {
         let servers = self.tools.iter().filter_map(|entry| match entry {
@@ -146,14 +174,15 @@ impl AgentFile {
     fn unmatched(&self, names: &[String], unknown: &[String], found: &mut Vec<UnmatchedPattern>) {
         let keys = &self.loop_section.keys;
         let lists = [
-            (PatternList::Approve, &keys.approve),
-            (PatternList::Deny, &keys.deny),
-            (PatternList::Require, &keys.require),
+            (PatternList::Approve, keys.approve.as_ref().map(|approvals| &approvals.0)),
+            (PatternList::Deny, keys.deny.as_ref()),
+            (PatternList::Require, keys.require.as_ref()),
         ];
         for (list, patterns) in lists {
-            for (at, pattern) in patterns.iter().flatten().enumerate() {
-                let matches =
-                    names.iter().map(String::as_str).chain(OFFERED).any(|name| covers(pattern, name));
+            for (at, pattern) in patterns.into_iter().flatten().enumerate() {
+                let by_effect = list == PatternList::Approve && &**pattern == EFFECTS;
+                let matches = by_effect
+                    || names.iter().map(String::as_str).chain(OFFERED).any(|name| covers(pattern, name));
                 if found.len() >= MOST || matches || unknown.iter().any(|prefix| may_begin(pattern, prefix)) {
                     continue;
                 }

@@ -141,7 +141,7 @@ impl Overrides {
         }
         if !self.approve.is_empty() {
             let patterns = self.approve.iter().map(|pattern| pattern.as_str().into());
-            keys.approve.get_or_insert_default().extend(patterns);
+            keys.approve.get_or_insert_default().0.extend(patterns);
         }
     }
 }

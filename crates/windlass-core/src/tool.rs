@@ -29,6 +29,29 @@ pub enum Effect {
     Once,
 }
 
+/// Whether an approval by effect covers a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ByEffect {
+    /// It does, if the tool has an effect.
+    #[default]
+    Covered,
+    /// It does not: the tool's entry says `approve: false`.
+    Exempt,
+}
+
+impl ByEffect {
+    /// The value for an entry that says so of approvals.
+    pub fn of(approve: Option<bool>) -> Self {
+        if approve == Some(false) { Self::Exempt } else { Self::Covered }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_covered(&self) -> bool {
+        *self == Self::Covered
+    }
+}
+
 /// How a call of a tool is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -110,6 +133,9 @@ pub struct ToolSpec {
     /// Whether a person must allow each call, beside the policy's `approve` patterns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approve: bool,
+    /// Whether the item `effects` of the policy's `approve` list covers it.
+    #[serde(default, skip_serializing_if = "ByEffect::is_covered")]
+    pub by_effect: ByEffect,
     /// Whether equal calls in a row are legitimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub poll: bool,
@@ -225,6 +251,7 @@ impl ToolSpec {
             retries: None,
             summary_above: None,
             approve: false,
+            by_effect: ByEffect::Covered,
             poll: false,
             offer: Offer::Offered,
             has_check: false,
@@ -289,6 +316,7 @@ impl Clone for ToolSpec {
             retries: self.retries,
             summary_above: self.summary_above,
             approve: self.approve,
+            by_effect: self.by_effect,
             poll: self.poll,
             offer: self.offer,
             has_check: self.has_check,
@@ -311,6 +339,7 @@ impl PartialEq for ToolSpec {
             && self.retries == other.retries
             && self.summary_above == other.summary_above
             && self.approve == other.approve
+            && self.by_effect == other.by_effect
             && self.poll == other.poll
             && self.offer == other.offer
             && self.has_check == other.has_check

@@ -104,7 +104,7 @@ impl Above {
                 let mut tool = tool.clone();
                 tool.timeout_ms.get_or_insert(policy.calls.tool_ms);
                 tool.retries.get_or_insert(policy.calls.retries);
-                tool.approve |= policy.wants_approval(&tool.name);
+                tool.approve |= policy.wants_approval(&tool.name) || policy.approves_effect_of(&tool);
                 tool
             })
             .collect();

@@ -419,3 +419,23 @@ fn a_key_that_stands_for_none_is_no_secret_too_short_to_mask() {
         assert_eq!(agent.unmasked.len(), told, "{key}: {:?}", agent.unmasked);
     }
 }
+
+#[test]
+fn a_server_whose_tools_no_rule_touches_is_told() {
+    let served = crate::ServedTools {
+        names: ["files__read", "files__edit", "mail__send"].map(str::to_owned).to_vec(),
+        unknown: vec!["late__".to_owned()],
+    };
+    let unguarded = |rules: &str, more: &str| {
+        let server = |name: &str| format!("  - mcp: {{ name: {name}, command: [x]{more} }}\n");
+        let servers: String = ["files", "mail", "late"].map(server).concat();
+        let file = good(&format!("name: a\nloop: {{ {rules} }}\ntools:\n{servers}"));
+        file.unguarded_servers(&served).join(" ")
+    };
+    assert_eq!(unguarded("", ""), "files mail late");
+    assert_eq!(unguarded("approve: effects", ""), "");
+    assert_eq!(unguarded("approve: [files__edit]", ""), "mail late");
+    // A pattern of a tool that the server does not have touches nothing; of a server that is not connected, it may.
+    assert_eq!(unguarded("approve: [files__write], deny: [\"late__*\"]", ""), "files mail");
+    assert_eq!(unguarded("", ", trust: true"), "");
+}

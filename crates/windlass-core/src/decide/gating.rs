@@ -89,7 +89,8 @@ impl Decision {
         let (id, policy) = (open.call.id.clone(), self.state.setup.policy.clone());
         let (name, own) = (open.target_name(), &open.call.name);
         let Some(tool) = self.state.target(open) else { return false };
-        let (kind, approve) = (tool.kind, tool.approve || policy.wants_approval(own));
+        let by_rule = tool.approve || policy.approves_effect_of(tool);
+        let (kind, approve) = (tool.kind, by_rule || policy.wants_approval(own));
         if kind == ToolKind::Ask {
             self.ask_person(open);
             return true;

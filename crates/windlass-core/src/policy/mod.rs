@@ -6,6 +6,7 @@
 
 pub use crate::reach::Merge;
 pub use crate::view::named::View;
+mod approvals;
 mod cache;
 mod code;
 mod context;
@@ -24,6 +25,7 @@ mod texts;
 mod values;
 mod verify;
 
+pub use approvals::{Approvals, EFFECTS};
 pub use cache::{CachePoint, CachePoints};
 pub use code::{CodeLimits, CodeMode};
 pub use context::{Compact, Context, ContextKey};
@@ -56,6 +58,7 @@ use crate::choice::ModelChoice;
 use crate::event::Purpose;
 use crate::glob::covers;
 use crate::ids::Text;
+use crate::tool::{ByEffect, Effect, ToolKind, ToolSpec};
 use table::policy;
 
 policy! {
@@ -137,8 +140,9 @@ policy! {
 
     /// Tools that may run.
     tools: ToolRules {
-        /// Tools that a person must allow: patterns with `*` and `?`.
-        approve: Vec<Text> = Vec::new(),
+        /// Tools that a person must allow: patterns with `*` and `?`. The item `effects`, also alone in place of the list, means all
+        /// tools whose effect is not `read_only`; `approve: false` at a tool's entry takes it out.
+        approve: Vec<Text> as Approvals = Vec::new(),
         /// Tools that must not run: patterns with `*` and `?`.
         deny: Vec<Text> = Vec::new(),
         /// Tools that must have succeeded before an answer is accepted: for each pattern (`*`, `?`) at least one tool that it
@@ -326,5 +330,14 @@ impl Policy {
     /// Whether the policy's `approve` list names this tool.
     pub fn wants_approval(&self, tool: &str) -> bool {
         self.approval_pattern(tool).is_some()
+    }
+
+    /// Whether the policy's `approve` list has [`EFFECTS`], and calls of this tool may have one. Delegates, branches and code ask before
+    /// their own calls; a question to a person and the end of a run change nothing.
+    pub fn approves_effect_of(&self, tool: &ToolSpec) -> bool {
+        tool.kind == ToolKind::Run
+            && tool.effect != Effect::ReadOnly
+            && tool.by_effect == ByEffect::Covered
+            && self.tools.approve.iter().any(|item| &**item == EFFECTS)
     }
 }

@@ -39,9 +39,18 @@ pub(super) fn member<'a>(
         let builder = equipped(file, env, log, &below, told).await?;
         let served = std::mem::replace(&mut told.served, outer);
         told.unmatched.extend(file.unmatched_patterns(&served));
+        told.chosen.extend(file.unguarded_servers(&served).into_iter().map(unasked));
         let models = models(file, env, told).await?;
         Ok(with_models(builder, models).build()?)
     })
+}
+
+/// Says that a server's tools run without a person.
+fn unasked(server: &str) -> String {
+    format!(
+        "tools of the server `{server}` run unasked: no `approve`, `deny` or `effect` names any of them \
+         (`loop: {{ approve: effects }}` asks before each that changes something)"
+    )
 }
 
 /// An agent in the making with its delegates and branches, without models.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use windlass_core::ToolSpec;
 use windlass_core::model::ModelChoice;
 use windlass_core::text::nearest;
+use windlass_core::tool::ByEffect;
 use windlass_runtime::agent_file::{
     AgentFile, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
@@ -403,6 +404,9 @@ fn double(
         spec.timeout_ms = spec.timeout_ms.or(overrides.timeout_ms);
         spec.retries = spec.retries.or(overrides.retries);
         spec.approve |= overrides.approve.unwrap_or(false);
+        if overrides.approve.is_some() {
+            spec.by_effect = ByEffect::of(overrides.approve);
+        }
     }
     ScriptedToolDouble { spec, tool: tool.clone(), script: script.clone(), environment: environment.clone() }
 }

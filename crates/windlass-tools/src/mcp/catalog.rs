@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use windlass_core::ToolSpec;
 use windlass_core::secret::{mask, mask_json};
 use windlass_core::text::covers;
-use windlass_core::tool::Effect;
+use windlass_core::tool::{ByEffect, Effect};
 
 use super::config::McpConfig;
 use super::error::McpError;
@@ -142,6 +142,7 @@ fn spec(config: &McpConfig, listed: &ServerTool) -> ToolSpec {
     let hinted = || if config.trust { effect(listed.annotations.as_ref()) } else { Effect::Once };
     spec.effect = overrides.effect.unwrap_or_else(hinted);
     spec.approve = overrides.approve.unwrap_or_default();
+    spec.by_effect = ByEffect::of(overrides.approve);
     spec.timeout_ms = overrides.timeout_ms;
     spec.retries = overrides.retries;
     spec.poll = overrides.poll.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Whether a call of a tool runs at once, waits for a person's approval or is denied, and why.
 
+use windlass_core::policy::EFFECTS;
 use windlass_core::tool::ToolKind;
 use windlass_core::{Policy, ToolSpec};
 
@@ -28,7 +29,8 @@ impl Gate {
         let own = tool.approve.then(|| "`approve: true` of the tool".to_owned());
         let pattern = policy.approval_pattern(&tool.name);
         let listed = pattern.map(|pattern| format!("`{}` in `loop.approve`", name(pattern)));
-        let reasons: Vec<String> = own.into_iter().chain(listed).collect();
+        let effect = policy.approves_effect_of(tool).then(|| format!("`{EFFECTS}` in `loop.approve`"));
+        let reasons: Vec<String> = own.into_iter().chain(listed).chain(effect).collect();
         if reasons.is_empty() { Self::Open } else { Self::Asks(reasons) }
     }
 
