@@ -65,6 +65,8 @@ pub(crate) struct Place {
 struct Put<'q> {
     question: &'q OpenQuestion,
     subject: Option<Subject>,
+    /// Its place among the open questions, if there are several.
+    place: Option<String>,
     choices: String,
     /// The arguments as they were edited last.
     draft: Option<Draft>,
@@ -115,28 +117,29 @@ impl Terminal {
         out::room(Stream::Out).await;
         out::room(Stream::Err).await;
         stdin.forget();
-        let _prompting = out::Prompting::begin();
-        let mut put = Put { question, subject, choices: String::new(), draft: None };
-        self.show(&mut put, false);
+        let mut put =
+            Put { question, subject, place: place_of(state, question), choices: String::new(), draft: None };
+        let frame = out::Prompting::begin();
+        frame.show(|| self.show(&mut put, false));
         loop {
             let line = tokio::select! {
                 biased;
                 () = LEFT.notified() => None,
                 // A terminal that cannot be read counts as not interactive.
-                line = line_after("> ", &mut stdin) => line.unwrap_or(None),
+                line = line_after("> ", &mut stdin, &frame) => line.unwrap_or(None),
             };
             let Some(line) = line else { break };
             match typed(&put, line.trim()) {
                 Typed::Answer(answer) => return Some(answer),
-                Typed::Unclear(expected) => out::say(expected),
-                Typed::All => self.show(&mut put, true),
-                Typed::Edit => match put.edit(&mut stdin).await {
+                Typed::Unclear(expected) => frame.show(|| out::say(expected)),
+                Typed::All => frame.show(|| self.show(&mut put, true)),
+                Typed::Edit => match put.edit(&mut stdin, &frame).await {
                     Ok(Some(answer)) => return Some(answer),
                     Ok(None) => break,
-                    Err(why) => {
+                    Err(why) => frame.show(|| {
                         out::say(why);
                         out::say(&put.choices);
-                    }
+                    }),
                 },
                 Typed::Later => break,
                 Typed::Quit => {
@@ -158,8 +161,14 @@ impl Terminal {
         let approved = put.subject.as_ref().filter(|_| question.kind == QuestionKind::Approval);
         let apart = approved.and_then(|subject| Some((subject, subject.lead(&question.text)?)));
         let (id, text) = (question.id.as_str(), apart.as_ref().map_or(&*question.text, |(_, lead)| lead));
+        let asks = put.subject.as_ref().and_then(|subject| subject.asks.as_deref());
+        let from: Vec<String> =
+            put.place.iter().cloned().chain(asks.map(|agent| format!("`{agent}` asks"))).collect();
+        let from = if from.is_empty() { String::new() } else { format!(" ({})", from.join(", ")) };
         // The question says what is to run, wherever it comes from: its call may be one of an agent below.
-        out::say_styled(&[(Style::Bold, id), (Style::Plain, ": "), (Style::Plain, text.trim_end())]);
+        let parts =
+            [(Style::Bold, id), (Style::Dim, &from), (Style::Plain, ": "), (Style::Plain, text.trim_end())];
+        out::say_styled(&parts);
         let mut cut = false;
         if let Some((subject, _)) = apart {
             let folder = (!subject.below).then_some(&*self.place.folder);
@@ -181,7 +190,7 @@ impl Put<'_> {
     ///
     /// # Errors
     /// Why there is none; the question is still open.
-    async fn edit(&mut self, stdin: &mut Stdin) -> Result<Option<Answer>, String> {
+    async fn edit(&mut self, stdin: &mut Stdin, frame: &out::Prompting) -> Result<Option<Answer>, String> {
         if let (Some(editor), Some(subject)) = (editor::command(), &self.subject) {
             let draft = self.draft.get_or_insert_with(|| Draft::new(&subject.args));
             let args = draft.edit(&editor, subject).await;
@@ -189,11 +198,11 @@ impl Put<'_> {
             stdin.forget();
             return args.map(|args| Some(Answer::ApproveWith { args }));
         }
-        out::say("`EDITOR` is not set: type the arguments as JSON, on one line");
+        frame.show(|| out::say("`EDITOR` is not set: type the arguments as JSON, on one line"));
         let line = tokio::select! {
             biased;
             () = LEFT.notified() => None,
-            line = line_after("arguments (JSON): ", stdin) => line.unwrap_or(None),
+            line = line_after("arguments (JSON): ", stdin, frame) => line.unwrap_or(None),
         };
         let Some(line) = line else { return Ok(None) };
         self.read_args(&line).map(Some)
@@ -232,22 +241,31 @@ impl People for Terminal {
 }
 
 /// The line of a prompt that has not been ended yet.
-struct Unanswered(bool);
+struct Unanswered<'f>(Option<&'f out::Prompting>);
 
-impl Drop for Unanswered {
+impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
-        if self.0 {
-            out::say("");
+        if let Some(frame) = self.0 {
+            frame.show(|| out::say(""));
         }
     }
 }
 
+/// The question's place among those that are open, where there are several: `1 of 3`.
+fn place_of(state: &State, question: &OpenQuestion) -> Option<String> {
+    let all = state.questions();
+    let at = all.iter().position(|open| open.id == question.id)?;
+    (all.len() > 1).then(|| format!("{} of {}", at + 1, all.len()))
+}
+
 /// Prompts for a line. Without one, as when the question is withdrawn or the process told to end, what is shown next begins on a
 /// line of its own.
-async fn line_after(prompt: &str, stdin: &mut Stdin) -> io::Result<Option<String>> {
-    out::prompt(prompt);
-    let mut unanswered = Unanswered(true);
+async fn line_after(prompt: &str, stdin: &mut Stdin, frame: &out::Prompting) -> io::Result<Option<String>> {
+    frame.show(|| out::prompt(prompt));
+    let mut unanswered = Unanswered(Some(frame));
     let line = stdin.line().await;
-    unanswered.0 = !matches!(line, Ok(Some(_)));
+    if matches!(line, Ok(Some(_))) {
+        unanswered.0 = None;
+    }
     line
 }

@@ -23,7 +23,7 @@ pub(crate) use closing::{UNREAD, Unshown, close, hurry};
 pub(crate) use plain::plain;
 use plain::{in_json, on_one_line};
 pub(crate) use printer::{Stream, left_out, never_wait};
-use printer::{Weight, is_live, printer};
+use printer::{Weight, framed, is_live, printer};
 pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, is_prompting, waiting};
 
 /// Time to wait for a panic's message to be written: a tenth of a second.
@@ -103,7 +103,7 @@ pub(crate) fn leave_editor() {
 
 /// Leaves the second screen that an editor may have been on when it was killed.
 pub(crate) fn leave_screen() {
-    let _unseen = whole(Stream::Err, "\x1b[?1049l\r");
+    let _unseen = framed(|| whole(Stream::Err, "\x1b[?1049l\r"));
 }
 
 fn whole(stream: Stream, text: &str) -> io::Result<()> {

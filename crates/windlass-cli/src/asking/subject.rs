@@ -19,6 +19,8 @@ pub(super) struct Subject {
     pub(super) spec: Option<ToolSpec>,
     /// Whether another agent makes the call, whose folder may be another one.
     pub(super) below: bool,
+    /// The delegate that asks, as its lead calls it; `None`: the agent itself.
+    pub(super) asks: Option<Text>,
 }
 
 impl Subject {
@@ -26,13 +28,13 @@ impl Subject {
     pub(super) async fn of(state: &State, question: &OpenQuestion, log: &dyn Log) -> Option<Self> {
         let open = state.open_call(question.call.as_ref()?)?;
         let Some((mut run, asked)) = open.asks() else { return Some(Self::new(state, open)) };
-        let mut asked = asked.clone();
+        let (mut asked, delegate) = (asked.clone(), shown_name(open.target_name()).into());
         for _ in 0..MAX_DEPTH {
             let child = load(log, run).await.ok()?;
             let question = child.questions().iter().find(|question| question.id == asked)?;
             let open = child.open_call(question.call.as_ref()?)?;
             match open.asks() {
-                None => return Some(Self { below: true, ..Self::new(&child, open) }),
+                None => return Some(Self { below: true, asks: Some(delegate), ..Self::new(&child, open) }),
                 Some((below, question)) => (run, asked) = (below, question.clone()),
             }
         }
@@ -41,7 +43,7 @@ impl Subject {
 
     fn new(state: &State, open: &OpenCall) -> Self {
         let (tool, spec) = (open.target_name().clone(), state.target(open).cloned());
-        Self { tool, args: open.value(), spec, below: false }
+        Self { tool, args: open.value(), spec, below: false, asks: None }
     }
 
     /// The question without the arguments, which stand below it. `None`: its text is another one.

@@ -38,6 +38,8 @@ pub(crate) fn hurry() {
 /// Something will not be shown. A reader that went away is no error.
 pub(crate) fn close() -> Result<(), Unshown> {
     let printer = printer();
+    // No question stands any more.
+    printer.let_go();
     // If stderr is closed, the message is dropped.
     let _unread = printer.say_left_out();
     if !printer.drained_within(USUAL) {

@@ -1,6 +1,7 @@
 //! Writes text to stdout and stderr from bounded queues with their own threads, so that a reader who does not read blocks only
 //! these threads.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -41,6 +42,23 @@ pub(super) enum Weight {
 static LIVE: AtomicBool = AtomicBool::new(false);
 /// Number of texts dropped since the last report of drops.
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// Whether this thread prints for the question that stands.
+    static IN_FRAME: Cell<bool> = const { Cell::new(false) };
+}
+
+fn in_frame() -> bool {
+    IN_FRAME.get()
+}
+
+/// Prints for the question that stands, while all others are held back.
+pub(super) fn framed<T>(print: impl FnOnce() -> T) -> T {
+    let before = IN_FRAME.replace(true);
+    let done = print();
+    IN_FRAME.set(before);
+    done
+}
 
 /// From here on no print waits for a reader.
 pub(crate) fn never_wait() {
@@ -100,6 +118,22 @@ impl Printer {
             self.say_left_out()?;
         }
         queue.put(stream, text, weight, !is_live())
+    }
+
+    /// Holds back what others print on terminals, until it is let go: a question has them, which prints through [`framed`].
+    pub(super) fn hold(&self, out: bool, err: bool) {
+        if out {
+            self.out.hold();
+        }
+        if err {
+            self.err.hold();
+        }
+    }
+
+    /// Prints what was held back, in its order.
+    pub(super) fn let_go(&self) {
+        self.out.let_go();
+        self.err.let_go();
     }
 
     /// Says on stderr how many texts were left out, if any were.
@@ -186,6 +220,10 @@ struct Waiting {
     line: Option<usize>,
     /// Whether nothing is written now.
     paused: bool,
+    /// Text that comes after the question that stands; `None`: none stands.
+    held: Option<VecDeque<(Stream, Vec<u8>)>>,
+    /// All bytes that are held.
+    held_bytes: usize,
 }
 
 /// An [`io::Error`] that can be told more than once.
@@ -194,7 +232,7 @@ struct Broken(io::ErrorKind, Option<i32>);
 
 impl Waiting {
     fn has_room(&self) -> bool {
-        self.bytes < QUEUE_BYTES
+        self.bytes + self.held_bytes < QUEUE_BYTES
     }
 
     fn is_drained(&self) -> bool {
@@ -216,18 +254,28 @@ impl Waiting {
             Stream::Err => self.broken_err = broken,
         }
         // Nothing that waits for it will be read.
+        let sum = |texts: &VecDeque<(Stream, Vec<u8>)>| texts.iter().map(|(_, text)| text.len()).sum();
         self.texts.retain(|(other, _)| *other != stream);
-        self.bytes = self.texts.iter().map(|(_, text)| text.len()).sum();
+        self.bytes = sum(&self.texts);
+        if let Some(held) = &mut self.held {
+            held.retain(|(other, _)| *other != stream);
+            self.held_bytes = sum(held);
+        }
     }
 
     fn push(&mut self, stream: Stream, text: &[u8]) {
         self.bytes += text.len();
-        match self.texts.back_mut() {
-            Some((last, waiting)) if *last == stream && waiting.len() + text.len() <= WRITE_BYTES => {
-                waiting.extend_from_slice(text);
-            }
-            _ => self.texts.push_back((stream, text.to_vec())),
+        append(&mut self.texts, stream, text);
+    }
+}
+
+/// Adds text to the last one of its stream, up to one write.
+fn append(texts: &mut VecDeque<(Stream, Vec<u8>)>, stream: Stream, text: &[u8]) {
+    match texts.back_mut() {
+        Some((last, waiting)) if *last == stream && waiting.len() + text.len() <= WRITE_BYTES => {
+            waiting.extend_from_slice(text);
         }
+        _ => texts.push_back((stream, text.to_vec())),
     }
 }
 
@@ -275,6 +323,11 @@ impl Queue {
                 return Err(error);
             }
         }
+        if let Some(held) = waiting.held.as_mut().filter(|_| !in_frame()) {
+            append(held, stream, text);
+            waiting.held_bytes += text.len();
+            return Ok(());
+        }
         if waiting.line.take().is_some() {
             waiting.push(Stream::Err, CLEAR_LINE.as_bytes());
         }
@@ -282,6 +335,20 @@ impl Queue {
         drop(waiting);
         self.changed.notify_all();
         Ok(())
+    }
+
+    fn hold(&self) {
+        self.lock().held.get_or_insert_default();
+    }
+
+    fn let_go(&self) {
+        let mut waiting = self.lock();
+        waiting.held_bytes = 0;
+        for (stream, text) in waiting.held.take().unwrap_or_default() {
+            waiting.push(stream, &text);
+        }
+        drop(waiting);
+        self.changed.notify_all();
     }
 
     fn pause(&self, paused: bool) {

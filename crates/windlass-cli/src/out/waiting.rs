@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::termios::tcgetwinsize;
 
-use super::printer::printer;
+use super::printer::{framed, printer};
 use super::{Style, WITHIN_LINE, colours, plain, stderr_is_terminal, stdout_is_terminal};
 
 /// Number of columns of a terminal that does not say how many it has.
@@ -88,20 +88,29 @@ fn columns_of(char: char) -> usize {
     if char.is_ascii() || matches!(char, '\u{2800}'..='\u{28ff}' | '…') { 1 } else { 2 }
 }
 
-/// Keeps the waiting line away while somebody is asked something, until it is dropped.
+/// The frame of a question: while it stands, the waiting line stays away, and what others print on the terminal comes after it.
 #[derive(Debug)]
 pub(crate) struct Prompting(());
 
 impl Prompting {
     pub(crate) fn begin() -> Self {
         PROMPTS.fetch_add(1, Ordering::SeqCst);
+        printer().hold(stdout_is_terminal(), stderr_is_terminal());
         Self(())
+    }
+
+    /// Prints something of the question.
+    #[expect(clippy::unused_self, reason = "only the question that stands may print within its frame")]
+    pub(crate) fn show<T>(&self, print: impl FnOnce() -> T) -> T {
+        framed(print)
     }
 }
 
 impl Drop for Prompting {
     fn drop(&mut self) {
-        PROMPTS.fetch_sub(1, Ordering::SeqCst);
+        if PROMPTS.fetch_sub(1, Ordering::SeqCst) == 1 {
+            printer().let_go();
+        }
     }
 }
 

@@ -76,6 +76,34 @@ fn a_text_of_many_lines_is_cut_and_shown_whole_on_demand() {
     assert_eq!(home.read("got.json"), "");
 }
 
+#[test]
+fn questions_of_one_reply_have_a_frame_each_and_nothing_is_printed_into_it() {
+    let home = Home::new();
+    let calls = ["one", "two", "three"].map(|text| json!({ "path": text, "content": text }).to_string());
+    let replies = vec![Reply::Calls("write_file".into(), calls.to_vec()), Reply::Pieces(vec!["Done."])];
+    let server = Server::start(replies);
+    home.write("agent.yaml", &format!("{}{WRITES}", server.agent()));
+    let mut seat = Seat::start(&home, &["run", "agent.yaml", "Write it down."]);
+    for (number, id) in [(1, "q1"), (2, "q2"), (3, "q3")] {
+        seat.expect(&format!("{id} ({number} of 3): May `write_file` run?"));
+        until("there is a prompt", || seat.seen().ends_with("[l]ater\r\n> "));
+        seat.keys(if number == 2 { "n\n" } else { "y\n" });
+    }
+    seat.expect("answered: ");
+    let seen = seat.seen().replace("\r\n", "\n");
+    assert_eq!(seat.code(), 0);
+    // Between a question and its answer stands the question alone.
+    for (number, text) in [(1, "one"), (2, "two"), (3, "three")] {
+        let from = seen.find(&format!("q{number} ({number} of 3)")).unwrap();
+        let frame = &seen[from..from + seen[from..].find("\n> ").unwrap()];
+        assert!(frame.contains(&format!("path: {text}")), "{seen}");
+        assert!(!frame.contains("-> ") && !frame.contains("<- ") && !frame.contains("answer to"), "{seen}");
+    }
+    for line in ["answer to q1: approve", "answer to q2: deny", "answer to q3: approve"] {
+        assert!(seen.contains(line), "{seen}");
+    }
+}
+
 /// An editor that replaces `Milk` with what its file `say` says, and keeps what it was given.
 const EDITOR: &str = "cat \"$1\" >> given; sed -i \"s/Milk/$(cat say)/\" \"$1\"";
 
@@ -247,7 +275,7 @@ fn a_delegates_call_is_shown_with_its_own_arguments() {
     let server = Server::start(vec![Reply::Call("sums".into(), ask), Reply::Pieces(vec!["It is 5."])]);
     home.write("agent.yaml", &format!("{}agents: [ ./sums.yaml ]\n", server.agent()));
     let mut seat = Seat::start(&home, &["run", "agent.yaml", "What is it?"]);
-    seat.expect("q1: May `calculate` run? ");
+    seat.expect("q1 (`sums` asks): May `calculate` run? ");
     seat.expect("\r\n  expression: 2 + 3\r\n");
     seat.expect("[l]ater\r\n> ");
     seat.keys("e {\"expression\": \"1 + 4\"}\n");

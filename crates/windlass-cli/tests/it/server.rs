@@ -12,6 +12,8 @@ pub(crate) enum Reply {
     Pieces(Vec<&'static str>),
     /// Streams a call of a tool of that name with these arguments.
     Call(String, String),
+    /// Streams calls of one tool with each of these arguments, as `c1`, `c2`, ….
+    Calls(String, Vec<String>),
     /// Streams this text and breaks off.
     Cut(&'static str),
     /// Another status, with more headers.
@@ -110,6 +112,17 @@ fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {
             let function = json!({ "name": name, "arguments": arguments });
             let call = json!({ "index": 0, "id": "c1", "type": "function", "function": function });
             send(chunk(&json!({ "tool_calls": [call] }), None));
+            send(chunk(&json!({}), Some("tool_calls")));
+            send("data: [DONE]\n\n".to_owned());
+        }
+        Reply::Calls(name, all) => {
+            send(head(200, sse));
+            for (index, arguments) in all.iter().enumerate() {
+                let function = json!({ "name": name, "arguments": arguments });
+                let id = format!("c{}", index + 1);
+                let call = json!({ "index": index, "id": id, "type": "function", "function": function });
+                send(chunk(&json!({ "tool_calls": [call] }), None));
+            }
             send(chunk(&json!({}), Some("tool_calls")));
             send("data: [DONE]\n\n".to_owned());
         }
