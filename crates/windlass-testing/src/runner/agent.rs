@@ -198,8 +198,9 @@ impl Cast<'_> {
         {
             return Err(refusal(&fault));
         }
-        let own =
-            own_tools(file, part, environment)?.into_iter().filter(|tool| !stands_in(&tool.spec().name));
+        let own = own_tools(file, part, environment, self.case.unknown)?
+            .into_iter()
+            .filter(|tool| !stands_in(&tool.spec().name));
         builder = own.fold(builder, AgentBuilder::shared_tool);
         for entry in &file.tools {
             if let ToolEntry::Service(entry) = entry {
@@ -258,7 +259,7 @@ impl Cast<'_> {
                 }
                 continue;
             }
-            if !part.peers.iter().any(|peer| peer.name() == name) {
+            if !part.peers.iter().any(|peer| peer.name() == name) && !self.case.unknown {
                 let known = |peer: &&Peer| entries.iter().any(|(name, _)| *name == peer.name());
                 let others = part.peers.iter().filter(|peer| !known(peer)).map(Peer::name);
                 return Err(unscripted(name, &nearest(name, others)));
@@ -349,11 +350,13 @@ fn names(file: &AgentFile, tool: &str) -> bool {
 }
 
 /// The agent's own tools with its file's settings: built-in ones without dependencies really run, `now` by the case's clock;
-/// tools that use files, the network or a program are only offered, unless the case lists them under `real_tools`.
+/// tools that use files, the network or a program are only offered, unless the case lists them under `real_tools`. With `unknown`
+/// they are not there: a call of one is a call of an unknown tool.
 fn own_tools(
     file: &AgentFile,
     part: &Part<'_>,
     environment: &SimEnvironment,
+    unknown: bool,
 ) -> Result<Vec<Arc<dyn Tool>>, String> {
     let script = &part.script;
     let local = |entry: &&ToolEntry| matches!(entry, ToolEntry::Builtin(_) | ToolEntry::Command(_));
@@ -364,15 +367,16 @@ fn own_tools(
         {
             let is_now = entry.tool == Now::BUILTIN;
             let now = ScriptedNow { now: Now::new(), environment: environment.clone() };
-            return counted(if is_now { entry.overrides.apply(Arc::new(now)) } else { tool }, script);
+            return Some(counted(if is_now { entry.overrides.apply(Arc::new(now)) } else { tool }, script));
         }
         if part.real.cover(&tool.spec().name) {
             let tool_ms = tool.spec().timeout_ms.unwrap_or(file.tool_ms());
-            return Arc::new(RealTool::new(tool, script.clone(), Duration::from_millis(tool_ms)));
+            let real = RealTool::new(tool, script.clone(), Duration::from_millis(tool_ms));
+            return Some(Arc::new(real) as Arc<dyn Tool>);
         }
-        absent(&*tool, script)
+        (!unknown).then(|| absent(&*tool, script))
     });
-    Ok(own.collect())
+    Ok(own.flatten().collect())
 }
 
 fn absent(tool: &dyn Tool, script: &Script) -> Arc<dyn Tool> {

@@ -9,6 +9,7 @@ mod pass;
 mod record;
 mod seen;
 mod sound;
+mod unscripted;
 mod wrong_answers;
 
 use std::fmt;

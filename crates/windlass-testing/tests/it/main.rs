@@ -104,6 +104,7 @@ files! {
     edges_bad_calls => "edges/bad_calls",
     edges_budgets => "edges/budgets",
     edges_context => "edges/context",
+    edges_unscripted => "edges/unscripted",
     edges_crashes => "edges/crashes",
     edges_hedges => "edges/hedges",
     edges_fallbacks => "edges/fallbacks",

@@ -315,3 +315,19 @@ blocking: run 2:
     model: scripted, tools: [a], tool_choice: auto
 "#);
 }
+
+#[test]
+fn e6_a_call_of_a_servers_tool_that_nobody_scripted_fails_the_case() {
+    let case = |unknown: &str, name: &str| {
+        format!(
+            "name: c\nagent: {{ tools: [ {{ mcp: {{ name: files, command: [ files ] }} }} ] }}\n{unknown}\
+             tools: {{ files__read: {{ does: [ {{ reply: x }} ] }} }}\n\
+             model: [ {{ calls: [ {{ name: {name}, id: a }} ] }}, {{ text: done }} ]\ninput: go\n\
+             expect: {{ status: answered }}\n"
+        )
+    };
+    let found = shown(&case("", "files__write"));
+    assert!(found.contains("`files__write` was called, which has none"), "{found}");
+    assert_eq!(shown(&case("unknown: true\n", "files__write")), "");
+    assert_eq!(shown(&case("", "file_read")), "");
+}
