@@ -61,7 +61,7 @@ fn babble() -> Result<(), Box<dyn Error>> {
 
 /// A server by hand that knows MCP 2024-11-05 and nothing of `server/discover`. The silent one answers the probe late:
 /// when it has been asked to initialize, and before the answer to that. A third kind answers a call with questions for
-/// ever, and hears no reply; a fourth does so with long ids.
+/// ever, and hears no reply; a fourth does so with long ids; an odd one answers with the lines that it is given.
 fn old(kind: &str) -> Result<(), Box<dyn Error>> {
     let mut late = None;
     for line in std::io::stdin().lock().lines() {
@@ -90,6 +90,10 @@ fn old(kind: &str) -> Result<(), Box<dyn Error>> {
                 }
                 continue;
             }
+            "tools/call" if kind == "odd" => {
+                odd(&message)?;
+                continue;
+            }
             "tools/call" => {
                 reply(json!({"content": [{"type": "text", "text": std::process::id().to_string()}]}))
             }
@@ -102,6 +106,25 @@ fn old(kind: &str) -> Result<(), Box<dyn Error>> {
         };
         say(&answer)?;
     }
+    Ok(())
+}
+
+/// Says the lines that a call brings, with the call's id for `ID`; a line of `latin` is written as Latin-1.
+fn odd(message: &Value) -> Result<(), Box<dyn Error>> {
+    let id = message.get("id").map(ToString::to_string).unwrap_or_default();
+    let lines =
+        |name: &str| message.pointer(&format!("/params/arguments/{name}")).and_then(Value::as_array).cloned();
+    let mut stdout = std::io::stdout().lock();
+    for line in lines("latin").iter().flatten().filter_map(Value::as_str) {
+        let bytes: Vec<u8> =
+            line.replace("ID", &id).chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect();
+        stdout.write_all(&bytes)?;
+        stdout.write_all(b"\n")?;
+    }
+    for line in lines("lines").iter().flatten().filter_map(Value::as_str) {
+        writeln!(stdout, "{}", line.replace("ID", &id))?;
+    }
+    stdout.flush()?;
     Ok(())
 }
 

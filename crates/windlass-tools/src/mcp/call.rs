@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::content;
 use super::error::McpError;
 use super::link::Link;
+use super::reading;
 use super::server::Shared;
 use crate::tool::{ToolContext, ToolError, ToolResult};
 use crate::trace;
@@ -74,7 +75,7 @@ impl Shared {
                 "mcp_unsupported",
                 "the MCP server requests input from a person or runs the call as a task; neither is supported",
             )),
-            Err(ServiceError::McpError(error)) => {
+            Err(ServiceError::McpError(error)) if reading::is_answer(&error) => {
                 let may_be_gone =
                     matches!(error.code, ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND);
                 if may_be_gone && self.is_gone(&link, remote).await {

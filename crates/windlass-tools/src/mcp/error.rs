@@ -87,6 +87,14 @@ pub enum McpError {
         /// The violation.
         what: String,
     },
+    /// It answered, but not so that the answer can be read.
+    #[error("the MCP server `{server}` gave an answer that cannot be read: {what}")]
+    Unreadable {
+        /// The server.
+        server: String,
+        /// What it sent, or what is wrong with it.
+        what: String,
+    },
     /// Two of its tools would have one name.
     #[error("the tools `{first}` and `{second}` of the MCP server `{server}` would both be named `{name}`")]
     NameClash {
@@ -131,6 +139,7 @@ impl McpError {
             Self::Http { .. } => "mcp_http",
             Self::Unreachable { .. } => "mcp_unreachable",
             Self::Protocol { .. } => "mcp_protocol",
+            Self::Unreadable { .. } => "mcp_unreadable",
             Self::NameClash { .. } => "mcp_name_clash",
             Self::GaveUp { .. } => "mcp_gave_up",
             Self::Closed { .. } => "mcp_closed",
@@ -160,6 +169,7 @@ impl McpError {
             | Self::Spawn { .. }
             | Self::Http { .. }
             | Self::Protocol { .. }
+            | Self::Unreadable { .. }
             | Self::GaveUp { .. }
             | Self::Closed { .. } => None,
         }

@@ -137,7 +137,10 @@ async fn dead(process: Option<&ChildGroup>) {
 fn may_be_the_probe(error: &McpError) -> bool {
     match error {
         McpError::Http { status, .. } => !matches!(status, 401 | 403 | 404),
-        McpError::Ended { .. } | McpError::Protocol { .. } | McpError::Slow { .. } => true,
+        McpError::Ended { .. }
+        | McpError::Protocol { .. }
+        | McpError::Unreadable { .. }
+        | McpError::Slow { .. } => true,
         McpError::BadConfig { .. }
         | McpError::NotInstalled { .. }
         | McpError::Spawn { .. }

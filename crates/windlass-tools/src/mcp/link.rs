@@ -19,6 +19,7 @@ use super::handler::Handler;
 use super::http;
 use super::mask::{Mask, shown_url};
 use super::process::{ChildGroup, DRAIN};
+use super::reading;
 
 /// Time for a server to exit by itself when it is closed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -161,6 +162,9 @@ impl Link {
             return ended;
         }
         let (server, what) = (config.name.clone(), quoted(mask, &error.to_string()));
+        if let Some(why) = reading::unreadable_answer(error) {
+            return McpError::Unreadable { server, what: quoted(mask, why) };
+        }
         if let ServiceError::TransportSend(cause) = error
             && let Some(refusal) = http::diagnose(config, mask, cause)
         {

@@ -22,6 +22,7 @@ mod keyed;
 mod link;
 mod mask;
 mod process;
+mod reading;
 mod server;
 mod stdio;
 mod tool;

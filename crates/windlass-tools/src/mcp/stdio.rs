@@ -1,8 +1,8 @@
 //! Owns the wire to a child process: one JSON message per line (MCP 2025-11-25, Transports, stdio).
 //!
 //! rmcp has such a transport, but it skips what it cannot read, so that a call whose answer was broken would hang. This
-//! one tells two things apart: stray text, which many servers print although they must not, is skipped up to a bound; a
-//! broken message ends the connection, and with it every pending call, with an error.
+//! one tells two things apart: stray text, which many servers print although they must not, is skipped up to a bound; an
+//! answer that cannot be read fails the request that it belongs to, and nothing else.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,19 +11,19 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, RequestId};
+use rmcp::model::{ClientNotification, ClientRequest, RequestId};
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
-use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
-use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use windlass_core::text::Steps;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::asking::{Fault, Incoming};
 use super::process::Pipes;
+use super::reading::{self, Answer, Read, quoted};
 
 /// The longest line that a server may send, in bytes; over HTTP rmcp has the same bound.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -34,15 +34,14 @@ const MAX_STRAY_LINES: usize = 1_000;
 /// Maximum time that the server may leave a message unread.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Maximum number of characters quoted from an unreadable line.
-const QUOTED_CHARS: usize = 120;
-
 /// The wire to a child process.
 pub(super) struct StdioTransport {
-    lines: FramedRead<ChildStdout, LinesCodec>,
+    lines: FramedRead<ChildStdout, AnyDelimiterCodec>,
     stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
     stray: usize,
     fault: Fault,
+    /// The requests that wait for an answer.
+    open: Arc<Mutex<Vec<RequestId>>>,
     /// The id of an `initialize` that is not answered yet.
     initialize: Arc<Mutex<Option<RequestId>>>,
     /// A long line that is being read elsewhere. Kept here, because who receives may turn to something else meanwhile.
@@ -52,17 +51,21 @@ pub(super) struct StdioTransport {
 impl StdioTransport {
     pub(super) fn new(pipes: Pipes, fault: Fault) -> Self {
         Self {
-            lines: FramedRead::new(pipes.stdout, LinesCodec::new_with_max_length(MAX_LINE_BYTES)),
+            lines: FramedRead::new(
+                pipes.stdout,
+                AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), MAX_LINE_BYTES),
+            ),
             stdin: Arc::new(tokio::sync::Mutex::new(Some(pipes.stdin))),
             stray: 0,
             fault,
+            open: Arc::default(),
             initialize: Arc::default(),
             away: None,
         }
     }
 
     /// The next line, and what it is. `None`: there are no more.
-    async fn next(&mut self) -> Option<Result<(String, Line), LinesCodecError>> {
+    async fn next(&mut self) -> Option<Result<(String, Line), AnyDelimiterCodecError>> {
         if self.away.is_none() {
             let line = match self.lines.next().await? {
                 Ok(line) => line,
@@ -71,9 +74,9 @@ impl StdioTransport {
             let heft = line.len() as u64;
             let fault = self.fault.clone();
             let work = move || {
-                let text = line.trim_start_matches('\u{feff}').trim();
-                let steps = Steps::default();
-                let read = if fault.takes(text, &steps) { read(text, &steps) } else { Line::PassedOver };
+                // Logs come in any encoding, and answers with bytes of files in them.
+                let line = String::from_utf8_lossy(&line).into_owned();
+                let read = read(&line, &fault, &Steps::default());
                 (line, read)
             };
             if heft < LARGE_BYTES {
@@ -86,16 +89,69 @@ impl StdioTransport {
         Some(Ok(read))
     }
 
+    /// The request that an answer belongs to: the one that it names, or else the only one there is. It waits no longer.
+    fn owner(&self, answer: &Answer) -> Option<RequestId> {
+        let mut open = lock(&self.open);
+        let place = match &answer.id {
+            Some(id) => open.iter().position(|request| is_same(request, id))?,
+            None if open.len() == 1 => 0,
+            None => return None,
+        };
+        Some(open.swap_remove(place))
+    }
+
+    /// Makes a message of an answer. `None`: nobody waits for it.
+    fn placed(&self, answer: Answer, line: &str) -> Option<Incoming> {
+        let Some(owner) = self.owner(&answer) else {
+            let error = answer.error().map(|error| error.message.as_ref());
+            tracing::warn!(error, "an MCP server's answer belongs to no request: {}", quoted(line));
+            return None;
+        };
+        Some(answer.to(owner))
+    }
+
     /// Whether a message answers the probe that came before `initialize`. A server that takes longer to start than
     /// rmcp waits for the probe's answer gives it later, and rmcp would take it for a wrong answer to `initialize`.
     fn is_late(&self, message: &Incoming) -> bool {
-        let mut initialize = self.initialize.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut initialize = lock(&self.initialize);
         let (Some(awaited), Some(id)) = (initialize.as_ref(), answered(message)) else { return false };
         if awaited == id {
             *initialize = None;
             return false;
         }
         true
+    }
+}
+
+impl StdioTransport {
+    /// Keeps account of the requests that wait for an answer.
+    fn note(&self, item: &TxJsonRpcMessage<RoleClient>) {
+        match item {
+            TxJsonRpcMessage::<RoleClient>::Request(request) => {
+                if let ClientRequest::InitializeRequest(_) = &request.request {
+                    *lock(&self.initialize) = Some(request.id.clone());
+                }
+                lock(&self.open).push(request.id.clone());
+            }
+            TxJsonRpcMessage::<RoleClient>::Notification(told) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &told.notification {
+                    lock(&self.open).retain(|id| Some(id) != cancelled.params.request_id.as_ref());
+                }
+            }
+            TxJsonRpcMessage::<RoleClient>::Response(_) | TxJsonRpcMessage::<RoleClient>::Error(_) => {}
+        }
+    }
+
+    /// Hands a message on. `None`: it is late.
+    fn taken(&mut self, message: Incoming) -> Option<Incoming> {
+        if self.is_late(&message) {
+            return None;
+        }
+        if let Some(id) = answered(&message) {
+            lock(&self.open).retain(|request| !is_same(request, id));
+        }
+        self.stray = 0;
+        Some(message)
     }
 }
 
@@ -106,11 +162,7 @@ impl Transport<RoleClient> for StdioTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        if let TxJsonRpcMessage::<RoleClient>::Request(request) = &item
-            && let ClientRequest::InitializeRequest(_) = &request.request
-        {
-            *self.initialize.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.id.clone());
-        }
+        self.note(&item);
         let stdin = self.stdin.clone();
         async move {
             let mut line = serde_json::to_vec(&item)?;
@@ -134,33 +186,32 @@ impl Transport<RoleClient> for StdioTransport {
         loop {
             let (line, read) = match self.next().await? {
                 Ok(read) => read,
-                Err(LinesCodecError::MaxLineLengthExceeded) => {
+                Err(AnyDelimiterCodecError::MaxChunkLengthExceeded) => {
                     self.fault.give_up(format!("it sent a line of more than {MAX_LINE_BYTES} bytes"));
                     return None;
                 }
-                Err(LinesCodecError::Io(error)) => {
+                Err(AnyDelimiterCodecError::Io(error)) => {
                     self.fault.give_up(format!("cannot read its output: {error}"));
                     return None;
                 }
             };
-            match read {
+            let message = match read {
                 Line::PassedOver if self.fault.get().is_some() => return None,
-                Line::Message(message) if self.is_late(&message) => {}
-                Line::Message(message) => {
-                    self.stray = 0;
-                    return Some(*message);
+                Line::Nothing | Line::PassedOver | Line::Is(Read::Foreign) => continue,
+                Line::Is(Read::Message(message)) => Some(*message),
+                Line::Is(Read::Answer(answer)) => self.placed(answer, &line),
+                Line::Is(Read::Stray) => None,
+            };
+            if let Some(message) = message {
+                if let Some(message) = self.taken(message) {
+                    return Some(message);
                 }
-                Line::Blank | Line::PassedOver => {}
-                Line::Stray if self.stray < MAX_STRAY_LINES => self.stray += 1,
-                Line::Stray => {
-                    self.fault
-                        .give_up(format!("it writes text instead of messages, such as {}", quoted(&line)));
-                    return None;
-                }
-                Line::Broken => {
-                    self.fault.give_up(format!("it sent a broken message: {}", quoted(&line)));
-                    return None;
-                }
+            } else if self.stray < MAX_STRAY_LINES {
+                self.stray += 1;
+            } else {
+                let why = format!("it writes text instead of messages, such as {}", quoted(&line));
+                self.fault.give_up(why);
+                return None;
             }
         }
     }
@@ -175,32 +226,20 @@ impl Transport<RoleClient> for StdioTransport {
 }
 
 enum Line {
-    Message(Box<Incoming>),
-    /// Nothing, or a notification that is none of MCP's.
-    Blank,
-    Stray,
-    Broken,
+    Nothing,
     /// More than a server may ask or tell.
     PassedOver,
+    Is(Read),
 }
 
-/// Classifies a line. Text that looks like a JSON-RPC 2.0 message is broken, other text is stray.
-fn read(line: &str, steps: &Steps) -> Line {
-    steps.add(1 + line.len());
-    if line.is_empty() {
-        return Line::Blank;
-    }
-    if let Ok(message) = serde_json::from_str(line) {
-        return Line::Message(Box::new(message));
-    }
-    steps.add(2 * line.len());
-    match serde_json::from_str::<Value>(line) {
-        Ok(Value::Object(object)) if object.contains_key("jsonrpc") => {
-            let foreign = object.contains_key("method") && !object.contains_key("id");
-            if foreign { Line::Blank } else { Line::Broken }
-        }
-        Err(_) if line.starts_with('{') && line.contains("\"jsonrpc\"") => Line::Broken,
-        _ => Line::Stray,
+fn read(line: &str, fault: &Fault, steps: &Steps) -> Line {
+    let text = line.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        Line::Nothing
+    } else if fault.takes(text, steps) {
+        Line::Is(reading::read(text, steps))
+    } else {
+        Line::PassedOver
     }
 }
 
@@ -213,12 +252,13 @@ fn answered(message: &Incoming) -> Option<&RequestId> {
     }
 }
 
-fn quoted(line: &str) -> String {
-    let mut quoted: String = line.chars().take(QUOTED_CHARS).collect();
-    if quoted.len() < line.len() {
-        quoted.push('…');
-    }
-    format!("{quoted:?}")
+/// Whether an answer's id is the request's; some servers make texts of numbers.
+fn is_same(request: &RequestId, answered: &RequestId) -> bool {
+    request == answered || request.to_string() == answered.to_string()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -229,13 +269,9 @@ mod tests {
 
     use super::*;
 
-    fn line(line: &str) -> Line {
-        read(line, &Steps::default())
-    }
-
     #[test]
     fn reading_a_line_costs_its_length() {
-        let shapes: [Shape; 6] = [
+        let shapes: [Shape; 8] = [
             ("text", |n| "x".repeat(n)),
             ("a message", |n| {
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"a\":\"{}\"}}}}", "x".repeat(n))
@@ -246,36 +282,19 @@ mod tests {
             ("brackets", |n| format!("{{\"jsonrpc\":{}", "[".repeat(n))),
             ("fields", |n| format!("{{{}\"jsonrpc\":\"2.0\"}}", "\"a\":[],".repeat(n))),
             ("items", |n| format!("[{}1]", "1,".repeat(n))),
+            ("halves", |n| {
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}", "\\ud83d".repeat(n))
+            }),
+            ("a broken answer", |n| format!("{{\"jsonrpc\":\"2.0\",\"result\":{{{}", "\"a\": 1, ".repeat(n))),
         ];
         for (what, shape) in shapes {
             let cost = |n| {
                 let (steps, line) = (Steps::default(), shape(n));
-                if Fault::default().takes(&line, &steps) {
-                    let _line = read(&line, &steps);
-                }
+                let _line = read(&line, &Fault::default(), &steps);
                 steps.count()
             };
             doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
         }
-    }
-
-    #[test]
-    fn e46_stray_text_is_told_from_broken_messages() {
-        for stray in ["Server ready.", "[INFO] up", "{\"level\":30,\"msg\":\"hi\"}", "42", "{ not json"] {
-            assert!(matches!(line(stray), Line::Stray), "{stray}");
-        }
-        for broken in [
-            "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":[",
-            "{\"jsonrpc\":\"2.0\",\"id\":3}",
-            "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{},\"error\":{\"code\":1,\"message\":\"x\"}}",
-        ] {
-            assert!(matches!(line(broken), Line::Broken), "{broken}");
-        }
-        for blank in ["", "{\"jsonrpc\":\"2.0\",\"method\":7}"] {
-            assert!(matches!(line(blank), Line::Blank), "{blank}");
-        }
-        let message = "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}";
-        assert!(matches!(line(message), Line::Message(_)));
     }
 
     /// rmcp turns to what else it has to do in the midst of receiving: a line that is read elsewhere is not lost by that.
@@ -283,8 +302,9 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn a_large_line_is_read_elsewhere_and_waits_for_its_receiver() {
         let text = "x".repeat(LARGE_BYTES as usize);
-        let message =
-            |text: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{{\"x\":\"{text}\"}}}}\n");
+        let message = |text: &str| {
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{{\"structuredContent\":\"{text}\"}}}}\n")
+        };
         let mut child = tokio::process::Command::new("cat");
         let mut child =
             child.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
@@ -306,18 +326,12 @@ mod tests {
                 }
             };
             let (line, read) = received.unwrap().unwrap();
-            assert!(matches!(read, Line::Message(_)), "{}", quoted(&line));
+            assert!(matches!(read, Line::Is(Read::Message(_))), "{}", quoted(&line));
             seen.push(line + "\n");
         }
         assert_eq!(seen, lines);
         assert!(elsewhere > 0, "it was read on the spot");
         feed.await.unwrap().unwrap();
         other.wait().await.unwrap();
-    }
-
-    #[test]
-    fn a_quoted_line_is_short() {
-        assert_eq!(quoted("abc"), "\"abc\"");
-        assert_eq!(quoted(&"é".repeat(500)).chars().count(), QUOTED_CHARS + 3);
     }
 }

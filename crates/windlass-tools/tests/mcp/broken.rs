@@ -44,12 +44,96 @@ async fn e46_calls_at_once_after_a_death_share_one_new_server() {
 }
 
 #[tokio::test]
-async fn e46_a_broken_answer_fails_the_call_and_the_server_is_started_again() {
+async fn e46_a_broken_answer_fails_its_call_and_nothing_else() {
     let server = connect(&["normal"]).await;
-    let error = call(&server, "garbage", json!({})).await.expect_err("garbage");
-    let start = "the MCP server `evil` violates the protocol: it sent a broken message: ";
+    let pid = text(&server, "pid", json!({})).await;
+    let scratch = Scratch::new();
+    let hang = tool(&server, "hang");
+    let args = json!({"started": scratch.text("started"), "cancelled": scratch.text("cancelled")});
+    let mut beside = hang.call(context(), args);
+    tokio::select! {
+        result = &mut beside => panic!("{result:?}"),
+        () = until("it runs", || scratch.path("started").exists()) => {}
+    }
+    let error = tokio::select! {
+        result = &mut beside => panic!("{result:?}"),
+        result = call(&server, "garbage", json!({})) => result.expect_err("garbage"),
+    };
+    let start = "the MCP server `evil` gave an answer that cannot be read: \"{";
     assert!(error.message.starts_with(start), "{error}");
-    assert_eq!(text(&server, "echo", json!({"text": "again"})).await, "again");
+    assert_eq!(error.kind.as_deref(), Some("mcp_unreadable"));
+    assert_eq!(text(&server, "pid", json!({})).await, pid, "the process lives");
+}
+
+/// A server that answers its one tool with the given lines.
+async fn odd() -> McpServer {
+    let mut config = config(&["old", "odd"]);
+    config.lifecycle = Lifecycle::Initialize;
+    soon(McpServer::connect(config)).await.expect("a server")
+}
+
+#[tokio::test]
+async fn e46_an_answer_with_an_odd_part_keeps_the_rest() {
+    let server = odd().await;
+    let fine = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"fine"}]}}"#;
+    for (line, expected) in [
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"a\ud83d!"}]}}"#,
+            Ok("a\u{fffd}!"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"x"}]},"error":null}"#,
+            Ok("x"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":null,"error":{"code":-32000,"message":"m"}}"#,
+            Err(("mcp_error", "m (JSON-RPC error -32000)")),
+        ),
+        (r#"{"jsonrpc":"2.0","id":ID,"error":"m"}"#, Err(("mcp_error", "m (JSON-RPC error -32603)"))),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"error":{"code":"-32000","message":"m"}}"#,
+            Err(("mcp_error", "m (JSON-RPC error -32000)")),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"m"}}"#,
+            Err(("mcp_error", "m (JSON-RPC error -32700)")),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#,
+            Err(("mcp_error", "m (JSON-RPC error -32700)")),
+        ),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":{"structuredContent":{"a":NaN}}}"#, Ok(r#"{"a":null}"#)),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"hologram"},{"type":"text","text":"x"}]}}"#,
+            Ok("[an item of type hologram was omitted: it cannot be read]\nx"),
+        ),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":"#, Err(("mcp_unreadable", "which is no JSON"))),
+        (r#"{"jsonrpc":"2.0","id":ID}"#, Err(("mcp_unreadable", "neither a result nor an error"))),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":{}}"#, Err(("mcp_unreadable", "no result of such a request"))),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":"fine"}"#,
+            Err(("mcp_unreadable", "no result of such a request")),
+        ),
+        (r#"{"jsonrpc":"2.0","result":{"content":["#, Err(("mcp_unreadable", "which is no JSON"))),
+        (r#"{"jsonrpc":"2.0","method":{},"id":[]}"#, Ok("fine")),
+        (r#"{"jsonrpc":"2.0","id":987654,"result":{"content":["#, Ok("fine")),
+    ] {
+        // What goes on after an answer that is taken belongs to nobody.
+        let result = call(&server, "ping", json!({"lines": [line, fine]})).await;
+        match (result, expected) {
+            (result @ Ok(_), Ok(text)) => assert_eq!(text_of(result), text, "{line}"),
+            (Err(error), Err((kind, said))) => {
+                assert_eq!(error.kind.as_deref(), Some(kind), "{line}: {error}");
+                assert!(error.message.contains(said), "{line}: {error}");
+            }
+            (result, _) => panic!("{line}: {result:?}"),
+        }
+    }
+    let log = "Zurück auf der Straße";
+    let result = call(&server, "ping", json!({"latin": [log], "lines": [fine]})).await;
+    assert_eq!(text_of(result), "fine", "a line of a log in Latin-1");
+    let latin = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"é"}]}}"#;
+    assert_eq!(text_of(call(&server, "ping", json!({ "latin": [latin] })).await), "\u{fffd}");
 }
 
 #[tokio::test]

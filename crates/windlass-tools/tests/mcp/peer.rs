@@ -91,7 +91,9 @@ impl Evil {
                 tokio::task::spawn_blocking(flood).await.map_err(internal)?.map_err(internal)?;
                 text("flooded".to_owned())
             }
-            "garbage" => raw("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[").await,
+            "garbage" => {
+                raw(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"content\":[", context.id)).await
+            }
             "noise" => {
                 print("Listening on port 3000\n{\"level\":30,\"msg\":\"call\"}\n").map_err(internal)?;
                 text("after the noise".to_owned())
