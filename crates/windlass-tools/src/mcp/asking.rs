@@ -11,9 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::future::ready;
-use futures_util::stream::BoxStream;
-use futures_util::{Stream, StreamExt as _};
 use rmcp::RoleClient;
 use rmcp::model::{JsonRpcMessage, ServerNotification};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -77,19 +74,6 @@ impl Fault {
             ));
         }
         !asks
-    }
-
-    /// The events of a stream without those whose message is not taken.
-    pub(super) fn bounded<E: Send + 'static>(
-        &self,
-        events: impl Stream<Item = Result<sse_stream::Sse, E>> + Send + 'static,
-    ) -> BoxStream<'static, Result<sse_stream::Sse, E>> {
-        let fault = self.clone();
-        let taken = move |event: &Result<sse_stream::Sse, E>| {
-            let message = event.as_ref().ok().and_then(|event| event.data.as_deref());
-            ready(message.is_none_or(|message| fault.takes(message, &Steps::default())))
-        };
-        events.filter(taken).boxed()
     }
 }
 

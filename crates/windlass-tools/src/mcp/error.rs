@@ -69,6 +69,16 @@ pub enum McpError {
         /// Its message; may be empty.
         what: String,
     },
+    /// What answers at its address does not speak MCP, or not over this transport.
+    #[error("at {url} of the MCP server `{server}` is no such server: {what}")]
+    NotMcp {
+        /// The server.
+        server: String,
+        /// Its address, without user and query.
+        url: String,
+        /// What it does instead.
+        what: String,
+    },
     /// No connection to it.
     #[error("the MCP server `{server}` at {url} cannot be reached: {what}")]
     Unreachable {
@@ -137,6 +147,7 @@ impl McpError {
             Self::Ended { .. } => "mcp_ended",
             Self::Slow { .. } => "mcp_slow",
             Self::Http { .. } => "mcp_http",
+            Self::NotMcp { .. } => "mcp_not_mcp",
             Self::Unreachable { .. } => "mcp_unreachable",
             Self::Protocol { .. } => "mcp_protocol",
             Self::Unreadable { .. } => "mcp_unreadable",
@@ -153,7 +164,7 @@ impl McpError {
             Self::Http { status: 401 | 403, .. } => {
                 Some("check the server's `headers`: the credentials were refused".to_owned())
             }
-            Self::Http { status: 404, .. } => {
+            Self::Http { status: 404 | 405, .. } | Self::NotMcp { .. } => {
                 Some("check the server's `url`: most servers answer at a path such as /mcp".to_owned())
             }
             Self::Unreachable { .. } => {

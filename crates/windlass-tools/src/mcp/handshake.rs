@@ -37,12 +37,19 @@ pub(super) async fn open(
     let is_probe = lifecycle == Lifecycle::Auto;
     let is_http = matches!(config.transport, McpTransport::Http { .. });
     let first = if is_probe && is_http { deadline.min(Instant::now() + PROBE_LIMIT) } else { deadline };
-    match (Start { config, mask, lifecycle, deadline: first }).run().await {
+    let opened = match (Start { config, mask, lifecycle, deadline: first }).run().await {
         // Some old servers do not survive a request before `initialize`.
         Err(error) if is_probe && may_be_the_probe(&error) && Instant::now() < deadline => {
             Start { config, mask, lifecycle: Lifecycle::Initialize, deadline }.run().await
         }
         result => result,
+    };
+    match opened {
+        Err(McpError::Http { server, url, status: 400 | 404 | 405, .. }) if http::is_old(config).await => {
+            let what = "it speaks HTTP+SSE, the transport before Streamable HTTP".to_owned();
+            Err(McpError::NotMcp { server, url, what })
+        }
+        opened => opened,
     }
 }
 
@@ -136,7 +143,7 @@ async fn dead(process: Option<&ChildGroup>) {
 /// Whether a start may have failed because of the probe with `server/discover`.
 fn may_be_the_probe(error: &McpError) -> bool {
     match error {
-        McpError::Http { status, .. } => !matches!(status, 401 | 403 | 404),
+        McpError::Http { status, .. } => !matches!(status, 401 | 403 | 404 | 405),
         McpError::Ended { .. }
         | McpError::Protocol { .. }
         | McpError::Unreadable { .. }
@@ -145,6 +152,7 @@ fn may_be_the_probe(error: &McpError) -> bool {
         | McpError::NotInstalled { .. }
         | McpError::Spawn { .. }
         | McpError::Unreachable { .. }
+        | McpError::NotMcp { .. }
         | McpError::NameClash { .. }
         | McpError::GaveUp { .. }
         | McpError::Closed { .. } => false,

@@ -1,11 +1,15 @@
 //! Owns the wire to a server at a URL: the HTTP client, its headers, and what its failures mean.
 
+mod events;
+mod post;
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::StatusCode;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -18,9 +22,16 @@ use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
 use super::keyed::{IDEMPOTENCY_HEADER, Keyed};
 use super::mask::{Mask, shown_url};
+use post::NoAnswer;
+pub(super) use post::{Post, Renewed, mended};
+
+pub(super) type Failure = StreamableHttpError<reqwest::Error>;
 
 /// Timeout for making a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// Timeout for finding out whether a server speaks an old transport.
+const OLD_LIMIT: Duration = Duration::from_secs(5);
 
 /// Maximum number of redirects, all within one origin: headers are secrets of that origin.
 const MAX_REDIRECTS: usize = 5;
@@ -86,7 +97,10 @@ pub(super) fn transport(
     // Its task reads what the server sends, however long that takes: not on the threads that drive runs.
     let beside = beside().map_err(|error| bad(format!("cannot start a thread: {error}")))?;
     let _context = beside.enter();
-    Ok(StreamableHttpClientTransport::with_client(Keyed { client, fault }, settings))
+    Ok(StreamableHttpClientTransport::with_client(
+        Keyed { client, fault, renewed: Renewed::default() },
+        settings,
+    ))
 }
 
 /// Classifies a failure of this transport by the types in its chain of causes.
@@ -95,16 +109,30 @@ pub(super) fn transport(
 pub(super) fn diagnose(config: &McpConfig, mask: &Mask, error: &(dyn Error + 'static)) -> Option<McpError> {
     let McpTransport::Http { url, .. } = &config.transport else { return None };
     let (server, url) = (config.name.clone(), shown_url(url));
+    let failure = failure(error)?;
+    if let Some(NoAnswer::NotMcp(what)) = no_answer(failure) {
+        return Some(McpError::NotMcp { server, url, what: format!("it answers with {what}") });
+    }
+    Some(match status(failure) {
+        Some((status, what)) => {
+            let what = mask.hide(&what).chars().take(QUOTED_CHARS).collect();
+            McpError::Http { server, url, status, what }
+        }
+        None => McpError::Unreachable { server, url, what: mask.hide(&chain(failure)) },
+    })
+}
+
+/// Whether a server answered with a status that leaves the connection as it is.
+pub(super) fn is_refusal(error: &(dyn Error + 'static)) -> bool {
+    failure(error).and_then(status).is_some_and(|(status, _)| !matches!(status, 400 | 404))
+}
+
+/// The failure of the transport in a chain of causes.
+fn failure<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Failure> {
     let mut cause = Some(error);
     while let Some(current) = cause {
-        if let Some(failure) = current.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            return Some(match status(failure) {
-                Some((status, what)) => {
-                    let what = mask.hide(&what).chars().take(QUOTED_CHARS).collect();
-                    McpError::Http { server, url, status, what }
-                }
-                None => McpError::Unreachable { server, url, what: mask.hide(&chain(failure)) },
-            });
+        if let Some(failure) = current.downcast_ref::<Failure>() {
+            return Some(failure);
         }
         cause = current.source();
     }
@@ -127,7 +155,7 @@ pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
 
 /// The status code of a refusal, and what the server said with it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
-fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<(u16, String)> {
+fn status(error: &Failure) -> Option<(u16, String)> {
     match error {
         StreamableHttpError::AuthRequired(challenge) => {
             Some((401, challenge.www_authenticate_header.clone()))
@@ -138,15 +166,31 @@ fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<(u16, String)> 
         StreamableHttpError::SessionExpired => Some((404, "the session is over".to_owned())),
         StreamableHttpError::HttpStatus(status) => Some((status.status, String::new())),
         StreamableHttpError::Client(error) => error.status().map(|status| (status.as_u16(), String::new())),
-        // rmcp has no field for other refusals, only the text `HTTP 404 Not Found: body`.
-        StreamableHttpError::UnexpectedServerResponse(text) => {
-            let rest = text.strip_prefix("HTTP ")?;
-            let code = rest.get(..3)?.parse().ok()?;
-            let said = rest.split_once(": ").map_or("", |(_, said)| said);
-            Some((code, said.trim().to_owned()))
-        }
-        _ => None,
+        _ => match no_answer(error)? {
+            NoAnswer::Status { status, what } => Some((*status, what.clone())),
+            NoAnswer::NotMcp(_) => None,
+        },
     }
+}
+
+/// What a response was that is no answer.
+fn no_answer(error: &Failure) -> Option<&NoAnswer> {
+    let StreamableHttpError::Io(error) = error else { return None };
+    error.get_ref()?.downcast_ref()
+}
+
+/// Whether a server that refuses messages speaks the transport before Streamable HTTP: a request without a message gets
+/// a stream of events (MCP 2025-11-25, Streamable HTTP, Backwards Compatibility).
+pub(super) async fn is_old(config: &McpConfig) -> bool {
+    let McpTransport::Http { url, headers } = &config.transport else { return false };
+    let Some(client) = reqwest::Url::parse(url).ok().and_then(|url| client(&url).ok()) else { return false };
+    let mut request = client.get(url).header(ACCEPT, "text/event-stream").timeout(OLD_LIMIT);
+    for (name, value) in headers.iter().filter_map(|(name, value)| header(name, value).ok()) {
+        request = request.header(name, value);
+    }
+    let Ok(response) = request.send().await else { return false };
+    let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    response.status().is_success() && kind.starts_with(b"text/event-stream")
 }
 
 fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), String> {
@@ -165,11 +209,11 @@ fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), Strin
 fn client(url: &reqwest::Url) -> Result<reqwest::Client, String> {
     let (origin, loopback) = (url.origin(), is_loopback(url));
     let policy = Policy::custom(move |attempt| {
-        if attempt.previous().len() > MAX_REDIRECTS || attempt.url().origin() != origin {
-            attempt.stop()
-        } else {
-            attempt.follow()
-        }
+        // The other redirects would make a request without a message of it.
+        let keeps_message =
+            matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let is_near = attempt.previous().len() <= MAX_REDIRECTS && attempt.url().origin() == origin;
+        if !keeps_message || !is_near { attempt.stop() } else { attempt.follow() }
     });
     let mut builder = reqwest::Client::builder()
         .connect_timeout(CONNECT_LIMIT)

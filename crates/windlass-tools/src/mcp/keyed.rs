@@ -1,5 +1,4 @@
-//! The HTTP client of a server at a URL, which says the idempotency key of a call in a header, too, and reads only what a
-//! server may ask.
+//! The HTTP client of a server at a URL, as rmcp asks for it. It says the idempotency key of a call in a header, too.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,14 +7,12 @@ use std::sync::Arc;
 use futures_core::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, JsonRpcMessage};
-use rmcp::transport::streamable_http_client::{
-    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-};
+use rmcp::transport::streamable_http_client::{SseError, StreamableHttpClient, StreamableHttpPostResponse};
 use sse_stream::Sse;
-use windlass_core::text::Steps;
 
 use super::asking::Fault;
 use super::call::META_IDEMPOTENCY_KEY;
+use super::http::{Failure, Post, Renewed, mended};
 
 /// The header of the key (draft-ietf-httpapi-idempotency-key-header-07, 2.1): gateways before a server read it.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
@@ -23,31 +20,33 @@ pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// The headers of a trace's context (W3C Trace Context): gateways before a server read them.
 const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
 
+/// The longest event, in bytes; a line over stdio has the same bound.
+const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
+
 /// A client that adds the header to calls of tools.
 #[derive(Clone, Debug)]
 pub(super) struct Keyed {
     pub(super) client: reqwest::Client,
     /// Why the connection is ended.
     pub(super) fault: Fault,
+    pub(super) renewed: Renewed,
 }
 
 type Headers = HashMap<HeaderName, HeaderValue>;
-type Failure = StreamableHttpError<reqwest::Error>;
 
 impl StreamableHttpClient for Keyed {
     type Error = reqwest::Error;
 
-    async fn post_message(
+    fn post_message(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
         custom_headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
-        let headers = with_key(custom_headers, &message);
-        let said = self.client.post_message(uri, message, session_id, auth_header, headers).await;
-        self.bounded(said?)
+    ) -> impl Future<Output = Result<StreamableHttpPostResponse, Failure>> + Send + '_ {
+        let max = MAX_EVENT_BYTES;
+        self.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, custom_headers, max)
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -55,16 +54,24 @@ impl StreamableHttpClient for Keyed {
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
+        // rmcp has a token only where it is given one.
+        _auth_header: Option<String>,
         custom_headers: Headers,
         max: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let headers = with_key(custom_headers, &message);
-        let client = &self.client;
-        let said = client
-            .post_message_with_max_sse_event_size(uri, message, session_id, auth_header, headers, max)
-            .await;
-        self.bounded(said?)
+        let (fault, renewed) = (self.fault.clone(), &self.renewed);
+        let post = Post {
+            client: &self.client,
+            url: uri,
+            message,
+            session: session_id,
+            headers,
+            max,
+            fault,
+            renewed,
+        };
+        post.send().await
     }
 
     fn delete_session(
@@ -87,7 +94,7 @@ impl StreamableHttpClient for Keyed {
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
         let stream =
             self.client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers).await;
-        Ok(self.fault.bounded(stream?))
+        Ok(mended(stream?, None, self.fault.clone()))
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -110,23 +117,7 @@ impl StreamableHttpClient for Keyed {
                 max,
             )
             .await;
-        Ok(self.fault.bounded(stream?))
-    }
-}
-
-impl Keyed {
-    /// Applies the limits on a server's messages to its response.
-    fn bounded(&self, said: StreamableHttpPostResponse) -> Result<StreamableHttpPostResponse, Failure> {
-        if let StreamableHttpPostResponse::Sse(events, session) = said {
-            return Ok(StreamableHttpPostResponse::Sse(self.fault.bounded(events), session));
-        }
-        let StreamableHttpPostResponse::Json(message, session) = said else { return Ok(said) };
-        // A body is an answer (MCP 2025-11-25, Streamable HTTP, 5). One that asks has its length counted anew.
-        let asks = matches!(message, JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_));
-        if asks && !self.fault.takes(&serde_json::to_string(&message)?, &Steps::default()) {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
-        Ok(StreamableHttpPostResponse::Json(message, session))
+        Ok(mended(stream?, None, self.fault.clone()))
     }
 }
 

@@ -118,6 +118,8 @@ impl Link {
         let answer = self.peer.call_tool_once(params).await;
         match &answer {
             Ok(_) | Err(ServiceError::McpError(_)) => self.served.store(true, Ordering::Relaxed),
+            // A server that refuses one call is still there, with all that it knows.
+            Err(ServiceError::TransportSend(error)) if http::is_refusal(error) => {}
             Err(ServiceError::TransportSend(_) | ServiceError::TransportClosed) => self.give_up(),
             Err(_) => {}
         }

@@ -6,6 +6,7 @@ mod broken;
 mod calls;
 mod changes;
 mod http;
+mod odd_http;
 mod peer;
 mod processes;
 mod support;

@@ -127,6 +127,30 @@ async fn peers_everything_over_http_and_after_its_restart() {
 }
 
 #[tokio::test]
+async fn peers_a_restarted_server_knows_no_session_and_gets_a_new_one() {
+    let mut web = Web::start().await;
+    let server = open(McpConfig::http("evil", format!("http://127.0.0.1:{}/mcp", web.1))).await;
+    for round in ["one", "two"] {
+        web.end();
+        web.0 = Command::new("node")
+            .args([&script("server-everything"), "streamableHttp"])
+            .env("PORT", web.1.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("node");
+        until("it listens", || std::net::TcpStream::connect(("127.0.0.1", web.1)).is_ok()).await;
+        let mut result = call(&server, "echo", json!({"message": round})).await;
+        if result.is_err() {
+            // A connection that was kept may have been found dead first.
+            result = call(&server, "echo", json!({"message": round})).await;
+        }
+        assert_eq!(text_of(result), format!("Echo: {round}"));
+    }
+    soon(server.close()).await;
+}
+
+#[tokio::test]
 async fn peers_a_long_operation_can_be_given_up() {
     let server = open(McpConfig::stdio("evil", ["node", &script("server-everything"), "stdio"])).await;
     let long = tool(&server, "trigger-long-running-operation");

@@ -1,0 +1,356 @@
+//! One message to a server at a URL, and what its response says (MCP 2025-11-25, Streamable HTTP).
+//!
+//! rmcp has a client of its own, but it believes the ids of answers, so that a call hangs whose error names no id or another
+//! one. Here the response to a request belongs to that request, whatever it says.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_core::stream::BoxStream;
+use futures_util::StreamExt as _;
+use futures_util::future::ready;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use reqwest::{Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+use windlass_core::text::Steps;
+
+use super::{Failure, events};
+use crate::mcp::asking::{Fault, Incoming};
+use crate::mcp::reading::{self, Answer, Read};
+
+/// The longest body of an answer, in bytes; a line over stdio has the same bound.
+const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
+/// The longest body of a refusal that is read, in bytes.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+
+/// The header with the id of a session.
+const SESSION: &str = "mcp-session-id";
+
+const EVENTS: &str = "text/event-stream";
+
+/// Why a response is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoAnswer {
+    /// A status other than success, and what came with it.
+    #[error("HTTP {status}: {what}")]
+    Status { status: u16, what: String },
+    /// Something that no MCP server says.
+    #[error("{0}")]
+    NotMcp(String),
+}
+
+impl NoAnswer {
+    fn failure(self) -> Failure {
+        StreamableHttpError::Io(std::io::Error::other(self))
+    }
+}
+
+/// The requests that were sent once more in a new session.
+pub(in crate::mcp) type Renewed = Arc<Mutex<HashSet<RequestId>>>;
+
+/// A message that is to be sent.
+pub(in crate::mcp) struct Post<'a> {
+    pub(in crate::mcp) client: &'a reqwest::Client,
+    pub(in crate::mcp) url: Arc<str>,
+    pub(in crate::mcp) message: ClientJsonRpcMessage,
+    pub(in crate::mcp) session: Option<Arc<str>>,
+    pub(in crate::mcp) headers: HashMap<HeaderName, HeaderValue>,
+    /// Maximum number of bytes in an event.
+    pub(in crate::mcp) max: usize,
+    pub(in crate::mcp) fault: Fault,
+    pub(in crate::mcp) renewed: &'a Renewed,
+}
+
+impl Post<'_> {
+    pub(in crate::mcp) async fn send(self) -> Result<StreamableHttpPostResponse, Failure> {
+        let request =
+            self.client.post(self.url.as_ref()).header(ACCEPT, "text/event-stream, application/json");
+        let mut request = request.header(CONTENT_TYPE, "application/json");
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        if let Some(session) = &self.session {
+            request = request.header(SESSION, session.as_ref());
+        }
+        let response = request.body(serde_json::to_vec(&self.message)?).send().await?;
+        if let Some(refusal) = challenge(&response) {
+            return Err(refusal);
+        }
+        if let JsonRpcMessage::Request(request) = &self.message {
+            let id = request.id.clone();
+            let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
+            let said = self.answer(response, &id, is_probe).await;
+            if !matches!(said, Err(StreamableHttpError::SessionExpired)) {
+                lock(self.renewed).remove(&id);
+            }
+            return said;
+        }
+        // What is no request gets no answer, whatever stands in the response.
+        let status = response.status();
+        if status.is_success() {
+            Ok(StreamableHttpPostResponse::Accepted)
+        } else if status == StatusCode::NOT_FOUND && self.session.is_some() {
+            Err(StreamableHttpError::SessionExpired)
+        } else {
+            Err(refusal(status, &self.refused_with(response).await).failure())
+        }
+    }
+
+    /// The answer to a request.
+    async fn answer(
+        &self,
+        response: Response,
+        id: &RequestId,
+        is_probe: bool,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = response.status();
+        if !status.is_success() {
+            return self.refused(response, id, is_probe).await;
+        }
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) && self.session.is_some() {
+            // The answer may come on the session's stream of events.
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let session = header(&response, SESSION);
+        let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
+        if kind.starts_with(EVENTS) {
+            let events = events::of(response, self.max, self.fault.clone());
+            let events = mended(events, Some(id.clone()), self.fault.clone());
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        let body = body(response, MAX_BODY_BYTES)
+            .await?
+            .ok_or(StreamableHttpError::ResponseBodyTooLarge { max_size: MAX_BODY_BYTES })?;
+        if let Some(page) = web_page(&kind, &body) {
+            return Err(NoAnswer::NotMcp(page).failure());
+        }
+        let text = body.trim_start_matches('\u{feff}').trim();
+        if !self.fault.takes(text, &Steps::default()) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let answer = match reading::read(text, &Steps::default()) {
+            Read::Message(message) => owned(*message, id),
+            Read::Answer(answer) => answer.to(id.clone()),
+            Read::Foreign | Read::Stray if text.is_empty() => {
+                Answer::unreadable(None, "it is empty").to(id.clone())
+            }
+            Read::Foreign | Read::Stray => {
+                Answer::unreadable(None, &format!("{}, which is no answer", reading::quoted(text)))
+                    .to(id.clone())
+            }
+        };
+        Ok(StreamableHttpPostResponse::Json(answer, session))
+    }
+
+    /// What a response with another status than success means for a request.
+    async fn refused(
+        &self,
+        response: Response,
+        id: &RequestId,
+        is_probe: bool,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && self.session.is_some() {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let refusal = self.refused_with(response).await;
+        let error = answered_error(&refusal.body);
+        if status == StatusCode::BAD_REQUEST && self.session.is_some() && !is_own(error.as_ref(), id) {
+            // Servers that do not know the session any more say so in this way, too.
+            if lock(self.renewed).insert(id.clone()) {
+                return Err(StreamableHttpError::SessionExpired);
+            }
+        }
+        let is_about_request = status.is_client_error()
+            && !matches!(
+                status,
+                StatusCode::UNAUTHORIZED
+                    | StatusCode::FORBIDDEN
+                    | StatusCode::REQUEST_TIMEOUT
+                    | StatusCode::TOO_MANY_REQUESTS
+            );
+        match error {
+            Some((_, error)) if is_about_request => {
+                let answer = JsonRpcMessage::error(error, Some(id.clone()));
+                Ok(StreamableHttpPostResponse::Json(answer, None))
+            }
+            // An old server refuses the probe in any way; it gets `initialize` then.
+            None if is_about_request && is_probe && self.session.is_none() => {
+                let error = ErrorData::invalid_request(format!("HTTP {status}"), None);
+                Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::error(error, Some(id.clone())), None))
+            }
+            error => {
+                let refusal = match error {
+                    Some((_, error)) => Refusal { body: error.message.into_owned(), ..refusal },
+                    None => refusal,
+                };
+                Err(self::refusal(status, &refusal).failure())
+            }
+        }
+    }
+
+    async fn refused_with(&self, response: Response) -> Refusal {
+        let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
+        let moved = header(&response, LOCATION.as_str());
+        let body = body(response, MAX_REFUSAL_BYTES).await.ok().flatten().unwrap_or_default();
+        Refusal { kind, moved, body }
+    }
+}
+
+/// A response whose status is no success.
+struct Refusal {
+    kind: String,
+    /// Where the request should go.
+    moved: Option<String>,
+    body: String,
+}
+
+fn refusal(status: StatusCode, refusal: &Refusal) -> NoAnswer {
+    let what = match (&refusal.moved, web_page(&refusal.kind, &refusal.body)) {
+        (Some(moved), _) if status.is_redirection() => format!("the address has moved to {moved}"),
+        (_, Some(page)) => page,
+        _ => refusal.body.trim().to_owned(),
+    };
+    NoAnswer::Status { status: status.as_u16(), what }
+}
+
+/// The error in a body, and the request that it names.
+fn answered_error(body: &str) -> Option<(Option<RequestId>, ErrorData)> {
+    match reading::read(body.trim(), &Steps::default()) {
+        Read::Message(message) => match *message {
+            Incoming::Error(error) => Some((error.id, error.error)),
+            Incoming::Response(_) | Incoming::Request(_) | Incoming::Notification(_) => None,
+        },
+        Read::Answer(answer) => {
+            let error = answer.error().filter(|error| reading::is_answer(error))?.clone();
+            Some((answer.id, error))
+        }
+        Read::Foreign | Read::Stray => None,
+    }
+}
+
+/// Whether an error is about this very request, and not about the session that it was sent in.
+fn is_own(error: Option<&(Option<RequestId>, ErrorData)>, id: &RequestId) -> bool {
+    error.is_some_and(|(named, error)| {
+        named.as_ref() == Some(id) && !error.message.to_lowercase().contains("session")
+    })
+}
+
+/// A message with an answer's id set to that of its request.
+fn owned(message: Incoming, id: &RequestId) -> Incoming {
+    match message {
+        Incoming::Response(mut response) => {
+            response.id = id.clone();
+            Incoming::Response(response)
+        }
+        Incoming::Error(mut error) => {
+            error.id = Some(id.clone());
+            Incoming::Error(error)
+        }
+        message @ (Incoming::Request(_) | Incoming::Notification(_)) => message,
+    }
+}
+
+/// The events of a stream as rmcp can read them. On a response's stream each answer belongs to its request.
+pub(in crate::mcp) fn mended(
+    events: BoxStream<'static, Result<Sse, SseError>>,
+    owner: Option<RequestId>,
+    fault: Fault,
+) -> BoxStream<'static, Result<Sse, SseError>> {
+    let mended = move |event: Result<Sse, SseError>| {
+        let mut event = match event {
+            Ok(event) => event,
+            Err(error) => return ready(Some(Err(error))),
+        };
+        let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
+        if is_message && let Some(data) = event.data.take() {
+            if !fault.takes(&data, &Steps::default()) {
+                return ready(None);
+            }
+            event.data = message(data, owner.as_ref());
+        }
+        ready(Some(Ok(event)))
+    };
+    events.filter_map(mended).boxed()
+}
+
+/// The message of an event. `None`: it says nothing that can be heard.
+fn message(data: String, owner: Option<&RequestId>) -> Option<String> {
+    let message = match (reading::read(data.trim(), &Steps::default()), owner) {
+        (Read::Message(message), Some(owner)) => {
+            let names = match message.as_ref() {
+                Incoming::Response(response) => Some(&response.id),
+                Incoming::Error(error) => error.id.as_ref(),
+                Incoming::Request(_) | Incoming::Notification(_) => return Some(data),
+            };
+            if names == Some(owner) {
+                return Some(data);
+            }
+            owned(*message, owner)
+        }
+        (Read::Message(_), None) => return Some(data),
+        (Read::Answer(answer), Some(owner)) => answer.to(owner.clone()),
+        (Read::Answer(answer), None) => {
+            let id = answer.id.clone()?;
+            answer.to(id)
+        }
+        (Read::Foreign | Read::Stray, _) => return None,
+    };
+    serde_json::to_string(&message).ok()
+}
+
+/// What a request for credentials says.
+fn challenge(response: &Response) -> Option<Failure> {
+    let header = header(response, WWW_AUTHENTICATE.as_str())?;
+    match response.status() {
+        StatusCode::UNAUTHORIZED => Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(header))),
+        StatusCode::FORBIDDEN => {
+            Some(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(header, None)))
+        }
+        _ => None,
+    }
+}
+
+/// What is said of a web page, which some other program at the address has answered with.
+fn web_page(kind: &str, body: &str) -> Option<String> {
+    let start: String = body.trim_start().chars().take(15).collect::<String>().to_lowercase();
+    if !kind.starts_with("text/html") && !start.starts_with("<!doctype html") && !start.starts_with("<html") {
+        return None;
+    }
+    let lower = body.to_ascii_lowercase();
+    let title = lower.find("<title>").map(|at| at + "<title>".len());
+    let title = title.and_then(|from| {
+        let to = lower.get(from..)?.find('<')? + from;
+        Some(body.get(from..to)?.trim()).filter(|title| !title.is_empty())
+    });
+    Some(title.map_or_else(|| "a web page".to_owned(), |title| format!("a web page, {title:?}")))
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    let value = response.headers().get(name)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// The body as text. `None`: it is longer than that.
+async fn body(mut response: Response, max: usize) -> Result<Option<String>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if chunk.len() > max - body.len() {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(
+        String::from_utf8(body)
+            .unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()),
+    ))
+}
+
+fn lock(renewed: &Renewed) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
+    renewed.lock().unwrap_or_else(PoisonError::into_inner)
+}

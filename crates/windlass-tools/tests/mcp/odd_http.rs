@@ -1,0 +1,233 @@
+//! Servers at URLs that answer in other ways than the protocol has it: by hand, because no library would.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use windlass_tools::mcp::{Lifecycle, McpConfig, McpServer, Restart};
+
+use crate::support::*;
+
+/// The answer to a call: status, content type and body, with the call's id for `ID`.
+type Said = (u16, &'static str, String);
+
+/// A server of MCP 2025-11-25 with one tool.
+#[derive(Clone, Default)]
+struct Odd {
+    /// What the next calls are answered with; a good answer after that.
+    calls: Arc<Mutex<Vec<Said>>>,
+    /// The body of the answer to a notification.
+    notified: &'static str,
+    /// The session of the moment; those before it are forgotten.
+    session: Arc<AtomicUsize>,
+    /// Number of calls that were served.
+    served: Arc<AtomicUsize>,
+    /// What a forgotten session is told; `None`: sessions do not matter.
+    forgets: Option<(u16, &'static str)>,
+}
+
+impl Odd {
+    fn answer(&self, message: &Value, headers: &HeaderMap) -> Response {
+        let id = message.get("id").cloned().unwrap_or_default();
+        let session = headers.get("mcp-session-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+        let result = |result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        let current = self.session.load(Ordering::SeqCst).to_string();
+        if method != "initialize"
+            && session != current
+            && let Some((status, body)) = self.forgets
+        {
+            return said((status, "application/json", body.to_owned()), &id);
+        }
+        match method {
+            "initialize" => {
+                let body = result(json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "odd", "version": "0"}}));
+                ([("content-type", "application/json"), ("mcp-session-id", current.as_str())], body)
+                    .into_response()
+            }
+            "tools/list" => said(
+                (200, "application/json", result(json!({"tools": [{"name": "t", "inputSchema": {}}]}))),
+                &id,
+            ),
+            "tools/call" => {
+                let mut calls = self.calls.lock().expect("no panic");
+                self.served.fetch_add(1, Ordering::SeqCst);
+                if calls.is_empty() {
+                    return said((200, "application/json", GOOD.to_owned()), &id);
+                }
+                said(calls.remove(0), &id)
+            }
+            _ if id.is_null() => (StatusCode::OK, self.notified).into_response(),
+            _ => said((400, "text/plain", "what?".to_owned()), &id),
+        }
+    }
+}
+
+const GOOD: &str = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"good"}]}}"#;
+
+fn said((status, kind, body): Said, id: &Value) -> Response {
+    let status = StatusCode::from_u16(status).expect("a status");
+    (status, [("content-type", kind)], body.replace("ID", &id.to_string())).into_response()
+}
+
+async fn serve(State(odd): State<Odd>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if method == Method::POST {
+        odd.answer(&message, &headers)
+    } else {
+        StatusCode::METHOD_NOT_ALLOWED.into_response()
+    }
+}
+
+async fn start(app: Router) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    format!("http://{address}/mcp")
+}
+
+async fn open(odd: &Odd) -> McpServer {
+    let url = start(Router::new().fallback(serve).with_state(odd.clone())).await;
+    let mut config = McpConfig::http("odd", url);
+    config.lifecycle = Lifecycle::Initialize;
+    config.restart = Restart { first_ms: 1, max_ms: 10, tries: 1_000 };
+    soon(McpServer::connect(config)).await.expect("a server")
+}
+
+#[tokio::test]
+async fn e46_the_response_to_a_request_belongs_to_it() {
+    let odd = Odd::default();
+    let server = open(&odd).await;
+    let json = "application/json";
+    let events = "text/event-stream";
+    let error = |id: &str| format!(r#"{{"jsonrpc":"2.0"{id},"error":{{"code":-32000,"message":"m"}}}}"#);
+    let (refused, own) = ("m (JSON-RPC error -32000)", ",\"id\":ID");
+    for (said, expected) in [
+        ((200, json, error("")), Err(("mcp_error", refused))),
+        ((200, json, error(",\"id\":null")), Err(("mcp_error", refused))),
+        ((200, json, error(",\"id\":\"server-error\"")), Err(("mcp_error", refused))),
+        ((200, json, error(own)), Err(("mcp_error", refused))),
+        ((422, json, error(",\"id\":null")), Err(("mcp_error", refused))),
+        ((200, events, format!("data: {}\n\n", error(",\"id\":null"))), Err(("mcp_error", refused))),
+        ((200, events, format!("data: {}\r\n\r\n", error(",\"id\":99"))), Err(("mcp_error", refused))),
+        ((200, events, format!(": ping\n\nid: 1\ndata: {GOOD}\n\n")), Ok("good")),
+        ((200, json, GOOD.replace("\"id\":ID", "\"id\":99")), Ok("good")),
+        ((200, json, GOOD.replace("good", "a\\ud83d")), Ok("a\u{fffd}")),
+        ((200, events, format!("data: {}\n\n", GOOD.replace("good", "a\\ud83d"))), Ok("a\u{fffd}")),
+        ((200, "", GOOD.to_owned()), Ok("good")),
+        (
+            (200, json, "{\"jsonrpc\":\"2.0\",\"result\":".to_owned()),
+            Err(("mcp_unreadable", "which is no JSON")),
+        ),
+        ((200, json, String::new()), Err(("mcp_unreadable", "it is empty"))),
+        ((200, "text/plain", "done".to_owned()), Err(("mcp_unreadable", "\"done\", which is no answer"))),
+        (
+            (200, events, "data: {\"jsonrpc\":\"2.0\",\"result\":\n\n".to_owned()),
+            Err(("mcp_unreadable", "no JSON")),
+        ),
+        (
+            (200, "text/html", "<html><title>Log in</title>".to_owned()),
+            Err(("mcp_not_mcp", "a web page, \"Log in\"")),
+        ),
+        ((500, json, error(own)), Err(("mcp_http", "answered HTTP 500: m"))),
+        (
+            (503, "text/html", "<!DOCTYPE html>".to_owned()),
+            Err(("mcp_http", "answered HTTP 503: a web page")),
+        ),
+        ((408, json, error(own)), Err(("mcp_http", "answered HTTP 408: m"))),
+        ((301, "text/plain", String::new()), Err(("mcp_http", "answered HTTP 301"))),
+    ] {
+        odd.calls.lock().expect("no panic").push(said.clone());
+        match (call(&server, "t", json!({})).await, expected) {
+            (result @ Ok(_), Ok(text)) => assert_eq!(text_of(result), text, "{said:?}"),
+            (Err(error), Err((kind, words))) => {
+                assert_eq!(error.kind.as_deref(), Some(kind), "{said:?}: {error}");
+                assert!(error.message.contains(words), "{said:?}: {error}");
+            }
+            (result, _) => panic!("{said:?}: {result:?}"),
+        }
+        assert_eq!(text(&server, "t", json!({})).await, "good", "after {said:?}");
+    }
+}
+
+#[tokio::test]
+async fn e46_a_notification_may_be_answered_with_anything() {
+    for notified in ["", "OK", "<html></html>", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", "{}"] {
+        let odd = Odd { notified, ..Odd::default() };
+        let server = open(&odd).await;
+        assert_eq!(text(&server, "t", json!({})).await, "good", "{notified}");
+    }
+}
+
+#[tokio::test]
+async fn e46_a_forgotten_session_is_made_anew_once() {
+    // The official TypeScript server, the Python one, and a gateway.
+    for forgets in [
+        (
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID"},"id":null}"#,
+        ),
+        (
+            404,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}"#,
+        ),
+        (400, r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"Unknown session"}}"#),
+        (400, "Bad Request"),
+    ] {
+        let odd = Odd { forgets: Some(forgets), ..Odd::default() };
+        let server = open(&odd).await;
+        for _ in 0..3 {
+            odd.session.fetch_add(1, Ordering::SeqCst);
+            let served = odd.served.load(Ordering::SeqCst);
+            assert_eq!(text(&server, "t", json!({})).await, "good", "{forgets:?}");
+            assert_eq!(odd.served.load(Ordering::SeqCst), served + 1);
+        }
+        // A request that is refused in the new session, too, is not sent for ever.
+        let bad = (
+            400,
+            "application/json",
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}"#,
+        );
+        odd.calls
+            .lock()
+            .expect("no panic")
+            .extend([(bad.0, bad.1, bad.2.to_owned()), (bad.0, bad.1, bad.2.to_owned())]);
+        let served = odd.served.load(Ordering::SeqCst);
+        let error = call(&server, "t", json!({})).await.expect_err("refused twice");
+        assert_eq!(error.message.as_ref(), "bad (JSON-RPC error -32600)");
+        assert_eq!(odd.served.load(Ordering::SeqCst), served + 2);
+        // One that names the request is the answer to it, and not sent again.
+        let own = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"no such city"}}"#;
+        odd.calls.lock().expect("no panic").push((400, "application/json", own.to_owned()));
+        let error = call(&server, "t", json!({})).await.expect_err("refused");
+        assert_eq!(error.message.as_ref(), "no such city (JSON-RPC error -32602)");
+        assert_eq!(odd.served.load(Ordering::SeqCst), served + 3);
+    }
+}
+
+#[tokio::test]
+async fn e46_what_is_no_such_server_is_named_as_what_it_is() {
+    use axum::routing::{any, get};
+
+    let old = || async { ([("content-type", "text/event-stream")], "event: endpoint\ndata: /messages\n\n") };
+    let page = || async { ([("content-type", "text/html")], "<!doctype html><title>Shop</title>") };
+    let missing =
+        || async { (StatusCode::NOT_FOUND, [("content-type", "text/html")], "<html><title>404</title>") };
+    for (app, kind, words) in [
+        (Router::new().route("/mcp", get(old)), "mcp_not_mcp", "it speaks HTTP+SSE, the transport before"),
+        (Router::new().route("/mcp", any(page)), "mcp_not_mcp", "it answers with a web page, \"Shop\""),
+        (Router::new().route("/mcp", any(missing)), "mcp_http", "answered HTTP 404: a web page, \"404\""),
+        (Router::new().route("/mcp", get(page)), "mcp_http", "answered HTTP 405"),
+    ] {
+        let error = refusal(McpConfig::http("web", start(app).await)).await;
+        assert_eq!(error.code(), kind, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(error.help().expect("a help").contains("check the server's `url`"), "{error}");
+    }
+}
