@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         },
         "babble" => babble(),
         // Old servers, of before the probe: the one is silent until `initialize`, the other does not survive it.
-        "old" => old(argument),
+        "old" => old(argument, arguments.get(2).map_or("", String::as_str)),
         mode => exit(2, &format!("unknown mode {mode}")),
     }
 }
@@ -62,7 +62,7 @@ fn babble() -> Result<(), Box<dyn Error>> {
 /// A server by hand that knows MCP 2024-11-05 and nothing of `server/discover`. The silent one answers the probe late:
 /// when it has been asked to initialize, and before the answer to that. A third kind answers a call with questions for
 /// ever, and hears no reply; a fourth does so with long ids; an odd one answers with the lines that it is given.
-fn old(kind: &str) -> Result<(), Box<dyn Error>> {
+fn old(kind: &str, more: &str) -> Result<(), Box<dyn Error>> {
     let mut late = None;
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
@@ -75,6 +75,18 @@ fn old(kind: &str) -> Result<(), Box<dyn Error>> {
                 }
                 reply(json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
                     "serverInfo": {"name": "old", "version": "0"}}))
+            }
+            "tools/list" if kind == "listing" => {
+                reply(json!({"tools": serde_json::from_str::<Value>(more)?}))
+            }
+            "tools/list" if kind == "pages" => match page(more, message.pointer("/params/cursor")) {
+                Some(page) => reply(page),
+                None => {
+                    json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32602, "message": "no such page"}})
+                }
+            },
+            "tools/call" if kind == "listing" => {
+                reply(json!({"content": [{"type": "text", "text": "called"}]}))
             }
             "tools/list" => reply(json!({"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]})),
             "tools/call" if kind == "curious" => {
@@ -107,6 +119,23 @@ fn old(kind: &str) -> Result<(), Box<dyn Error>> {
         say(&answer)?;
     }
     Ok(())
+}
+
+/// A page of a list that does not end as it should: with an empty cursor, with one that was there before, with a page that
+/// was there before, or with an error.
+fn page(kind: &str, cursor: Option<&Value>) -> Option<Value> {
+    let page = |name: &str, next: &str| {
+        Some(json!({"tools": [{"name": name, "inputSchema": {}}], "nextCursor": next}))
+    };
+    let count = cursor.and_then(Value::as_str).map_or(0, |cursor| cursor.len().max(1));
+    match (kind, count) {
+        ("empty", 0) => page("one", ""),
+        ("empty", _) => page("two", ""),
+        ("cursor" | "breaks", 0) => page("one", "a"),
+        ("cursor", _) => page("two", "a"),
+        ("page", _) => page("one", &"x".repeat(count + 1)),
+        _ => None,
+    }
 }
 
 /// Says the lines that a call brings, with the call's id for `ID`; a line of `latin` is written as Latin-1.

@@ -22,8 +22,8 @@ pub(crate) fn lines(warnings: &[ToolWarning]) -> Vec<String> {
 
 /// One of them for programs.
 pub(crate) fn value(warning: &ToolWarning) -> Value {
-    let ToolWarning { server, tool, left_out, reason, .. } = warning;
-    json!({ "type": "warning", "server": server, "tool": tool, "left_out": left_out, "reason": reason })
+    let ToolWarning { server, tool, place, left_out, reason } = warning;
+    json!({ "type": "warning", "server": server, "tool": tool, "place": place, "left_out": left_out, "reason": reason })
 }
 
 /// The line about a pattern for people.
@@ -50,6 +50,7 @@ mod tests {
         let warning = |n: usize| ToolWarning {
             server: "s".to_owned(),
             tool: format!("s__{n}"),
+            place: None,
             left_out: true,
             reason: "so".to_owned(),
         };

@@ -1,36 +1,29 @@
 //! Owns a server's tools as Windlass offers them: their names, schemas and effects.
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
+mod names;
+
+use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use rmcp::model::{Tool as ServerTool, ToolAnnotations};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use windlass_core::ToolSpec;
 use windlass_core::secret::{mask, mask_json};
-use windlass_core::text::covers;
 use windlass_core::tool::{ByEffect, Effect};
 
 use super::config::McpConfig;
-use super::error::McpError;
+use super::reading::{Remark, Remarks};
 use super::server::Shared;
 use super::tool::McpTool;
-use crate::set::MAX_NAME;
 use crate::tool::Tool as _;
 use crate::warning::ToolWarning;
-
-/// Separator between the prefix and the server's name of a tool.
-const SEPARATOR: &str = "__";
+use names::{Offered, offered};
 
 /// Maximum number of keywords in all schemas of one server, with references followed.
 const MAX_KEYWORDS: u64 = 1_000_000;
 
 /// As how many keywords a schema counts that is refused.
 const REFUSED_KEYWORDS: u64 = 20_000;
-
-/// Number of digest characters that end a shortened name.
-const DIGEST_CHARS: usize = 8;
 
 /// The tools of a server, in its order.
 #[derive(Debug, Default)]
@@ -41,43 +34,29 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog of a list of tools. A tool that is as it was before is taken over, with its compiled schema. One whose
-    /// schema cannot be used is left out. This may take a while: see [`Shared::adopt`].
-    ///
-    /// # Errors
-    /// Two tools would have one name.
+    /// The catalog of a list of tools. A tool that is as it was before is taken over, with its compiled schema. One that
+    /// cannot be used is left out. This may take a while: see [`Shared::adopt`].
     pub(super) fn new(
         config: &McpConfig,
         listed: Vec<ServerTool>,
         before: &Self,
         server: &Weak<Shared>,
-    ) -> Result<Self, McpError> {
+    ) -> Self {
+        let mut made = Making { config, schemas: Schemas::default(), warnings: Vec::new() };
+        let sound = made.sound(listed);
+        let remotes: Vec<&str> = sound.iter().map(|listed| listed.tool.name.as_ref()).collect();
+        let names = offered(config, &remotes);
         let mut tools: Vec<Arc<McpTool>> = Vec::new();
-        let mut warnings = Vec::new();
-        let mut taken: HashMap<Arc<str>, String> = HashMap::new();
-        let mut schemas = Schemas::default();
-        for listed in listed {
-            let spec = spec(config, &listed);
-            if !is_wanted(config, &listed.name, &spec.name) {
-                continue;
-            }
-            let remote = listed.name.into_owned();
-            if let Some(first) = taken.insert(spec.name.clone(), remote.clone()) {
-                let name = spec.name.to_string();
-                return Err(McpError::NameClash { server: config.name.clone(), name, first, second: remote });
-            }
+        for (listed, name) in sound.into_iter().zip(names) {
+            let spec = spec(config, &listed.tool, name);
+            let remote = listed.tool.name.into_owned();
             let known = before.tools.iter().find(|tool| tool.is(&remote, &spec)).cloned();
             let tool = known.unwrap_or_else(|| Arc::new(McpTool::new(spec, remote, server.clone())));
-            let warning = schemas.take_in(config, &tool);
-            if let Some(warning) = &warning {
-                tracing::warn!("{warning}");
-            }
-            if !warning.as_ref().is_some_and(|warning| warning.left_out) {
+            if made.takes(&tool, listed.at, listed.notes) {
                 tools.push(tool);
             }
-            warnings.extend(warning);
         }
-        Ok(Self { tools, warnings })
+        Self { tools, warnings: made.warnings }
     }
 
     /// Whether the server offers a tool of this name of its own.
@@ -93,6 +72,105 @@ impl Catalog {
     }
 }
 
+/// A tool that can be used as far as its entry in the list tells.
+struct Listed {
+    tool: ServerTool,
+    /// Its place in the list.
+    at: usize,
+    notes: Vec<Remark>,
+}
+
+/// A catalog in the making.
+struct Making<'c> {
+    config: &'c McpConfig,
+    schemas: Schemas,
+    warnings: Vec<ToolWarning>,
+}
+
+impl Making<'_> {
+    /// The chosen tools of a list. Says what is wrong with the others, and what was chosen that is not there.
+    fn sound(&mut self, listed: Vec<ServerTool>) -> Vec<Listed> {
+        let mut taken = HashSet::new();
+        let mut sound = Vec::new();
+        for (at, mut tool) in listed.into_iter().enumerate() {
+            let Remarks { fault, notes } = Remarks::of(&mut tool);
+            if !tool.name.is_empty() && !taken.insert(tool.name.to_string()) {
+                if self.config.tools.takes(&tool.name) {
+                    self.warn(
+                        &tool.name,
+                        at,
+                        true,
+                        Remark { place: "name".to_owned(), what: "it is listed twice".to_owned() },
+                    );
+                }
+            } else if !tool.name.is_empty() && !self.config.tools.takes(&tool.name) {
+                // What is not wanted may be as it likes.
+            } else if let Some(fault) = fault {
+                self.warn(&tool.name, at, true, fault);
+            } else {
+                sound.push(Listed { tool, at, notes });
+            }
+        }
+        let names: Vec<&str> = taken.iter().map(String::as_str).collect();
+        if !names.is_empty() {
+            for (key, pattern, nearest) in self.config.tools.unlisted(&names) {
+                let hint = if nearest.is_empty() {
+                    String::new()
+                } else {
+                    format!("; did you mean {}?", nearest.join(" or "))
+                };
+                self.warnings.push(ToolWarning {
+                    server: self.config.name.clone(),
+                    tool: pattern.to_owned(),
+                    place: Some(key.to_owned()),
+                    left_out: false,
+                    reason: format!("is not listed by it{hint}"),
+                });
+            }
+        }
+        sound
+    }
+
+    /// Whether a tool can be used with its schema. Warns if it cannot, or not as it says.
+    fn takes(&mut self, tool: &McpTool, at: usize, notes: Vec<Remark>) -> bool {
+        let name = &tool.spec().name;
+        let schema = |what: String| Remark { place: "inputSchema".to_owned(), what };
+        match self.schemas.take_in(tool) {
+            Ok(unchecked) => {
+                let unchecked =
+                    unchecked.map(|what| schema(format!("its arguments are only partly checked: {what}")));
+                for remark in notes.into_iter().chain(unchecked) {
+                    self.warn(
+                        name,
+                        at,
+                        false,
+                        Remark { what: format!("is offered, but {}", remark.what), ..remark },
+                    );
+                }
+                true
+            }
+            Err(what) => {
+                self.warn(name, at, true, schema(what));
+                false
+            }
+        }
+    }
+
+    fn warn(&mut self, tool: &str, at: usize, left_out: bool, remark: Remark) {
+        let Remark { place, what: reason } = remark;
+        let dot = if place.is_empty() { "" } else { "." };
+        let warning = ToolWarning {
+            server: self.config.name.clone(),
+            tool: mask(tool).into_owned(),
+            place: Some(format!("tools[{at}]{dot}{place}")),
+            left_out,
+            reason,
+        };
+        tracing::warn!("{warning}");
+        self.warnings.push(warning);
+    }
+}
+
 /// Takes the schemas of one server in.
 #[derive(Debug, Default)]
 struct Schemas {
@@ -101,46 +179,47 @@ struct Schemas {
 }
 
 impl Schemas {
-    /// Compiles the schema of a tool. Warns if the tool cannot be used, or not as it says.
-    fn take_in(&mut self, config: &McpConfig, tool: &McpTool) -> Option<ToolWarning> {
-        let warning = |left_out: bool, reason: String| ToolWarning {
-            server: config.name.clone(),
-            tool: tool.spec().name.to_string(),
-            left_out,
-            reason,
-        };
+    /// Compiles the schema of a tool, and says what of it goes unchecked.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    fn take_in(&mut self, tool: &McpTool) -> Result<Option<String>, String> {
         if self.keywords > MAX_KEYWORDS {
-            let reason = format!("the schemas before it have more than {MAX_KEYWORDS} keywords");
-            return Some(warning(true, reason));
+            return Err(format!("the schemas before it have more than {MAX_KEYWORDS} keywords"));
         }
         match tool.spec().checker() {
             Ok(checker) => {
                 self.keywords += checker.weight();
-                let (first, more) = checker.unchecked().split_first()?;
+                let Some((first, more)) = checker.unchecked().split_first() else { return Ok(None) };
                 let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
-                Some(warning(false, format!("{first}{more}")))
+                Ok(Some(format!("{first}{more}")))
             }
             Err(fault) => {
                 self.keywords += REFUSED_KEYWORDS;
-                Some(warning(true, fault.to_string()))
+                Err(fault.to_string())
             }
         }
     }
 }
 
 /// A server's tool as Windlass sees it.
-fn spec(config: &McpConfig, listed: &ServerTool) -> ToolSpec {
+fn spec(config: &McpConfig, listed: &ServerTool, offered: Offered) -> ToolSpec {
     // What a server says of its tools goes to models and into logs: its credentials must not go along (E53).
     let description = mask(listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default());
+    let description = match description.trim() {
+        _ if !offered.marked => description,
+        "" => mask(&listed.name),
+        said => format!("{}: {said}", mask(&listed.name)).into(),
+    };
     let mut schema = listed.input_schema.as_ref().clone();
     // The specification demands it, some servers leave it out.
     schema.entry("type").or_insert_with(|| "object".into());
     let mut schema = Value::Object(schema);
     mask_json(&mut schema);
     let overrides = &config.overrides;
-    let mut spec = ToolSpec::new(name(config, &mask(&listed.name)), description, schema);
+    let mut spec = ToolSpec::new(offered.name, description, schema);
     let hinted = || if config.trust { effect(listed.annotations.as_ref()) } else { Effect::Once };
-    spec.effect = overrides.effect.unwrap_or_else(hinted);
+    spec.effect = config.tools.effect(&listed.name).or(overrides.effect).unwrap_or_else(hinted);
     spec.approve = overrides.approve.unwrap_or_default();
     spec.by_effect = ByEffect::of(overrides.approve);
     spec.timeout_ms = overrides.timeout_ms;
@@ -159,32 +238,6 @@ fn effect(annotations: Option<&ToolAnnotations>) -> Effect {
         Some(hints) if hints.is_idempotent() && !hints.is_destructive() => Effect::Idempotent,
         _ => Effect::Once,
     }
-}
-
-fn is_wanted(config: &McpConfig, remote: &str, name: &str) -> bool {
-    config.tools.as_ref().is_none_or(|patterns| {
-        patterns.iter().any(|pattern| covers(pattern, remote) || covers(pattern, name))
-    })
-}
-
-/// `{prefix}__{tool}` with every character that providers refuse as `_`. A name that is too long keeps its beginning
-/// and ends in a digest of the whole.
-fn name(config: &McpConfig, remote: &str) -> String {
-    let before = config.overrides.prefix.as_deref().unwrap_or_default();
-    let prefix = config.prefix.as_deref().unwrap_or(&config.name);
-    let separator = if prefix.is_empty() { "" } else { SEPARATOR };
-    let whole = format!("{before}{prefix}{separator}{remote}");
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let mut name: String = whole.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    if name.len() > MAX_NAME {
-        name.truncate(MAX_NAME - DIGEST_CHARS - 1);
-        name.push('_');
-        for byte in Sha256::digest(&whole).iter().take(DIGEST_CHARS / 2) {
-            // Writing to a string cannot fail.
-            let _ = write!(name, "{byte:02x}");
-        }
-    }
-    name
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use windlass_core::secret::Secret;
 
+use super::choice::ToolChoice;
 use super::mask::shown_url;
 use crate::binding::Bound;
 use crate::overrides::ToolOverrides;
@@ -29,8 +30,8 @@ pub struct McpConfig {
     pub call_ms: Option<u64>,
     /// When a server that ended is started again.
     pub restart: Restart,
-    /// Tools to use: patterns with `*` and `?` over the server's own names or the prefixed ones; `None`: all.
-    pub tools: Option<Vec<String>>,
+    /// The tools to use, their names and effects.
+    pub tools: ToolChoice,
     /// The agent file's overrides of the tools' descriptions.
     pub overrides: ToolOverrides,
     /// Whether the server's hints (`readOnlyHint`, `idempotentHint`) decide the effect of its tools; default false: each
@@ -127,7 +128,8 @@ impl McpConfig {
     /// The same with what is said of its tools.
     pub(super) fn binding(&self) -> Vec<Bound> {
         let mut all = self.server_binding();
-        let said = json!([self.prefix, self.tools, self.overrides, self.trust]);
+        let tools = (self.tools != ToolChoice::default()).then_some(&self.tools);
+        let said = json!([self.prefix, tools, self.overrides, self.trust]);
         all.push(Bound::open("settings", said));
         all
     }
@@ -164,7 +166,7 @@ impl McpConfig {
             start_ms: START_MS,
             call_ms: None,
             restart: Restart::default(),
-            tools: None,
+            tools: ToolChoice::default(),
             overrides: ToolOverrides::default(),
             trust: false,
             lifecycle: Lifecycle::default(),

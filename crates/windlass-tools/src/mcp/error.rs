@@ -105,18 +105,6 @@ pub enum McpError {
         /// What it sent, or what is wrong with it.
         what: String,
     },
-    /// Two of its tools would have one name.
-    #[error("the tools `{first}` and `{second}` of the MCP server `{server}` would both be named `{name}`")]
-    NameClash {
-        /// The server.
-        server: String,
-        /// The name.
-        name: String,
-        /// The one tool, as the server calls it.
-        first: String,
-        /// The other.
-        second: String,
-    },
     /// It failed too often in a row and is left alone for a while.
     #[error(
         "the MCP server `{server}` failed {failures} times in a row and is not restarted now; last error: {last}"
@@ -151,7 +139,6 @@ impl McpError {
             Self::Unreachable { .. } => "mcp_unreachable",
             Self::Protocol { .. } => "mcp_protocol",
             Self::Unreadable { .. } => "mcp_unreadable",
-            Self::NameClash { .. } => "mcp_name_clash",
             Self::GaveUp { .. } => "mcp_gave_up",
             Self::Closed { .. } => "mcp_closed",
         }
@@ -175,7 +162,6 @@ impl McpError {
                     .to_owned(),
             ),
             Self::Ended { .. } => Some("run its command by hand to see its output".to_owned()),
-            Self::NameClash { .. } => Some("exclude one of them with `tools`".to_owned()),
             Self::BadConfig { .. }
             | Self::Spawn { .. }
             | Self::Http { .. }

@@ -153,7 +153,6 @@ fn may_be_the_probe(error: &McpError) -> bool {
         | McpError::Spawn { .. }
         | McpError::Unreachable { .. }
         | McpError::NotMcp { .. }
-        | McpError::NameClash { .. }
         | McpError::GaveUp { .. }
         | McpError::Closed { .. } => false,
     }

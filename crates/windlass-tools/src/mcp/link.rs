@@ -136,22 +136,32 @@ impl Link {
         if self.peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none()) {
             return Ok(Vec::new());
         }
-        let mut tools = Vec::new();
-        let (mut cursor, mut seen) = (None, HashSet::new());
+        let mut tools: Vec<ServerTool> = Vec::new();
+        let (mut cursor, mut seen, mut pages) = (None, HashSet::new(), HashSet::new());
         for _ in 0..MAX_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             let page = match self.peer.list_tools(Some(page)).await {
                 Ok(page) => page,
+                // What came before is good without the rest.
+                Err(ServiceError::McpError(error)) if !tools.is_empty() => {
+                    tracing::warn!(%error, "an MCP server's list of tools breaks off");
+                    return Ok(tools);
+                }
                 Err(error) => return Err(self.explain(config, mask, &error).await),
             };
+            let names: Vec<_> = page.tools.iter().map(|tool| tool.name.clone()).collect();
+            if !names.is_empty() && !pages.insert(names) {
+                tracing::warn!(server = config.name, "an MCP server's list of tools repeats a page");
+                return Ok(tools);
+            }
             tools.extend(page.tools);
             if tools.len() > MAX_TOOLS {
                 return Err(broken(format!("it offers more than {MAX_TOOLS} tools")));
             }
+            // An empty cursor is asked for like any other, once.
             match page.next_cursor {
                 Some(next) if seen.insert(next.clone()) => cursor = Some(next),
-                Some(next) => return Err(broken(format!("its list of tools repeats page `{next}`"))),
-                None => return Ok(tools),
+                Some(_) | None => return Ok(tools),
             }
         }
         Err(broken(format!("its list of tools has more than {MAX_PAGES} pages")))

@@ -11,6 +11,7 @@
 mod asking;
 mod call;
 mod catalog;
+mod choice;
 mod config;
 mod content;
 mod error;
@@ -29,6 +30,7 @@ mod tool;
 mod wire;
 
 pub use call::{META_CALL, META_IDEMPOTENCY_KEY, META_RUN};
+pub use choice::ToolChoice;
 pub use config::{Lifecycle, McpConfig, McpTransport, Restart, START_MS};
 pub use error::McpError;
 pub use keyed::IDEMPOTENCY_HEADER;

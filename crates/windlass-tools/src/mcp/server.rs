@@ -200,11 +200,11 @@ impl Shared {
     /// Takes a list of tools over, and tells who waits for changes. Schemas are compiled on a thread for blocking work.
     ///
     /// # Errors
-    /// Two tools would have one name; the tools are then as before.
+    /// The server was closed.
     pub(super) async fn adopt(self: &Arc<Self>, listed: Vec<rmcp::model::Tool>) -> Result<(), McpError> {
         let (shared, before) = (self.clone(), self.catalog());
         let made = move || Catalog::new(&shared.config, listed, &before, &Arc::downgrade(&shared));
-        let next = tokio::task::spawn_blocking(made).await.map_err(|_| self.closed_error())??;
+        let next = tokio::task::spawn_blocking(made).await.map_err(|_| self.closed_error())?;
         let mut catalog = self.catalog.lock().unwrap_or_else(PoisonError::into_inner);
         if !next.is_as(&catalog) {
             *catalog = Arc::new(next);

@@ -65,6 +65,64 @@ async fn e46_a_broken_answer_fails_its_call_and_nothing_else() {
     assert_eq!(text(&server, "pid", json!({})).await, pid, "the process lives");
 }
 
+#[tokio::test]
+async fn e47_odd_tools_cost_nothing_but_themselves() {
+    let list = json!([
+        {"name": "good", "inputSchema": {"type": "object"}},
+        {"name": "no_schema"},
+        {"name": "null_schema", "inputSchema": null},
+        {"name": "any_schema", "inputSchema": true},
+        {"name": "array", "inputSchema": {"type": "array"}},
+        {"name": "text", "inputSchema": "object"},
+        {"name": "described", "inputSchema": {}, "description": 7, "icons": "x", "title": []},
+        {"name": "hinted", "inputSchema": {}, "annotations": {"readOnlyHint": "yes", "idempotentHint": null}},
+        {"inputSchema": {}},
+        {"name": 7, "inputSchema": {}},
+        "what",
+        {"name": "good", "inputSchema": {}},
+        {"name": "查", "inputSchema": {}},
+        {"name": "找", "inputSchema": {}},
+        {"name": "task", "inputSchema": {}, "execution": {"taskSupport": "required"}},
+        {"name": "maybe_task", "inputSchema": {"type": ["object", "null"]}, "execution": {"taskSupport": "optional"}},
+    ]);
+    let mut config = config(&["old", "listing", &list.to_string()]);
+    config.lifecycle = Lifecycle::Initialize;
+    let server = soon(McpServer::connect(config)).await.expect("a server");
+    let names: Vec<_> = server.tools().iter().map(|tool| tool.spec().name.to_string()).collect();
+    let plain = ["good", "no_schema", "null_schema", "any_schema", "described", "hinted"];
+    let plain = plain.map(|name| format!("evil__{name}"));
+    assert_eq!((names.len(), &names[..6], names[8].as_str()), (9, &plain[..], "evil__maybe_task"));
+    assert!(names[6] != names[7], "{names:?}");
+    assert!(server.tools().iter().all(|tool| windlass_tools::ToolSet::new().add(tool.clone()).is_ok()));
+    let warnings: Vec<_> = server.warnings().iter().map(ToString::to_string).collect();
+    for words in [
+        "tool `array` of server `evil` is left out: its arguments would be no object but \"array\" (at `tools[4].inputSchema.type`)",
+        "tool `text` of server `evil` is left out: its `inputSchema` is no schema that an object could fit (at `tools[5].inputSchema`)",
+        "a tool of server `evil` is left out: it has no name (at `tools[8].name`)",
+        "a tool of server `evil` is left out: it has no name (at `tools[9].name`)",
+        "a tool of server `evil` is left out: it is no object (at `tools[10]`)",
+        "tool `good` of server `evil` is left out: it is listed twice (at `tools[11].name`)",
+        "tool `task` of server `evil` is left out: it only runs as a task, and tasks are not supported (at `tools[14].execution.taskSupport`)",
+        "tool `evil__no_schema` of server `evil` is offered, but its `inputSchema` is missing, so that any arguments are let through (at `tools[1].inputSchema`)",
+        "tool `evil__described` of server `evil` is offered, but its `title` is no text and does not count (at `tools[6].title`)",
+        "tool `evil__hinted` of server `evil` is offered, but its `readOnlyHint` is neither true nor false and does not count (at `tools[7].annotations.readOnlyHint`)",
+    ] {
+        assert!(warnings.iter().any(|warning| warning == words), "{words}\n{warnings:#?}");
+    }
+    assert_eq!(text(&server, "good", json!({})).await, "called");
+}
+
+#[tokio::test]
+async fn e47_a_list_that_goes_in_circles_ends_with_what_came() {
+    let pages = |kind: &str| config(&["old", "pages", kind]);
+    for (kind, expected) in [("empty", 2), ("cursor", 2), ("page", 1), ("breaks", 1)] {
+        let mut config = pages(kind);
+        config.lifecycle = Lifecycle::Initialize;
+        let server = soon(McpServer::connect(config)).await.expect("a server");
+        assert_eq!(server.tools().len(), expected, "{kind}");
+    }
+}
+
 /// A server that answers its one tool with the given lines.
 async fn odd() -> McpServer {
     let mut config = config(&["old", "odd"]);

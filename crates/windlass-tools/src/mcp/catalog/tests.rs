@@ -1,4 +1,5 @@
 use serde_json::json;
+use sha2::Digest as _;
 
 use super::*;
 
@@ -7,19 +8,24 @@ fn listed(name: &str) -> ServerTool {
         .expect("a tool")
 }
 
+fn spec_of(config: &McpConfig, tool: &ServerTool) -> ToolSpec {
+    let offered = offered(config, &[&tool.name]).remove(0);
+    spec(config, tool, offered)
+}
+
 fn hinted(hints: Value) -> ServerTool {
     let mut tool = listed("t");
     tool.annotations = Some(serde_json::from_value(hints).expect("hints"));
     tool
 }
 
-fn catalog(config: &McpConfig, names: &[&str]) -> Result<Catalog, McpError> {
+fn catalog(config: &McpConfig, names: &[&str]) -> Catalog {
     let listed = names.iter().map(|name| listed(name)).collect();
     Catalog::new(config, listed, &Catalog::default(), &Weak::new())
 }
 
 fn names(config: &McpConfig, listed: &[&str]) -> Vec<String> {
-    let catalog = catalog(config, listed).expect("a catalog");
+    let catalog = catalog(config, listed);
     catalog.tools.iter().map(|tool| tool.spec_ref().name.to_string()).collect()
 }
 
@@ -37,7 +43,7 @@ fn e53_what_a_server_says_of_its_tools_is_masked() {
         },
     }))
     .expect("a tool");
-    let catalog = Catalog::new(&config, vec![listed], &Catalog::default(), &Weak::new()).expect("a catalog");
+    let catalog = Catalog::new(&config, vec![listed], &Catalog::default(), &Weak::new());
     let tool = &catalog.tools[0];
     let spec = serde_json::to_value(tool.spec_ref()).expect("JSON");
     assert!(!spec.to_string().contains("0123456789") && !spec.to_string().contains(base64), "{spec}");
@@ -51,8 +57,17 @@ fn e53_what_a_server_says_of_its_tools_is_masked() {
 fn names_have_the_prefix_and_only_plain_characters() {
     let mut config = McpConfig::stdio("files", ["x"]);
     assert_eq!(
-        names(&config, &["read_file", "a.b/c", "é"]),
-        ["files__read_file", "files__a_b_c", "files___"]
+        names(&config, &["read_file", "a.b/c", "ls", "get-sum", "é", "查找", "查询", "a.b"]),
+        [
+            "files__read_file",
+            "files__a_b_c",
+            "files__ls",
+            "files__get-sum",
+            "files____4a9955",
+            "files_____300331",
+            "files_____bcd677",
+            "files__a_b_2e7336",
+        ]
     );
     config.prefix = Some("f s".to_owned());
     assert_eq!(names(&config, &["read"]), ["f_s__read"]);
@@ -67,33 +82,81 @@ fn long_names_are_cut_and_stay_different() {
     let config = McpConfig::stdio("files", ["x"]);
     let (one, two) = ("x".repeat(100), format!("{}y", "x".repeat(99)));
     let names = names(&config, &[&one, &two]);
-    assert!(names.iter().all(|name| name.len() == MAX_NAME && crate::set::valid_name(name)), "{names:?}");
+    assert!(names.iter().all(|name| name.len() == crate::set::MAX_NAME && crate::set::valid_name(name)), "{names:?}");
     assert_ne!(names[0], names[1]);
 }
 
 #[test]
-fn p30_a_collision_names_both_tools() {
+fn p30_names_that_would_be_equal_are_told_apart_and_say_what_they_were() {
     let config = McpConfig::stdio("files", ["x"]);
-    let error = catalog(&config, &["a.b", "a_b"]).expect_err("both would be files__a_b");
-    let text = "the tools `a.b` and `a_b` of the MCP server `files` would both be named `files__a_b`";
-    assert_eq!(error.to_string(), text);
-    let mut config = config;
-    config.tools = Some(vec!["a.b".to_owned()]);
-    assert_eq!(names(&config, &["a.b", "a_b"]), ["files__a_b"]);
+    let listed = vec![listed("a.b"), listed("a_b"), listed("查"), listed("abc")];
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new());
+    let tools: Vec<_> = catalog.tools.iter().map(|tool| tool.spec_ref()).collect();
+    let names: std::collections::HashSet<_> = tools.iter().map(|spec| spec.name.clone()).collect();
+    assert_eq!(names.len(), 4);
+    let digest = |name: &str| {
+        let hex: String =
+            sha2::Sha256::digest(name).iter().take(3).map(|byte| format!("{byte:02x}")).collect();
+        hex
+    };
+    assert_eq!(tools[0].name.as_ref(), format!("files__a_b_{}", digest("a.b")));
+    assert_eq!(tools[1].name.as_ref(), format!("files__a_b_{}", digest("a_b")));
+    let descriptions: Vec<_> = tools.iter().map(|spec| spec.description.as_ref()).collect();
+    assert_eq!(descriptions, ["a.b: d", "a_b: d", "查: d", "d"]);
+    assert!(catalog.warnings.is_empty());
 }
 
 #[test]
-fn the_allow_list_matches_own_and_prefixed_names() {
+fn tools_are_chosen_by_the_servers_own_names() {
     let mut config = McpConfig::stdio("files", ["x"]);
-    config.tools = Some(vec!["read_*".to_owned(), "files__list".to_owned()]);
-    let listed = ["read_a", "write_a", "list", "read_b"];
-    assert_eq!(names(&config, &listed), ["files__read_a", "files__list", "files__read_b"]);
+    config.tools.only = Some(vec!["read_*".to_owned(), "list".to_owned(), "files__write".to_owned()]);
+    config.tools.without = vec!["*_secret".to_owned()];
+    config.tools.rename = [("list".to_owned(), "dir".to_owned())].into();
+    config.tools.effects =
+        vec![("read_a".to_owned(), Effect::Idempotent), ("read_*".to_owned(), Effect::ReadOnly)];
+    config.overrides.effect = Some(Effect::Once);
+    let listed: Vec<_> =
+        ["read_a", "write", "list", "read_secret", "read_b"].iter().map(|name| listed(name)).collect();
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new());
+    let tools: Vec<_> =
+        catalog.tools.iter().map(|tool| (tool.spec_ref().name.to_string(), tool.spec_ref().effect)).collect();
+    let expected = [
+        ("files__read_a".to_owned(), Effect::Idempotent),
+        ("files__dir".to_owned(), Effect::Once),
+        ("files__read_b".to_owned(), Effect::ReadOnly),
+    ];
+    assert_eq!(tools, expected);
+    assert_eq!(catalog.tools[1].remote(), "list", "it is called by its own name");
+    let warnings: Vec<_> = catalog.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        ["tool `files__write` of server `files` is not listed by it; did you mean write? (at `tools.only`)"]
+    );
+}
+
+#[test]
+fn names_that_are_not_listed_are_warned_of_with_the_nearest() {
+    let mut config = McpConfig::stdio("files", ["x"]);
+    config.tools.without = vec!["delte".to_owned()];
+    config.tools.rename = [("lst".to_owned(), "dir".to_owned())].into();
+    config.tools.effects = vec![("raed_*".to_owned(), Effect::ReadOnly)];
+    let catalog = catalog(&config, &["delete", "list", "read_a"]);
+    let warnings: Vec<_> = catalog.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "tool `delte` of server `files` is not listed by it; did you mean delete? (at `tools.without`)",
+            "tool `lst` of server `files` is not listed by it; did you mean list? (at `tools.rename`)",
+            "tool `raed_*` of server `files` is not listed by it; did you mean read_a? (at `tools.effects`)",
+        ]
+    );
+    assert_eq!(catalog.tools.len(), 3);
 }
 
 #[test]
 fn hints_of_a_trusted_server_become_effects_and_an_override_wins() {
     let mut config = McpConfig::stdio("s", ["x"]);
-    let effect_of = |config: &McpConfig, tool: &ServerTool| spec(config, tool).effect;
+    let effect_of = |config: &McpConfig, tool: &ServerTool| spec_of(config, tool).effect;
     for hints in [json!({"readOnlyHint": true}), json!({"idempotentHint": true, "destructiveHint": false})] {
         assert_eq!(effect_of(&config, &hinted(hints)), Effect::Once, "its server is not trusted");
     }
@@ -122,7 +185,7 @@ fn overrides_and_a_missing_type_are_filled_in() {
     config.overrides.approve = Some(true);
     config.overrides.retries = Some(2);
     let tool: ServerTool = serde_json::from_value(json!({"name": "t", "inputSchema": {}})).expect("a tool");
-    let spec = spec(&config, &tool);
+    let spec = spec_of(&config, &tool);
     assert_eq!((spec.timeout_ms, spec.approve, spec.retries), (Some(5), true, Some(2)));
     assert_eq!(*spec.parameters, json!({"type": "object"}));
     assert_eq!(spec.origin.as_ref(), "mcp s");
@@ -131,10 +194,10 @@ fn overrides_and_a_missing_type_are_filled_in() {
 #[test]
 fn e47_unchanged_tools_are_taken_over() {
     let config = McpConfig::stdio("s", ["x"]);
-    let before = catalog(&config, &["a", "b"]).expect("a catalog");
+    let before = catalog(&config, &["a", "b"]);
     let next = |names: &[&str]| {
         let listed = names.iter().map(|name| listed(name)).collect();
-        Catalog::new(&config, listed, &before, &Weak::new()).expect("a catalog")
+        Catalog::new(&config, listed, &before, &Weak::new())
     };
     assert!(next(&["a", "b"]).is_as(&before));
     assert!(!next(&["a"]).is_as(&before) && !next(&["a", "c"]).is_as(&before));
@@ -161,7 +224,7 @@ fn a_tool_whose_schema_costs_too_much_is_left_out_and_the_others_stay() {
     let pattern =
         json!({ "type": "object", "properties": { "a": { "type": "string", "pattern": "^(?!x)(a+)+$" } } });
     let listed = vec![listed("one"), with_schema("two", &bomb()), with_schema("three", &pattern)];
-    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new()).expect("a catalog");
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new());
     let names: Vec<_> = catalog.tools.iter().map(|tool| tool.spec_ref().name.to_string()).collect();
     assert_eq!(names, ["files__one", "files__three"]);
     let warnings: Vec<_> = catalog.warnings.iter().map(ToString::to_string).collect();
@@ -169,10 +232,10 @@ fn a_tool_whose_schema_costs_too_much_is_left_out_and_the_others_stay() {
         warnings,
         [
             "tool `files__two` of server `files` is left out: more than 64 subschemas apply to one value, each within \
-             the one before",
+             the one before (at `tools[1].inputSchema`)",
             "tool `files__three` of server `files` is offered, but its arguments are only partly checked: the pattern \
              `^(?!x)(a+)+$` cannot be matched in linear time: it is not a regular expression, or has look-around or back \
-             references",
+             references (at `tools[2].inputSchema`)",
         ]
     );
     // The pattern of the third has look-ahead: the tool stays, and the pattern goes unchecked.
@@ -186,9 +249,14 @@ fn the_schemas_of_one_server_have_a_bound_together() {
     let config = McpConfig::stdio("files", ["x"]);
     let bombs = (0..60).map(|n| with_schema(&format!("b{n}"), &bomb()));
     let listed: Vec<_> = bombs.chain([listed("late")]).collect();
-    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new()).expect("a catalog");
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new());
     assert!(catalog.tools.is_empty());
     assert_eq!(catalog.warnings.len(), 61);
     let last = catalog.warnings.last().expect("a warning").to_string();
-    assert!(last.ends_with("is left out: the schemas before it have more than 1000000 keywords"), "{last}");
+    assert!(
+        last.ends_with(
+            "is left out: the schemas before it have more than 1000000 keywords (at `tools[60].inputSchema`)"
+        ),
+        "{last}"
+    );
 }

@@ -5,6 +5,7 @@
 //! then parsed; if that fails, the request that it answers fails with an error of its own kind, see [`unreadable`].
 
 mod items;
+mod listed;
 mod text;
 
 use rmcp::model::{
@@ -15,6 +16,7 @@ use serde_json::{Map, Value};
 use windlass_core::text::Steps;
 
 use super::asking::Incoming;
+pub(super) use listed::{Remark, Remarks};
 
 /// The member of an error's data that marks an answer which could not be read.
 const UNREADABLE: &str = "windlass/unreadable";
@@ -172,10 +174,10 @@ fn is_nothing(error: &Value) -> bool {
 }
 
 fn result(mut result: Value) -> ServerResult {
-    if let Some(members) = result.as_object_mut()
-        && items::is_call_result(members)
-    {
-        items::mend(members);
+    match result.as_object_mut() {
+        Some(members) if items::is_call_result(members) => items::mend(members),
+        Some(members) if listed::is_list(members) => listed::mend(members),
+        _ => {}
     }
     serde_json::from_value(result)
         .unwrap_or(ServerResult::CustomResult(rmcp::model::CustomResult::new(Value::Null)))
