@@ -65,7 +65,7 @@ pub use reading::ModelNames;
 pub use schema::schema;
 pub use services::{BuiltinService, ServiceEntry};
 pub use timeouts::TimeoutSettings;
-pub use tools::{BuiltinEntry, CommandEntry, McpEntry, McpPeer, ToolEntry};
+pub use tools::{BuiltinEntry, CommandEntry, McpEntry, McpPeer, McpTools, ToolEntry};
 pub use written::Written;
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Tool entries: MCP servers, built-in tools, commands.
 
+mod chosen;
+
 use std::path::PathBuf;
 
 use schemars::{Schema, SchemaGenerator};
@@ -21,6 +23,8 @@ use super::overrides::{Overrides, with_overrides};
 use super::reading::Reading;
 use super::services::{self, ServiceChoice, ServiceEntry};
 use crate::yaml::{At, Place, YamlError, did_you_mean};
+use chosen::Chosen;
+pub use chosen::McpTools;
 
 /// A tool entry.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ pub struct McpEntry {
     pub optional: bool,
     /// Whether the server's hints decide the effect of its tools.
     pub trust: bool,
+    /// Which of its tools are used, and as what.
+    pub tools: McpTools,
     /// Timeout from its start to its list of tools, in milliseconds; `None`: the default.
     pub start_ms: Option<u64>,
     /// Settings for all its tools. `prefix` is never set.
@@ -212,6 +218,8 @@ with_overrides! {
         /// `once`. An explicit `effect` beats both.
         #[serde(default)]
         trust: bool,
+        /// The tools to use: a list of names or patterns, or a map that says more. Default: all.
+        tools: Option<Chosen>,
         /// Timeout from the server's start to its list of tools, in milliseconds. Default: 30000.
         start_ms: Option<Whole<1>>,
     }
@@ -255,6 +263,7 @@ fn mcp_entry(
         prefix,
         optional: keys.optional,
         trust: keys.trust,
+        tools: keys.tools.as_ref().map_or_else(|| Ok(McpTools::default()), Chosen::tools)?,
         start_ms: keys.start_ms.map(Whole::get),
         overrides: overrides.finish(),
         place,

@@ -81,6 +81,23 @@ const BAD: &[(&str, &str)] = &[
     ("a variable that a shell would drop", "tools:\n  - command: { name: a, run: [b], env: { A.B: c } }\n"),
     ("a tool's name with a space", "tools:\n  - command: { name: word count, run: [wc] }\n"),
     ("an MCP server without an address", "tools:\n  - mcp: { name: files }\n"),
+    (
+        "a key of an MCP server's tools that is none",
+        "tools:\n  - mcp: { name: f, command: [a], tools: { onyl: [b] } }\n",
+    ),
+    (
+        "an effect of a tool that is none",
+        "tools:\n  - mcp: { name: f, command: [a], tools: { effects: { b: readonly } } }\n",
+    ),
+    (
+        "a name for two tools",
+        "tools:\n  - mcp: { name: f, command: [a], tools: { rename: { b: d, c: d } } }\n",
+    ),
+    (
+        "a name that no tool may have",
+        "tools:\n  - mcp: { name: f, command: [a], tools: { rename: { b: \"c d\" } } }\n",
+    ),
+    ("one tool in place of a list", "tools:\n  - mcp: { name: f, command: [a], tools: b }\n"),
     ("an MCP server with two addresses", "tools:\n  - mcp: { name: f, command: [a], url: \"http://b\" }\n"),
     (
         "an MCP server with headers for a child",

@@ -5,7 +5,7 @@ use windlass_core::secret::mask;
 use windlass_core::tool::Effect;
 use windlass_tools::builtin::Now;
 
-use super::super::{DelegateEntry, Instructions, McpPeer, ToolEntry};
+use super::super::{DelegateEntry, Instructions, McpPeer, McpTools, ToolEntry};
 use super::{env, good, parse};
 use crate::{AgentFile, ModelNames};
 use windlass_core::policy::Merge;
@@ -259,6 +259,31 @@ fn settings_beside_secrets_stay_readable_and_short_secrets_are_told() {
 fn an_empty_variable_is_set() {
     let agent = good("model: { use: openai/m, key: \"${EMPTY}\" }");
     assert_eq!(agent.models[0].key.as_ref().map(|key| key.expose().len()), Some(0));
+}
+
+#[test]
+fn tools_of_a_server_are_chosen_by_a_list_or_a_map() {
+    let chosen = |tools: &str| {
+        let text = format!("tools:\n  - mcp: {{ name: m, command: [x], tools: {tools} }}\n");
+        let agent = good(&text);
+        let ToolEntry::Mcp(mcp) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
+        mcp.tools.clone()
+    };
+    let only = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(chosen("[a, \"b*\"]"), McpTools { only: only(&["a", "b*"]), ..McpTools::default() });
+    let all = chosen(
+        "{ only: [\"r*\", w], without: [r_x], rename: { w: write }, effects: { r_a: once, \"r*\": read_only } }",
+    );
+    assert_eq!(
+        all,
+        McpTools {
+            only: only(&["r*", "w"]),
+            without: vec!["r_x".to_owned()],
+            rename: [("w".to_owned(), "write".to_owned())].into(),
+            effects: vec![("r_a".to_owned(), Effect::Once), ("r*".to_owned(), Effect::ReadOnly)],
+        }
+    );
+    assert_eq!(chosen("{}"), McpTools::default());
 }
 
 #[test]

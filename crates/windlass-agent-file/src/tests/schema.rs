@@ -97,6 +97,7 @@ const MAPS: &[(&str, &[&str])] = &[
     ),
     ("tools: [ { mcp: { name: a, command: [b], ZZZ: 1 } } ]", &["#/$defs/mcp"]),
     ("tools: [ { mcp: { name: a, url: b, ZZZ: 1 } } ]", &["#/$defs/mcp"]),
+    ("tools: [ { mcp: { name: a, url: b, tools: { ZZZ: 1 } } } ]", &["#/$defs/mcpTools"]),
     ("tools: [ { command: { name: a, run: [b], ZZZ: 1 } } ]", &["#/$defs/command"]),
     ("agents: [ { file: b, ZZZ: 1 } ]", &["#/$defs/delegate"]),
     ("agents: [ { name: a, a2a: b, ZZZ: 1 } ]", &["#/$defs/delegate"]),

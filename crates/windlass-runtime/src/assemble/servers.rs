@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport};
+use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport, ToolChoice};
 
 use super::{AssembleError, Told, Waits};
-use crate::agent_file::{AgentFile, McpEntry, McpPeer, ToolEntry};
+use crate::agent_file::{AgentFile, McpEntry, McpPeer, McpTools, ToolEntry};
 use crate::builder::AgentBuilder;
 use crate::error::in_full;
 
@@ -83,6 +83,8 @@ fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
     config.prefix.clone_from(&entry.prefix);
     config.overrides = entry.overrides.clone();
     config.trust = entry.trust;
+    let McpTools { only, without, rename, effects } = entry.tools.clone();
+    config.tools = ToolChoice { only, without, rename, effects };
     config.start_ms = entry.start_ms.unwrap_or(config.start_ms);
     config
 }
