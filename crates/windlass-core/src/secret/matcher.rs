@@ -4,9 +4,12 @@ use std::ops::Range;
 
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::nfa::noncontiguous::NFA;
-use aho_corasick::{AhoCorasick, Anchored};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored};
 
 use super::MASK;
+
+/// The most falls of a state, on average, for which all transitions are put into a table.
+const MOST_FALLS: u64 = 16;
 
 /// Patterns as an automaton. Matches may overlap, so all of them are found: of two secrets that share bytes, no rest of
 /// either may stay.
@@ -36,37 +39,17 @@ impl Matcher {
     pub(super) fn new(patterns: &[Vec<u8>]) -> Option<Self> {
         let longest = patterns.iter().map(Vec::len).max()?;
         // Both fail for more than 2^31 states only: the bytes of all patterns are bounded.
-        let finder = AhoCorasick::new(patterns).ok()?;
         let walker = NFA::new(patterns).ok()?;
-        let (mut depths, mut ends) = (Vec::new(), Vec::new());
         let start = walker.start_state(Anchored::No).ok()?;
-        for pattern in patterns {
-            let mut state = start;
-            for (depth, byte) in (1..).zip(pattern) {
-                state = walker.next_state(Anchored::No, state, *byte);
-                put(&mut depths, state.as_usize(), depth);
-            }
-            put(&mut ends, state.as_usize(), pattern.len() as u32);
-        }
-        let mut matcher = Self { finder, walker, depths, ends, longest };
-        matcher.inherit(patterns);
-        Some(matcher)
-    }
-
-    /// Adds the patterns that end in a suffix of a state's match.
-    fn inherit(&mut self, patterns: &[Vec<u8>]) {
-        let Ok(start) = self.walker.start_state(Anchored::No) else { return };
-        for pattern in patterns {
-            let mut state = start;
-            for byte in pattern {
-                state = self.walker.next_state(Anchored::No, state, *byte);
-                if self.walker.is_match(state) {
-                    let ended = (0..self.walker.match_len(state))
-                        .map(|index| self.walker.pattern_len(self.walker.match_pattern(state, index)));
-                    put(&mut self.ends, state.as_usize(), ended.max().unwrap_or_default() as u32);
-                }
-            }
-        }
+        let States { depths, ends, falls } = States::of(&walker, start, patterns, longest);
+        let all_falls: u64 = falls.iter().map(|fall| u64::from(*fall)).sum();
+        // A table of all transitions is the fastest to walk, but each of its entries falls all the way.
+        let quick = all_falls <= MOST_FALLS * falls.len() as u64;
+        #[cfg(test)]
+        BUILT.with(|built| built.set(built.get() + if quick { all_falls } else { 0 }));
+        let kind = if quick { None } else { Some(AhoCorasickKind::ContiguousNFA) };
+        let finder = AhoCorasick::builder().kind(kind).build(patterns).ok()?;
+        Some(Self { finder, walker, depths, ends, longest })
     }
 
     pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
@@ -79,6 +62,56 @@ impl Matcher {
         let starts = vec![0; self.longest];
         Some(Walk { matcher: self, state, starts, taken: 0, ranges: Vec::new() })
     }
+}
+
+/// What is known of each state of an automaton.
+#[derive(Default)]
+struct States {
+    depths: Vec<u32>,
+    ends: Vec<u32>,
+    /// The number of shorter matches that a state falls back to, one after another.
+    falls: Vec<u32>,
+}
+
+/// A pattern that is being followed.
+struct Followed<'p> {
+    pattern: &'p [u8],
+    state: StateID,
+    /// The state of the longest match that begins later: the walk falls back to it.
+    behind: StateID,
+}
+
+impl States {
+    /// Follows all patterns at once, byte by byte: what a state falls back to is shorter, and known.
+    fn of(walker: &NFA, start: StateID, patterns: &[Vec<u8>], longest: usize) -> Self {
+        let mut states = Self::default();
+        let mut followed: Vec<Followed<'_>> =
+            patterns.iter().map(|pattern| Followed { pattern, state: start, behind: start }).collect();
+        followed.sort_by_key(|one| std::cmp::Reverse(one.pattern.len()));
+        for at in 0..longest {
+            for one in &mut followed {
+                let Some(byte) = one.pattern.get(at) else { break };
+                #[cfg(test)]
+                BUILT.with(|built| built.set(built.get() + 1));
+                one.state = walker.next_state(Anchored::No, one.state, *byte);
+                if at > 0 {
+                    one.behind = walker.next_state(Anchored::No, one.behind, *byte);
+                }
+                let (state, behind, depth) = (one.state.as_usize(), one.behind.as_usize(), at as u32 + 1);
+                let own = if one.pattern.len() == at + 1 { depth } else { get(&states.ends, state) };
+                let ended = own.max(get(&states.ends, behind));
+                let fall = 1 + get(&states.falls, behind);
+                put(&mut states.depths, state, depth);
+                put(&mut states.ends, state, ended);
+                put(&mut states.falls, state, fall);
+            }
+        }
+        states
+    }
+}
+
+fn get(table: &[u32], place: usize) -> u32 {
+    table.get(place).copied().unwrap_or_default()
 }
 
 fn put(table: &mut Vec<u32>, place: usize, value: u32) {
@@ -94,6 +127,8 @@ fn put(table: &mut Vec<u32>, place: usize, value: u32) {
 thread_local! {
     /// Number of bytes walked.
     pub(super) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    /// Number of steps in which automata were built.
+    pub(super) static BUILT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// A walk over bytes, each of which covers a range of the text.
