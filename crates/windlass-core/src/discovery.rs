@@ -10,7 +10,7 @@ use crate::ids::RunId;
 use crate::policy::{CodeMode, Discovery, LimitKind, Policy, View};
 use crate::state::{State, UPDATE_BLACKBOARD, update_blackboard};
 use crate::stored::{READ_RESULT, read_result};
-use crate::tool::{ToolKind, ToolSpec};
+use crate::tool::{Offer, ToolKind, ToolSpec};
 
 /// The name of the tool that finds tools.
 pub const SEARCH_TOOLS: &str = "search_tools";
@@ -134,17 +134,18 @@ impl State {
         if own.iter().any(ours) {
             Arc::make_mut(&mut own).retain(|tool| !ours(tool));
         }
+        let given = self.without_denied(&own);
         let code = self.setup.policy.calls.code;
         let functions = matches!(code, CodeMode::Tool(_));
         let search = self.setup.policy.request.discovery == Discovery::Search && !functions;
         let reads = self.conversation.has_more_to_read().then(read_result);
         let searches = search.then(search_tools);
-        let codes = code.limits().map(|_| ToolSpec::run_code(&own, code));
+        let codes = code.limits().map(|_| ToolSpec::run_code(&given, code));
         let board = (self.setup.policy.request.view == View::Blackboard).then(update_blackboard);
         self.toolbox.all = if reads.is_none() && searches.is_none() && codes.is_none() && board.is_none() {
-            own.clone()
+            given
         } else {
-            Arc::new(own.iter().chain(reads).chain(searches).chain(board).chain(&codes).cloned().collect())
+            Arc::new(given.iter().chain(reads).chain(searches).chain(board).chain(&codes).cloned().collect())
         };
         self.toolbox.shown = match (self.none_may_run(), search) {
             (true, _) => {
@@ -159,6 +160,31 @@ impl State {
             (false, false) => self.toolbox.all.clone(),
         };
         self.toolbox.own = own;
+    }
+}
+
+impl State {
+    /// The tools, of which those that the policy denies are not offered. A tool that ends the run is needed whatever it denies.
+    pub(crate) fn without_denied(&self, tools: &Arc<Vec<ToolSpec>>) -> Arc<Vec<ToolSpec>> {
+        let policy = &self.setup.policy;
+        let changes = |tool: &ToolSpec| {
+            let denied = policy.denied(&tool.name).is_some() && !matches!(tool.kind, ToolKind::Finish(_));
+            match tool.offer {
+                Offer::Offered | Offer::Unreachable if denied => Some(Offer::Denied),
+                // A hook may hand back what another policy has denied.
+                Offer::Denied if !denied => Some(Offer::Offered),
+                Offer::Offered | Offer::Unreachable | Offer::Withheld | Offer::Denied => None,
+            }
+        };
+        if tools.iter().all(|tool| changes(tool).is_none()) {
+            return tools.clone();
+        }
+        let each = tools.iter().map(|tool| {
+            let mut tool = tool.clone();
+            tool.offer = changes(&tool).unwrap_or(tool.offer);
+            tool
+        });
+        Arc::new(each.collect())
     }
 }
 

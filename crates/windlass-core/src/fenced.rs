@@ -19,7 +19,7 @@ use crate::message::{AssistantMessage, CallTarget, Content, Message};
 use crate::phases;
 use crate::policy::Results;
 use crate::steps::{Scan, Steps};
-use crate::tool::{ToolKind, ToolSpec};
+use crate::tool::{Offer, ToolKind, ToolSpec};
 
 const TOOL_FENCE: &str = "```tool_call";
 const DELEGATE_FENCE: &str = "```delegate";
@@ -103,7 +103,8 @@ fn sections(tools: &[ToolSpec], [to_call, to_delegate]: [&str; 2]) -> Vec<String
             format!("- **{}**: {}\n  Parameters: {schema}", tool.name, tool.description)
         })
         .collect();
-    let known = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate && (tool.is_known());
+    let known =
+        |tool: &&ToolSpec| tool.kind == ToolKind::Delegate && tool.is_known() && tool.offer != Offer::Denied;
     let delegates: Vec<&ToolSpec> = tools.iter().filter(known).collect();
     let mut sections = Vec::new();
     if !described.is_empty() {

@@ -58,7 +58,7 @@ pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec], steps: &Steps) -> Option
     if !(first == b'{' || first == b'<' || first == b'_' || first.is_ascii_alphabetic()) {
         return None;
     }
-    let offered = |name: &str| tools.iter().find(|tool| tool.is_offered() && *tool.name == *name);
+    let offered = |name: &str| tools.iter().find(|tool| tool.is_heard() && *tool.name == *name);
     let mut scan = Scan::new(source, steps);
     let mut calls = Vec::new();
     while !scan.is_empty() {

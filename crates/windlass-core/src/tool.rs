@@ -181,6 +181,8 @@ pub enum Offer {
     Withheld,
     /// It is an agent that could not be reached when the run began: it is not offered, and a call of it tries again.
     Unreachable,
+    /// The policy denies it: it is not offered, and a call of it is answered as denied.
+    Denied,
 }
 
 impl Offer {
@@ -206,7 +208,13 @@ impl ToolSpec {
         self.offer == Offer::Offered
     }
 
-    /// Whether a call of it has somewhere to go: it is offered, or an agent that could not be reached.
+    /// Whether a reply that names it calls it: it is offered, or denied.
+    pub(crate) fn is_heard(&self) -> bool {
+        matches!(self.offer, Offer::Offered | Offer::Denied)
+    }
+
+    /// Whether a call of it is answered by more than that it is unknown: it is offered, denied, or an agent that could not be
+    /// reached.
     pub(crate) fn is_known(&self) -> bool {
         self.offer != Offer::Withheld
     }

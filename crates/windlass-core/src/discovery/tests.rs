@@ -119,3 +119,29 @@ fn steps_of_a_search_grow_with_the_descriptions_up_to_a_bound() {
     (0..MOST_STEPS).take_while(|_| found("emails") > 0).for_each(drop);
     assert_eq!((found("emails"), found("email")), (0, 2));
 }
+
+#[test]
+fn a_denied_tool_is_known_and_not_offered() {
+    let mut state = State::new(RunId::from_number(1));
+    let mut policy = Policy::default();
+    policy.tools.deny = vec!["gmail__*".into()];
+    state.setup.policy = policy.into();
+    state.offer_tools(mailbox().into());
+    let offered = |state: &State| -> Vec<String> {
+        state
+            .shown_tools()
+            .iter()
+            .filter(|tool| tool.is_offered())
+            .map(|tool| tool.name.to_string())
+            .collect()
+    };
+    assert_eq!(offered(&state), ["calendar__create", "slack__send", "weather"]);
+    let send = state.tool("gmail__send").unwrap();
+    assert!(send.is_known() && send.is_heard(), "a call of it is answered as denied");
+    assert!(state.own_tools().iter().all(ToolSpec::is_offered), "the agent's tools stay what they are");
+    // A hook that hands back what it was shown, under another policy.
+    let shown = state.shown_tools().clone();
+    state.setup.policy = Policy::default().into();
+    state.offer_tools(shown);
+    assert_eq!(offered(&state).len(), 5);
+}

@@ -45,7 +45,10 @@ fn made(state: &State, plan: &Plan, purpose: Purpose) -> (Vec<Arc<Message>>, Vec
     let (contract, input) = if purpose == Purpose::Perceive {
         (texts.perceive.to_string(), perception_input(state, plan))
     } else if planning {
-        (texts.decide.replace("{tools}", &functions(&state.toolbox.own)), decision_input(state, plan))
+        (
+            texts.decide.replace("{tools}", &functions(&state.without_denied(&state.toolbox.own))),
+            decision_input(state, plan),
+        )
     } else {
         // A closing call sums up.
         (String::new(), decision_input(state, plan))
