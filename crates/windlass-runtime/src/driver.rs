@@ -46,7 +46,7 @@ use crate::scope::scoped;
 use crate::serving;
 use crate::slots::Slots;
 use crate::source::changed;
-use crate::spill::spill;
+use crate::spill::{self, spill};
 use crate::telemetry::RunTrace;
 use crate::updates::{Publisher, Update, Updates};
 use crate::work;
@@ -327,7 +327,8 @@ impl Driver {
             self.publisher.send(Update::Refused { invalid: Arc::new(invalid.clone()) });
             return Ok(Err(invalid));
         }
-        spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
+        let (log, environment) = (&**self.agent.log(), &**self.agent.environment());
+        spill(spill::To { log, most: self.spill_bytes(&what), environment }, &mut what).await?;
         let at = self.clock.now(&**self.agent.environment());
         let (replied, decided) = decided(&self.agent, &self.state, at, what).await;
         let Accepted { events, cause, state: next } = match decided {

@@ -1,6 +1,9 @@
 //! Results that are too large for events: stored before the core sees the input that brings them, so that what is
 //! durable never refers to what is not. What people and other agents say is sent to the model whole, whatever its size.
 
+mod base64;
+
+use std::ops::Range;
 use std::sync::Arc;
 
 use windlass_core::event::RunInput;
@@ -10,14 +13,26 @@ use windlass_core::run::Found;
 use windlass_core::{CallOutcome, InputKind, Message, Text};
 use windlass_store::{Payloads, StoreError};
 
-/// Stores what is longer than `most` bytes and puts references in its place.
-pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -> Result<(), StoreError> {
+use crate::environment::Environment;
+use crate::off_thread::off_thread;
+
+/// Where large results go.
+#[derive(Clone, Copy)]
+pub(crate) struct To<'s> {
+    pub(crate) log: &'s dyn Payloads,
+    /// Above how many bytes they are large.
+    pub(crate) most: u64,
+    pub(crate) environment: &'s dyn Environment,
+}
+
+/// Stores what is longer than the bound and puts references in its place.
+pub(crate) async fn spill(to: To<'_>, what: &mut InputKind) -> Result<(), StoreError> {
     match what {
         InputKind::Start(start) => {
             if let RunInput::Messages(messages) = &mut start.input {
-                for message in messages.iter_mut().filter(|message| is_long_result(message, most)) {
+                for message in messages.iter_mut().filter(|message| is_long_result(message, to.most)) {
                     if let Message::Tool(result) = Arc::make_mut(message) {
-                        spill_content(log, most, &mut result.content).await?;
+                        spill_content(to, &mut result.content).await?;
                     }
                 }
             }
@@ -26,7 +41,7 @@ pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -
         | InputKind::CodeEnded { outcome, .. }
         | InputKind::Delegated { outcome, .. }
         | InputKind::Checked { found: Found::Happened(outcome), .. } => {
-            spill_outcome(log, most, outcome).await?;
+            spill_outcome(to, outcome).await?;
         }
         InputKind::Resumed { .. }
         | InputKind::ResumedWithTools { .. }
@@ -68,12 +83,12 @@ fn is_long_data(media: &Media, most: u64) -> bool {
     matches!(&media.source, MediaSource::Base64(data) if data.len() as u64 > most)
 }
 
-async fn spill_outcome(log: &dyn Payloads, most: u64, outcome: &mut CallOutcome) -> Result<(), StoreError> {
+async fn spill_outcome(to: To<'_>, outcome: &mut CallOutcome) -> Result<(), StoreError> {
     match outcome {
-        CallOutcome::Ok { content } => spill_content(log, most, content).await,
+        CallOutcome::Ok { content } => spill_content(to, content).await,
         // An error's words are for the model to act on: what does not fit is of no use to it.
-        CallOutcome::Error { message, .. } if message.len() as u64 > most => {
-            *message = shortened(message, most).into();
+        CallOutcome::Error { message, .. } if message.len() as u64 > to.most => {
+            *message = shortened(message, to.most).into();
             Ok(())
         }
         CallOutcome::Error { .. }
@@ -89,22 +104,29 @@ async fn spill_outcome(log: &dyn Payloads, most: u64, outcome: &mut CallOutcome)
     }
 }
 
-async fn spill_content(log: &dyn Payloads, most: u64, content: &mut Content) -> Result<(), StoreError> {
+async fn spill_content(to: To<'_>, content: &mut Content) -> Result<(), StoreError> {
     match content {
-        Content::Text(text) if text.len() as u64 > most => {
-            *content = Content::Parts(vec![Part::Stored(store(log, most, text).await?)]);
+        Content::Text(text) => {
+            if let Some(parts) = spill_text(to, text).await? {
+                *content = Content::Parts(parts);
+            }
         }
-        Content::Text(_) => {}
         Content::Parts(parts) => {
-            for part in parts {
+            let mut at = 0;
+            while let Some(part) = parts.get_mut(at) {
+                at += 1;
                 match part {
-                    Part::Text { text } if text.len() as u64 > most => {
-                        *part = Part::Stored(store(log, most, text).await?);
+                    Part::Text { text } => {
+                        if let Some(spilt) = spill_text(to, text).await? {
+                            let (from, count) = (at - 1, spilt.len());
+                            parts.splice(from..at, spilt);
+                            at = from + count;
+                        }
                     }
-                    Part::Image(media) | Part::File(media) if is_long_data(media, most) => {
-                        store_data(log, media).await?;
+                    Part::Image(media) | Part::File(media) if is_long_data(media, to.most) => {
+                        store_data(to.log, media).await?;
                     }
-                    Part::Text { .. } | Part::Image(_) | Part::File(_) | Part::Stored(_) => {}
+                    Part::Image(_) | Part::File(_) | Part::Stored(_) => {}
                 }
             }
         }
@@ -112,9 +134,49 @@ async fn spill_content(log: &dyn Payloads, most: u64, content: &mut Content) -> 
     Ok(())
 }
 
-async fn store(log: &dyn Payloads, most: u64, text: &Text) -> Result<Ref, StoreError> {
-    let sha256 = log.put(Arc::from(text.clone())).await?;
-    Ok(Ref::to_text(sha256, text, most))
+/// What stands for a text: its base64 is of no use to a model, and of what is left, what is too long is cut. `None`: the text
+/// itself.
+async fn spill_text(to: To<'_>, text: &Text) -> Result<Option<Vec<Part>>, StoreError> {
+    let data = base64_in(to, text).await;
+    if data.is_empty() && text.len() as u64 <= to.most {
+        return Ok(None);
+    }
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for data in data {
+        let between = text.get(from..data.start).unwrap_or_default();
+        parts.extend(cut(to, between).await?);
+        from = data.end;
+        let data: Arc<[u8]> = text.get(data).unwrap_or_default().as_bytes().into();
+        let bytes = data.len() as u64;
+        parts.push(Part::Stored(Ref::to_data(to.log.put(data).await?, bytes)));
+    }
+    parts.extend(cut(to, text.get(from..).unwrap_or_default()).await?);
+    Ok(Some(parts))
+}
+
+/// Where a text has base64. What a model reads of a stored result, which has no bound, is what it asked for.
+async fn base64_in(to: To<'_>, text: &Text) -> Vec<Range<usize>> {
+    if to.most == u64::MAX || text.len() < base64::LEAST {
+        return Vec::new();
+    }
+    let (text, bytes) = (text.clone(), text.len() as u64);
+    off_thread(to.environment, bytes, move || base64::found(&text)).await
+}
+
+/// A text, or what stands for one that is too long; nothing for nothing.
+async fn cut(to: To<'_>, text: &str) -> Result<Option<Part>, StoreError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let text = Text::from(text);
+    let is_long = text.len() as u64 > to.most;
+    Ok(Some(if is_long { Part::Stored(store(to, &text).await?) } else { Part::Text { text } }))
+}
+
+async fn store(to: To<'_>, text: &Text) -> Result<Ref, StoreError> {
+    let sha256 = to.log.put(Arc::from(text.clone())).await?;
+    Ok(Ref::to_text(sha256, text, to.most))
 }
 
 async fn store_data(log: &dyn Payloads, media: &mut Media) -> Result<(), StoreError> {
@@ -124,3 +186,6 @@ async fn store_data(log: &dyn Payloads, media: &mut Media) -> Result<(), StoreEr
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

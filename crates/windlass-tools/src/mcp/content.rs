@@ -13,6 +13,9 @@ use crate::tool::{ToolError, ToolResult};
 /// The media type of bytes about which the server says nothing (RFC 2046, 4.5.1).
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
+/// The members that describe media beside their data.
+const MEDIA_KEYS: [&str; 6] = ["type", "mimeType", "mime_type", "mediaType", "media_type", "encoding"];
+
 /// Weight of a result's part beside its own bytes.
 const PART_BYTES: u64 = 64;
 
@@ -63,7 +66,7 @@ fn result(result: CallToolResult) -> ToolResult {
     let failed = result.is_error == Some(true);
     let mut parts: Vec<Part> = result.content.into_iter().map(part).collect();
     let has_text = parts.iter().any(|part| matches!(part, Part::Text { .. }));
-    if !has_text && let Some(structured) = result.structured_content {
+    if !has_text && let Some(structured) = result.structured_content.and_then(|value| beside(value, &parts)) {
         parts.insert(0, Part::Text { text: structured.to_string().into() });
     }
     let content = content(parts);
@@ -73,6 +76,54 @@ fn result(result: CallToolResult) -> ToolResult {
         return Err(ToolError::new(text));
     }
     Ok(content)
+}
+
+/// What structured content says beside the media that are given: it may repeat their data, which a model has no use for as
+/// text. `None`: nothing else.
+fn beside(structured: Value, parts: &[Part]) -> Option<Value> {
+    let data: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Image(Media { source: MediaSource::Base64(data), .. })
+            | Part::File(Media { source: MediaSource::Base64(data), .. }) => Some(data.as_ref()),
+            Part::Image(_) | Part::File(_) | Part::Text { .. } | Part::Stored(_) => None,
+        })
+        .filter(|data| !data.is_empty())
+        .collect();
+    if data.is_empty() { Some(structured) } else { without(structured, &data) }
+}
+
+/// A value without data that stands elsewhere, and without what only describes it. `None`: nothing is left.
+fn without(value: Value, data: &[&str]) -> Option<Value> {
+    match value {
+        Value::String(text) if is_one_of(&text, data) => None,
+        Value::Array(items) => {
+            let before = items.len();
+            let items: Vec<Value> = items.into_iter().filter_map(|item| without(item, data)).collect();
+            (!items.is_empty() || before == 0).then_some(Value::Array(items))
+        }
+        Value::Object(members) => {
+            let before = members.len();
+            let kept = members.into_iter().filter_map(|(name, value)| Some((name, without(value, data)?)));
+            let mut kept: serde_json::Map<String, Value> = kept.collect();
+            if kept.len() < before {
+                kept.retain(|name, _| !MEDIA_KEYS.contains(&name.as_str()));
+            }
+            (!kept.is_empty() || before == 0).then_some(Value::Object(kept))
+        }
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => Some(other),
+    }
+}
+
+/// Whether a text is one of these data, alone or in a `data:` URL (RFC 2397).
+fn is_one_of(text: &str, data: &[&str]) -> bool {
+    let text =
+        text.strip_prefix("data:").and_then(|url| url.split_once(";base64,")).map_or(text, |(_, data)| data);
+    let same = |data: &&str| {
+        // The data have lost their line breaks, the text may have kept them.
+        text.len() >= data.len() && text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(data.bytes())
+    };
+    data.iter().any(same)
 }
 
 /// Text alone is one text; with media it stays in parts.

@@ -62,6 +62,29 @@ fn e47_structured_content_counts_only_without_text() {
 }
 
 #[test]
+fn e47_structured_content_does_not_repeat_the_data_of_media() {
+    let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+    let shown = |structured: Value| {
+        let Ok(Content::Parts(parts)) = given(json!({"content": [image], "structuredContent": structured}))
+        else {
+            panic!("an image makes parts");
+        };
+        let text = parts.iter().find_map(|part| match part {
+            Part::Text { text } => Some(text.to_string()),
+            _ => None,
+        });
+        assert_eq!(parts.iter().filter(|part| matches!(part, Part::Image(_))).count(), 1);
+        text
+    };
+    // The real `read_media_file`.
+    assert_eq!(shown(json!({"content": [image]})), None);
+    assert_eq!(shown(json!({"image": "data:image/png;base64,aGk="})), None);
+    assert_eq!(shown(json!({"data": "aG\nk=", "mime_type": "image/png", "encoding": "base64"})), None);
+    assert_eq!(shown(json!({"image": image, "caption": "hi"})), Some(r#"{"caption":"hi"}"#.to_owned()));
+    assert_eq!(shown(json!({"list": [], "map": {}})), Some(r#"{"list":[],"map":{}}"#.to_owned()));
+}
+
+#[test]
 fn e46_bad_base64_is_left_out_with_a_note() {
     let content = given(json!({"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]}));
     assert_eq!(

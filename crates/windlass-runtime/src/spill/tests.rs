@@ -1,0 +1,56 @@
+use windlass_store::MemoryLog;
+
+use super::*;
+use crate::environment::SystemEnvironment;
+
+/// So many characters of base64.
+fn data(chars: usize) -> String {
+    "aB3/".chars().cycle().take(chars).collect()
+}
+
+async fn spilt(most: u64, content: Content) -> (MemoryLog, Content) {
+    let log = MemoryLog::new();
+    let mut content = content;
+    spill_content(To { log: &log, most, environment: &SystemEnvironment }, &mut content).await.unwrap();
+    (log, content)
+}
+
+#[tokio::test]
+async fn e35_base64_in_a_result_becomes_a_note_with_a_handle() {
+    let data = data(8_192);
+    let text = format!("{{\"name\":\"a.png\",\"data\":\"{data}\"}}");
+    let (log, content) = spilt(65_536, Content::Text(text.into())).await;
+    let Content::Parts(parts) = &content else { panic!("{content:?}") };
+    let [Part::Text { text: before }, Part::Stored(stored), Part::Text { text: after }] = parts.as_slice()
+    else {
+        panic!("{parts:?}");
+    };
+    assert_eq!((before.as_ref(), after.as_ref()), ("{\"name\":\"a.png\",\"data\":\"", "\"}"));
+    assert!(stored.shown().contains("8192 of 8192 bytes are left out here"), "{}", stored.shown());
+    assert_eq!(log.get(&stored.sha256).await.unwrap().as_deref(), Some(data.as_str()));
+}
+
+#[tokio::test]
+async fn e35_what_is_left_beside_base64_is_cut_where_it_is_long() {
+    let text = format!("{} {}", "word ".repeat(100), data(4_096));
+    let parts = vec![
+        Part::Text { text: "first".into() },
+        Part::Text { text: text.into() },
+        Part::Text { text: "last".into() },
+    ];
+    let (_log, content) = spilt(100, Content::Parts(parts)).await;
+    let Content::Parts(parts) = &content else { panic!("{content:?}") };
+    let [Part::Text { .. }, Part::Stored(words), Part::Stored(data), Part::Text { .. }] = parts.as_slice()
+    else {
+        panic!("{parts:?}");
+    };
+    assert_eq!((words.bytes, data.bytes), (501, 4_096));
+}
+
+#[tokio::test]
+async fn e35_what_a_model_reads_of_a_stored_result_stays_as_it_is() {
+    let read = Content::Text(data(8_192).into());
+    assert_eq!(spilt(u64::MAX, read.clone()).await.1, read);
+    let short = Content::Text(data(4_095).into());
+    assert_eq!(spilt(65_536, short.clone()).await.1, short);
+}
