@@ -14,6 +14,7 @@ use windlass_runtime::{
 use windlass_store::{Log, SqliteLog};
 use windlass_tools::ToolWarning;
 
+use crate::asking::Roots;
 use crate::assistant;
 use crate::failure::Failure;
 use crate::from_env;
@@ -87,6 +88,8 @@ fn is_pseudo(path: &Path) -> bool {
 pub(crate) struct Found {
     pub(crate) agent: Agent,
     pub(crate) path: PathBuf,
+    /// Where its tools begin relative paths.
+    pub(crate) roots: Roots,
     /// Whether the person named the file: it may then be another one than the run began with.
     pub(crate) named: bool,
     pub(crate) warnings: Vec<ToolWarning>,
@@ -142,7 +145,7 @@ pub(crate) async fn of_run(
     let Assembly { agent, warnings, unmatched, .. } =
         assembled.map_err(|error| missing::unusable(error, &path, &overrides, &wanted.again))?;
     let named = wanted.with.is_some() || !wanted.agents.is_empty();
-    Ok(Found { agent, path, named, warnings, unmatched })
+    Ok(Found { agent, path, roots: Roots::of(&file), named, warnings, unmatched })
 }
 
 /// What the command line said over the agent's file stays, as long as the agent has the same name.

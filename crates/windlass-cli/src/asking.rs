@@ -3,11 +3,11 @@
 mod changes;
 mod editor;
 mod page;
+mod roots;
 mod subject;
 mod typed;
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,6 +23,7 @@ use crate::out::{self, Stream, Style};
 use crate::stdin::{self, Stdin};
 use editor::Draft;
 use page::Page;
+pub(crate) use roots::Roots;
 use subject::Subject;
 use typed::{Typed, typed};
 
@@ -55,8 +56,8 @@ pub(crate) struct Terminal {
 pub(crate) struct Place {
     /// The log that the runs of delegates are in.
     pub(crate) log: Arc<dyn Log>,
-    /// The folder of the agent's file: relative paths among arguments begin there.
-    pub(crate) folder: PathBuf,
+    /// Where relative paths among arguments begin.
+    pub(crate) roots: Roots,
     /// Whether there is a conversation to leave.
     pub(crate) chat: bool,
 }
@@ -171,8 +172,7 @@ impl Terminal {
         out::say_styled(&parts);
         let mut cut = false;
         if let Some((subject, _)) = apart {
-            let folder = (!subject.below).then_some(&*self.place.folder);
-            let write = changes::written(subject, folder);
+            let write = changes::written(subject, self.place.roots.of_call(subject));
             let page = Page::of(&subject.args, write.as_ref(), whole);
             page.show();
             cut = page.is_cut();

@@ -67,7 +67,7 @@ pub(super) fn written(call: &Subject, folder: Option<&Path>) -> Option<Write> {
     let before = if path.is_absolute() {
         before(&path)
     } else {
-        Err("not compared, the folder of its agent is unknown here".to_owned())
+        Err("not compared, it is not known in which folder the path begins".to_owned())
     };
     let change = before.map(|before| hunks(&before, text, AROUND));
     Some(Write { field: field.to_owned(), path, change })

@@ -13,10 +13,10 @@ use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
 use windlass_store::RunFilter;
 
 use crate::agents::{self, Again, changed};
-use crate::asking::{Place, Terminal};
+use crate::asking::{Place, Roots, Terminal};
 use crate::assistant;
 use crate::cassettes::{CassetteArgs, played};
-use crate::commands::run::{folder_of, new_session};
+use crate::commands::run::new_session;
 use crate::drive::{Words, drive, drive_and_listen, verdict};
 use crate::failure::{Exit, Failure};
 use crate::home::{LogArgs, quoted};
@@ -101,7 +101,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let words = Words { log: args.log.words(), file: Some(path.display().to_string()), ..Words::default() };
     let mut view = View::new(args.view);
     args.session.check(&file, &log, &mut view, &words).await?;
-    let place = Place { log: log.clone(), folder: folder_of(&path), chat: true };
+    let place = Place { log: log.clone(), roots: Roots::of(&file), chat: true };
     let cassette = args.cassette.open()?;
     let parts = (log, cassette.clone());
     let assembly = agents::start(&path, &file, &args.overrides, parts, &mut interrupts).await?;

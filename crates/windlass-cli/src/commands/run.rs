@@ -19,7 +19,7 @@ use repeat::{Again, RepeatArgs};
 use second::admitted;
 
 use crate::agents;
-use crate::asking::{Place, Terminal};
+use crate::asking::{Place, Roots, Terminal};
 use crate::attachments::AttachArgs;
 use crate::cassettes::{CassetteArgs, played};
 use crate::drive::{Words, drive, verdict};
@@ -160,7 +160,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let log = log_args.open()?;
     let words = Words { log: log_args.words(), file: Some(path.display().to_string()), ..Words::default() };
     session.check(&file, &log, &mut view, &words).await?;
-    let people = if view_args.json { None } else { people(log.clone(), &path) };
+    let people = if view_args.json { None } else { people(log.clone(), Roots::of(&file)) };
     let cassette = how.cassette.open()?;
     let parts = (log.clone(), cassette.clone());
     let assembly = agents::start(&path, &file, &overrides, parts, &mut interrupts).await?;
@@ -228,14 +228,8 @@ pub(crate) fn new_session() -> SessionId {
     SessionId::from(uuid::Uuid::now_v7().simple().to_string())
 }
 
-/// The user at the terminal, who answers questions of an agent from that file.
-pub(crate) fn people(log: Arc<SqliteLog>, file: &Path) -> Option<Arc<dyn People>> {
-    let place = Place { log, folder: folder_of(file), chat: false };
+/// The user at the terminal, who answers questions of an agent whose tools begin paths there.
+pub(crate) fn people(log: Arc<SqliteLog>, roots: Roots) -> Option<Arc<dyn People>> {
+    let place = Place { log, roots, chat: false };
     Terminal::open(place).map(|terminal| terminal as Arc<dyn People>)
-}
-
-/// The folder of an agent file.
-pub(crate) fn folder_of(file: &Path) -> PathBuf {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    std::path::absolute(folder).or_else(|_| std::env::current_dir()).unwrap_or_else(|_| folder.to_owned())
 }

@@ -54,7 +54,10 @@ fn what_is_no_text_file_is_not_compared() {
     assert_eq!(why("none"), "no such file here; the tool may write to another place");
     let args = json!({ "path": "bytes", "content": "x" });
     let elsewhere = written(&call("write", &args), None).unwrap();
-    assert_eq!(elsewhere.change.unwrap_err(), "not compared, the folder of its agent is unknown here");
+    assert_eq!(
+        elsewhere.change.unwrap_err(),
+        "not compared, it is not known in which folder the path begins"
+    );
     // A path of its own does not begin in the folder.
     assert_eq!(why("/dev/zero"), "not compared, it is no regular file");
 }

@@ -57,7 +57,7 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
         .then(args.input.as_deref());
     let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: true, again };
     let found = go_on.agent(&state, &wanted).await?;
-    let people = if args.view.json { None } else { people(go_on.log.clone(), &found.path) };
+    let people = if args.view.json { None } else { people(go_on.log.clone(), found.roots.clone()) };
     let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
     let options = DriveOptions { hold_for_quota: people.is_some(), people, ..DriveOptions::default() };
     let fork = found.agent.fork(base, how, options).await;

@@ -45,7 +45,7 @@ impl GoOn<'_> {
         limits: &[(LimitKind, f64)],
         again: &Again,
     ) -> Result<Exit, Failure> {
-        let people = if self.view.json { None } else { people(self.log.clone(), &found.path) };
+        let people = if self.view.json { None } else { people(self.log.clone(), found.roots.clone()) };
         let (resumed_by, unpause) = (ResumedBy::Person, self.unpause.clone());
         let hold_for_quota = people.is_some();
         let options = DriveOptions { people, hold_for_quota, resumed_by, unpause, ..DriveOptions::default() };
