@@ -185,9 +185,11 @@ impl Account {
         Self { most, used, going: Amount::default() }
     }
 
-    /// Sets the limits anew.
-    pub fn limit(&mut self, most: Budget) {
+    /// Sets the limits anew. Says whether they are others than before.
+    pub fn limit(&mut self, most: Budget) -> bool {
+        let changed = self.most != most;
         self.most = most;
+        changed
     }
 
     /// The rest of the limits.

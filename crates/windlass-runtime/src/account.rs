@@ -27,8 +27,16 @@ pub(crate) struct SharedAccount {
     account: Mutex<Account>,
     /// The account that this one's run draws on itself.
     above: Option<Arc<SharedAccount>>,
+    family: Arc<Family>,
+}
+
+/// What the accounts of a family have together.
+#[derive(Default)]
+struct Family {
+    /// Held while a call draws on one account after another: nobody sees what it takes and gives back.
+    drawing: Mutex<()>,
     /// Tells all who wait for an account of this family that something was settled.
-    settled: Arc<Notify>,
+    settled: Notify,
 }
 
 impl fmt::Debug for SharedAccount {
@@ -39,8 +47,8 @@ impl fmt::Debug for SharedAccount {
 
 impl SharedAccount {
     fn new(account: Account, above: Option<Arc<Self>>) -> Arc<Self> {
-        let settled = above.as_ref().map_or_else(Arc::default, |above| above.settled.clone());
-        Arc::new(Self { account: Mutex::new(account), above, settled })
+        let family = above.as_ref().map_or_else(Arc::default, |above| above.family.clone());
+        Arc::new(Self { account: Mutex::new(account), above, family })
     }
 
     fn lock(&self) -> MutexGuard<'_, Account> {
@@ -49,15 +57,15 @@ impl SharedAccount {
 
     /// The run's limits may have been raised or changed.
     pub(crate) fn limited_by(&self, state: &State) {
-        if opens(state) {
-            self.lock().limit(state.metered_limits());
+        if opens(state) && self.lock().limit(state.metered_limits()) {
+            self.family.settled.notify_waiters();
         }
     }
 
     /// Reserves what a call may use, here and in the accounts above. A call that fits once others have ended waits for them.
     async fn draw(self: &Arc<Self>, need: &Need) -> Result<Drawn, Short> {
         loop {
-            let settled = self.settled.notified();
+            let settled = self.family.settled.notified();
             pin_mut!(settled);
             settled.as_mut().enable();
             match self.draw_now(need) {
@@ -69,6 +77,7 @@ impl SharedAccount {
     }
 
     fn draw_now(self: &Arc<Self>, need: &Need) -> Result<Drawn, Undrawn> {
+        let _drawing = self.family.drawing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut drawn = Drawn::default();
         let mut next = Some(self);
         while let Some(account) = next {
@@ -76,7 +85,7 @@ impl SharedAccount {
             match reserved {
                 Ok(reserved) => drawn.0.push((account.clone(), reserved)),
                 Err(undrawn) => {
-                    drawn.settle(Amount::default());
+                    drawn.give_back();
                     return Err(undrawn);
                 }
             }
@@ -95,10 +104,18 @@ impl Drawn {
         self.end(|_| used);
     }
 
+    /// Undoes a drawing that came to nothing. Nobody is told: whoever waits would ask again, wake the others with what it
+    /// gives back, and so on for ever.
+    fn give_back(mut self) {
+        for (account, reserved) in self.0.drain(..) {
+            account.lock().settle(&reserved, Amount::default());
+        }
+    }
+
     fn end(&mut self, used: impl Fn(&Reservation) -> Amount) {
         for (account, reserved) in self.0.drain(..) {
             account.lock().settle(&reserved, used(&reserved));
-            account.settled.notify_waiters();
+            account.family.settled.notify_waiters();
         }
     }
 }
@@ -238,3 +255,6 @@ fn used(ended: &InputKind, prices: Option<Prices>) -> Amount {
     let cost = prices.map_or(0, |prices| prices.cost(&usage));
     Amount { input: usage.input, output: usage.output, cost }
 }
+
+#[cfg(test)]
+mod tests;
