@@ -14,6 +14,10 @@ pub struct Limits {
     pub memory_mb: u64,
     /// Maximum number of host calls: 50.
     pub calls: u32,
+    /// Maximum number of calls that are written in the source, of whatever function: with more, nothing of it runs. `None`: any
+    /// number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_calls: Option<u32>,
     /// Maximum size of the printed output that is kept, in bytes: 65536. More is cut, and the code goes on.
     pub output_bytes: usize,
     /// Maximum size of the source, in bytes: 65536.
@@ -30,6 +34,7 @@ impl Default for Limits {
             seconds: 10.0,
             memory_mb: 64,
             calls: 50,
+            written_calls: None,
             output_bytes: 64 << 10,
             source_bytes: 64 << 10,
             value_bytes: 1 << 20,
@@ -65,6 +70,8 @@ pub enum Limit {
     Memory,
     /// [`Limits::calls`].
     Calls,
+    /// [`Limits::written_calls`].
+    WrittenCalls,
     /// [`Limits::source_bytes`].
     Source,
     /// [`Limits::value_bytes`], by the final value. Arguments that are too large raise a `ValueError` in the code.
@@ -79,6 +86,7 @@ impl fmt::Display for Limit {
             Self::Seconds => "seconds",
             Self::Memory => "memory_mb",
             Self::Calls => "calls",
+            Self::WrittenCalls => "written_calls",
             Self::Source => "source_bytes",
             Self::Value => "value_bytes",
             Self::Depth => "depth",

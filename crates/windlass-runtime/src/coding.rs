@@ -15,6 +15,7 @@ use windlass_code::{
     Answer, Code, CodeError, Failure, FailureKind, Function, Limits, Output, Program, Recorded, Session, Step,
 };
 use windlass_core::message::{Content, Part};
+use windlass_core::policy::CodeMode;
 use windlass_core::run::{HostCall, MAX_CALLS, OpenCall};
 use windlass_core::tool::{CODE_FIELD, CODE_LIMIT, DIVERGED};
 use windlass_core::{ActionId, CallId, CallOutcome, InputKind, State, Text};
@@ -84,7 +85,10 @@ impl CodeWork {
         let own = state.policy().calls.code.limits().unwrap_or_default();
         // The core counts the calls, and says so in the preset's words.
         let calls = own.calls.saturating_add(u32::try_from(MAX_CALLS).unwrap_or(u32::MAX));
-        let limits = Limits { seconds: own.seconds, memory_mb: own.memory_mb, calls, ..Limits::default() };
+        // A plan's piece of code has a bound on what is written in it, too, as S has it.
+        let written_calls = matches!(state.policy().calls.code, CodeMode::Steps(_)).then_some(own.calls);
+        let (seconds, memory_mb) = (own.seconds, own.memory_mb);
+        let limits = Limits { seconds, memory_mb, calls, written_calls, ..Limits::default() };
         let call = open.call.id.clone();
         let made = state.code_calls(&call).cloned().collect();
         Some(Self { action, call, code, program, limits, made, sessions, log, environment, cancel })

@@ -6,7 +6,7 @@ use monty::MontyRun;
 use monty_types::{CompileOptions, MontyObject, ResourceLimits};
 
 use super::{Interpreter, Turn, errors, limited};
-use crate::rewrite::{LATER, PARALLEL, rewrite};
+use crate::rewrite::{LATER, PARALLEL, calls_in, rewrite};
 use crate::values::from_json;
 use crate::{Failure, FailureKind, Limit};
 
@@ -30,6 +30,12 @@ impl Interpreter {
         if self.source.contains('\0') {
             let message = "SyntaxError: source code cannot contain null bytes".to_owned();
             return Err(Turn::Failed(Failure { kind: FailureKind::Syntax, message, line: None }));
+        }
+        if let Some(most) = self.limits.written_calls {
+            let written = calls_in(&self.source);
+            if written > most {
+                return Err(limited(Limit::WrittenCalls, format!("Too many functions ({written} > {most})")));
+            }
         }
         let names: BTreeSet<&str> = self.functions.names().collect();
         let text = rewrite(&self.source, &names);

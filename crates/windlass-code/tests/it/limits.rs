@@ -26,6 +26,12 @@ async fn each_limit_is_named_with_its_value_and_a_hint() {
             Limit::Calls,
             "4 host calls",
         ),
+        (
+            Limits { written_calls: Some(2), ..usual },
+            "add(1, 1)\nif False:\n    print(f'{len([])}')",
+            Limit::WrittenCalls,
+            "Too many functions (3 > 2)",
+        ),
         (Limits { source_bytes: 10, ..usual }, "x = 1234567", Limit::Source, "11 bytes, and at most 10"),
         (Limits { value_bytes: 10, ..usual }, "return 'x' * 9", Limit::Value, "11 bytes, and at most 10"),
         (
