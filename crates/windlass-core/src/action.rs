@@ -33,7 +33,7 @@ pub enum ActionKind {
         /// Purpose of the call.
         purpose: Purpose,
     },
-    /// Run a tool ([`State::open_call`](crate::State::open_call)); ends with [`InputKind::CallEnded`].
+    /// Run a tool ([`State::open_call`](crate::State::open_call)); ends with [`InputKind::CallEnded`] or [`InputKind::CallLost`].
     RunTool {
         /// The call.
         call: CallId,
@@ -223,6 +223,14 @@ pub enum InputKind {
         /// The action.
         action: ActionId,
         /// The outcome.
+        outcome: CallOutcome,
+    },
+    /// A call was sent, and its answer is lost: with the connection, the server, the process of the tool, or its time. Whether
+    /// it happened is not known.
+    CallLost {
+        /// The action.
+        action: ActionId,
+        /// How the answer was lost: the outcome of a call that may be repeated.
         outcome: CallOutcome,
     },
     /// Code asks for calls, all at once. It goes on once each of them has its result.

@@ -46,7 +46,7 @@ pub enum Cause {
         /// The random part of the retry wait, in thousandths.
         jitter: u16,
     },
-    /// [`InputKind::CallEnded`].
+    /// [`InputKind::CallEnded`], or [`InputKind::CallLost`] where that is what the append begins with.
     CallEnded {
         /// The call.
         action: u64,
@@ -172,7 +172,9 @@ impl Cause {
             InputKind::ModelFailed { action, jitter, .. } => {
                 Self::ModelFailed { action: action.seq, jitter: *jitter }
             }
-            InputKind::CallEnded { action, .. } => Self::CallEnded { action: action.seq },
+            InputKind::CallEnded { action, .. } | InputKind::CallLost { action, .. } => {
+                Self::CallEnded { action: action.seq }
+            }
             InputKind::CodeCalls { action, calls } => {
                 Self::CodeCalls { action: action.seq, unmade: Some(calls.clone()) }
             }

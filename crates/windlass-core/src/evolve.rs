@@ -63,7 +63,8 @@ impl State {
                 }
             }
             Fact::CallDoubted(doubted) => {
-                self.stage(&doubted.call, Stage::Doubted { seq, asked: Asked::Tool });
+                let lost = doubted.lost.clone().map(Box::new);
+                self.stage(&doubted.call, Stage::Doubted { seq, asked: Asked::Tool, lost });
             }
             Fact::CallFinished(finished) => self.call_finished(finished),
             Fact::ResultSummarised(summarised) => self.result_summarised(summarised),

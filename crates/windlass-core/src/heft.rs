@@ -31,6 +31,7 @@ impl InputKind {
             }
             Self::ModelFailed { failure, .. } => failure.message.len() as u64,
             Self::CallEnded { outcome, .. }
+            | Self::CallLost { outcome, .. }
             | Self::Delegated { outcome, .. }
             | Self::Checked { found: Found::Happened(outcome), .. } => of_outcome(outcome),
             Self::CodeCalls { calls, .. } => {

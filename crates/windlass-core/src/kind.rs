@@ -139,6 +139,7 @@ inputs! {
     Self::Raced { .. } => Raced,
     Self::ModelFailed { .. } => ModelFailed,
     Self::CallEnded { .. } => CallEnded,
+    Self::CallLost { .. } => CallLost,
     Self::CodeCalls { .. } => CodeCalls,
     Self::CodeEnded { .. } => CodeEnded,
     Self::Delegated { .. } => Delegated,

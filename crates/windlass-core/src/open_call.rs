@@ -33,6 +33,8 @@ pub struct OpenCall {
     pub(crate) allowed: Option<Arc<Gate>>,
     /// The run that first started the call; its id is part of the idempotency key.
     pub(crate) key_run: Option<RunId>,
+    /// Its id in an earlier try of the same code, which stands in its key.
+    pub(crate) key_call: Option<CallId>,
     /// State of the call in the base of a fork.
     pub(crate) in_base: Option<Arc<InBase>>,
     /// Budget lent to the child run that does the call.
@@ -125,7 +127,17 @@ pub(crate) struct MadeBelow {
     pub(crate) attempt: u32,
     /// Those that failed.
     pub(crate) failed: u32,
-    pub(crate) known: InBase,
+    /// The run and the id in its idempotency key.
+    pub(crate) key: (RunId, CallId),
+    /// State of the call; `None`: it has ended and may run again, with its key.
+    pub(crate) known: Option<InBase>,
+}
+
+impl MadeBelow {
+    /// Whether both are the same call of the code.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.place, &self.name, &self.args) == (other.place, &other.name, &other.args)
+    }
 }
 
 impl OpenCall {
@@ -142,6 +154,11 @@ impl OpenCall {
     /// The run whose key it has, if `own` runs it.
     pub(crate) fn keyed_by(&self, own: RunId) -> RunId {
         self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
+    }
+
+    /// Its id in its idempotency key.
+    pub(crate) fn key_id(&self) -> &CallId {
+        self.key_call.as_ref().unwrap_or(&self.call.id)
     }
 
     /// The gate that a person is asked about or has approved.
@@ -234,8 +251,8 @@ pub(crate) enum Stage {
     DelegateWaits { seq: u64, run: RunId, model: Text, until: Millis },
     /// A try failed; the next one begins at that time.
     Retrying { seq: u64, at: Millis },
-    /// It had started when the process died: its check is asked, else a person.
-    Doubted { seq: u64, asked: Asked },
+    /// Its answer was lost, with the process or in the way that `lost` says: its check is asked, else a person.
+    Doubted { seq: u64, asked: Asked, lost: Option<Box<CallOutcome>> },
     /// It has its result.
     Done(CallOutcome),
 }
@@ -247,7 +264,7 @@ impl State {
         calls.find(|call| matches!(call.stage, Stage::Running { seq } if self.action(seq) == action))
     }
 
-    /// The calls that have started and have no result yet: running, or in doubt after a crash.
+    /// The calls that have started and have no result yet: running, or in doubt.
     pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
         self.open_calls().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
     }
@@ -314,6 +331,6 @@ impl State {
     /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.
     pub fn call_key(&self, id: &CallId) -> Option<Text> {
         let open = self.open_call(id)?;
-        Some(format!("{}:{id}", open.keyed_by(self.run)).into())
+        Some(format!("{}:{}", open.keyed_by(self.run), open.key_id()).into())
     }
 }

@@ -33,7 +33,9 @@ pub fn pending(state: &State) -> Vec<Action> {
                     Stage::Retrying { seq, at } | Stage::DelegateWaits { seq, until: at, .. } => {
                         add(*seq, ActionKind::SetTimer { at: *at });
                     }
-                    Stage::Doubted { seq, asked: Asked::Tool } => add(*seq, ActionKind::CheckCall { call }),
+                    Stage::Doubted { seq, asked: Asked::Tool, .. } => {
+                        add(*seq, ActionKind::CheckCall { call })
+                    }
                     Stage::Queued
                     | Stage::Verifying
                     | Stage::Held { .. }

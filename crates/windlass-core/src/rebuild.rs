@@ -63,6 +63,9 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             InputKind::ModelFailed { action: freed(action), failure, jitter: *jitter }
         }
         Cause::CallEnded { action } => {
+            if let Fact::CallDoubted(doubted) = &first.fact {
+                return Some(InputKind::CallLost { action: freed(action), outcome: doubted.lost.clone()? });
+            }
             InputKind::CallEnded { action: freed(action), outcome: outcome(first)? }
         }
         Cause::CodeCalls { action, unmade } => {

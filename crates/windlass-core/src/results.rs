@@ -80,8 +80,8 @@ impl OpenCall {
     }
 }
 
-/// The usual words for an outcome that is no result.
-pub(crate) fn plain_failure(outcome: &CallOutcome) -> String {
+/// The usual words for the outcome of a tool's call that is no result.
+pub(crate) fn plain_failure(outcome: &CallOutcome, tool: &str) -> String {
     let words = match outcome {
         CallOutcome::TimedOut { .. } => TIMED_OUT,
         CallOutcome::Denied { by: DeniedBy::Policy, .. } => DENIED,
@@ -97,7 +97,7 @@ pub(crate) fn plain_failure(outcome: &CallOutcome) -> String {
         | CallOutcome::Abandoned
         | CallOutcome::Unknown => "{error}",
     };
-    Details::of(outcome).fill(words, "code")
+    Details::of(outcome).fill(words, tool)
 }
 
 /// The text of a call that failed.

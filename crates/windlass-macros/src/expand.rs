@@ -179,7 +179,7 @@ impl Made {
                 ::core::option::Option::None => ::core::result::Result::Ok(::core::option::Option::None),
                 ::core::option::Option::Some(__returned) => {
                     let __result: #private::ToolResult = #inner;
-                    ::core::result::Result::Ok(::core::option::Option::Some(#private::outcome(__result)))
+                    #private::outcome(__result).map(::core::option::Option::Some)
                 }
             }),
         );

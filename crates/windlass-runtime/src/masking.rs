@@ -53,6 +53,7 @@ fn mask_input(what: &mut InputKind) {
             printed.iter_mut().for_each(hide);
         }
         InputKind::CallEnded { outcome, .. }
+        | InputKind::CallLost { outcome, .. }
         | InputKind::Delegated { outcome, .. }
         | InputKind::Checked { found: Found::Happened(outcome), .. } => mask_outcome(outcome),
         InputKind::DelegateAsks { text, suggestions, .. } => {

@@ -38,6 +38,7 @@ pub(crate) async fn spill(to: To<'_>, what: &mut InputKind) -> Result<(), StoreE
             }
         }
         InputKind::CallEnded { outcome, .. }
+        | InputKind::CallLost { outcome, .. }
         | InputKind::CodeEnded { outcome, .. }
         | InputKind::Delegated { outcome, .. }
         | InputKind::Checked { found: Found::Happened(outcome), .. } => {

@@ -78,26 +78,31 @@ impl ToolWork {
         let deadline = environment.sleep_until(environment.now().saturating_add(timeout_ms));
         let stopped = cancelled.cancelled();
         pin_mut!(stopped);
-        let outcome = match select(&mut call, select(deadline, stopped)).await {
-            Either::Left((ended, _)) => outcome(ended),
+        match select(&mut call, select(deadline, stopped)).await {
+            Either::Left((ended, _)) => ended_as(action, ended),
             Either::Right((Either::Left(_), _)) => {
                 // Out of time: it is asked to stop, and has its grace for that; its late result no longer counts.
                 cancelled.cancel();
                 select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms))).await;
-                CallOutcome::TimedOut { after_ms: timeout_ms }
+                InputKind::CallLost { action, outcome: CallOutcome::TimedOut { after_ms: timeout_ms } }
             }
             Either::Right((Either::Right(_), _)) => {
                 match select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms)))
                     .await
                 {
                     // It ended nevertheless: its result is kept, because it happened.
-                    Either::Left((Ok(Ok(content)), _)) => CallOutcome::Ok { content },
-                    Either::Left(_) => CallOutcome::Interrupted,
-                    Either::Right(_) => CallOutcome::Abandoned,
+                    Either::Left((Ok(Ok(content)), _)) => {
+                        InputKind::CallEnded { action, outcome: CallOutcome::Ok { content } }
+                    }
+                    // Its own word that it did not happen.
+                    Either::Left((Ok(Err(error)), _)) if !error.in_doubt => {
+                        InputKind::CallEnded { action, outcome: CallOutcome::Interrupted }
+                    }
+                    Either::Left(_) => InputKind::CallLost { action, outcome: CallOutcome::Interrupted },
+                    Either::Right(_) => InputKind::CallLost { action, outcome: CallOutcome::Abandoned },
                 }
             }
-        };
-        InputKind::CallEnded { action, outcome }
+        }
     }
 
     /// Asks the tool whether a call happened before a crash.
@@ -137,16 +142,18 @@ async fn value(environment: &dyn Environment, open: Box<OpenCall>) -> serde_json
     }
 }
 
-fn outcome(ended: Result<ToolResult, Box<dyn Any + Send>>) -> CallOutcome {
-    match ended {
-        Ok(Ok(content)) => CallOutcome::Ok { content },
-        Ok(Err(error)) if error.unknown_tool => CallOutcome::UnknownTool { nearest: Vec::new() },
-        Ok(Err(error)) => CallOutcome::Error { kind: error.kind, message: error.message },
-        Err(panic) => CallOutcome::Error {
-            kind: Some("panic".into()),
-            message: format!("the tool panicked: {}", words(&*panic)).into(),
-        },
-    }
+/// The end of a call by itself: its outcome, or that its answer is lost.
+fn ended_as(action: ActionId, ended: Result<ToolResult, Box<dyn Any + Send>>) -> InputKind {
+    let (outcome, lost) = match ended {
+        Ok(Ok(content)) => (CallOutcome::Ok { content }, false),
+        Ok(Err(error)) if error.unknown_tool => (CallOutcome::UnknownTool { nearest: Vec::new() }, false),
+        Ok(Err(error)) => (CallOutcome::Error { kind: error.kind, message: error.message }, error.in_doubt),
+        Err(panic) => {
+            let message = format!("the tool panicked: {}", words(&*panic)).into();
+            (CallOutcome::Error { kind: Some("panic".into()), message }, true)
+        }
+    };
+    if lost { InputKind::CallLost { action, outcome } } else { InputKind::CallEnded { action, outcome } }
 }
 
 /// Asks the interactive user a question. `None`: the user left or the code panicked; the question stays open.

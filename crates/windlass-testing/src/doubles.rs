@@ -103,7 +103,7 @@ impl ScriptedToolDouble {
         let (work, stopped) = (std::pin::pin!(work), std::pin::pin!(stopped));
         // A call that was asked to stop stops, even if it could have ended at once.
         let ended = match select(stopped, work).await {
-            Either::Left(_) => Err(ToolError::new("stopped")),
+            Either::Left(_) => Err(ToolError::in_doubt("stopped")),
             Either::Right(_) => Ok(()),
         };
         working.done = true;
@@ -111,7 +111,8 @@ impl ScriptedToolDouble {
         let result = match &step.end {
             ToolEnd::Reply(reply) => Ok(reply.text()),
             ToolEnd::Error(message) => Err(ToolError::new(message.as_str())),
-            ToolEnd::Hang => Err(ToolError::new("stopped")),
+            ToolEnd::Lost(message) => Err(ToolError::in_doubt(message.as_str())),
+            ToolEnd::Hang => Err(ToolError::in_doubt("stopped")),
         };
         if let Ok(text) = &result {
             self.script.lock().happened.insert((context.run, context.call.clone()), text.clone());

@@ -27,7 +27,7 @@ use crate::error::ToolSetError;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 use crate::trace;
 
-use child::{Finished, Limits, STDERR_TAIL};
+use child::{Finished, Limits, STDERR_TAIL, Unfinished};
 use gate::Gate;
 use words::Word;
 
@@ -42,6 +42,9 @@ pub const MAX_STDOUT: usize = 50 * 1000 * 1000;
 
 /// Default grace period between SIGTERM and SIGKILL for a command's process group.
 pub const GRACE: Duration = Duration::from_secs(2);
+
+/// The largest exit code that is a command's own word; shells give those above for signals.
+const MAX_OWN_CODE: i32 = 128;
 
 /// A command as an agent file describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,16 +201,17 @@ impl CommandTool {
         command.args(words).current_dir(&self.folder).env_clear().envs(env);
         let input = Value::Object(args).to_string();
         let finished = child::run(command, input.as_bytes(), gate, &self.limits, &context.cancelled).await;
-        let finished = finished.map_err(failed)?;
+        let finished = finished.map_err(|Unfinished { error, started }| failed(error).doubted_if(started))?;
         if finished.cancelled {
-            return Err(ToolError::of_kind("Cancelled", "the run was cancelled"));
+            let open = finished.refused.is_none();
+            return Err(ToolError::of_kind("Cancelled", "the run was cancelled").doubted_if(open));
         }
         if let Some(refused) = finished.refused {
             return Err(refused);
         }
         if finished.overflow {
             let message = format!("the command wrote more than {} bytes", self.limits.stdout);
-            return Err(ToolError::of_kind("TooLarge", message));
+            return Err(ToolError::of_kind("TooLarge", message).doubted_if(true));
         }
         Ok(finished)
     }
@@ -375,7 +379,12 @@ fn failure(finished: &Finished) -> ToolError {
     let said = said.trim_start_matches('\u{fffd}').trim();
     let how = how(finished.status);
     let message: Text = if said.is_empty() { how.into() } else { format!("{how}: {said}").into() };
-    ToolError::of_kind("CommandFailed", message)
+    ToolError::of_kind("CommandFailed", message).doubted_if(!has_said(finished.status))
+}
+
+/// Whether an exit status is the command's own word.
+fn has_said(status: ExitStatus) -> bool {
+    status.code().is_some_and(|code| code <= MAX_OWN_CODE)
 }
 
 fn how(status: ExitStatus) -> String {

@@ -29,10 +29,14 @@ pub async fn blocking(function: impl FnOnce() -> ToolResult + Send + 'static) ->
     }
 }
 
-/// Converts the result of a `check` into an outcome.
-pub fn outcome(result: ToolResult) -> CallOutcome {
+/// Converts what a `check` found into an outcome.
+///
+/// # Errors
+/// The check does not know.
+pub fn outcome(result: ToolResult) -> Result<CallOutcome, ToolError> {
     match result {
-        Ok(content) => CallOutcome::Ok { content },
-        Err(ToolError { kind, message, .. }) => CallOutcome::Error { kind, message },
+        Ok(content) => Ok(CallOutcome::Ok { content }),
+        Err(error) if error.in_doubt => Err(error),
+        Err(ToolError { kind, message, .. }) => Ok(CallOutcome::Error { kind, message }),
     }
 }

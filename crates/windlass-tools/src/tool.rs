@@ -36,17 +36,31 @@ pub struct ToolError {
     pub message: Text,
     /// Whether there is no such tool any more (a server took it away): the call counts as unknown.
     pub unknown_tool: bool,
+    /// Whether the call may have happened all the same: it was sent, and its answer is lost. A call with effect `once` is then
+    /// settled by its check or a person before anything follows from it; any other has failed.
+    pub in_doubt: bool,
 }
 
 impl ToolError {
     /// A failure without a kind.
     pub fn new(message: impl Into<Text>) -> Self {
-        Self { kind: None, message: message.into(), unknown_tool: false }
+        Self { kind: None, message: message.into(), unknown_tool: false, in_doubt: false }
     }
 
     /// A failure of a kind.
     pub fn of_kind(kind: impl Into<Text>, message: impl Into<Text>) -> Self {
-        Self { kind: Some(kind.into()), message: message.into(), unknown_tool: false }
+        Self { kind: Some(kind.into()), ..Self::new(message) }
+    }
+
+    /// A failure after which nobody knows whether the call happened: it was sent, and its answer did not come. Any other failure
+    /// is the tool's own word that the call failed, or that it was refused before it began.
+    pub fn in_doubt(message: impl Into<Text>) -> Self {
+        Self { in_doubt: true, ..Self::new(message) }
+    }
+
+    /// This failure, of a call that may have happened if `sent`.
+    pub(crate) fn doubted_if(self, sent: bool) -> Self {
+        Self { in_doubt: self.in_doubt || sent, ..self }
     }
 }
 

@@ -150,7 +150,8 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
             format!("{}, and will run it again", result(&retried.call, &retried.outcome, calls, cuts))
         }
         Fact::CallDoubted(doubted) => {
-            format!("lost its process while {} ran: the call may have happened", called(&doubted.call))
+            let lost = if doubted.lost.is_some() { "lost the answer of" } else { "lost its process during" };
+            format!("{lost} {}: the call may have happened", called(&doubted.call))
         }
         Fact::CodeFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::CallFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),

@@ -29,6 +29,7 @@ mod from_env;
 mod helping;
 mod holding;
 mod hostile;
+mod in_doubt;
 mod json;
 mod kit;
 mod limits;

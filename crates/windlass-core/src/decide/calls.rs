@@ -2,19 +2,16 @@
 
 use super::delegation::Done;
 use super::finish::Finish;
-use super::gating::{near, shown_call};
+use super::gating::near;
 use super::limits::fill;
 use super::{Decided, Decision};
-use crate::action::Found;
-use crate::event::{CallFinished, CallRetried, CallStarted, CodeFinished, InputRequested};
+use crate::event::{CallFinished, CallRetried, CallStarted, CodeFinished};
 use crate::ids::{ActionId, CallId, Text};
 use crate::message::ToolCall;
 use crate::nearest::Comparing;
 use crate::open_call::{Asked, OpenCall, Origin, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{Batch, LimitKind, Watched};
-use crate::question::QuestionKind;
-use crate::shown::{shown_name, shown_value};
 use crate::state::{Phase, State};
 use crate::tool::{Effect, ToolKind, ToolSpec};
 
@@ -157,7 +154,7 @@ impl Decision {
                 return self.finish_call(call, outcome.clone());
             }
             if known.is_some() && !delegate && self.effect(&open).0 == Effect::Once {
-                return self.doubt(&open);
+                return self.doubt(&open, None);
             }
         }
         if let Some(message) = self.cannot_branch(&open) {
@@ -177,11 +174,11 @@ impl Decision {
         }
     }
 
-    fn running(&self, action: ActionId) -> Option<OpenCall> {
+    pub(super) fn running(&self, action: ActionId) -> Option<OpenCall> {
         self.open_calls()
             .iter()
             .find(|open| {
-                let going_on = matches!(open.stage, Stage::Running { seq } | Stage::Doubted { seq, asked: Asked::Tool }
+                let going_on = matches!(open.stage, Stage::Running { seq } | Stage::Doubted { seq, asked: Asked::Tool, .. }
                     if self.state.action(seq) == action);
                 going_on
             })
@@ -191,6 +188,9 @@ impl Decision {
     pub(super) fn call_ended(&mut self, action: ActionId, mut outcome: CallOutcome) -> Decided {
         if self.delegated(action).is_some() {
             return self.delegation_ended(action, Done::unpaid(outcome));
+        }
+        if matches!(outcome, CallOutcome::TimedOut { .. }) {
+            return self.call_lost(action, outcome);
         }
         let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Running { .. }))
         else {
@@ -203,12 +203,17 @@ impl Decision {
             // What a tool says when it is made to stop is no failure of its own (E19).
             outcome = CallOutcome::Interrupted;
         }
+        self.call_over(open, outcome);
+        Ok(())
+    }
+
+    /// A call has come to an end that leaves no doubt: it is tried again, or has its result.
+    pub(super) fn call_over(&mut self, open: OpenCall, outcome: CallOutcome) {
         if !self.state.stopping() && outcome.may_retry() && self.try_again(&open, &outcome) {
-            return Ok(());
+            return;
         }
         self.finish_call(open.call.id, outcome);
         self.go_on();
-        Ok(())
     }
 
     /// Whether a failed call is tried again: then that is recorded.
@@ -220,10 +225,7 @@ impl Decision {
         let usual =
             if step.is_some_and(|step| step.origin == Origin::Plan) { 0 } else { policy.calls.retries };
         let most = tool.and_then(|tool| tool.retries).unwrap_or(usual);
-        // A call with an effect that ran out of time may have happened: it is not run again blindly.
-        let doubtful = matches!(outcome, CallOutcome::TimedOut { .. })
-            && tool.is_none_or(|tool| tool.effect == Effect::Once);
-        if open.failed >= most || doubtful {
+        if open.failed >= most {
             return false;
         }
         if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.ledger.counters.retries >= max) {
@@ -243,34 +245,6 @@ impl Decision {
             self.start_call(call);
         }
         true
-    }
-
-    pub(super) fn checked(&mut self, action: ActionId, found: Found) -> Decided {
-        let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Doubted { .. }))
-        else {
-            return Err(self.unknown(action));
-        };
-        let found = if self.state.stopping() { Found::Happened(CallOutcome::Unknown) } else { found };
-        match found {
-            Found::Happened(outcome) => self.finish_call(open.call.id, outcome),
-            Found::NotHappened => self.start_call(open.call.id),
-            Found::Unsure => self.ask_outcome(&open),
-        }
-        self.go_on();
-        Ok(())
-    }
-
-    pub(super) fn ask_outcome(&mut self, open: &OpenCall) {
-        let question = self.next_question();
-        self.record(InputRequested {
-            question,
-            kind: QuestionKind::Outcome,
-            call: Some(open.call.id.clone()),
-            text: outcome_text(open).into(),
-            suggestions: Vec::new(),
-            child: None,
-            next: None,
-        });
     }
 
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
@@ -364,15 +338,6 @@ impl Decision {
         }
         self.close_waiting_code();
     }
-}
-
-/// The question whether a call that was lost has happened.
-fn outcome_text(open: &OpenCall) -> String {
-    let (tool, args, call) = (shown_name(open.target_name()), shown_value(&open.value()), shown_call(open));
-    format!(
-        "`{tool}` ({call}) had started with {args} when the process died. Did it happen? Give its result, let it run \
-         again, or say unknown."
-    )
 }
 
 /// The next call of the turn that is allowed and has room. Calls of code wait for one another, and not for those of the turn.

@@ -110,6 +110,9 @@ impl Decision {
         }
         // Where no call can be let run, a further try would come to the same end.
         let spent = self.state.turn.cut.is_some_and(|cut| cut.limit == LimitKind::ToolCalls);
+        // What nobody knows about is not made again (E30).
+        let unknown = |call: &OpenCall| call.outcome() == Some(&CallOutcome::Unknown);
+        let spent = spent || self.state.code_calls(&open.call.id).any(unknown);
         if !stopping && !spent && outcome.may_retry() && self.try_again(open, &outcome) {
             return;
         }

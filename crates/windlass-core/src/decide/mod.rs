@@ -7,6 +7,7 @@ mod calls;
 mod code;
 mod context;
 mod delegation;
+mod doubts;
 mod finish;
 mod fork;
 mod gating;
@@ -140,6 +141,7 @@ impl Decision {
             }
             InputKind::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             InputKind::CallEnded { action, outcome } => self.call_ended(action, outcome),
+            InputKind::CallLost { action, outcome } => self.call_lost(action, outcome),
             InputKind::CodeCalls { action, calls } => self.code_calls(action, calls),
             InputKind::CodeEnded { action, outcome, printed } => self.code_ended(action, outcome, printed),
             InputKind::Delegated { action, outcome, usage, cost, reserved } => {
@@ -287,7 +289,7 @@ fn name_of(what: &InputKind) -> &'static str {
         InputKind::Adopted { .. } => "an adoption",
         InputKind::Replied { .. } | InputKind::Objected { .. } | InputKind::Raced { .. } => "a model's reply",
         InputKind::ModelFailed { .. } => "a model's failure",
-        InputKind::CallEnded { .. } => "a call's end",
+        InputKind::CallEnded { .. } | InputKind::CallLost { .. } => "a call's end",
         InputKind::CodeCalls { .. } => "calls of code",
         InputKind::CodeEnded { .. } => "the end of code",
         InputKind::Delegated { .. } => "a delegate's end",

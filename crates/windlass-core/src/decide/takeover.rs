@@ -2,9 +2,8 @@
 
 use super::Decision;
 use crate::asks::Ask;
-use crate::event::{CallDoubted, TurnStarted};
+use crate::event::TurnStarted;
 use crate::open_call::{Asked, OpenCall, Stage};
-use crate::outcome::CallOutcome;
 use crate::reply::{FailureKind, ModelFailure, Usage};
 use crate::tool::Effect;
 
@@ -59,15 +58,7 @@ impl Decision {
         }
         match self.effect(open).0 {
             Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
-            Effect::Once => self.doubt(open),
-        }
-    }
-
-    /// The outcome of a call that was lost while it ran, and is not taken up. Each call of code has its own.
-    pub(super) fn lost(&self, open: &OpenCall) -> CallOutcome {
-        match self.effect(open).0 {
-            Effect::Once if !open.is_coding() => CallOutcome::Unknown,
-            Effect::Once | Effect::ReadOnly | Effect::Idempotent => CallOutcome::Interrupted,
+            Effect::Once => self.doubt(open, None),
         }
     }
 
@@ -75,14 +66,6 @@ impl Decision {
     pub(super) fn effect(&self, open: &OpenCall) -> (Effect, bool) {
         let tool = self.state.target(open).map(|tool| (tool.effect, tool.has_check));
         tool.unwrap_or((Effect::Once, false))
-    }
-
-    pub(super) fn doubt(&mut self, open: &OpenCall) {
-        self.record(CallDoubted { call: open.call.id.clone() });
-        // A check that was not there when the call was allowed is not run, either.
-        if !self.effect(open).1 || self.has_changed(open) {
-            self.ask_outcome(open);
-        }
     }
 
     /// Ends the model calls without work in progress.

@@ -95,6 +95,9 @@ pub struct CallRetried {
 pub struct CallDoubted {
     /// The call.
     pub call: CallId,
+    /// How its answer was lost; `None`: with this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<CallOutcome>,
 }
 
 /// See [`Fact::ResultSummarised`](crate::Fact::ResultSummarised).

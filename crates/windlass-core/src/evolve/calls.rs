@@ -81,6 +81,7 @@ impl State {
             note: None,
             printed: None,
             key_run: None,
+            key_call: None,
             in_base: None,
             lent: Budget::default(),
             asked_at: (self.run, self.version.saturating_sub(1)),

@@ -35,10 +35,16 @@ impl State {
             open.asked_at = asked_at;
             let made = below.as_ref().and_then(|below| below.made_at(place, &open));
             if let Some(made) = made {
-                (open.attempt, open.failed) = (made.attempt, made.failed);
-                // It is asked about, and known, with the arguments that it was started with.
-                open.edited.clone_from(&made.known.edited);
-                open.in_base = Some(Arc::new(made.known.clone()));
+                let (run, id) = &made.key;
+                open.key_call = Some(id.clone()).filter(|id| *id != open.call.id);
+                if let Some(known) = &made.known {
+                    (open.attempt, open.failed) = (made.attempt, made.failed);
+                    // It is asked about, and known, with the arguments that it was started with.
+                    open.edited.clone_from(&known.edited);
+                    open.in_base = Some(Arc::new(known.clone()));
+                } else {
+                    open.key_run = Some(*run);
+                }
             }
             fresh.push(open);
         }
@@ -66,17 +72,22 @@ impl State {
         }
     }
 
-    /// A try of code has failed: the next one makes its calls anew, but for those with an effect that have happened.
+    /// A try of code has failed: the next one makes its calls anew, with their keys, but for those with an effect that have
+    /// happened.
     pub(super) fn lay_code_aside(&mut self, code: &CallId) {
         let (own, spent) = (self.run, |open: &OpenCall, state: &Self| {
             let once = state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
             once && matches!(&open.stage, Stage::Done(outcome) if outcome.is_ok())
         });
-        let made: Vec<MadeBelow> = self
-            .code_calls(code)
-            .filter(|open| spent(open, self))
-            .filter_map(|open| made(open, own))
-            .collect();
+        let laid_aside = |open: &OpenCall| {
+            let made = made(open, own)?;
+            if spent(open, self) {
+                return Some(made);
+            }
+            // Other arguments make it another call.
+            open.edited.is_none().then_some(MadeBelow { attempt: 0, failed: 0, known: None, ..made })
+        };
+        let made: Vec<MadeBelow> = self.code_calls(code).filter_map(laid_aside).collect();
         self.drop_calls_of(code, made, |_| true);
     }
 
@@ -141,7 +152,8 @@ fn made(open: &OpenCall, own: crate::ids::RunId) -> Option<MadeBelow> {
         made: Vec::new(),
     });
     let (name, args) = (open.call.name.clone(), open.call.args.to_text());
-    Some(MadeBelow { place, name, args, attempt: open.attempt, failed: open.failed, known })
+    let (key, known) = ((open.keyed_by(own), open.key_id().clone()), Some(known));
+    Some(MadeBelow { place, name, args, attempt: open.attempt, failed: open.failed, key, known })
 }
 
 impl InBase {
@@ -153,9 +165,9 @@ impl InBase {
         self.made.iter().find(same)
     }
 
-    /// Adds calls of code; one at the same place takes the place of an earlier one.
+    /// Adds calls of code; the same call takes the place of an earlier one.
     pub(super) fn take(&mut self, made: Vec<MadeBelow>) {
-        self.made.retain(|known| !made.iter().any(|fresh| fresh.place == known.place));
+        self.made.retain(|known| !made.iter().any(|fresh| fresh.is_same(known)));
         self.made.extend(made);
     }
 }

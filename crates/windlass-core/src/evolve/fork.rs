@@ -149,8 +149,8 @@ fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
         let begun = if let Stage::Delegated { run, .. } = open.stage { Some(run) } else { None };
         let child = begun.or_else(|| open.known().and_then(|known| known.child));
         let (run, edited) = (open.keyed_by(own), open.edited.clone());
-        open.in_base =
-            Some(Arc::new(InBase { run, edited, child, lent: open.lent, outcome: None, made: Vec::new() }));
+        let made = open.known().map(|known| known.made.clone()).unwrap_or_default();
+        open.in_base = Some(Arc::new(InBase { run, edited, child, lent: open.lent, outcome: None, made }));
     }
     open.allowed = None;
     open.stage = Stage::Queued;
@@ -212,10 +212,11 @@ fn made_below(older: Vec<MadeBelow>, made: &[MadeCall], base: RunId) -> Vec<Made
         let StartedCall { child, lent, outcome, .. } = made.started.clone();
         let known = InBase { run: base, edited: None, child, lent, outcome, made: Vec::new() };
         let (place, name, args) = (made.place, made.name.clone(), made.args.clone());
-        MadeBelow { place, name, args, attempt: 0, failed: 0, known }
+        let key = (base, made.started.call.clone());
+        MadeBelow { place, name, args, attempt: 0, failed: 0, key, known: Some(known) }
     });
     let mut all = fresh.collect::<Vec<_>>();
-    let known = |older: &MadeBelow| all.iter().any(|made| made.place == older.place);
+    let known = |older: &MadeBelow| all.iter().any(|made| made.is_same(older));
     let older: Vec<MadeBelow> = older.into_iter().filter(|older| !known(older)).collect();
     all.extend(older);
     all

@@ -118,7 +118,7 @@ impl DoneStep {
             Some(CallOutcome::Ok { content }) => content.text().into_owned(),
             Some(CallOutcome::Error { message, .. }) => message.to_string(),
             Some(CallOutcome::Skipped { reason }) => format!("skipped: {reason}"),
-            Some(outcome) => crate::results::plain_failure(outcome),
+            Some(outcome) => crate::results::plain_failure(outcome, "code"),
             None => String::new(),
         }
     }

@@ -232,6 +232,7 @@ fn ended(what: &InputKind) -> Option<ActionId> {
         InputKind::Replied { action, .. }
         | InputKind::ModelFailed { action, .. }
         | InputKind::CallEnded { action, .. }
+        | InputKind::CallLost { action, .. }
         | InputKind::CodeCalls { action, .. }
         | InputKind::CodeEnded { action, .. }
         | InputKind::Delegated { action, .. }

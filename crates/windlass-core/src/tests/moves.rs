@@ -122,10 +122,9 @@ impl Moves<'_> {
                     let left = Left { tool_failures: left.tool_failures - 1, ..left };
                     let burnt = CallOutcome::Error { kind: None, message: "it burns".into() };
                     self.add(InputKind::CallEnded { action, outcome: burnt }, left);
-                    self.add(
-                        InputKind::CallEnded { action, outcome: CallOutcome::TimedOut { after_ms: 9 } },
-                        left,
-                    );
+                    for outcome in [CallOutcome::TimedOut { after_ms: 9 }, CallOutcome::Interrupted] {
+                        self.add(InputKind::CallLost { action, outcome }, left);
+                    }
                 }
             }
             ActionKind::RunCode { call } => self.code_goes_on(action, call, live),

@@ -245,6 +245,10 @@ impl Machine {
                 InputKind::ModelFailed { action, failure: Box::new(failure(step)), jitter: step.more % 1_200 }
             }
             ActionKind::CallModel { .. } => InputKind::Replied { action, reply: Box::new(reply(step)) },
+            ActionKind::RunTool { .. } if step.pick.is_multiple_of(7) => InputKind::CallLost {
+                action,
+                outcome: CallOutcome::Error { kind: None, message: "it hung up".into() },
+            },
             ActionKind::RunTool { .. } => InputKind::CallEnded { action, outcome: outcome(step) },
             ActionKind::RunCode { .. } if step.more.is_multiple_of(3) => {
                 InputKind::CodeEnded { action, outcome: outcome(step), printed: Some("so far".into()) }
@@ -360,6 +364,7 @@ fn ends_work(what: &InputKind) -> bool {
             | InputKind::Raced { .. }
             | InputKind::ModelFailed { .. }
             | InputKind::CallEnded { .. }
+            | InputKind::CallLost { .. }
             | InputKind::CodeCalls { .. }
             | InputKind::CodeEnded { .. }
             | InputKind::DelegateWaits { .. }

@@ -350,7 +350,8 @@ impl Monitor {
         hold!(begun, "what was not begun is not in doubt: {}", call);
         let free = !needs_approval(state, call, self.name(call));
         self.step(call, Seen::Doubted, fact, |seen| match seen {
-            Seen::Running | Seen::Doubted => takes_over(input),
+            Seen::Running => takes_over(input) || loses(input),
+            Seen::Doubted => takes_over(input),
             // Another agent had begun it.
             Seen::Wanted => free,
             Seen::Allowed => true,
@@ -627,6 +628,14 @@ fn settles(input: &InputKind) -> bool {
         input,
         InputKind::Checked { found: Found::NotHappened, .. }
             | InputKind::Answered { answer: Answer::RunAgain, .. }
+    )
+}
+
+/// Whether the answer of a call is lost while its run goes on.
+fn loses(input: &InputKind) -> bool {
+    matches!(
+        input,
+        InputKind::CallLost { .. } | InputKind::CallEnded { outcome: CallOutcome::TimedOut { .. }, .. }
     )
 }
 

@@ -100,6 +100,7 @@ impl Told {
                 Some(format!("{kind:?}").to_lowercase())
             }
             InputKind::CallEnded { outcome, .. }
+            | InputKind::CallLost { outcome, .. }
             | InputKind::CodeEnded { outcome, .. }
             | InputKind::Delegated { outcome, .. } => failed(outcome),
             InputKind::Start(_)

@@ -41,7 +41,8 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
     for event in batches.iter().flat_map(|batch| batch.events.iter()) {
         let own = match &event.fact {
             Fact::TurnStarted(turn) => turn.again,
-            Fact::RunResumed(_) | Fact::CallDoubted(_) => true,
+            Fact::RunResumed(_) => true,
+            Fact::CallDoubted(doubted) => doubted.lost.is_none(),
             Fact::InputRequested(asked) => {
                 let own = by_runner.contains(&asked.question);
                 if let Some(call) = asked.call.as_ref().filter(|_| !own && asked.child.is_some()) {

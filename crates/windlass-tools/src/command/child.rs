@@ -37,6 +37,14 @@ pub(super) struct Finished {
     pub(super) refused: Option<ToolError>,
 }
 
+/// Why a child has no end.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    pub(super) error: io::Error,
+    /// Whether it was started.
+    pub(super) started: bool,
+}
+
 /// Limits of a child.
 #[derive(Clone, Debug)]
 pub(super) struct Limits {
@@ -59,11 +67,11 @@ pub(super) async fn run(
     gate: Option<Gate<'_>>,
     limits: &Limits,
     cancel: &CancellationToken,
-) -> io::Result<Finished> {
+) -> Result<Finished, Unfinished> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     #[cfg(unix)]
     command.process_group(0);
-    let mut child = command.spawn()?;
+    let mut child = command.spawn().map_err(|error| Unfinished { error, started: false })?;
     let group = Group::of(&child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (overflow, ended) = (CancellationToken::new(), CancellationToken::new());
@@ -91,7 +99,7 @@ pub(super) async fn run(
         result
     };
     let (result, ()) = future::join(end, pipes).await;
-    let (status, cancelled) = result?;
+    let (status, cancelled) = result.map_err(|error| Unfinished { error, started: true })?;
     Ok(Finished { status, stdout: out, overflow: overflow.is_cancelled(), stderr: tail, cancelled, refused })
 }
 

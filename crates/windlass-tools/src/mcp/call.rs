@@ -1,6 +1,7 @@
 //! Owns one call of a tool: what goes to the server with it, and what each way to fail becomes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -11,6 +12,7 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::content;
+use super::doubt;
 use super::error::McpError;
 use super::link::Link;
 use super::reading;
@@ -40,19 +42,27 @@ impl Shared {
                 None => std::future::pending().await,
             }
         };
+        let sent = AtomicBool::new(false);
+        let stopped = |error: ToolError| Err(error.doubted_if(sent.load(Ordering::Relaxed)));
         let result = tokio::select! {
             biased;
-            result = self.call_now(remote, &context, args) => result,
-            () = self.closed.cancelled() => Err(self.closed_error().into_call_error()),
+            result = self.call_now(remote, &context, args, &sent) => result,
+            () = self.closed.cancelled() => stopped(self.closed_error().into_call_error()),
             () = context.cancelled.cancelled() => {
-                Err(ToolError::of_kind("cancelled", "the call was cancelled, and the MCP server was told"))
+                stopped(ToolError::of_kind("cancelled", "the call was cancelled, and the MCP server was told"))
             }
-            () = limit => Err(self.timed_out()),
+            () = limit => stopped(self.timed_out()),
         };
         result.map_err(|error| ToolError { message: self.mask.hide(&error.message).into(), ..error })
     }
 
-    async fn call_now(self: &Arc<Self>, remote: &str, context: &ToolContext, args: Value) -> ToolResult {
+    async fn call_now(
+        self: &Arc<Self>,
+        remote: &str,
+        context: &ToolContext,
+        args: Value,
+        sent: &AtomicBool,
+    ) -> ToolResult {
         let params = params(remote, context, args)?;
         if !self.catalog().offers(remote) {
             return Err(self.unknown(remote));
@@ -64,6 +74,7 @@ impl Shared {
         }
         // A server that had to be started took its time.
         context.lease.confirm().await?;
+        sent.store(true, Ordering::Relaxed);
         match link.call(params).await {
             Ok(CallToolResponse::Complete(result)) => match content::made(result).await {
                 Err(error) if sounds_unknown(remote, &error.message) && self.is_gone(&link, remote).await => {
@@ -74,7 +85,8 @@ impl Shared {
             Ok(_) => Err(ToolError::of_kind(
                 "mcp_unsupported",
                 "the MCP server requests input from a person or runs the call as a task; neither is supported",
-            )),
+            )
+            .doubted_if(true)),
             Err(ServiceError::McpError(error)) if reading::is_answer(&error) => {
                 let may_be_gone =
                     matches!(error.code, ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND);
@@ -83,7 +95,10 @@ impl Shared {
                 }
                 Err(refused(&error))
             }
-            Err(error) => Err(link.explain(&self.config, &self.mask, &error).await.into_call_error()),
+            Err(error) => {
+                let lost = !doubt::is_refused(&error);
+                Err(link.explain(&self.config, &self.mask, &error).await.into_call_error().doubted_if(lost))
+            }
         }
     }
 
@@ -131,7 +146,8 @@ fn params(remote: &str, context: &ToolContext, args: Value) -> Result<CallToolRe
 }
 
 fn refused(error: &ErrorData) -> ToolError {
-    ToolError::of_kind("mcp_error", format!("{} (JSON-RPC error {})", error.message, error.code.0))
+    let message = format!("{} (JSON-RPC error {})", error.message, error.code.0);
+    ToolError::of_kind("mcp_error", message).doubted_if(doubt::says_lost(error))
 }
 
 /// Whether an error reads as if there were no such tool; some servers say so in a result.

@@ -14,6 +14,7 @@ mod catalog;
 mod choice;
 mod config;
 mod content;
+mod doubt;
 mod error;
 mod follow;
 mod handler;

@@ -63,7 +63,7 @@ impl Store {
         let store = self.clone();
         match tokio::task::spawn_blocking(move || work(&store)).await {
             Ok(done) => done,
-            Err(_) => Err(ToolError::new("the program is shutting down, or the memory panicked")),
+            Err(_) => Err(ToolError::in_doubt("the program is shutting down, or the memory panicked")),
         }
     }
 

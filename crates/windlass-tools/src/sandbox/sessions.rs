@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use windlass_core::RunId;
+use windlass_core::tool::Effect;
 
 use super::interpreter::{Interpreter, Outcome, Silent};
 use super::{MAX_INTERPRETERS, SandboxSettings};
@@ -67,6 +68,7 @@ impl Sessions {
         &self,
         run: RunId,
         code: &str,
+        effect: Effect,
         cancelled: &CancellationToken,
     ) -> Result<Outcome, ToolError> {
         let place = self.place(run)?;
@@ -79,20 +81,21 @@ impl Sessions {
         let seconds = self.settings.seconds;
         let asked = interpreter.run(code, Duration::from_secs(seconds));
         let Some(answer) = cancelled.run_until_cancelled(asked).await else {
-            return Err(ToolError::new("stopped; the sandbox has been reset"));
+            return Err(ToolError::in_doubt("stopped; the sandbox has been reset"));
         };
-        Ok(match answer {
+        let silent = match answer {
             Ok(outcome) => {
                 *slot = Some(interpreter);
-                outcome
+                return Ok(outcome);
             }
-            Err(Silent::TimedOut) => {
-                Outcome::failed(format!("Execution timed out after {seconds}s. Sandbox has been reset."))
-            }
-            Err(Silent::Ended(how)) => {
-                Outcome::failed(format!("The sandbox process {how}. Sandbox has been reset."))
-            }
-        })
+            Err(Silent::TimedOut) => format!("Execution timed out after {seconds}s. Sandbox has been reset."),
+            Err(Silent::Ended(how)) => format!("The sandbox process {how}. Sandbox has been reset."),
+        };
+        match effect {
+            // What the code had done by then is not known.
+            Effect::Once => Err(ToolError::in_doubt(silent)),
+            Effect::ReadOnly | Effect::Idempotent => Ok(Outcome::failed(silent)),
+        }
     }
 
     /// Forgets the run's variables.

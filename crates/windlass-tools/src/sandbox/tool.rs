@@ -55,7 +55,7 @@ impl SandboxTool {
             let what = format!("`code` has {} bytes, expected at most {MAX_CODE}", code.len());
             return Err(ToolError::new(what));
         }
-        let outcome = self.sessions.execute(context.run, &code, &context.cancelled).await?;
+        let outcome = self.sessions.execute(context.run, &code, self.spec.effect, &context.cancelled).await?;
         Ok(outcome.told().into())
     }
 }

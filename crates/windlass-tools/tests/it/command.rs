@@ -85,6 +85,22 @@ async fn stdout_is_the_result() {
 }
 
 #[tokio::test]
+async fn e30_what_leaves_a_call_of_a_command_in_doubt() {
+    for (line, doubt) in [
+        ("exit 1", false),
+        ("exit 127", false),
+        ("exit 128", false),
+        ("exit 129", true),
+        ("exit 255", true),
+        ("kill -9 $$", true),
+        ("kill -SEGV $$", true),
+    ] {
+        let error = run(&script(line), json!({})).await.unwrap_err();
+        assert_eq!(error.in_doubt, doubt, "{line}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn a_failure_tells_the_end_of_stderr() {
     let error = run(&script("echo out; echo 'no such thing' >&2; exit 3"), json!({})).await.unwrap_err();
     assert_eq!(
@@ -111,7 +127,8 @@ async fn stdout_is_bounded() {
     let tool = tool(text);
     assert_eq!(run(&tool, json!({ "n": "1000" })).await.unwrap().len(), 1000);
     let error = run(&tool, json!({ "n": "1001" })).await.unwrap_err();
-    assert_eq!(error, ToolError::of_kind("TooLarge", "the command wrote more than 1000 bytes"));
+    let expected = ToolError::of_kind("TooLarge", "the command wrote more than 1000 bytes");
+    assert_eq!(error, ToolError { in_doubt: true, ..expected }, "it was killed in the midst of its work");
     // One that would never end by itself is killed.
     let endless = CommandTool::new(
         &settings(json!({ "name": "x", "run": ["cat", "/dev/zero"], "max_stdout": 1000 })),

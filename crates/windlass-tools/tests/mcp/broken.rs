@@ -12,6 +12,10 @@ async fn e46_a_server_that_dies_in_mid_call_fails_it_and_is_started_again() {
     let error = call(&server, "die", json!({"text": "out of disk"})).await.expect_err("it died");
     assert_eq!(error.message.as_ref(), "the MCP server `evil` ended (exit code 3): out of disk");
     assert_eq!((error.kind.as_deref(), error.unknown_tool), (Some("mcp_ended"), false));
+    assert!(error.in_doubt, "it may have done its work before (E30)");
+    let refused = call(&server, "refuse", json!({"text": "x"})).await.expect_err("it refuses");
+    let failed = call(&server, "fail", json!({"text": "x"})).await.expect_err("it fails");
+    assert!(!refused.in_doubt && !failed.in_doubt, "its own word leaves no doubt");
     assert_ne!(text(&server, "pid", json!({})).await, before);
 }
 
@@ -28,7 +32,12 @@ async fn e46_all_pending_calls_fail_when_the_server_dies() {
     };
     let (results, _) = soon(futures_util::future::join(calls, die)).await;
     for result in results {
-        assert_eq!(result.expect_err("it died").kind.as_deref(), Some("mcp_ended"));
+        let error = result.expect_err("it died");
+        assert_eq!(
+            (error.kind.as_deref(), error.in_doubt),
+            (Some("mcp_ended"), true),
+            "because of another call"
+        );
     }
 }
 

@@ -231,3 +231,47 @@ async fn e46_what_is_no_such_server_is_named_as_what_it_is() {
         assert!(error.help().expect("a help").contains("check the server's `url`"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn e30_what_leaves_a_call_in_doubt() {
+    let odd = Odd::default();
+    let server = open(&odd).await;
+    let (json, html, events) = ("application/json", "text/html", "text/event-stream");
+    let error = |code: i32, message: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":ID,"error":{{"code":{code},"message":"{message}"}}}}"#)
+    };
+    let page = "<!doctype html><html><title>Oops</title></html>".to_owned();
+    let failed = r#"{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"content":[{"type":"text","text":"timed out"}]}}"#;
+    let cases = [
+        // The server's own word.
+        (200, json, error(-32000, "no money"), false),
+        (400, json, error(-32050, "no money"), false),
+        (200, json, failed.to_owned(), false),
+        // Refused before it began.
+        (200, json, error(-32601, "no such method"), false),
+        (200, json, error(-32602, "timed out is no argument"), false),
+        (401, json, "{}".to_owned(), false),
+        (403, html, page.clone(), false),
+        (422, "text/plain", "no".to_owned(), false),
+        (429, json, error(-32000, "request timed out"), false),
+        // Everything else.
+        (200, json, error(-32000, "Connection closed"), true),
+        (200, json, error(-32001, "Request timed out"), true),
+        (500, json, error(-32050, "no money"), true),
+        (502, html, page.clone(), true),
+        (503, "text/plain", String::new(), true),
+        (504, json, "{}".to_owned(), true),
+        (408, json, error(-32602, "no such argument"), true),
+        (302, html, page.clone(), true),
+        (200, html, page, true),
+        (200, json, String::new(), true),
+        (200, json, r#"{"jsonrpc":"2.0","id":ID,"resu"#.to_owned(), true),
+        (200, events, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,".to_owned(), true),
+    ];
+    for (status, kind, body, doubt) in cases {
+        let said = format!("{status} {kind} {body}");
+        odd.calls.lock().expect("no panic").push((status, kind, body));
+        let error = call(&server, "t", json!({})).await.expect_err(&said);
+        assert_eq!(error.in_doubt, doubt, "{said}: {error:?}");
+    }
+}
