@@ -104,6 +104,7 @@ impl ModelEntry {
             hedge_ms: self.hedge_ms,
             prices: self.prices.or_else(|| self.list_price()),
             structured: self.structured_output,
+            sampling: None,
             wire: None,
             key_from: self.key_program().map(Into::into),
         }

@@ -88,6 +88,9 @@ pub struct ModelChoice {
     /// Whether its server holds replies to a schema; `None`: nobody says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<bool>,
+    /// Whether it takes sampling settings; `None`: as far as anybody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<bool>,
     /// Wire for calls of this model where the policy leaves it open (`wire: auto`). Set once the model has refused tools, so
     /// that later calls do not try them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +101,11 @@ pub struct ModelChoice {
 }
 
 impl ModelChoice {
+    /// The sampling temperature that it is asked with, where a preset has one: its own, or the preset's unless it takes none.
+    pub fn temperature_or(&self, presets: Option<f64>) -> Option<f64> {
+        self.temperature.or(presets.filter(|_| self.sampling != Some(false)))
+    }
+
     /// The most bytes that one reply may have.
     pub fn max_reply_bytes(&self) -> u64 {
         self.max_reply_bytes.unwrap_or(MAX_REPLY_BYTES)

@@ -11,4 +11,6 @@ pub struct Known {
     pub structured: Option<bool>,
     /// How its calls go where the agent leaves that open; `None`: natively.
     pub wire: Option<Wire>,
+    /// Whether it takes sampling settings such as a temperature; `None`: nobody says so.
+    pub sampling: Option<bool>,
 }

@@ -18,7 +18,7 @@ mod entry;
 mod expand;
 
 pub use self::entry::{
-    AutoEntry, BaseUrl, CallsEntry, Day, Entries, Entry, ListPrice, Names, Probe, ProviderFile,
+    AutoEntry, BaseUrl, CallsEntry, Day, Entries, Entry, ListPrice, ModelEntry, Names, Probe, ProviderFile,
     Quirk as QuirkName, Variable, Variables, Wires, Words,
 };
 pub(crate) use self::expand::placeholders;
@@ -60,6 +60,8 @@ pub struct Provider {
     pub structured_output: bool,
     /// How its models take calls, by patterns of their names: the first one that fits counts.
     pub calls: Vec<CallsEntry>,
+    /// What is known of its models, by patterns of their names.
+    pub models: Vec<ModelEntry>,
     /// Its server runs on this machine: a key is sent if there is one.
     pub local: bool,
     /// How to start it, for hints; empty for a remote provider.
@@ -166,7 +168,8 @@ impl Provider {
         set(&mut self.keys, key.as_ref().map(|variables| &variables.0));
         set(&mut self.key_command, key_command.as_ref().map(|words| &words.0));
         let Entry { quirks, hosts, hosts_only, structured_output, calls, local, start, auto, .. } = entry;
-        let Entry { rate, prices, .. } = entry;
+        let Entry { rate, prices, models, .. } = entry;
+        self.models.splice(0..0, models.iter().cloned());
         self.rate = rate.or(self.rate);
         self.hosts_only = hosts_only.unwrap_or(self.hosts_only);
         self.structured_output = structured_output.unwrap_or(self.structured_output);
@@ -197,6 +200,11 @@ impl Provider {
     /// How one of its models takes calls. `None`: natively.
     pub fn wire_of_calls(&self, model: &str) -> Option<CallWire> {
         self.calls.iter().find(|calls| covers(&calls.model, model)).map(|calls| calls.by)
+    }
+
+    /// Whether one of its models takes sampling settings. `None`: nobody says so.
+    pub fn takes_sampling(&self, model: &str) -> Option<bool> {
+        self.models.iter().filter(|entry| covers(&entry.model, model)).find_map(|entry| entry.sampling)
     }
 
     /// The variable that names its address, if there is one.

@@ -282,14 +282,21 @@ impl Agent {
         let before = |name: &Text| base?.models().iter().find(|model| model.name == *name)?.wire;
         let now = self.environment().now();
         let open = self.policy().request.wire == Wire::Auto;
+        let sampled = self.policy().request.temperature.is_some();
         let known = own.iter().map(|model| {
             let name = &model.name;
-            let known = self.inner.models.get(name).filter(|_| open).map(|model| model.known(name));
-            let Known { id, structured, wire } = known.unwrap_or_default();
+            let known =
+                self.inner.models.get(name).filter(|_| open || sampled).map(|model| model.known(name));
+            let Known { id, structured, wire, sampling } = known.unwrap_or_default();
+            let sampling = model.sampling.or(sampling.filter(|_| sampled));
+            if !open {
+                return ModelChoice { sampling, ..model.clone() };
+            }
             let remembered = || id.and_then(|id| learnt::wire_of(&id, now));
             let own = learnt_here.get(name).copied().or_else(|| before(name));
             ModelChoice {
                 structured: model.structured.or(structured),
+                sampling,
                 wire: own.or_else(remembered).or(wire),
                 ..model.clone()
             }

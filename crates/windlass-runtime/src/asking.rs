@@ -80,7 +80,7 @@ impl Prefixes {
 fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -> Option<ModelRequest> {
     let (request, view) = (state.request(action)?, state.view(action)?);
     let mut model = request.model.clone();
-    model.temperature = model.temperature.or(state.policy().request.temperature);
+    model.temperature = model.temperature_or(state.policy().request.temperature);
     let bounds = [model.max_tokens, view.max_tokens];
     model.max_tokens = bounds.into_iter().flatten().min();
     let prefix = match state.growth(action)? {

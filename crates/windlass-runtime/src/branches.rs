@@ -179,12 +179,13 @@ impl Agent {
     /// The agent that sums up a run of this one: its models with one prompt, and nothing else.
     fn summing_up(&self) -> Self {
         let mut choices = Vec::clone(self.models());
-        for choice in &mut choices {
-            choice.temperature = None;
+        let policy = self.policy().summary();
+        if policy.request.temperature.is_some() {
+            choices.iter_mut().for_each(|choice| choice.temperature = None);
         }
         Self::from_inner(Inner {
             prompt: Arc::new(vec![Arc::new(Message::system(SUMMARY_PROMPT))]),
-            policy: Arc::new(Policy::summary(self.policy().transport)),
+            policy: Arc::new(policy),
             choices: Arc::new(choices),
             ..self.inner().bare()
         })

@@ -58,8 +58,8 @@ impl Step {
         };
         Self {
             counter: state.step().unwrap_or_default(),
+            temperature: first.temperature_or(state.policy().request.temperature),
             model: first.name,
-            temperature: first.temperature.or(state.policy().request.temperature),
             max_tokens: first.max_tokens,
             instructions,
             history: state.history().iter().cloned().collect(),

@@ -79,8 +79,11 @@ policy! {
     } beside {
         /// Purpose of the loop's model calls.
         purpose: Purpose = Purpose::Act,
-        /// The sampling temperature of models that name none of their own.
+        /// The sampling temperature of models that name none of their own, and take one.
         temperature: Option<f64> = None,
+        /// The sampling temperature of summaries of branches, in the place of their models' own.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        merge_temperature: Option<f64> = None,
         /// Whether the agent must have instructions.
         objective: Objective = Objective::Optional,
         /// Position of the caller's system messages.

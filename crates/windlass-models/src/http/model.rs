@@ -185,6 +185,7 @@ impl Model for HttpModel {
             id: Some(mask(&id).into_owned()),
             structured: Some(provider.is_none_or(|provider| provider.structured_output)),
             wire: provider.and_then(|provider| provider.wire_of_calls(name)),
+            sampling: provider.and_then(|provider| provider.takes_sampling(name)),
         }
     }
 

@@ -94,6 +94,9 @@ pub struct Entry {
     /// How its models take calls, where they know no tools.
     #[serde(default)]
     pub calls: Vec<CallsEntry>,
+    /// What is known of its models.
+    #[serde(default)]
+    pub models: Vec<ModelEntry>,
     /// Its server runs on this machine, and needs no key.
     #[serde(default)]
     pub local: Option<bool>,
@@ -119,6 +122,17 @@ pub struct CallsEntry {
     pub model: String,
     /// As the agent file's `wire`.
     pub by: CallWire,
+}
+
+/// What is known of some models. The first entry that fits a name and says a thing counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelEntry {
+    /// A pattern of their names, without the provider; `*` stands for any text.
+    pub model: String,
+    /// They take sampling settings, such as a temperature. Default: nobody knows.
+    #[serde(default)]
+    pub sampling: Option<bool>,
 }
 
 /// When `auto` takes a provider.

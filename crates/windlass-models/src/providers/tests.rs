@@ -70,6 +70,18 @@ fn a_wire_s_facts_are_whole() {
 }
 
 #[test]
+fn models_that_take_no_sampling_settings_are_known() {
+    let openai = provider("openai").expect("it is there");
+    let taken = |model: &str| openai.takes_sampling(model);
+    assert_eq!([taken("gpt-5-mini"), taken("o3"), taken("gpt-4o")], [Some(false), Some(false), None]);
+    let table = with(
+        json!({ "providers": { "openai": { "models": [{ "model": "gpt-5-chat*", "sampling": true }] } } }),
+    );
+    let taken = |model: &str| named(&table, "openai").takes_sampling(model);
+    assert_eq!([taken("gpt-5-chat-latest"), taken("gpt-5")], [Some(true), Some(false)]);
+}
+
+#[test]
 fn a_file_adds_providers_and_changes_what_it_says_of_known_ones() {
     let table = with(json!({ "providers": {
         "mine": { "base_url": "https://llm.example/v1", "key": ["MY_KEY", "MY_OTHER_KEY"], "quirks": ["return_reasoning"] },

@@ -24,7 +24,7 @@ impl Told {
                 let model = state.request(action.id)?.model;
                 Some(Self::Model {
                     name: model.name.clone(),
-                    temperature: model.temperature.or(state.policy().request.temperature),
+                    temperature: model.temperature_or(state.policy().request.temperature),
                     max_tokens: model.max_tokens,
                 })
             }

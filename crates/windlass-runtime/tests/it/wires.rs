@@ -137,3 +137,25 @@ async fn peer_is_held_to_the_forms_of_a_reply() {
     assert!(results > 0, "{said:#?}");
     assert!(!said.iter().any(|said| said.contains("Invalid reply")), "{said:#?}");
 }
+
+#[tokio::test]
+async fn a_presets_temperature_is_left_out_where_the_models_entry_says_so() {
+    let asked = async |preset: Preset, choice: ModelChoice| {
+        let model = FnModel::streaming(|_, _| {
+            stream::iter(said("done").into_iter().map(Ok).collect::<Vec<_>>()).boxed()
+        });
+        let mut policy = preset.policy();
+        policy.replies = Preset::CHAT.policy().replies;
+        let agent =
+            Agent::builder("x").model((choice, Arc::new(model.clone()))).policy(policy).build().unwrap();
+        answered(&agent).await;
+        model.requests()[0].model.temperature
+    };
+    let named = ModelChoice { name: "m1".into(), ..ModelChoice::default() };
+    let taking_none = ModelChoice { sampling: Some(false), ..named.clone() };
+    let own = ModelChoice { temperature: Some(0.2), ..taking_none.clone() };
+    assert_eq!(asked(Preset::TYPED, named.clone()).await, None);
+    assert_eq!(asked(Preset::ACORN, named).await, Some(0.7));
+    assert_eq!(asked(Preset::ACORN, taking_none).await, None);
+    assert_eq!(asked(Preset::ACORN, own).await, Some(0.2), "what the file says counts");
+}

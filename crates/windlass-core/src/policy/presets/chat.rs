@@ -7,7 +7,7 @@ impl Preset {
     /// Until a reply without calls.
     pub const CHAT: Self = Self {
         name: "chat",
-        alias: "swiftagent",
+        alias: Some("swiftagent"),
         aliases: &[("maxAgenticIterations", Alias::Limit(LimitKind::ModelCalls))],
         aliases_in_env: false,
         total_ms: 600_000,

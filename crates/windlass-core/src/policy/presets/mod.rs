@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{LimitKind, LogTexts, Policy, Transport, Wire};
+use super::{LimitKind, LogTexts, Policy, Wire};
 use crate::event::Purpose;
 use crate::nearest::nearest;
 use crate::settings::refusal;
@@ -33,6 +33,7 @@ presets! {
     PLAN in plan;
     TEXT in text;
     TYPED in typed;
+    ACORN in acorn;
     REFINE in refine;
 }
 
@@ -50,8 +51,8 @@ pub enum Alias {
 pub struct Preset {
     /// The name that says what it does.
     pub name: &'static str,
-    /// The name of the system that it stands in for, taken as an alias.
-    pub alias: &'static str,
+    /// The name of the system that it stands in for, taken as an alias; `None`: it has one name.
+    pub alias: Option<&'static str>,
     /// Names that this system has for numbers of the loop, each with the one that it means here.
     pub aliases: &'static [(&'static str, Alias)],
     /// Whether these names are variables of the environment, too, which hold where an agent's file says nothing.
@@ -67,7 +68,7 @@ pub struct Preset {
 impl Preset {
     /// The preset of that name or alias.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|preset| preset.names().contains(&name))
+        Self::ALL.iter().copied().find(|preset| preset.names().any(|own| own == name))
     }
 
     /// The preset of an agent that the variables of its container describe.
@@ -80,9 +81,9 @@ impl Preset {
         if self.aliases_in_env { self.aliases } else { &[] }
     }
 
-    /// Its name and its alias.
-    pub fn names(&self) -> [&'static str; 2] {
-        [self.name, self.alias]
+    /// Its name, and its alias if it has one.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        std::iter::once(self.name).chain(self.alias)
     }
 
     /// Its values.
@@ -137,13 +138,14 @@ impl Usual {
 }
 
 impl Policy {
-    /// The loop that sums up a branch: one answer to the conversation as a text.
+    /// The loop that sums up a branch of a run with these values: one answer to the conversation as a text.
     #[must_use]
-    pub fn summary(transport: Transport) -> Self {
+    pub fn summary(&self) -> Self {
+        let transport = self.transport;
         let mut policy = Self { preset: "summary".into(), transport, ..Preset::CHAT.policy() };
         policy.request.wire = Wire::Native;
         policy.request.purpose = Purpose::Merge;
-        policy.request.temperature = Some(0.3);
+        policy.request.temperature = self.request.merge_temperature;
         policy.set_at_limit(super::AtLimit::None);
         policy.wording.log = LogTexts::silent();
         policy

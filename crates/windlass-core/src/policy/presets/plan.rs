@@ -40,7 +40,7 @@ impl Preset {
     /// A plan in versions, judged after each step.
     pub const PLAN: Self = Self {
         name: "plan",
-        alias: "session10",
+        alias: Some("session10"),
         aliases: &[("MAX_STEPS", Alias::Limit(LimitKind::PlanSteps)), ("MAX_RETRIES", Alias::Retries)],
         aliases_in_env: true,
         total_ms: 600_000,

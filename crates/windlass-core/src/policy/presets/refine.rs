@@ -11,7 +11,7 @@ impl Preset {
     /// Iterations, each up to an answer.
     pub const REFINE: Self = Self {
         name: "refine",
-        alias: "promptchain",
+        alias: Some("promptchain"),
         aliases: &[
             ("max_internal_steps", Alias::Limit(LimitKind::Iterations)),
             ("max_tool_rounds", Alias::Limit(LimitKind::ToolRounds)),

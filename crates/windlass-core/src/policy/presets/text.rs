@@ -11,7 +11,7 @@ impl Preset {
     /// Fenced blocks in plain text, one a turn.
     pub const TEXT: Self = Self {
         name: "text",
-        alias: "kaos",
+        alias: Some("kaos"),
         aliases: &[("max_steps", Alias::Limit(LimitKind::ModelCalls))],
         aliases_in_env: false,
         total_ms: 60_000,

@@ -1,4 +1,4 @@
-//! `typed`: the output comes through the finish tool, in one turn unless the model calls are limited (acorn).
+//! `typed`: the output comes through the finish tool, in one turn unless the model calls are limited.
 
 use super::{Alias, Preset};
 use crate::policy::{AtLimit, LimitKind, LogTexts, Repetition, Results, Stop, Talk, Turns};
@@ -11,13 +11,12 @@ impl Preset {
     /// Typed input and output.
     pub const TYPED: Self = Self {
         name: "typed",
-        alias: "acorn",
+        alias: None,
         aliases: &[("max_steps", Alias::Limit(LimitKind::ModelCalls))],
         aliases_in_env: false,
         total_ms: 600_000,
         replies_variable: None,
         values: |policy| {
-            policy.request.temperature = Some(0.7);
             policy.replies.stop = Stop::FinishTool;
             policy.replies.talk = Talk::Remind(2);
             policy.calls.repetition = Repetition::Off;

@@ -1,0 +1,21 @@
+//! `acorn`: the values of `typed`, with acorn's sampling temperatures.
+
+use super::{Alias, Preset};
+use crate::policy::LimitKind;
+
+impl Preset {
+    /// Typed input and output as acorn asks for them.
+    pub const ACORN: Self = Self {
+        name: "acorn",
+        alias: None,
+        aliases: &[("max_steps", Alias::Limit(LimitKind::ModelCalls))],
+        aliases_in_env: false,
+        total_ms: Self::TYPED.total_ms,
+        replies_variable: None,
+        values: |policy| {
+            (Self::TYPED.values)(policy);
+            policy.request.temperature = Some(0.7);
+            policy.request.merge_temperature = Some(0.3);
+        },
+    };
+}
