@@ -5,7 +5,7 @@
 use windlass_core::model::ToolChoice;
 use windlass_core::{Message, ToolSpec};
 
-use self::content::message;
+use self::content::{is_left_out, message};
 use crate::ModelRequest;
 use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value, number};
@@ -26,6 +26,9 @@ impl Conversation for Messages {
     }
 
     fn add(&mut self, dialect: &Dialect, new: &Message) {
+        if is_left_out(dialect, new) {
+            return;
+        }
         if !self.bytes.is_empty() {
             self.bytes.push(b',');
         }

@@ -5,7 +5,7 @@
 use windlass_core::Message;
 use windlass_core::model::ToolChoice;
 
-use self::content::message;
+use self::content::{is_left_out, message};
 use crate::ModelRequest;
 use crate::wires::effort::{is_off, least};
 use crate::wires::elements::Elements;
@@ -30,10 +30,12 @@ impl Conversation for Messages {
 
     fn add(&mut self, dialect: &Dialect, new: &Message) {
         let bytes = &mut self.elements.bytes;
-        if !bytes.is_empty() {
-            bytes.push(b',');
+        if !is_left_out(dialect, new) {
+            if !bytes.is_empty() {
+                bytes.push(b',');
+            }
+            message(bytes, dialect, new, false);
         }
-        message(bytes, dialect, new, false);
         if dialect.quirks.cache_control {
             self.elements.end();
         }
@@ -74,7 +76,11 @@ impl Messages {
     /// The messages with the marked ones written anew; `None`: there is none.
     fn marked(&self, dialect: &Dialect, request: &ModelRequest) -> Option<Vec<u8>> {
         let places = if dialect.quirks.cache_control { request.marked() } else { Vec::new() };
-        self.elements.marked(&places, request, |marked, _| {
+        self.elements.marked(&places, request, |marked, kept| {
+            // A message that is left out has no place for a mark.
+            if kept.is_empty() {
+                return None;
+            }
             let mut anew = Vec::new();
             message(&mut anew, dialect, marked, true);
             Some(anew)

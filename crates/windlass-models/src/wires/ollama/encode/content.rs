@@ -4,7 +4,7 @@ use windlass_core::Message;
 use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, Part, ToolCall, ToolMessage};
 
 use crate::wires::Dialect;
-use crate::wires::content::{note, object_args};
+use crate::wires::content::{self, is_blank, note, object_args, result_content, user_content};
 use crate::wires::json::{field, json_string};
 
 /// Writes one message, without a comma around it.
@@ -16,7 +16,7 @@ pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message) {
         }
         Message::User { content, .. } | Message::TaskDelegation { content } => {
             role(out, "user");
-            parts(out, content);
+            parts(out, &user_content(content));
         }
         Message::Assistant(said) => assistant(out, dialect, said),
         Message::Tool(result) => tool(out, result),
@@ -75,16 +75,12 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage) {
     role(out, "assistant");
     let (images, others): (Vec<_>, Vec<_>) =
         said.media.iter().partition(|media| inline_image(media).is_some());
-    let text = said.text.as_deref().map(str::to_owned);
+    let text = said.text.as_deref().filter(|text| !is_blank(text)).map(str::to_owned);
     let texts: Vec<_> = text.into_iter().chain(others.into_iter().map(|media| note("file", media))).collect();
     json_string(out, &texts.join("\n"));
-    if dialect.quirks.return_reasoning
-        && let Some(reasoning) = &said.reasoning
-        && !reasoning.text.is_empty()
-        && reasoning.sealed.as_ref().is_some_and(|sealed| sealed.provider == dialect.label)
-    {
+    if let Some(thinking) = thinking(dialect, said) {
         field(out, "thinking");
-        json_string(out, &reasoning.text);
+        json_string(out, thinking);
     }
     let images: Vec<_> = images.into_iter().filter_map(inline_image).collect();
     write_images(out, &images);
@@ -95,6 +91,24 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage) {
     if !said.calls.is_empty() {
         out.push(b']');
     }
+}
+
+/// The reasoning that goes back to its provider.
+fn thinking<'m>(dialect: &Dialect, said: &'m AssistantMessage) -> Option<&'m str> {
+    let reasoning = said.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning)?;
+    let is_own = reasoning.sealed.as_ref().is_some_and(|sealed| sealed.provider == dialect.label);
+    Some(&*reasoning.text).filter(|text| is_own && !text.is_empty())
+}
+
+/// Whether a message is left out because nothing of it would go back.
+pub(super) fn is_left_out(dialect: &Dialect, message: &Message) -> bool {
+    let thinks = || match message {
+        Message::Assistant(said) => thinking(dialect, said).is_some(),
+        Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } | Message::Tool(_) => {
+            false
+        }
+    };
+    content::is_left_out(message) && !thinks()
 }
 
 fn call(out: &mut Vec<u8>, call: &ToolCall) {
@@ -110,7 +124,7 @@ fn call(out: &mut Vec<u8>, call: &ToolCall) {
 /// A result. Newer servers know the call by its id, older ones the tool by its name.
 fn tool(out: &mut Vec<u8>, result: &ToolMessage) {
     role(out, "tool");
-    parts(out, &result.content);
+    parts(out, &result_content(&result.content));
     field(out, "tool_name");
     json_string(out, &result.name);
     field(out, "tool_call_id");

@@ -9,7 +9,7 @@ use super::super::decode::REASONING;
 use super::super::kept::returned;
 use super::ids::call_id;
 use crate::wires::Dialect;
-use crate::wires::content::{note, object_args};
+use crate::wires::content::{self, is_blank, note, object_args, output};
 use crate::wires::json::{field, json_string, json_value};
 
 /// Cache marker of a message's part: Anthropic's form, as OpenRouter and LiteLLM pass it on.
@@ -24,7 +24,7 @@ pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message, m
         }
         Message::User { content, .. } | Message::TaskDelegation { content } => {
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
-            user_content(out, content, marked);
+            user_content(out, &content::user_content(content), marked);
         }
         Message::Assistant(said) => assistant(out, dialect, said, marked),
         Message::Tool(result) => {
@@ -32,17 +32,28 @@ pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message, m
             json_string(out, &call_id(dialect, result.call.as_str()));
             out.extend_from_slice(b",\"content\":");
             match &result.content {
-                Content::Text(said) => text(out, said, marked),
-                Content::Parts(parts) => text(out, &parts_as_text(parts), marked),
+                Content::Text(said) => text(out, output(said), marked),
+                Content::Parts(parts) => text(out, output(&parts_as_text(parts)), marked),
             }
         }
     }
     out.push(b'}');
 }
 
-/// A text as a message's content. Providers refuse a marker on a text that is empty.
+/// Whether a message is left out because nothing of it would go back.
+pub(super) fn is_left_out(dialect: &Dialect, message: &Message) -> bool {
+    let reasons = || match message {
+        Message::Assistant(said) => own_reasoning(dialect, said).is_some_and(|(text, _)| !is_blank(text)),
+        Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } | Message::Tool(_) => {
+            false
+        }
+    };
+    content::is_left_out(message) && !reasons()
+}
+
+/// A text as a message's content.
 fn text(out: &mut Vec<u8>, said: &str, marked: bool) {
-    if !marked || said.is_empty() {
+    if !marked {
         return json_string(out, said);
     }
     out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
@@ -58,13 +69,11 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, mark
     if dialect.quirks.return_reasoning && !own.content.is_empty() && notes.is_empty() {
         thinking(out, &own.content, marked);
     } else {
-        match &said.text {
+        match said.text.as_deref().filter(|words| !is_blank(words)) {
             Some(words) if notes.is_empty() => text(out, words, marked),
             // Models do not take images of an assistant.
             Some(words) => text(out, &format!("{words}\n{}", notes.join("\n")), marked),
             None if !notes.is_empty() => text(out, &notes.join("\n"), marked),
-            // Servers refuse a message without content and without calls.
-            None if said.calls.is_empty() => out.extend_from_slice(b"\"\""),
             None => out.extend_from_slice(b"null"),
         }
         readable(out, dialect, said, own.details.is_empty());
@@ -91,20 +100,24 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, mark
 
 /// The readable reasoning in a field of its own, if the provider made it and wants it back.
 fn readable(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, alone: bool) {
-    let Some(reasoning) = said.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning && alone) else {
-        return;
-    };
-    let Some(sealed) = reasoning.sealed.as_ref().filter(|sealed| sealed.provider == dialect.label) else {
-        return;
-    };
-    field(out, if &*sealed.data == REASONING { REASONING } else { "reasoning_content" });
-    json_string(out, &reasoning.text);
+    if let Some((reasoning, name)) = own_reasoning(dialect, said).filter(|_| alone) {
+        field(out, name);
+        json_string(out, reasoning);
+    }
+}
+
+/// The readable reasoning that goes back to its provider, and its field.
+fn own_reasoning<'m>(dialect: &Dialect, said: &'m AssistantMessage) -> Option<(&'m str, &'static str)> {
+    let reasoning = said.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning)?;
+    let sealed = reasoning.sealed.as_ref().filter(|sealed| sealed.provider == dialect.label)?;
+    Some((&reasoning.text, if &*sealed.data == REASONING { REASONING } else { "reasoning_content" }))
 }
 
 /// Content whose parts are reasoning and text, as Mistral writes it.
 fn thinking(out: &mut Vec<u8>, parts: &[(bool, &str)], marked: bool) {
     out.push(b'[');
-    let last = parts.len() - 1;
+    let parts: Vec<_> = parts.iter().filter(|(reasoning, said)| *reasoning || !is_blank(said)).collect();
+    let last = parts.len().saturating_sub(1);
     for (at, (reasoning, said)) in parts.iter().enumerate() {
         if at > 0 {
             out.push(b',');

@@ -52,7 +52,7 @@ fn is_text(part: &Part) -> bool {
 
 /// Writes a text as content.
 pub(super) fn text(out: &mut Vec<u8>, said: &str, marked: bool) {
-    if !marked || said.is_empty() {
+    if !marked {
         return json_string(out, said);
     }
     out.push(b'[');

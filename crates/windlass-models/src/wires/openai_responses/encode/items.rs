@@ -13,7 +13,7 @@ use super::super::shapes::Fields;
 use super::content::{content, text};
 use crate::thoughts::GAP;
 use crate::wires::Dialect;
-use crate::wires::content::{note, object_args};
+use crate::wires::content::{is_blank, note, object_args, output, result_content, user_content};
 use crate::wires::json::{field, json_string, json_value};
 use crate::wires::layout::{Kind, Placed, placed};
 
@@ -32,7 +32,7 @@ pub(super) fn message(
     marked: bool,
 ) {
     match message {
-        Message::System { text: said } if said.is_empty() => {}
+        Message::System { text: said } if is_blank(said) => {}
         Message::System { text: said } => {
             begin(out, "message");
             out.extend_from_slice(b",\"role\":\"system\",\"content\":");
@@ -42,7 +42,7 @@ pub(super) fn message(
         Message::User { content: said, .. } | Message::TaskDelegation { content: said } => {
             begin(out, "message");
             out.extend_from_slice(b",\"role\":\"user\",\"content\":");
-            content(out, said, marked);
+            content(out, &user_content(said), marked);
             out.push(b'}');
         }
         Message::Assistant(said) => match placed(said, &dialect.label, NAME) {
@@ -66,7 +66,7 @@ fn begin(out: &mut Vec<u8>, kind: &str) {
 /// A reply of another provider, or one that was changed since: its text, then its calls.
 fn plain(out: &mut Vec<u8>, said: &AssistantMessage) {
     // The API has no empty message, and needs none beside calls.
-    if let Some(words) = said.text.as_deref().filter(|words| !words.is_empty()) {
+    if let Some(words) = said.text.as_deref().filter(|words| !is_blank(words)) {
         assistant(out, words);
     }
     for media in &said.media {
@@ -125,7 +125,9 @@ fn as_it_came(out: &mut Vec<u8>, said: &AssistantMessage, parts: &[Placed<'_>], 
     // The provider refuses items that it knows by their ids without the reasoning before them.
     let reasons = |(part, own): &(&Placed<'_>, Own)| part.kind == Kind::Reasoning && !own.more;
     let named = !read.iter().any(|one| reasons(one) && one.1.item.is_none());
-    let last = read.iter().rposition(|(part, own)| part.kind != Kind::Reasoning && own.response.is_none());
+    let last = read.iter().rposition(|(part, own)| {
+        part.kind != Kind::Reasoning && own.response.is_none() && !says_nothing(part, own)
+    });
     let mut at = 0;
     while let Some((part, own)) = read.get(at) {
         let rest = read.get(at..).unwrap_or_default();
@@ -134,6 +136,7 @@ fn as_it_came(out: &mut Vec<u8>, said: &AssistantMessage, parts: &[Placed<'_>], 
         let nameless = if named { None } else { own.item.as_deref().map(without_id) };
         let own_fields = nameless.as_ref().map_or(own.item.as_deref(), |kept| kept.as_deref());
         match part.kind {
+            Kind::Text if item.iter().all(|(part, own)| says_nothing(part, own)) => {}
             Kind::Text => said_text(out, item, own_fields),
             // Reasoning at the end belongs to an item that never came: the provider refuses it alone.
             Kind::Reasoning if last.is_some_and(|last| at < last) => reasoning(out, item),
@@ -159,6 +162,11 @@ fn words<'m>(part: &Placed<'m>, own: &Own) -> &'m str {
     if own.gap { part.text.strip_prefix(GAP).unwrap_or(part.text) } else { part.text }
 }
 
+/// Whether a part is a blank text, which the API may refuse.
+fn says_nothing(part: &Placed<'_>, own: &Own) -> bool {
+    part.kind == Kind::Text && is_blank(part.text) && own.annotations.is_none()
+}
+
 /// An item without what the provider knows it by.
 fn without_id(item: &RawValue) -> Option<Box<RawValue>> {
     serde_json::from_str::<Fields<'_>>(item.get()).ok()?.without(&["id", "status"])
@@ -176,7 +184,7 @@ fn said_text(out: &mut Vec<u8>, item: &[(&Placed<'_>, Own)], own_fields: Option<
     begin(out, "message");
     fields(out, own_fields);
     out.extend_from_slice(b",\"role\":\"assistant\",\"content\":[");
-    for (at, (part, own)) in item.iter().enumerate() {
+    for (at, (part, own)) in item.iter().filter(|(part, own)| !says_nothing(part, own)).enumerate() {
         if at > 0 {
             out.push(b',');
         }
@@ -266,11 +274,12 @@ fn tool_result(out: &mut Vec<u8>, result: &ToolMessage, open: &mut Open, marked:
     let kind = open.remove(&*id).unwrap_or("function_call");
     begin(out, &format!("{kind}_output"));
     let said = result.content.text();
+    let said = output(&said);
     if kind == "local_shell_call" {
         field(out, "id");
         json_string(out, &id);
         field(out, "output");
-        json_string(out, &said);
+        json_string(out, said);
         return out.push(b'}');
     }
     field(out, "call_id");
@@ -280,20 +289,20 @@ fn tool_result(out: &mut Vec<u8>, result: &ToolMessage, open: &mut Open, marked:
             out.extend_from_slice(b",\"output\":[{\"outcome\":{\"type\":\"exit\",\"exit_code\":");
             json_value(out, &i32::from(result.failed));
             out.extend_from_slice(b"},\"stdout\":");
-            json_string(out, if result.failed { "" } else { &said });
+            json_string(out, if result.failed { "" } else { said });
             out.extend_from_slice(b",\"stderr\":");
-            json_string(out, if result.failed { &said } else { "" });
+            json_string(out, if result.failed { said } else { "" });
             out.extend_from_slice(b"}]");
         }
         "apply_patch_call" => {
             field(out, "status");
             json_string(out, if result.failed { "failed" } else { "completed" });
             field(out, "output");
-            json_string(out, &said);
+            json_string(out, said);
         }
         _ => {
             field(out, "output");
-            content(out, &result.content, marked);
+            content(out, &result_content(&result.content), marked);
         }
     }
     out.push(b'}');
