@@ -21,6 +21,7 @@ use super::events::EventReader;
 use super::first::{comes_in_events, shows_events};
 use super::frames::Frames;
 use super::keys::{Kept, KeyCommand};
+use super::mending::tolerant;
 use super::model::{Addressed, Server, sign};
 use super::timeouts::{Expired, Watch};
 use super::trouble::{Refused, chain, read_refusal};
@@ -78,7 +79,7 @@ pub(super) async fn open(mut call: Call, body: Vec<u8>) -> Result<Reading, Model
     }
     let asked = call.asked();
     let (server, bytes) = (call.server.clone(), data.len() as u64);
-    let decode = move || server.wire.decode(&server.dialect, &data, &asked);
+    let decode = move || tolerant(&data, |data| server.wire.decode(&server.dialect, data, &asked));
     let reply = if bytes < LARGE_BYTES { decode() } else { Box::pin(off_thread(bytes, decode)).await };
     let reply = reply.map_err(|error| call.undecoded(error, Usage::default()))?;
     call.took(&reply.usage);
@@ -212,6 +213,7 @@ impl Events {
                 Poll::Ready(Ok(()))
             }
             Poll::Pending => self.watch.poll(cx).map(|expired| {
+                self.reader.release();
                 if self.reader.is_finished() {
                     return self.end(None);
                 }

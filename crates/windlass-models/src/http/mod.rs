@@ -16,6 +16,7 @@ mod failure;
 mod first;
 mod frames;
 mod keys;
+mod mending;
 mod model;
 mod pool;
 mod proxy;

@@ -5,6 +5,7 @@ use windlass_core::secret::mask;
 
 use super::events::EventReader;
 use super::frames::Frames;
+use super::mending::tolerant;
 use crate::wires::{Asked, DecodeError, Dialect, Wire};
 use crate::{Assembler, Thoughts};
 
@@ -77,7 +78,7 @@ pub fn replay_whole(
     body: &[u8],
 ) -> Result<Reply, ModelFailure> {
     let mut fold = Fold::new(asked);
-    match wire.decode(dialect, body, asked) {
+    match tolerant(body, |body| wire.decode(dialect, body, asked)) {
         Ok(reply) => {
             fold.thoughts.take(crate::Delta::Whole(Box::new(reply)));
             fold.finish()
