@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::StreamExt;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use windlass_core::Text;
 use windlass_core::message::{Media, Reasoning, SealedReasoning};
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, ModelFailure, Reply, ReplyCall, StopReason, Usage};
@@ -18,7 +19,8 @@ pub const MAX_CALLS: usize = 4096;
 /// Folds [`Delta`]s into a [`Reply`]. Costs well below a microsecond a piece.
 ///
 /// The rules for the pieces of tool calls stand at [`Delta::Call`]; beyond them, providers are known to give every
-/// parallel call the index 0 (another id or name then opens another call), to repeat a call's name in each piece (the
+/// parallel call the index 0 (another id or name then opens another call), to glue the arguments of parallel calls together
+/// (each object is a call then), to repeat a call's name in each piece (the
 /// first one counts) and to send arguments before the name (the name goes to the call that lacks one).
 #[derive(Clone, Debug)]
 pub struct Assembler {
@@ -198,7 +200,7 @@ impl Assembler {
         }
         let spoken = !self.reasoning.is_empty() || self.sealed.is_some();
         let reasoning = spoken.then(|| Reasoning { text: self.reasoning.into(), sealed: self.sealed });
-        let calls = self.calls.into_iter().filter(|call| !call.is_empty()).map(|call| ReplyCall {
+        let calls = apart(self.calls).into_iter().filter(|call| !call.is_empty()).map(|call| ReplyCall {
             id: call.id,
             name: call.name.unwrap_or_default(),
             // Nothing, and a null, is how providers write a call without arguments.
@@ -268,15 +270,69 @@ impl Assembler {
     }
 }
 
+/// The calls with those apart that were glued together under one index or id: their arguments are several objects then. A call
+/// without a name has that of the one before it at its place.
+fn apart(mut calls: Vec<OpenCall>) -> Vec<OpenCall> {
+    let mut before: Option<(Option<u32>, Option<Text>)> = None;
+    for call in &mut calls {
+        if let Some((index, name)) = &before
+            && call.name.is_none()
+            && call.index.is_some()
+            && call.index == *index
+        {
+            call.name.clone_from(name);
+        }
+        before = Some((call.index, call.name.clone()));
+    }
+    if calls.iter().all(|call| call.brackets.whole != Some(false)) {
+        return calls;
+    }
+    let mut all = Vec::with_capacity(calls.len() + 1);
+    for call in calls {
+        let glued = call.objects().unwrap_or_default();
+        if glued.len() < 2 || all.len() + glued.len() > MAX_CALLS {
+            all.push(call);
+            continue;
+        }
+        all.extend(glued.into_iter().enumerate().map(|(at, args)| OpenCall {
+            // An id stands for one call.
+            id: call.id.clone().filter(|_| at == 0),
+            name: call.name.clone(),
+            args: args.to_owned(),
+            ..OpenCall::default()
+        }));
+    }
+    all
+}
+
 impl OpenCall {
+    /// The objects that the arguments consist of; `None`: they are something else, too.
+    fn objects(&self) -> Option<Vec<&str>> {
+        if self.brackets.whole != Some(false) || !self.args.trim_start().starts_with('{') {
+            return None;
+        }
+        let values = serde_json::Deserializer::from_str(&self.args).into_iter::<&RawValue>();
+        let objects = values
+            .take(MAX_CALLS + 1)
+            .map(|value| value.ok().map(RawValue::get).filter(|raw| raw.starts_with('{')));
+        objects.collect()
+    }
+
     /// Whether a piece with this call's index is nevertheless the beginning of another call.
     fn is_other(&self, piece: Piece<'_>) -> bool {
-        let (Some(name), Some(own)) = (piece.name, self.name.as_deref()) else { return false };
+        let Some(name) = piece.name else { return self.is_whole_before(piece) };
+        let Some(own) = self.name.as_deref() else { return false };
         match (piece.id, self.id.as_deref()) {
             (Some(id), Some(own)) => id != own,
             (Some(_), None) => true,
             (None, _) => name != own || (!piece.args.is_empty() && self.brackets.whole == Some(true)),
         }
+    }
+
+    /// Whether a piece without a name begins another call: it has an id of its own, and this call's arguments are whole.
+    fn is_whole_before(&self, piece: Piece<'_>) -> bool {
+        let other = matches!((piece.id, self.id.as_deref()), (Some(id), Some(own)) if id != own);
+        other && self.brackets.whole == Some(true) && piece.args.trim_start().starts_with('{')
     }
 
     fn take(&mut self, piece: Piece<'_>, steps: &Steps) {

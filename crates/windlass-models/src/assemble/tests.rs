@@ -222,3 +222,42 @@ fn putting_a_reply_together_costs_its_length() {
         doubling(|n| pieces(n, piece)).unwrap_or_else(|fault| panic!("{piece}: {fault}"));
     }
 }
+
+#[test]
+fn parallel_calls_that_are_glued_together_are_split_by_their_brackets() {
+    let two = [made("c1", "f", r#"{"a":1}"#), made("", "f", r#"{"a":"}{"}"#)];
+    // One piece, pieces cut anywhere, and pieces under one id.
+    assert_eq!(calls(&[call(Some(0), Some("c1"), Some("f"), r#"{"a":1} {"a":"}{"}"#)]), two);
+    for cut in 1..14 {
+        let (first, rest) = r#"{"a":1}{"a":"}{"}"#.split_at(cut);
+        let id = Some("c1");
+        assert_eq!(
+            calls(&[call(Some(0), id, Some("f"), first), call(Some(0), None, None, rest)]),
+            two,
+            "{cut}"
+        );
+        assert_eq!(calls(&[call(None, id, Some("f"), first), call(None, id, None, rest)]), two, "{cut}");
+    }
+    // An id of its own, and no name.
+    let named = [made("c1", "f", r#"{"a":1}"#), made("c2", "f", r#"{"a":2}"#)];
+    assert_eq!(
+        calls(&[
+            call(Some(0), Some("c1"), Some("f"), r#"{"a":1}"#),
+            call(Some(0), Some("c2"), None, r#"{"a":2}"#)
+        ]),
+        named
+    );
+    // What is no row of objects stays as it came, for the model to be told.
+    for args in [r#"{"a":1}x"#, r#"{"a":1}{"a""#, r#"{"a":1}[2]"#, r#"{"a":1}}"#, "12 13"] {
+        assert_eq!(calls(&[call(Some(0), Some("c1"), Some("f"), args)]), [made("c1", "f", args)], "{args}");
+    }
+    // Another id in each piece of one call is no other call.
+    assert_eq!(
+        calls(&[
+            call(Some(0), Some("c1"), Some("f"), "{"),
+            call(Some(0), Some("c2"), None, "}"),
+            call(Some(0), Some("c3"), None, "")
+        ]),
+        [made("c1", "f", "{}")]
+    );
+}

@@ -202,6 +202,8 @@ impl Events {
         }
         if self.reader.is_done() {
             self.watch.linger();
+        } else if self.reader.is_finished() {
+            self.watch.close();
         }
         let Some(body) = self.body.as_mut() else { return Poll::Ready(self.end(None)) };
         match body.poll_next(cx) {

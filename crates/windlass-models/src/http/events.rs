@@ -21,6 +21,8 @@ pub(super) struct EventReader {
     queue: VecDeque<Delta>,
     progress: Progress,
     events: usize,
+    /// The usage came with the reply's end or after it.
+    settled: bool,
 }
 
 struct Parts {
@@ -118,6 +120,7 @@ impl EventReader {
             queue: VecDeque::new(),
             progress: Progress::default(),
             events: 0,
+            settled: false,
         }
     }
 
@@ -183,6 +186,7 @@ impl EventReader {
 
     /// Whether the event that was decoded last, none of whose pieces were taken yet, brings something.
     pub(super) fn makes_progress(&mut self) -> bool {
+        self.settled |= self.is_finished() && self.queue.iter().any(|delta| matches!(delta, Delta::Usage(_)));
         let progress = &mut self.progress;
         self.queue.iter().filter(|delta| progress.is_made_by(delta)).count() > 0
     }
@@ -197,9 +201,9 @@ impl EventReader {
         self.events == 0 && self.parts.as_ref().is_some_and(|parts| parts.frames.is_foreign())
     }
 
-    /// Whether the provider said that nothing more comes.
+    /// Whether nothing more is to be waited for: the provider said so, or the reply's end and its usage came.
     pub(super) fn is_done(&self) -> bool {
-        self.parts.as_ref().is_some_and(|parts| parts.decoder.is_done())
+        self.settled || self.parts.as_ref().is_some_and(|parts| parts.decoder.is_done())
     }
 
     /// Whether the reply is whole.

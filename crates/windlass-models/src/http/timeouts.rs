@@ -65,11 +65,15 @@ enum Phase {
     Whole,
     FirstToken,
     Tokens,
+    Close,
     Linger,
 }
 
 /// Time for which an ended stream is read on, in milliseconds: a connection read to its end can be reused.
 const LINGER_MS: u64 = 20;
+
+/// Time for which the usage of a reply is waited for once its end came, in milliseconds.
+const CLOSE_MS: u64 = 2_000;
 
 /// The watch over one call.
 #[derive(Debug)]
@@ -108,6 +112,14 @@ impl Watch {
     pub(super) fn total_over(&self, at: Instant) -> Option<Expired> {
         let total = self.timeouts.total_ms;
         (at.duration_since(self.start).as_millis() >= u128::from(total)).then_some(Expired::Total(total))
+    }
+
+    /// The reply's end came, and its usage did not.
+    pub(super) fn close(&mut self) {
+        if self.phase != Phase::Close {
+            self.last = Instant::now();
+            self.enter(Phase::Close);
+        }
     }
 
     /// The reply is whole.
@@ -163,6 +175,7 @@ impl Phase {
                 (after(start, timeouts.first_token_ms), Expired::FirstToken(timeouts.first_token_ms))
             }
             Self::Tokens => (after(last, timeouts.idle_ms), Expired::Idle(timeouts.idle_ms)),
+            Self::Close => return (after(last, CLOSE_MS), Expired::Linger),
             Self::Linger => return (after(last, LINGER_MS), Expired::Linger),
         };
         if total.0 <= phase.0 { total } else { phase }

@@ -131,3 +131,19 @@ async fn e42_nobody_takes_the_connection() {
     assert_eq!(&*failure.message, format!("no connection to {address} within 50 ms"));
     drop((listener, queue));
 }
+
+/// Servers that keep the connection open behind a reply and say no `[DONE]` cost no minute a call.
+#[tokio::test]
+async fn e56_a_stream_is_over_once_its_finish_and_usage_came() {
+    let begin = std::time::Instant::now();
+    let text = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}\n\n";
+    let server = Server::start(vec![stream_head(), chunk(text), chunk(usage), Step::Hang]).await;
+    let reply = ask(&within(&server.url, long()), true).await.expect("a reply");
+    assert_eq!((reply.usage.input, reply.usage.estimated), (3, false));
+    assert!(begin.elapsed().as_millis() < 1_500, "at once: {:?}", begin.elapsed());
+    let server = Server::start(vec![stream_head(), chunk(text), Step::Hang]).await;
+    let reply = ask(&within(&server.url, long()), true).await.expect("a reply");
+    assert!(reply.usage.estimated, "{:?}", reply.usage);
+    assert!(begin.elapsed().as_secs() < 60, "two seconds: {:?}", begin.elapsed());
+}
