@@ -259,10 +259,14 @@ impl Route {
         }
     }
 
-    /// The server as `host:port`, for messages.
+    /// The server as `host:port`, and the proxy before it, for messages.
     fn host(&self) -> String {
         let usual = if is_tls(&self.origin) { 443 } else { 80 };
-        format!("{}:{}", self.authority.host(), self.authority.port_u16().unwrap_or(usual))
+        let host = format!("{}:{}", self.authority.host(), self.authority.port_u16().unwrap_or(usual));
+        match self.via.proxy() {
+            Some(proxy) => format!("{host} through the proxy {proxy}"),
+            None => host,
+        }
     }
 }
 
