@@ -112,7 +112,11 @@ impl KeyCommand {
             [] => return Err("is empty".to_owned()),
         };
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        // A group of its own, so that what the command started ends with it.
+        #[cfg(unix)]
+        command.process_group(0);
         let child = command.spawn().map_err(|error| format!("cannot be run: {error}"))?;
+        let _group = Group::of(&child);
         let limit = Duration::from_millis(KEY_COMMAND_MS);
         let Ok(ended) = tokio::time::timeout(limit, ended(child)).await else {
             return Err(format!("took longer than {KEY_COMMAND_MS} ms"));
@@ -121,12 +125,40 @@ impl KeyCommand {
         if status.success() {
             return Ok(printed);
         }
-        let complaint = cut(complaint.trim());
+        // Masked whole: a secret that is cut would not be known any more.
+        let complaint = mask(complaint.trim());
+        let complaint = cut(&complaint);
         Err(if complaint.is_empty() {
             format!("failed ({status})")
         } else {
             format!("failed ({status}): {complaint}")
         })
+    }
+}
+
+/// The processes of a command, which end when it is left for whatever reason: its end, a time limit, or a call that is stopped.
+struct Group {
+    #[cfg(unix)]
+    leader: Option<rustix::process::Pid>,
+}
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        let _ = child;
+        Self {
+            #[cfg(unix)]
+            leader: child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)),
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(leader) = self.leader {
+            // An error means that no process is left.
+            rustix::process::kill_process_group(leader, rustix::process::Signal::KILL).ok();
+        }
     }
 }
 
@@ -223,6 +255,46 @@ mod tests {
             nobody.message.starts_with("the key command `/nowhere/at-all` cannot be run: "),
             "{nobody:?}"
         );
+    }
+
+    #[tokio::test]
+    async fn e62_what_a_command_started_ends_with_it_and_its_words_are_masked() {
+        let secret = windlass_core::secret::Secret::new("hunter2-of-the-key-command");
+        let line = format!("sleep 300 >/dev/null 2>&1 & echo {} >&2; echo $! >&2; exit 1", secret.expose());
+        let failure = KeyCommand::shared(&words(&[&line])).key().await.expect_err("it fails");
+        assert!(!failure.message.contains("hunter2"), "{failure:?}");
+        let pid = failure.message.lines().last().expect("a line").trim();
+        gone(pid).await;
+        // A call that is stopped.
+        let path = std::env::temp_dir().join(format!("windlass-key-{}", std::process::id()));
+        let line = format!("sleep 301 & echo $! > {}; wait", path.display());
+        let stopped = KeyCommand::shared(&words(&[&line]));
+        let begun = async {
+            loop {
+                match std::fs::read_to_string(&path) {
+                    Ok(pid) if pid.ends_with('\n') => return pid,
+                    _ => tokio::task::yield_now().await,
+                }
+            }
+        };
+        let pid = tokio::select! {
+            key = stopped.key() => panic!("{key:?}"),
+            pid = begun => pid,
+        };
+        std::fs::remove_file(&path).expect("it is there");
+        gone(pid.trim()).await;
+    }
+
+    /// Waits until a process is no more, or a child that nobody has waited for.
+    async fn gone(pid: &str) {
+        let stat = format!("/proc/{pid}/stat");
+        let is_there = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        let waiting = async {
+            while is_there() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("it ended");
     }
 
     #[tokio::test]
