@@ -10,6 +10,12 @@ use crate::question::{Answer, QuestionKind};
 use crate::reply::ModelFailure;
 use crate::state::{Expired, OpenQuestion, Opening, Phase, QUOTA_WAITS, Remedies};
 
+/// The least length of the first wait for a quota, in milliseconds.
+const LEAST_WAIT_MS: u64 = 1_000;
+
+/// How many times it is doubled: the least length grows to about four minutes.
+const LONGEST_DOUBLED: u32 = 8;
+
 impl Decision {
     /// Whether the call is tried again once a quota opens, or once a person has renewed a key. What goes on by itself comes
     /// first. A closing call is not waited for: its run has come to its end.
@@ -36,14 +42,23 @@ impl Decision {
     fn awaited(&self, remedies: &Remedies) -> Option<Opening> {
         let waits = self.state.setup.policy.request.wait_for_quota && remedies.waits < QUOTA_WAITS;
         let in_time = |opening: &Opening| self.state.deadline().is_none_or(|deadline| opening.at < deadline);
-        remedies.first_opening().filter(in_time).filter(|_| waits)
+        self.opening(remedies).filter(in_time).filter(|_| waits)
+    }
+
+    /// When the run goes on that waits for a quota. A provider may name a time that has passed, again and again: each wait in a row
+    /// has a least length, twice that of the one before.
+    fn opening(&self, remedies: &Remedies) -> Option<Opening> {
+        let least = LEAST_WAIT_MS << remedies.waits.min(LONGEST_DOUBLED);
+        remedies
+            .first_opening()
+            .map(|opening| Opening { at: opening.at.max(self.at.saturating_add(least)), ..opening })
     }
 
     /// Why a run ends whose model failed: the failure, and why its quota is not waited for.
     pub(crate) fn words_of(&self, ask: &Ask, failure: &ModelFailure) -> String {
         let words = failure.to_string();
         let remedies = self.state.remedies_of(ask, failure, self.at);
-        let (policy, opening) = (&self.state.setup.policy, remedies.first_opening());
+        let (policy, opening) = (&self.state.setup.policy, self.opening(&remedies));
         let Some(opening) = opening.filter(|_| policy.request.wait_for_quota) else { return words };
         let model = self.state.setup.models.get(opening.model as usize).map(|model| model.name.clone());
         let model = model.unwrap_or_default();
