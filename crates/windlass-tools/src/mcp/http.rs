@@ -23,9 +23,7 @@ use super::error::McpError;
 use super::keyed::{IDEMPOTENCY_HEADER, Keyed};
 use super::mask::{Mask, shown_url};
 use post::NoAnswer;
-pub(super) use post::{Post, Renewed, mended};
-
-pub(super) type Failure = StreamableHttpError<reqwest::Error>;
+pub(super) use post::{Failure, Post, Renewed, mended};
 
 /// Timeout for making a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);

@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
 
-use super::Fault;
+use crate::mcp::asking::Fault;
 
 /// The lines of a response, and how much of an event has come.
 struct Lines {

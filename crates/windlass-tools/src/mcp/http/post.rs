@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use windlass_core::text::Steps;
 
-use super::{Failure, events};
+use super::events;
 use crate::mcp::asking::{Fault, Incoming};
 use crate::mcp::reading::{self, Answer, Read};
 
@@ -30,6 +30,9 @@ const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
 /// The header with the id of a session.
 const SESSION: &str = "mcp-session-id";
+
+/// Failure of a request.
+pub(in crate::mcp) type Failure = StreamableHttpError<reqwest::Error>;
 
 const EVENTS: &str = "text/event-stream";
 
