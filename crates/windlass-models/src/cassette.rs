@@ -29,7 +29,8 @@ mod exchange;
 mod play;
 mod record;
 
-use std::path::PathBuf;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use play::{Player, Recorded};
@@ -129,6 +130,23 @@ impl CassetteError {
             Self::Write { .. } | Self::Read { .. } => None,
         }
     }
+}
+
+/// The most bytes of a cassette that is read (256 MiB).
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The text of a cassette. Devices and pipes have no end, or none comes.
+fn text_of(path: &Path) -> io::Result<String> {
+    let invalid = |words: String| io::Error::new(io::ErrorKind::InvalidData, words);
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(invalid("it is not a regular file".to_owned()));
+    }
+    let mut text = String::new();
+    let read = std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_BYTES {
+        return Err(invalid(format!("it has more than {MAX_BYTES} bytes")));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use windlass_core::model::{FailureKind, ModelFailure};
 use super::CassetteError;
 use super::difference::difference;
 use super::exchange::{End, Exchange, form, read};
+use super::text_of;
 use crate::{Delta, Deltas, Known, Model, ModelRequest};
 
 /// A recorded cassette that stands in for models.
@@ -165,8 +166,7 @@ impl Recorded {
 
 /// The exchanges of a file, in the order of their ends.
 fn open(path: &Path) -> Result<Vec<(usize, Exchange)>, CassetteError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| CassetteError::Read { path: path.to_owned(), source })?;
+    let text = text_of(path).map_err(|source| CassetteError::Read { path: path.to_owned(), source })?;
     read(path, &text)
 }
 

@@ -58,7 +58,7 @@ impl Recorder {
         let file = match options.open(path) {
             Ok(mut file) => file.write_all(header().as_bytes()).map(|()| file),
             // A recording that ended before its first exchange is begun again.
-            Err(_) if std::fs::read_to_string(path).is_ok_and(|text| text == header()) => {
+            Err(_) if super::text_of(path).is_ok_and(|text| text == header()) => {
                 OpenOptions::new().append(true).open(path)
             }
             Err(error) => Err(error),

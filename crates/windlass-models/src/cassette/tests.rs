@@ -252,3 +252,16 @@ fn a_difference_names_its_place_and_both_values_shortened() {
         "{far}"
     );
 }
+
+#[test]
+fn a_cassette_is_a_regular_file_of_a_bounded_size() {
+    for path in ["/dev/zero", "/dev"] {
+        let error = super::text_of(std::path::Path::new(path)).expect_err("no regular file");
+        assert_eq!(error.to_string(), "it is not a regular file", "{path}");
+    }
+    let folder = Folder::new("bound");
+    let file = std::fs::File::create(folder.file()).expect("a file");
+    file.set_len(super::MAX_BYTES + 1).expect("sparse");
+    let error = super::text_of(&folder.file()).expect_err("too large");
+    assert!(error.to_string().contains("more than 268435456 bytes"), "{error}");
+}
