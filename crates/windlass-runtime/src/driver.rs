@@ -328,7 +328,11 @@ impl Driver {
             return Ok(Err(invalid));
         }
         let (log, environment) = (&**self.agent.log(), &**self.agent.environment());
-        spill(spill::To { log, most: self.spill_bytes(&what), environment }, &mut what).await?;
+        spill(
+            spill::To { log, most: self.spill_bytes(&what), threads: environment.has_threads() },
+            &mut what,
+        )
+        .await?;
         let at = self.clock.now(&**self.agent.environment());
         let (replied, decided) = decided(&self.agent, &self.state, at, what).await;
         let Accepted { events, cause, state: next } = match decided {

@@ -13,16 +13,13 @@ use windlass_core::run::Found;
 use windlass_core::{CallOutcome, InputKind, Message, Text};
 use windlass_store::{Payloads, StoreError};
 
-use crate::environment::Environment;
-use crate::off_thread::off_thread;
-
 /// Where large results go.
 #[derive(Clone, Copy)]
 pub(crate) struct To<'s> {
     pub(crate) log: &'s dyn Payloads,
     /// Above how many bytes they are large.
     pub(crate) most: u64,
-    pub(crate) environment: &'s dyn Environment,
+    pub(crate) threads: bool,
 }
 
 /// Stores what is longer than the bound and puts references in its place.
@@ -162,7 +159,11 @@ async fn base64_in(to: To<'_>, text: &Text) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let (text, bytes) = (text.clone(), text.len() as u64);
-    off_thread(to.environment, bytes, move || base64::found(&text)).await
+    if to.threads {
+        windlass_threads::off_thread(bytes, move || base64::found(&text)).await
+    } else {
+        base64::found(&text)
+    }
 }
 
 /// A text, or what stands for one that is too long; nothing for nothing.

@@ -1,7 +1,6 @@
 use windlass_store::MemoryLog;
 
 use super::*;
-use crate::environment::SystemEnvironment;
 
 /// So many characters of base64.
 fn data(chars: usize) -> String {
@@ -11,7 +10,7 @@ fn data(chars: usize) -> String {
 async fn spilt(most: u64, content: Content) -> (MemoryLog, Content) {
     let log = MemoryLog::new();
     let mut content = content;
-    spill_content(To { log: &log, most, environment: &SystemEnvironment }, &mut content).await.unwrap();
+    spill_content(To { log: &log, most, threads: false }, &mut content).await.unwrap();
     (log, content)
 }
 
@@ -27,7 +26,7 @@ async fn e35_base64_in_a_result_becomes_a_note_with_a_handle() {
     };
     assert_eq!((before.as_ref(), after.as_ref()), ("{\"name\":\"a.png\",\"data\":\"", "\"}"));
     assert!(stored.shown().contains("8192 of 8192 bytes are left out here"), "{}", stored.shown());
-    assert_eq!(log.get(&stored.sha256).await.unwrap().as_deref(), Some(data.as_str()));
+    assert_eq!(log.get(&stored.sha256, 0, usize::MAX).await.unwrap(), data.as_bytes());
 }
 
 #[tokio::test]

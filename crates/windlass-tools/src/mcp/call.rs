@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::content;
 use super::doubt;
 use super::error::McpError;
+use super::http;
 use super::link::Link;
 use super::reading;
 use super::server::Shared;
@@ -96,7 +97,7 @@ impl Shared {
                 Err(refused(&error))
             }
             Err(error) => {
-                let lost = !doubt::is_refused(&error);
+                let lost = !http::is_refused(&error);
                 Err(link.explain(&self.config, &self.mask, &error).await.into_call_error().doubted_if(lost))
             }
         }

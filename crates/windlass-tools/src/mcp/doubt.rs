@@ -2,9 +2,6 @@
 //! no doubt, everything else does.
 
 use rmcp::model::ErrorData;
-use rmcp::service::ServiceError;
-
-use super::http;
 
 /// Codes under which libraries give up on a connection or a request themselves. Servers use them for errors of their own, too.
 const GIVEN_UP: [i32; 2] = [-32000, -32001];
@@ -28,9 +25,4 @@ const LOST: [&str; 11] = [
 pub(super) fn says_lost(error: &ErrorData) -> bool {
     let said = error.message.to_lowercase();
     GIVEN_UP.contains(&error.code.0) && LOST.iter().any(|word| said.contains(word))
-}
-
-/// Whether a call was refused before it began.
-pub(super) fn is_refused(error: &ServiceError) -> bool {
-    matches!(error, ServiceError::TransportSend(cause) if http::is_unsent(cause))
 }
