@@ -34,7 +34,7 @@ pub fn pending(state: &State) -> Vec<Action> {
                         add(*seq, ActionKind::SetTimer { at: *at });
                     }
                     Stage::Doubted { seq, asked: Asked::Tool, .. } => {
-                        add(*seq, ActionKind::CheckCall { call })
+                        add(*seq, ActionKind::CheckCall { call });
                     }
                     Stage::Queued
                     | Stage::Verifying

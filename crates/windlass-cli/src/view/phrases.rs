@@ -149,10 +149,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::CallRetried(retried) => {
             format!("{}, and will run it again", result(&retried.call, &retried.outcome, calls, cuts))
         }
-        Fact::CallDoubted(doubted) => {
-            let lost = if doubted.lost.is_some() { "lost the answer of" } else { "lost its process during" };
-            format!("{lost} {}: the call may have happened", called(&doubted.call))
-        }
+        Fact::CallDoubted(one) => doubt(one.lost.is_some(), &called(&one.call)),
         Fact::CodeFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::CallFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::DelegationStarted(started) => handed(started, calls, cuts),
@@ -195,6 +192,12 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         | Fact::BoardSaved(_)
         | Fact::BoardRestored(_) => progress(fact, cuts),
     }
+}
+
+/// A call in doubt. `answer`: its answer was lost, and not its process.
+fn doubt(answer: bool, call: &str) -> String {
+    let lost = if answer { "lost the answer of" } else { "lost its process during" };
+    format!("{lost} {call}: the call may have happened")
 }
 
 fn told(kind: SteerKind) -> &'static str {

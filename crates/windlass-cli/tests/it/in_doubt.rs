@@ -30,9 +30,14 @@ const PAY: &str =
 #[test]
 fn e30_a_server_that_dies_after_its_effect_pays_once_under_every_preset() {
     let call = || Reply::Call("s__pay".to_owned(), "{}".to_owned());
-    for (preset, retries) in
-        [("chat", ""), ("chat", ", retries: 2"), ("typed", ""), ("text", ""), ("refine", ""), ("plan", "")]
-    {
+    for (preset, retries) in [
+        ("chat", ""),
+        ("chat", ", retries: 2"),
+        ("typed", ", max_steps: 4"),
+        ("text", ""),
+        ("refine", ""),
+        ("plan", ""),
+    ] {
         let model = Server::start(match preset {
             "plan" => vec![Reply::Pieces(vec![OPEN]), Reply::Pieces(vec![PAY])],
             "text" => vec![Reply::Pieces(vec!["```tool_call\n{\"tool\": \"s__pay\"}\n```"])],
@@ -41,7 +46,7 @@ fn e30_a_server_that_dies_after_its_effect_pays_once_under_every_preset() {
         let home = Home::new();
         home.write("server.sh", SERVER);
         let tools = "tools: [ { mcp: { name: s, command: [sh, server.sh] } } ]\n";
-        let policy = format!("loop: {{ preset: {preset}{retries} }}\n");
+        let policy = format!("instructions: You pay.\nloop: {{ preset: {preset}{retries} }}\n");
         home.write("agent.yaml", &format!("{}{tools}{policy}", model.agent()));
         let end = home.windlass(["run", "agent.yaml", "Pay."]);
         assert_eq!(lines(&home.path("payments")), 1, "{preset}{retries}: {end:?}");

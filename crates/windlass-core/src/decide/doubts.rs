@@ -26,7 +26,7 @@ impl Decision {
             let outcome = if left_behind { outcome } else { self.lost(&open) };
             self.call_over(open, outcome);
         } else if once {
-            self.doubt(&open, Some(outcome));
+            self.doubt(&open, Some(&outcome));
             self.go_on();
         } else {
             self.call_over(open, outcome);
@@ -43,11 +43,11 @@ impl Decision {
     }
 
     /// Puts a call to its check, or to a person. `lost` says how its answer was lost, if not with the process.
-    pub(super) fn doubt(&mut self, open: &OpenCall, lost: Option<CallOutcome>) {
-        self.record(CallDoubted { call: open.call.id.clone(), lost: lost.clone() });
+    pub(super) fn doubt(&mut self, open: &OpenCall, lost: Option<&CallOutcome>) {
+        self.record(CallDoubted { call: open.call.id.clone(), lost: lost.cloned() });
         // A check that was not there when the call was allowed is not run, either.
         if !self.effect(open).1 || self.has_changed(open) {
-            self.ask_outcome(open, lost.as_ref());
+            self.ask_outcome(open, lost);
         }
     }
 
@@ -57,7 +57,12 @@ impl Decision {
         let found = if self.state.stopping() { Found::Happened(CallOutcome::Unknown) } else { found };
         match found {
             Found::Happened(outcome) => self.finish_call(open.call.id, outcome),
-            Found::NotHappened => self.start_call(open.call.id),
+            // Lost within the process and not happened: it has failed, and it is not tried again here. A tool that is lost each time
+            // would be called for ever.
+            Found::NotHappened => match lost.as_deref().cloned() {
+                Some(failed) => self.finish_call(open.call.id, failed),
+                None => self.start_call(open.call.id),
+            },
             Found::Unsure => self.ask_outcome(&open, lost.as_deref()),
         }
         self.go_on();

@@ -23,11 +23,13 @@ fn drive(ground: &Ground, agent: &windlass_runtime::Agent) -> Run {
 fn a_tool_that_panics_gives_the_model_an_error_and_the_others_go_on() {
     let ground = Ground::slow();
     let at_once =
-        FnTool::new("at_once", |_: ToolContext, _| -> std::future::Ready<_> { panic!("before it began") });
+        FnTool::new("at_once", |_: ToolContext, _| -> std::future::Ready<_> { panic!("before it began") })
+            .spec(|spec| spec.effect = windlass_core::tool::Effect::ReadOnly);
     let later = FnTool::new("later", |_, _| async {
         windlass_testing::step_aside().await;
         panic!("in the {}", "middle")
-    });
+    })
+    .spec(|spec| spec.effect = windlass_core::tool::Effect::ReadOnly);
     let agent = ground
         .agent(calls_then_answers(&[("at_once", "{}"), ("later", "{}"), ("sound", "{}")]))
         .tool(at_once)

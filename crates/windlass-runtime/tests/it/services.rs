@@ -49,7 +49,8 @@ impl Service for Mail {
             seen.lock().unwrap().push(format!("{name} sends"));
             async { Ok("sent".into()) }
         });
-        let fail = FnTool::new("fail", |_, _| async { panic!("lost in the post") });
+        let fail = FnTool::new("fail", |_, _| async { panic!("lost in the post") })
+            .spec(|spec| spec.effect = Effect::ReadOnly);
         vec![Arc::new(send.spec(|spec| spec.effect = Effect::Idempotent)), Arc::new(fail)]
     }
 

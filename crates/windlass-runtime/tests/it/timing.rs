@@ -35,6 +35,8 @@ fn lingering(ground: &Ground, ms: u64, end: Result<&'static str, &'static str>) 
             end.map(Into::into).map_err(ToolError::new)
         }
     })
+    // A call that may have had an effect would be in doubt.
+    .spec(|spec| spec.effect = windlass_core::tool::Effect::ReadOnly)
 }
 
 fn one_call(ground: &Ground, tool: FnTool) -> AgentBuilder {
