@@ -181,7 +181,9 @@ impl Agent {
         let mut choices = Vec::clone(self.models());
         let policy = self.policy().summary();
         if policy.request.temperature.is_some() {
-            choices.iter_mut().for_each(|choice| choice.temperature = None);
+            for choice in &mut choices {
+                choice.temperature = None;
+            }
         }
         Self::from_inner(Inner {
             prompt: Arc::new(vec![Arc::new(Message::system(SUMMARY_PROMPT))]),

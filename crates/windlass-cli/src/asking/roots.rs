@@ -76,7 +76,7 @@ mod tests {
     fn call(origin: &str) -> Subject {
         let mut spec = ToolSpec::read_only("files__write_file", "Writes.", json!({ "type": "object" }));
         spec.origin = origin.into();
-        Subject { tool: spec.name.clone(), args: json!({}), spec: Some(spec), below: false }
+        Subject { tool: spec.name.clone(), args: json!({}), spec: Some(spec), below: false, asks: None }
     }
 
     #[test]

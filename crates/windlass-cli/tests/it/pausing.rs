@@ -231,8 +231,8 @@ fn p21_e63_a_pinned_input_is_in_every_later_request_of_its_session() {
         users.map(|message| message["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(sent(), ["Name no captain."]);
-    assert_eq!(sent(), ["Name no captain.", "Who sails?"]);
-    assert_eq!(sent(), ["Name no captain.", "And who else?"]);
+    assert_eq!(sent(), ["Name no captain.", "The initial input for this step is: Who sails?"]);
+    assert_eq!(sent(), ["Name no captain.", "The initial input for this step is: And who else?"]);
 }
 
 #[test]

@@ -26,12 +26,6 @@ async fn each_limit_is_named_with_its_value_and_a_hint() {
             Limit::Calls,
             "4 host calls",
         ),
-        (
-            Limits { written_calls: Some(2), ..usual },
-            "add(1, 1)\nif False:\n    print(f'{len([])}')",
-            Limit::WrittenCalls,
-            "Too many functions (3 > 2)",
-        ),
         (Limits { source_bytes: 10, ..usual }, "x = 1234567", Limit::Source, "11 bytes, and at most 10"),
         (Limits { value_bytes: 10, ..usual }, "return 'x' * 9", Limit::Value, "11 bytes, and at most 10"),
         (
@@ -46,6 +40,15 @@ async fn each_limit_is_named_with_its_value_and_a_hint() {
         assert_eq!(kind, FailureKind::Limit(limit), "{source}: {message}");
         assert!(message.contains(text) && message.contains("hint:"), "{source}: {message}");
     }
+}
+
+/// Session 10's words, which have no hint. Calls are counted in the source, whether they would run or not.
+#[tokio::test]
+async fn calls_that_are_written_are_counted_before_any_runs() {
+    let limits = Limits { written_calls: Some(2), ..Limits::default() };
+    let (kind, message) = hit(limits, "add(1, 1)\nif False:\n    print(f'{len([])}')").await;
+    assert_eq!(kind, FailureKind::Limit(Limit::WrittenCalls), "{message}");
+    assert!(message.contains("Too many functions (3 > 2)"), "{message}");
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ fn resumed() -> Fact {
 }
 
 fn doubted() -> Fact {
-    Fact::CallDoubted(CallDoubted { call: "c1".into() })
+    Fact::CallDoubted(CallDoubted { call: "c1".into(), lost: None })
 }
 
 fn question() -> Fact {

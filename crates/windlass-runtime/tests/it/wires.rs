@@ -147,7 +147,7 @@ async fn a_presets_temperature_is_left_out_where_the_models_entry_says_so() {
         let mut policy = preset.policy();
         policy.replies = Preset::CHAT.policy().replies;
         let agent =
-            Agent::builder("x").model((choice, Arc::new(model.clone()))).policy(policy).build().unwrap();
+            Agent::builder("x").model_with(choice, Arc::new(model.clone())).policy(policy).build().unwrap();
         answered(&agent).await;
         model.requests()[0].model.temperature
     };

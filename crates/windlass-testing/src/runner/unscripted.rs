@@ -31,12 +31,8 @@ pub(super) fn call(case: &Case, run: &RunRecord) -> Option<Mismatch> {
 }
 
 fn unknown(event: &Event) -> Option<&CallId> {
-    match &event.fact {
-        Fact::CallFinished(finished) if matches!(finished.outcome, CallOutcome::UnknownTool { .. }) => {
-            Some(&finished.call)
-        }
-        _ => None,
-    }
+    let Fact::CallFinished(finished) = &event.fact else { return None };
+    matches!(finished.outcome, CallOutcome::UnknownTool { .. }).then_some(&finished.call)
 }
 
 /// Whether a tool of that name would be the agent's: of one of its servers or services. Commands, built-ins and delegates are

@@ -82,7 +82,10 @@ fn long_names_are_cut_and_stay_different() {
     let config = McpConfig::stdio("files", ["x"]);
     let (one, two) = ("x".repeat(100), format!("{}y", "x".repeat(99)));
     let names = names(&config, &[&one, &two]);
-    assert!(names.iter().all(|name| name.len() == crate::set::MAX_NAME && crate::set::valid_name(name)), "{names:?}");
+    assert!(
+        names.iter().all(|name| name.len() == crate::set::MAX_NAME && crate::set::valid_name(name)),
+        "{names:?}"
+    );
     assert_ne!(names[0], names[1]);
 }
 
@@ -95,9 +98,8 @@ fn p30_names_that_would_be_equal_are_told_apart_and_say_what_they_were() {
     let names: std::collections::HashSet<_> = tools.iter().map(|spec| spec.name.clone()).collect();
     assert_eq!(names.len(), 4);
     let digest = |name: &str| {
-        let hex: String =
-            sha2::Sha256::digest(name).iter().take(3).map(|byte| format!("{byte:02x}")).collect();
-        hex
+        let digest = sha2::Sha256::digest(name);
+        format!("{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2])
     };
     assert_eq!(tools[0].name.as_ref(), format!("files__a_b_{}", digest("a.b")));
     assert_eq!(tools[1].name.as_ref(), format!("files__a_b_{}", digest("a_b")));
