@@ -144,10 +144,11 @@ impl ScriptedPeople {
 
     async fn think(&self, state: &State, question: &OpenQuestion) -> Answer {
         self.script.lock().wrong_given.retain(|(given, _)| *given != question.id);
+        // The case's people are for the case's own questions, which a restart's must not use up.
+        if self.knows(question) {
+            return self.find_out(state, question);
+        }
         let Some(place) = self.entry(state, question) else {
-            if self.knows(question) {
-                return self.find_out(state, question);
-            }
             if self.resumes(question) {
                 return Answer::Resume { text: None };
             }
