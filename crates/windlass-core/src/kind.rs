@@ -179,11 +179,8 @@ impl StateKind {
             (is(&["Raced"]) && !calling && !acting, "no model call is going on"),
             // Beside calls a summary may be in the making.
             (is(&["Replied", "ModelFailed"]) && !calling && !acting, "no model call is going on"),
-            (
-                is(&["CallEnded", "CodeCalls", "CodeEnded", "Delegated", "DelegateAsks", "DelegateWaits"])
-                    && !working,
-                "no call runs",
-            ),
+            (is(&["CallEnded", "CallLost", "CodeCalls", "CodeEnded"]) && !working, "no call runs"),
+            (is(&["Delegated", "DelegateAsks", "DelegateWaits"]) && !working, "no call runs"),
             (is(&["Checked"]) && self != Checking && !stopping, "nothing is checked"),
             (is(&["Stepped"]) && self != Self::Hook, "no hook is asked"),
             // A pause may be asked for at any time.

@@ -204,6 +204,11 @@ impl OpenCall {
         }
     }
 
+    /// The attempt that is going on or was the last one, from 1; 0: it has not begun.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
     /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.
     pub fn args(&self) -> &str {
         let own = self.reached.as_ref().map_or(&*self.call.args, |reached| &reached.args);

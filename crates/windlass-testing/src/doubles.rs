@@ -16,7 +16,7 @@ pub(crate) use real::RealTool;
 use futures_core::future::BoxFuture;
 use futures_util::future::{Either, select};
 use serde_json::Value;
-use windlass_core::{CallOutcome, ToolSpec};
+use windlass_core::{CallId, CallOutcome, RunId, ToolSpec};
 use windlass_runtime::Environment;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -38,7 +38,10 @@ struct Working {
     script: Script,
     tool: String,
     place: usize,
+    call: (RunId, CallId, u32),
     done: bool,
+    /// Whether the tool itself said how the call ended.
+    answered: bool,
 }
 
 impl Working {
@@ -52,7 +55,16 @@ impl Working {
         let cancelled = inner.cancels(During::Tool, number);
         let (said, _) = inner.steers(During::Tool, number);
         drop(inner);
-        (Self { script: script.clone(), tool: key.to_owned(), place, done: false }, cancelled || said > 0)
+        let call = (context.run, context.call.clone(), context.attempt);
+        let working =
+            Self { script: script.clone(), tool: key.to_owned(), place, call, done: false, answered: false };
+        (working, cancelled || said > 0)
+    }
+
+    /// Notes that the call has come to its end.
+    fn end(&mut self, result: &ToolResult) {
+        self.done = true;
+        self.answered = !result.as_ref().is_err_and(|error| error.in_doubt);
     }
 }
 
@@ -66,8 +78,27 @@ impl Drop for Working {
             {
                 execution.lost = true;
             }
+        } else if !self.answered {
+            script.unanswered.insert(self.call.clone());
         }
     }
+}
+
+/// Who knows the truth about a call that was lost.
+enum Truth {
+    /// The restart that lost it, of which the case knows nothing: whether it happened.
+    Restart(Option<CallOutcome>),
+    /// The case's own check.
+    Check,
+}
+
+fn truth(script: &Script, ToolContext { run, call, attempt, .. }: ToolContext) -> Truth {
+    let script = script.lock();
+    if !script.oracle || script.unanswered.contains(&(run, call.clone(), attempt)) {
+        return Truth::Check;
+    }
+    let ended = |result: &String| CallOutcome::Ok { content: result.as_str().into() };
+    Truth::Restart(script.happened.get(&(run, call)).map(ended))
 }
 
 impl ScriptedToolDouble {
@@ -106,18 +137,18 @@ impl ScriptedToolDouble {
             Either::Left(_) => Err(ToolError::in_doubt("stopped")),
             Either::Right(_) => Ok(()),
         };
-        working.done = true;
-        ended?;
-        let result = match &step.end {
+        let result = ended.and_then(|()| match &step.end {
             ToolEnd::Reply(reply) => Ok(reply.text()),
             ToolEnd::Error(message) => Err(ToolError::new(message.as_str())),
             ToolEnd::Lost(message) => Err(ToolError::in_doubt(message.as_str())),
             ToolEnd::Hang => Err(ToolError::in_doubt("stopped")),
-        };
+        });
         if let Ok(text) = &result {
             self.script.lock().happened.insert((context.run, context.call.clone()), text.clone());
         }
-        result.map(Into::into)
+        let result = result.map(Into::into);
+        working.end(&result);
+        result
     }
 }
 
@@ -132,11 +163,8 @@ impl Tool for ScriptedToolDouble {
 
     fn check(&self, context: ToolContext, _: Value) -> BoxFuture<'_, Result<Option<CallOutcome>, ToolError>> {
         Box::pin(async move {
-            let script = self.script.lock();
-            if script.oracle {
-                // The case knows nothing of this crash: the check tells what really happened.
-                let happened = script.happened.get(&(context.run, context.call.clone()));
-                return Ok(happened.map(|result| CallOutcome::Ok { content: result.as_str().into() }));
+            if let Truth::Restart(happened) = truth(&self.script, context) {
+                return Ok(happened);
             }
             match &self.tool.check {
                 Some(ToolCheck::Happened { result }) => {

@@ -137,6 +137,8 @@ pub(crate) struct Inner {
     pub(crate) executed: BTreeMap<String, Vec<Execution>>,
     /// Results of calls that really came to their end: what a person could find out after a crash.
     pub(crate) happened: BTreeMap<(RunId, CallId), String>,
+    /// Attempts at calls that ran, and whose answer the case itself lost: its check and its people settle them.
+    pub(crate) unanswered: BTreeSet<(RunId, CallId, u32)>,
     /// When work that takes time first began: repeated after a restart, it ends when it would have ended.
     pub(crate) begun: BTreeMap<Timed, Millis>,
     /// Set while everything is dropped: what is in flight then did not happen.
@@ -179,6 +181,7 @@ impl Script {
             tool_calls: 0,
             executed: BTreeMap::new(),
             happened: BTreeMap::new(),
+            unanswered: BTreeSet::new(),
             begun: BTreeMap::new(),
             crashing: false,
             oracle: false,

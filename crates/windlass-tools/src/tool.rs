@@ -16,7 +16,7 @@ pub struct ToolContext {
     pub run: RunId,
     /// The call.
     pub call: CallId,
-    /// Number of this attempt, from 1.
+    /// Number of this attempt, from 1; for a check, that of the attempt that it asks about.
     pub attempt: u32,
     /// The same for every try of this call, after a crash too: pass it on to what you call.
     pub idempotency_key: Text,

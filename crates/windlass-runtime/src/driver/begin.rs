@@ -91,7 +91,8 @@ impl Driver {
                 Box::pin(work::ask_hook(id, hook, state, prices).map(Some))
             }
             ActionKind::CheckCall { call } => {
-                Box::pin(self.tool_work(id, call, 1, &cancel)?.check().map(Some))
+                let attempt = self.state.open_call(call)?.attempt();
+                Box::pin(self.tool_work(id, call, attempt, &cancel)?.check().map(Some))
             }
             ActionKind::Ask { question } => {
                 let question = self.state.questions().iter().find(|open| open.id == *question)?.clone();

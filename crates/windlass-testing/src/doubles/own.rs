@@ -33,7 +33,7 @@ impl Tool for OwnTool {
                 step_aside().await;
             }
             let result = self.tool.call(context, args).await;
-            working.done = true;
+            working.end(&result);
             result
         })
     }

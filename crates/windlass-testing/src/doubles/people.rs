@@ -6,8 +6,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use windlass_core::event::QuestionKind;
-use windlass_core::message::ToolCall;
-use windlass_core::run::OpenQuestion;
+use windlass_core::run::{OpenCall, OpenQuestion};
 use windlass_core::{Answer, InputKind, RunId, State};
 use windlass_runtime::{Environment, People, load};
 
@@ -58,7 +57,7 @@ impl ScriptedPeople {
     /// The answer to a question, by its place. From now on it is promised to that question: another one of its kind that
     /// is open at the same time finds none there.
     fn entry(&self, state: &State, question: &OpenQuestion) -> Option<usize> {
-        let call = self.call(state, question).map(|(_, call)| call);
+        let call = self.call(state, question).map(|(_, open)| open.call);
         let call = call.as_ref();
         let meant = |answer: &HumanAnswer| {
             answer.asked == asked_kind(question.kind)
@@ -90,9 +89,9 @@ impl ScriptedPeople {
     }
 
     /// The call that a question is about, and its run: of the agent that really asks.
-    fn call(&self, state: &State, question: &OpenQuestion) -> Option<(RunId, ToolCall)> {
+    fn call(&self, state: &State, question: &OpenQuestion) -> Option<(RunId, OpenCall)> {
         let open = state.open_call(question.call.as_ref()?)?;
-        let Some((run, asked)) = open.asks() else { return Some((state.run(), open.call.clone())) };
+        let Some((run, asked)) = open.asks() else { return Some((state.run(), open.clone())) };
         // The log is in memory: it answers at once.
         let child = load(&*self.log, run).now_or_never()?.ok()?;
         let question = child.questions().iter().find(|open| open.id == *asked)?.clone();
@@ -101,9 +100,12 @@ impl ScriptedPeople {
 
     /// Whether it is about a call that a restart has lost: such questions are no part of the case. A call that the case itself lost is
     /// the business of the case's people.
-    fn knows(&self, question: &OpenQuestion) -> bool {
-        let by_restart = question.text.contains("when the process died");
-        question.kind == QuestionKind::Outcome && by_restart && self.script.lock().oracle
+    fn knows(&self, state: &State, question: &OpenQuestion) -> bool {
+        if question.kind != QuestionKind::Outcome || !self.script.lock().oracle {
+            return false;
+        }
+        let call = self.call(state, question).map(|(run, open)| (run, open.call.id.clone(), open.attempt()));
+        !call.is_some_and(|call| self.script.lock().unanswered.contains(&call))
     }
 
     fn resumes(&self, question: &OpenQuestion) -> bool {
@@ -112,7 +114,7 @@ impl ScriptedPeople {
 
     /// The answer of a person who looks: whether the call had ended before the crash.
     fn find_out(&self, state: &State, question: &OpenQuestion) -> Answer {
-        let call = self.call(state, question).map(|(run, call)| (run, call.id));
+        let call = self.call(state, question).map(|(run, open)| (run, open.call.id));
         let mut script = self.script.lock();
         script.by_oracle.push(question.id.clone());
         match call.and_then(|call| script.happened.get(&call)) {
@@ -145,7 +147,7 @@ impl ScriptedPeople {
     async fn think(&self, state: &State, question: &OpenQuestion) -> Answer {
         self.script.lock().wrong_given.retain(|(given, _)| *given != question.id);
         // The case's people are for the case's own questions, which a restart's must not use up.
-        if self.knows(question) {
+        if self.knows(state, question) {
             return self.find_out(state, question);
         }
         let Some(place) = self.entry(state, question) else {
@@ -243,7 +245,7 @@ fn answer_of(reply: &HumanReply) -> Answer {
 
 impl People for ScriptedPeople {
     fn answers(&self, state: &State, question: &OpenQuestion) -> bool {
-        self.entry(state, question).is_some() || self.knows(question) || self.resumes(question)
+        self.entry(state, question).is_some() || self.knows(state, question) || self.resumes(question)
     }
 
     fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer> {

@@ -39,6 +39,9 @@ fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
         }
         (StateKind::Checking, _) | (_, "Checked") => "a scripted check answers at once",
         (StateKind::Hook, "TimerFired") => "a scripted hook answers at once",
+        (StateKind::Cancelling | StateKind::Cutting, "CallLost") => {
+            "a call that is lost while its run is stopped is recorded as one that has ended"
+        }
         (StateKind::Cutting, "Replied") => "a scripted model stops as soon as it is asked to",
         _ => return None,
     })

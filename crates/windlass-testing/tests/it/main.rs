@@ -101,6 +101,7 @@ files! {
     edges_always => "edges/always",
     edges_at_limit => "edges/at_limit",
     edges_delegation => "edges/delegation",
+    edges_doubts => "edges/doubts",
     edges_bad_calls => "edges/bad_calls",
     edges_budgets => "edges/budgets",
     edges_context => "edges/context",
