@@ -21,6 +21,11 @@ pub(crate) struct End {
     pub(crate) stderr: String,
 }
 
+/// The number of cases that passed and failed in `windlass test`'s last line, without that of the passes.
+pub(crate) fn sums(end: &End) -> Option<&str> {
+    end.stdout.lines().last()?.split_once(" (").map(|(sums, _)| sums)
+}
+
 impl Home {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }

@@ -1,6 +1,6 @@
 //! `windlass test` with a person's own agent files: changes, tools that really run, and every mistake on the way.
 
-use crate::kit::{End, Home, assert_end};
+use crate::kit::{End, Home, assert_end, sums};
 
 /// An agent with commands that really do something: one reads, one keeps a book under its idempotency key.
 const RESEARCH: &str = r#"
@@ -34,7 +34,7 @@ fn case(home: &Home, lines: &str) {
 }
 
 fn passes(end: &End) {
-    assert_eq!((end.code, end.stdout.lines().last()), (0, Some("1 passed, 0 failed")), "{end:?}");
+    assert_eq!((end.code, sums(end)), (0, Some("1 passed, 0 failed")), "{end:?}");
 }
 
 const COUNTS: &str = "

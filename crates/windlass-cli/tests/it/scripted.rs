@@ -1,6 +1,6 @@
 //! `windlass test`.
 
-use crate::kit::{Home, assert_end};
+use crate::kit::{Home, assert_end, end, sums};
 
 const CASES: &str = r#"
 cases:
@@ -31,11 +31,11 @@ fn the_last_line_stands_alone_and_the_exit_code_is_0_only_if_all_passed() {
     home.write("cases/deep/b.yml", "name: alone\nmodel: [ { text: hi } ]\ninput: x\nexpect: { text: hi }\n");
     home.write("cases/.hidden/c.yaml", "no cases at all");
     let all = home.windlass(["test", "cases"]);
-    assert_eq!((all.code, all.stdout.lines().last()), (1, Some("2 passed, 2 failed")), "{all:?}");
+    assert_eq!((all.code, sums(&all)), (1, Some("2 passed, 2 failed")), "{all:?}");
     let one = home.windlass(["test", "cases", "--only", "it ans*"]);
-    assert_eq!((one.code, one.stdout.lines().last()), (0, Some("1 passed, 0 failed")), "{one:?}");
+    assert_eq!((one.code, sums(&one)), (0, Some("1 passed, 0 failed")), "{one:?}");
     let part = home.windlass(["test", "cases", "--only", "alone"]);
-    assert_eq!((part.code, part.stdout.lines().last()), (0, Some("1 passed, 0 failed")), "{part:?}");
+    assert_eq!((part.code, sums(&part)), (0, Some("1 passed, 0 failed")), "{part:?}");
     let none = home.windlass(["test", "cases", "--only", "nothing"]);
     assert_eq!(none.code, 65, "{none:?}");
 }
@@ -46,7 +46,7 @@ fn a_file_that_is_no_yaml_fails_alone() {
     home.write("cases/bad.yaml", "cases: [\n");
     home.write("cases/good.yaml", "name: good\nmodel: [ { text: hi } ]\ninput: x\n");
     let end = home.windlass(["test", "cases"]);
-    assert_eq!((end.code, end.stdout.lines().last()), (1, Some("1 passed, 1 failed")), "{end:?}");
+    assert_eq!((end.code, sums(&end)), (1, Some("1 passed, 1 failed")), "{end:?}");
     assert!(end.stdout.contains("FAILED cases/bad.yaml:"), "{end:?}");
 }
 
@@ -67,13 +67,30 @@ fn modes_and_restarts() {
 }
 
 #[test]
+fn the_last_line_counts_passes_and_restarts() {
+    let home = Home::new();
+    home.write("a.yaml", "name: a\nmodel: [ { text: hi } ]\ninput: x\n");
+    let last = |args: &[&str]| {
+        let end = end(home.command([&["test", "a.yaml"][..], args].concat()).output().unwrap());
+        end.stdout.lines().last().map(str::to_owned).unwrap()
+    };
+    assert_eq!(last(&["--blocking"]), "1 passed, 0 failed (1 pass)");
+    assert_eq!(last(&[]), "1 passed, 0 failed (2 passes)");
+    let sums: serde_json::Value = serde_json::from_str(&last(&["--crash", "--json"])).unwrap();
+    let (passes, restarts) = (sums["passes"].as_u64().unwrap(), sums["restarts"].as_u64().unwrap());
+    assert_eq!(passes - restarts, 2, "each pass but two is one with a restart: {sums}");
+    assert!(restarts > 2, "{sums}");
+    assert_eq!(last(&["--crash"]), format!("1 passed, 0 failed ({passes} passes, {restarts} restarts)"));
+}
+
+#[test]
 fn a_cases_log_is_printed() {
     let home = Home::new();
     home.write("cases.yaml", CASES);
     let end = home.windlass(["test", "cases.yaml", "--print-log", "it answers"]);
     assert_eq!(end.code, 0, "{end:?}");
     assert!(end.stdout.contains("RunStarted") && end.stdout.contains("RunEnded"), "{end:?}");
-    assert!(end.stdout.ends_with("\n1 passed, 0 failed\n"), "{end:?}");
+    assert!(end.stdout.ends_with("\n1 passed, 0 failed (2 passes)\n"), "{end:?}");
     assert_eq!(home.windlass(["test", "cases.yaml", "--print-log", "nobody"]).code, 65);
 }
 

@@ -3,8 +3,8 @@
 use windlass_core::Event;
 
 use super::outcome::{Outcome, Stop};
-use super::pass::{Mode, Pass};
 use super::record::{self, RunRecord};
+use super::way::{Mode, Pass};
 use crate::fixture::{Case, EVENT_NAMES, Expect, Matcher, Mismatch, RequestMatch};
 use crate::script::last_step;
 

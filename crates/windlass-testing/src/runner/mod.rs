@@ -10,6 +10,7 @@ mod record;
 mod seen;
 mod sound;
 mod unscripted;
+mod way;
 mod wrong_answers;
 
 use std::fmt;
@@ -21,8 +22,8 @@ use crate::fixture::{Case, Crash, Interrupt, Mismatch, SentRequest};
 pub(crate) use agent::UNNAMED;
 pub use coverage::Visited;
 use outcome::Outcome;
-use pass::{Mode, Pass, Seed};
 use record::RunRecord;
+use way::{Mode, Pass, Seed};
 
 /// Options for running cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub struct CaseReport {
     pub name: String,
     /// Number of passes.
     pub passes: usize,
+    /// Number of restarts from the log, over all passes.
+    pub restarts: usize,
     /// The failures, first pass first; empty: the case passed.
     pub failures: Vec<CaseFailure>,
     /// The event log of the first pass, one line an event.
@@ -65,6 +68,7 @@ impl CaseReport {
         Self {
             name: case.name.clone(),
             passes: 0,
+            restarts: 0,
             failures: Vec::new(),
             log: Vec::new(),
             visited: Visited::new(),
@@ -74,6 +78,7 @@ impl CaseReport {
     /// Adds the passes of another report of the same case.
     fn join(&mut self, other: Self) {
         self.passes += other.passes;
+        self.restarts += other.restarts;
         self.failures.extend(other.failures);
         for (pair, facts) in other.visited {
             self.visited.entry(pair).or_default().extend(facts);
@@ -243,6 +248,7 @@ fn everywhere(
         report.passes += 1;
         // A run that nobody let end keeps the session from the next one.
         let Ok(outcome) = pass::run(case, pass) else { continue };
+        report.restarts += outcome.restarts;
         coverage::note(&mut report.visited, &outcome);
         let mut runs = outcome.runs.iter().enumerate();
         if let Some(miss) = runs.find_map(|(place, run)| sound(run, plain.runs.get(place)).err()) {
@@ -262,6 +268,7 @@ fn one(case: &Case, pass: Pass, report: &mut CaseReport) -> Option<Outcome> {
         Ok(outcome) => check::all(case, pass, outcome),
         Err(stop) => check::stopped(case, pass, stop),
     };
+    report.restarts += ended.as_ref().map_or_else(|stop| stop.before.restarts, |outcome| outcome.restarts);
     let log = ended.as_ref().map_or_else(|stop| stop.log.clone(), Outcome::log);
     if let Some(outcome) = ended.as_ref().ok().filter(|_| pass.seed.is_none()) {
         coverage::note(&mut report.visited, outcome);

@@ -11,6 +11,8 @@ use crate::fixture::{Mismatch, SentRequest};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) runs: Vec<RunRecord>,
+    /// Number of restarts from the log.
+    pub(crate) restarts: usize,
     pub(crate) requests: Vec<SentRequest>,
     /// Requests to each peer, by its path in the tree of agents.
     pub(crate) peers: BTreeMap<String, Vec<SentRequest>>,

@@ -1,7 +1,6 @@
 //! One pass over a case: a fresh environment, a fresh log, the case's runs one after another.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use futures_util::{FutureExt, future::join};
@@ -18,95 +17,17 @@ use super::agent::build;
 use super::outcome::{Outcome, Stop};
 use super::record::{self, RunRecord};
 use super::seen::Seen;
+use super::way::{Mode, Pass};
 use super::wrong_answers::{accepted_wrong, takes};
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
 use crate::fixture::{Case, CaseInput, Interrupt, Mismatch, When};
-use crate::schedule::{Plan, Turns};
+use crate::schedule::Turns;
 use crate::script::{Execution, GivenTask, PostOffice, Script, last_step, within};
 use crate::sim::SimEnvironment;
 
 /// The message to a steered run.
 pub(crate) const STEERED: &str = "Somebody has something to say.";
-
-/// One way of running a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pass {
-    pub(crate) mode: Mode,
-    /// The event after which everything is dropped and started again; 0: none.
-    pub(crate) crash: u64,
-    /// Whether the crash is part of the case, so that its people know about it.
-    pub(crate) scripted: bool,
-    /// The event after which the run is cancelled; 0: none.
-    pub(crate) cancel: u64,
-    /// The event after which [`STEERED`] is sent to the run; 0: none.
-    pub(crate) steer: u64,
-    /// The event after which the run is paused; 0: none. A person ends the pause as soon as one is asked.
-    pub(crate) pause: u64,
-    /// Whether the pause is ended before anybody is asked.
-    pub(crate) at_once: bool,
-    /// The seed of the schedule and its interruptions; `None`: a deterministic pass.
-    pub(crate) seed: Option<Seed>,
-}
-
-/// A seed, and what a plan must know of the case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seed {
-    pub(crate) number: u64,
-    /// Number of events of an undisturbed case; 0: it is not interrupted.
-    pub(crate) events: u64,
-    /// Whether the case is cancelled during some work: a cancel that lies in the inbox over a restart would come before it.
-    pub(crate) cancelled: bool,
-}
-
-impl Pass {
-    /// A pass without a crash or cancel of its own.
-    pub(crate) fn plain(mode: Mode) -> Self {
-        Self { mode, crash: 0, scripted: true, cancel: 0, steer: 0, pause: 0, at_once: false, seed: None }
-    }
-
-    fn plan(&self) -> Option<Plan> {
-        self.seed.map(|seed| {
-            let Plan { interruptions, by_post } = Plan::of(seed.number, seed.events);
-            let interruptions = if seed.events == 0 { BTreeMap::new() } else { interruptions };
-            Plan { by_post: by_post && (interruptions.is_empty() || !seed.cancelled), interruptions }
-        })
-    }
-
-    /// Maximum number of restarts from the log.
-    pub(crate) fn restarts(&self) -> usize {
-        usize::from(self.crash > 0) + self.plan().map_or(0, |plan| plan.interruptions.len())
-    }
-}
-
-/// Whether a subscriber listens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Blocking,
-    Streaming,
-}
-
-impl fmt::Display for Pass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.mode {
-            Mode::Blocking => "blocking",
-            Mode::Streaming => "streaming",
-        })?;
-        let places = [
-            ("restarted", self.crash),
-            ("cancelled", self.cancel),
-            ("steered", self.steer),
-            (if self.at_once { "paused and resumed" } else { "paused" }, self.pause),
-        ];
-        for (what, event) in places.into_iter().filter(|(_, event)| *event > 0) {
-            write!(f, ", {what} after event {event}")?;
-        }
-        match (self.seed, self.plan()) {
-            (Some(seed), Some(plan)) => write!(f, ", seed {}{plan}", seed.number),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// Why a pass ended early without a failure.
 struct Wrong {
@@ -127,6 +48,8 @@ struct Stage<'c> {
     current: Option<RunId>,
     /// Number of sessions that have begun after the first one.
     session: usize,
+    /// Number of restarts from the log so far.
+    restarts: usize,
     /// A wrong answer that was taken.
     wrong: Option<Wrong>,
 }
@@ -150,8 +73,18 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Box<Stop>> {
         Box::new(Stop { message, why: None, before, log: Vec::new(), request: None })
     };
     let agent = build(case, &script, &environment, log.clone()).map_err(refused)?;
-    let mut stage =
-        Stage { case, pass, environment, script, log, agent, current: None, session: 0, wrong: None };
+    let mut stage = Stage {
+        case,
+        pass,
+        environment,
+        script,
+        log,
+        agent,
+        current: None,
+        session: 0,
+        restarts: 0,
+        wrong: None,
+    };
     let mut runs = Vec::new();
     for place in 0..case.runs.len() {
         match stage.run(place) {
@@ -255,6 +188,7 @@ impl Stage<'_> {
         let sent = |tasks: &Vec<GivenTask>| tasks.iter().map(|task| task.sent.clone()).collect();
         Outcome {
             runs,
+            restarts: self.restarts,
             requests: script.requests().to_vec(),
             peers: script.tasks.iter().map(|(path, tasks)| (path.clone(), sent(tasks))).collect(),
             once: script.once.clone(),
@@ -414,6 +348,7 @@ impl Stage<'_> {
 
     /// Simulates a new process: everything was dropped, and the run is resumed from the log.
     fn restart(&mut self, run: windlass_core::RunId) -> Result<Option<Prepared>, String> {
+        self.restarts += 1;
         self.log.forget_holder(self.agent.holder());
         self.agent = build(self.case, &self.script, &self.environment, self.log.clone())?;
         if self.state(run)?.is_finished() {

@@ -4,7 +4,7 @@ use serde_json::json;
 use windlass_runtime::{self as runtime, Updates};
 use windlass_store::Batch;
 
-use super::pass::Mode;
+use super::way::Mode;
 use crate::fixture::{Update, UpdateKind};
 
 /// A subscriber's view so far. After a restart it subscribes again, after its last fact.

@@ -7,7 +7,7 @@ use super::files::{Broken, Found};
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::out;
-use crate::view::words::{LINE_CHARS, cut};
+use crate::view::words::{LINE_CHARS, count, cut};
 
 /// Maximum number of passes listed per difference.
 const PASSES_NAMED: usize = 4;
@@ -32,11 +32,15 @@ pub(super) struct Reporter {
     modes: &'static str,
     passed: usize,
     failed: usize,
+    /// Number of passes over all cases.
+    passes: usize,
+    /// Number of restarts from the log over all passes.
+    restarts: usize,
 }
 
 impl Reporter {
     pub(super) fn new(json: bool, logs: bool, modes: &'static str) -> Self {
-        Self { json, logs, modes, passed: 0, failed: 0 }
+        Self { json, logs, modes, passed: 0, failed: 0, passes: 0, restarts: 0 }
     }
 
     /// The command that runs a seed again.
@@ -52,6 +56,10 @@ impl Reporter {
         } else {
             self.failed += 1;
         }
+        if let Some(report) = end.report() {
+            self.passes += report.passes;
+            self.restarts += report.restarts;
+        }
         if self.json {
             out::json(&self.as_json(case, end, passed))?;
         } else {
@@ -63,9 +71,20 @@ impl Reporter {
     /// The sums, alone on their line.
     pub(super) fn close(self) -> Result<Exit, Failure> {
         if self.json {
-            out::json(&json!({ "type": "sums", "passed": self.passed, "failed": self.failed }))?;
+            out::json(&json!({
+                "type": "sums", "passed": self.passed, "failed": self.failed,
+                "passes": self.passes, "restarts": self.restarts,
+            }))?;
         } else {
-            out::line(format_args!("{} passed, {} failed", self.passed, self.failed))?;
+            let passes = if self.passes == 1 { "pass" } else { "passes" };
+            let restarts = match self.restarts {
+                0 => String::new(),
+                some => format!(", {}", count(some as u64, "restart")),
+            };
+            out::line(format_args!(
+                "{} passed, {} failed ({} {passes}{restarts})",
+                self.passed, self.failed, self.passes
+            ))?;
         }
         Ok(if self.failed == 0 { Exit::Good } else { Exit::Failed })
     }
@@ -120,7 +139,7 @@ impl Reporter {
                     })
                     .collect();
                 let log = self.logs.then_some(&report.log);
-                json!({ "passes": report.passes, "failures": failures, "log": log })
+                json!({ "passes": report.passes, "restarts": report.restarts, "failures": failures, "log": log })
             }
             End::Broken(faults) => {
                 let errors: Vec<_> = faults
