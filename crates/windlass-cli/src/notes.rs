@@ -90,7 +90,7 @@ fn file(home: &Path) -> PathBuf {
 
 fn read(home: &Path) -> Notes {
     let path = file(home);
-    let small = std::fs::metadata(&path).is_ok_and(|data| data.len() <= MAX_BYTES);
+    let small = std::fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= MAX_BYTES);
     let text = if small { std::fs::read(&path).unwrap_or_default() } else { Vec::new() };
     serde_json::from_slice(&text).unwrap_or_default()
 }

@@ -132,12 +132,11 @@ impl CassetteError {
     }
 }
 
-/// The most bytes of a cassette that is read (256 MiB).
+/// The most bytes of a cassette: no longer one is read, and none is recorded beyond it (256 MiB).
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The text of a cassette. Devices and pipes have no end, or none comes.
 fn text_of(path: &Path) -> io::Result<String> {
-    let invalid = |words: String| io::Error::new(io::ErrorKind::InvalidData, words);
     if !std::fs::metadata(path)?.is_file() {
         return Err(invalid("it is not a regular file".to_owned()));
     }
@@ -147,6 +146,10 @@ fn text_of(path: &Path) -> io::Result<String> {
         return Err(invalid(format!("it has more than {MAX_BYTES} bytes")));
     }
     Ok(text)
+}
+
+fn invalid(words: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, words)
 }
 
 #[cfg(test)]

@@ -144,6 +144,10 @@ impl Memory {
 
 fn content(path: &Path) -> std::io::Result<Content> {
     let mut text = Vec::new();
+    // To open a pipe waits for its writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
     File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MAX_FILE_BYTES {
         return Err(std::io::Error::other(format!("it has more than {MAX_FILE_BYTES} bytes")));

@@ -12,8 +12,8 @@ use serde_json::Value;
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::secret::Secret;
 
-use super::CassetteError;
 use super::exchange::{End, Exchange, form, header};
+use super::{CassetteError, MAX_BYTES};
 use crate::{Assembler, Delta, Deltas, Known, Model, ModelRequest, Thoughts};
 
 /// A cassette that is being recorded. Each exchange is written as one line when it ends: a crash keeps those before it.
@@ -24,8 +24,10 @@ pub struct Recorder {
 }
 
 #[derive(Debug)]
-struct Tape {
+pub(super) struct Tape {
     file: File,
+    /// Bytes that are left of the longest cassette that is read.
+    pub(super) left: u64,
     /// Number of beginnings and ends so far.
     clock: u64,
 }
@@ -44,8 +46,14 @@ impl Recorder {
     /// The file holds something already, or cannot be written.
     pub fn create(path: &Path) -> Result<Arc<Self>, CassetteError> {
         let failed = |source: std::io::Error| {
+            let other = source.kind() == std::io::ErrorKind::AlreadyExists
+                && std::fs::metadata(path).is_ok_and(|about| !about.is_file());
             let path = path.to_owned();
-            if source.kind() == std::io::ErrorKind::AlreadyExists {
+            // Nobody should delete a device to record anew.
+            if other {
+                let source = super::invalid("it is not a regular file".to_owned());
+                CassetteError::Write { path, source }
+            } else if source.kind() == std::io::ErrorKind::AlreadyExists {
                 CassetteError::Exists { path }
             } else {
                 CassetteError::Write { path, source }
@@ -64,7 +72,7 @@ impl Recorder {
             Err(error) => Err(error),
         };
         let file = file.map_err(failed)?;
-        let tape = Mutex::new(Tape { file, clock: 0 });
+        let tape = Mutex::new(Tape { file, left: MAX_BYTES.saturating_sub(header().len() as u64), clock: 0 });
         Ok(Arc::new(Self { path: path.to_owned(), tape }))
     }
 
@@ -73,7 +81,7 @@ impl Recorder {
         Arc::new(Recorded { recorder: self.clone(), model })
     }
 
-    fn tape(&self) -> std::sync::MutexGuard<'_, Tape> {
+    pub(super) fn tape(&self) -> std::sync::MutexGuard<'_, Tape> {
         self.tape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -81,6 +89,9 @@ impl Recorder {
         let mut tape = self.tape();
         let ended = tape.tick();
         let line = Exchange { began, ended, request, end }.line()?;
+        let left = tape.left.checked_sub(line.len() as u64);
+        tape.left =
+            left.ok_or_else(|| super::invalid(format!("it would have more than {MAX_BYTES} bytes")))?;
         tape.file.write_all(line.as_bytes())?;
         tape.file.flush()
     }

@@ -265,3 +265,25 @@ fn a_cassette_is_a_regular_file_of_a_bounded_size() {
     let error = super::text_of(&folder.file()).expect_err("too large");
     assert!(error.to_string().contains("more than 268435456 bytes"), "{error}");
 }
+
+#[test]
+fn nothing_is_recorded_to_a_device_or_beyond_what_is_read() {
+    for path in ["/dev/full", "/dev/null", "/dev"] {
+        let error = Recorder::create(std::path::Path::new(path)).expect_err("no regular file");
+        assert_eq!(error.code(), "cassette.write", "{path}");
+        assert_eq!(
+            std::error::Error::source(&error).map(ToString::to_string).as_deref(),
+            Some("it is not a regular file")
+        );
+        assert_eq!(error.help(), None, "{path} is not to be deleted");
+    }
+    let folder = Folder::new("long");
+    let recorder = Recorder::create(&folder.file()).expect("a cassette");
+    let model = recorder.model(Arc::new(Tour));
+    ask(&*model, asking("Who are you?")).expect("room for one exchange");
+    let length = std::fs::metadata(folder.file()).expect("a file").len();
+    assert_eq!(super::MAX_BYTES - recorder.tape().left, length, "each byte counts");
+    recorder.tape().left = 10;
+    let full = message(ask(&*model, asking("one more")));
+    assert!(full.contains("cannot record to ") && full.contains("more than 268435456 bytes"), "{full}");
+}

@@ -57,4 +57,12 @@ fn what_is_learnt_is_kept_bounded_and_expires() {
     learn("d", Wire::Fenced, day(2));
     begin(&file);
     assert_eq!(wire_of("d", day(2)), Some(Wire::Fenced));
+
+    // Nobody writes into a pipe: it is not waited for.
+    let pipe = folder.path().join("pipe.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (told, read) = std::sync::mpsc::channel();
+    std::thread::spawn(move || told.send(super::content(&pipe).map_err(|error| error.to_string())));
+    let read = read.recv_timeout(std::time::Duration::from_secs(20)).expect("it is read at once");
+    assert_eq!(read.unwrap_err(), "it is not a regular file");
 }
