@@ -84,13 +84,11 @@ fn is_long_data(media: &Media, most: u64) -> bool {
 async fn spill_outcome(to: To<'_>, outcome: &mut CallOutcome) -> Result<(), StoreError> {
     match outcome {
         CallOutcome::Ok { content } => spill_content(to, content).await,
-        // An error's words are for the model to act on: what does not fit is of no use to it.
-        CallOutcome::Error { message, .. } if message.len() as u64 > to.most => {
-            *message = shortened(message, to.most).into();
+        CallOutcome::Error { message, .. } => {
+            shorten_error(to, message).await;
             Ok(())
         }
-        CallOutcome::Error { .. }
-        | CallOutcome::TimedOut { .. }
+        CallOutcome::TimedOut { .. }
         | CallOutcome::Malformed { .. }
         | CallOutcome::Rejected { .. }
         | CallOutcome::UnknownTool { .. }
@@ -99,6 +97,24 @@ async fn spill_outcome(to: To<'_>, outcome: &mut CallOutcome) -> Result<(), Stor
         | CallOutcome::Interrupted
         | CallOutcome::Abandoned
         | CallOutcome::Unknown => Ok(()),
+    }
+}
+
+/// An error's words are for the model to act on: base64 and what does not fit are of no use to it, and are not kept.
+async fn shorten_error(to: To<'_>, message: &mut Text) {
+    let data = base64_in(to, message).await;
+    if !data.is_empty() {
+        let (mut words, mut from) = (String::new(), 0);
+        for data in data {
+            words.push_str(message.get(from..data.start).unwrap_or_default());
+            words.push_str(&format!("[{} characters of base64 are left out here]", data.len()));
+            from = data.end;
+        }
+        words.push_str(message.get(from..).unwrap_or_default());
+        *message = words.into();
+    }
+    if message.len() as u64 > to.most {
+        *message = shortened(message, to.most).into();
     }
 }
 

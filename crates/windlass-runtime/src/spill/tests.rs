@@ -53,3 +53,13 @@ async fn e35_what_a_model_reads_of_a_stored_result_stays_as_it_is() {
     let short = Content::Text(data(4_095).into());
     assert_eq!(spilt(65_536, short.clone()).await.1, short);
 }
+
+#[tokio::test]
+async fn e35_base64_in_an_error_is_left_out() {
+    let message = format!("the file ü {}== is no image", data(8_192));
+    let mut outcome = CallOutcome::Error { kind: None, message: message.into() };
+    let log = MemoryLog::new();
+    spill_outcome(To { log: &log, most: 65_536, threads: false }, &mut outcome).await.unwrap();
+    let CallOutcome::Error { message, .. } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(&*message, "the file ü [8194 characters of base64 are left out here] is no image");
+}
