@@ -1,9 +1,9 @@
 //! Telemetry: what runs do, as spans and metrics of OpenTelemetry.
 //!
 //! Only the API is used here: a program that wants telemetry installs providers in the process and calls
-//! [`set_telemetry`]. Until then no span is made, and a run costs no more than without telemetry. Spans have KAOS' names
+//! [`set_telemetry`]. Until then no span is made, and a run costs no more than without telemetry. Spans have plain names
 //! (`agent.agentic_loop` › `agent.step.N` › `model.inference` | `tool.X` | `delegate.X`) and the attributes of
-//! OpenTelemetry's semantic conventions for generative AI beside KAOS' own; neither holds a word of what was said.
+//! OpenTelemetry's semantic conventions for generative AI beside our own; neither holds a word of what was said.
 //!
 //! The context travels with the future that does the work, so a sub-agent's run is below its `delegate.X` span, and requests of
 //! models and tools carry the span that they belong to (W3C Trace Context).
@@ -22,7 +22,7 @@ use windlass_core::policy::LimitKind;
 use windlass_core::{Action, Event, Fact, InputKind, State, Status, Text};
 
 use crate::agent::Agent;
-use meters::meters;
+use meters::{Meters, meters};
 use told::Told;
 
 /// The name under which spans and metrics are made.
@@ -51,6 +51,7 @@ pub(crate) struct RunTrace {
     run: Context,
     step: Option<Context>,
     begun_at: u64,
+    meters: &'static Meters,
     /// Whether an end was told of already.
     ended: bool,
 }
@@ -92,6 +93,7 @@ impl RunTrace {
             run,
             step: None,
             begun_at: agent.environment().now(),
+            meters: meters(&policy.preset),
             ended: false,
         })
     }
@@ -125,7 +127,7 @@ impl RunTrace {
                 span.set_attribute(tokens("gen_ai.usage.output_tokens", end.usage.output));
                 finish(&self.run, (!good).then(|| end.status.to_string()));
                 let labels = [self.label(), KeyValue::new("success", good)];
-                meters().requests.took(now.saturating_sub(self.begun_at), &labels);
+                self.meters.requests.took(now.saturating_sub(self.begun_at), &labels);
             }
         }
     }
@@ -163,12 +165,14 @@ impl RunTrace {
         let context = span(self.context(), told.span_name(), SpanKind::Client, attributes);
         let (below, label, environment, begun) =
             (context.clone(), self.label(), environment.clone(), environment.now());
+        let meters = self.meters;
         let work = async move {
             let end = future.await;
             let error = end.as_ref().and_then(|what| Told::ended(&context, what));
             let good = end.is_some() && error.is_none();
             finish(&context, error);
             told.measure(
+                meters,
                 &[label, KeyValue::new("success", good)],
                 environment.now().saturating_sub(begun),
                 end.as_ref(),

@@ -62,7 +62,7 @@ pub(crate) struct RunArgs {
     /// Input for the agent; `-`, or omitted when stdin is not a terminal: read from stdin
     #[arg(value_name = "INPUT")]
     input: Option<String>,
-    /// Take the agent from the environment instead of a file, with the variables of KAOS' agent container:
+    /// Take the agent from the environment instead of a file, by the variables of an agent's container:
     /// AGENT_NAME, AGENT_INSTRUCTIONS, MODEL_API_URL, MODEL_NAME, AGENTIC_LOOP_MAX_STEPS, MCP_SERVERS, …
     #[arg(long)]
     from_env: bool,

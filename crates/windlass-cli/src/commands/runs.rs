@@ -81,7 +81,7 @@ enum RunsCommand {
     Replay(replay::ReplayArgs),
     /// Show where two runs part, and what each did from there on
     Diff(diff::DiffArgs),
-    /// Write a run, and what it is based on, as JSON lines; or its events, or Session 10's log
+    /// Write a run, and what it is based on, as JSON lines; or its events, or a session log
     Export(export::ExportArgs),
     /// Read runs that were exported elsewhere
     Import(import::ImportArgs),

@@ -76,3 +76,15 @@ fn the_page_of_the_command_line_has_every_command_and_exit_code() {
         assert!(row.contains(first), "{row}: {meaning}");
     }
 }
+
+/// The value of `runs export --as` is the name under which somebody looks for it.
+#[test]
+fn help_names_none_of_the_five_systems() {
+    for (words, help) in all(&Home::new()) {
+        let help = help.to_lowercase();
+        for name in ["kaos", "promptchain", "session 10", "session10", "acorn", "swiftagent"] {
+            let exported = words == ["runs", "export"] && name == "session10";
+            assert!(exported || !help.contains(name), "{words:?}: {name}\n{help}");
+        }
+    }
+}

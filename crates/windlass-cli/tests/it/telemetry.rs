@@ -176,6 +176,7 @@ fn k29_spans_and_metrics_go_out_and_the_trace_goes_along() {
     assert!(calls.iter().all(|span| text(&span.attributes, "gen_ai.request.model") == "m"
         && text(&span.attributes, "gen_ai.provider.name") == "openai"
         && text(&span.attributes, "gen_ai.usage.input_tokens") == "12"));
+    // The lead's preset is `text`, the worker's is not.
     for name in [
         "kaos.requests",
         "kaos.request.duration",
@@ -185,11 +186,17 @@ fn k29_spans_and_metrics_go_out_and_the_trace_goes_along() {
         "kaos.tool.duration",
         "kaos.delegations",
         "kaos.delegation.duration",
+        "windlass.requests",
+        "windlass.request.duration",
+        "windlass.model.calls",
+        "windlass.model.duration",
         "gen_ai.client.operation.duration",
         "gen_ai.client.token.usage",
     ] {
         assert!(metrics.iter().any(|metric| metric == name), "{name} is not among {metrics:?}");
     }
+    let own_tools = metrics.iter().find(|metric| metric.starts_with("windlass.tool"));
+    assert_eq!(own_tools, None, "the worker called no tool");
     // E53: nothing that was said.
     assert!(!format!("{spans:?}").contains("secret words"));
     // Whoever was called knows the span of the call.

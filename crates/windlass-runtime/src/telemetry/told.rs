@@ -5,7 +5,7 @@ use opentelemetry::{Array, Context, KeyValue, Value};
 use windlass_core::model::{ModelFailure, Reply};
 use windlass_core::{Action, ActionKind, CallId, CallOutcome, InputKind, State, Text};
 
-use super::meters::{Meters, meters};
+use super::meters::{Conventional, Meters, conventional};
 use super::tokens;
 
 /// Work that has a span of its own.
@@ -122,8 +122,9 @@ impl Told {
         }
     }
 
-    pub(super) fn measure(&self, labels: &[KeyValue], ms: u64, end: Option<&InputKind>) {
-        let Meters { models, tools, delegations, operations, tokens, .. } = meters();
+    pub(super) fn measure(&self, meters: &Meters, labels: &[KeyValue], ms: u64, end: Option<&InputKind>) {
+        let Meters { models, tools, delegations, .. } = meters;
+        let Conventional { operations, tokens } = conventional();
         let with = |key: &'static str, name: &Text| {
             let mut all = labels.to_vec();
             all.push(KeyValue::new(key, name.to_string()));

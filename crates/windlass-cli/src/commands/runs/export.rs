@@ -35,7 +35,7 @@ enum Form {
     Windlass,
     /// One JSON object an event: time, run, agent, session, seq, event, data
     Jsonl,
-    /// The session log of the Session 10 agent: one JSON object
+    /// The session log that docs/coming-from-session10.md describes: one JSON object
     Session10,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct ShowArgs {
     /// One JSON object
     #[arg(long)]
     json: bool,
-    /// Only the metadata of the run, in PromptChain's shape, as one JSON object
+    /// Only the metadata of the run, as one JSON object with counts, steps and calls
     #[arg(long, conflicts_with_all = ["json", "events"])]
     metadata: bool,
     /// With `--metadata`: without texts, only counts and flags

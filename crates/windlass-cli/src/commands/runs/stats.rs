@@ -33,7 +33,7 @@ pub(super) struct StatsArgs {
     /// Number of runs, the newest
     #[arg(long, value_name = "N", default_value_t = RELIABILITY_RUNS)]
     limit: usize,
-    /// Also write `tool_performance.csv` and `query_text.csv` (Session 10's tables) into this folder
+    /// Also write `tool_performance.csv` and `query_text.csv` into this folder
     #[arg(long, value_name = "FOLDER")]
     csv: Option<PathBuf>,
     /// One JSON object
