@@ -45,6 +45,7 @@ mod plans;
 mod providers;
 mod quotas;
 mod reach;
+mod readme;
 mod run;
 mod scripted;
 mod seat;
