@@ -272,7 +272,10 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let failed = matches!(
             error,
-            StoreError::UnknownRun { .. } | StoreError::Held { .. } | StoreError::InboxFull { .. }
+            StoreError::UnknownRun { .. }
+                | StoreError::Held { .. }
+                | StoreError::Ended { .. }
+                | StoreError::InboxFull { .. }
         );
         let exit = if failed { Exit::Failed } else { Exit::Internal };
         Self::of(exit, &error).maybe_hint(error.help())

@@ -93,7 +93,10 @@ impl State {
             Fact::BoardRestored(restored) => self.board_restored(restored),
             Fact::Steered(steered) => self.conversation.steering.push(steered.clone()),
             Fact::RunPaused(paused) => self.paused(paused, seq),
-            Fact::MessageQueued(queued) => self.questions.queued.push_back_mut(Arc::new(queued.clone())),
+            Fact::MessageQueued(queued) => {
+                self.conversation.steering.retain(|said| said.run != Some(queued.run));
+                self.questions.queued.push_back_mut(Arc::new(queued.clone()));
+            }
             Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
             Fact::HistoryEdited(edited) => self.history_edited(edited),
             // The count itself is in the reply's usage.

@@ -83,6 +83,9 @@ pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
     } else if let Fact::DelegationStarted(started) = &event.fact {
         let template = log.call.as_ref().filter(|_| started.attempt == 1)?;
         called(state, template, &started.call).and_then(info)
+    } else if let (Fact::RunEnded(_), unheard @ 1..) = (&event.fact, state.conversation.steering.len()) {
+        let text = format!("The run ended before it could hear what was said last ({unheard})");
+        Some(LogLine { level: LogLevel::Warning, text })
     } else if let Fact::RunEnded(end) = &event.fact {
         let template = log.answer.as_ref().filter(|_| end.status == Status::Answered)?;
         info(counted(template, counters.model_calls + 1, state.policy().limit(LimitKind::ModelCalls)))

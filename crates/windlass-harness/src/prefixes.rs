@@ -235,6 +235,7 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             cause: batch.cause.clone(),
             fence: fence.clone(),
             uses: None,
+            heard: None,
             run_state,
         };
         log.append(append).await.map_err(|error| in_full(&error))?;

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::future::join;
 use windlass_core::event::{Millis, RunEnded, Steered};
 use windlass_core::{Answer, Fact, InputKind, InvalidInput, QuestionId, RunId, Text};
-use windlass_store::{Holder, Log, Store};
+use windlass_store::{Holder, Log, PostId, Store, StoreError};
 
 pub use crate::above::{asked_at, resumed_at};
 use crate::above::{settled, unfinished_above};
@@ -20,6 +20,13 @@ use crate::load::load;
 use crate::off_thread::fits;
 use crate::run::Run;
 use crate::stand_in::stand_in;
+
+/// How often an input is posted that the run's driver refuses although it fits the run's state.
+const TRIES: u32 = 2;
+/// How often a sender looks whether a run's driver has taken its post. A driver that is busy for longer takes it later.
+const LOOKS: u32 = 60;
+/// The time between two looks, in milliseconds.
+const LOOK_MS: u64 = 50;
 
 /// The delivery of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +49,31 @@ pub enum Cancelled {
 /// Posts an input to a run's durable inbox after checking it against the run's current state.
 ///
 /// The run's driver reads it from there. A driver checks the inbox once more after it has given up its lease, so an input is
-/// [waiting](Delivery::Waiting) only if the run has no driver *after* the post.
+/// [waiting](Delivery::Waiting) only if the run has no driver *after* the post. A run ends only once its driver has read all
+/// that was posted.
 ///
 /// # Errors
 /// The input does not fit the run, or the log failed.
 pub async fn post(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
-    post_in(&SystemEnvironment, log, (run, at), what).await
+    Ok(post_in(&SystemEnvironment, log, (run, at), what).await?.1)
+}
+
+/// As [`post`], and waits for a moment until the run's driver has taken the input: what it refuses is refused to the sender.
+/// Needs a Tokio runtime.
+///
+/// # Errors
+/// The input does not fit the run, or did not fit any more when the driver read it, or the log failed.
+pub async fn deliver(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
+    let environment = SystemEnvironment;
+    for _ in 0..TRIES {
+        let (post, delivery) = post_in(&environment, log, (run, at), what.clone()).await?;
+        if delivery == Delivery::Waiting || taken(&environment, log, (run, post)).await? != Some(false) {
+            return Ok(delivery);
+        }
+        // The run's state, which has changed meanwhile, says why it was refused.
+        fits(&environment, load(log, run).await?, at, what.clone()).await?;
+    }
+    Err(Error::NotTaken { run })
 }
 
 async fn post_in(
@@ -55,12 +81,39 @@ async fn post_in(
     log: &dyn Store,
     (run, at): (RunId, Millis),
     what: InputKind,
-) -> Result<Delivery, Error> {
+) -> Result<(PostId, Delivery), Error> {
     let state = load(log, run).await?;
     fits(environment, state, at, what.clone()).await?;
-    log.post(run, at, what).await?;
+    let post = match log.post(run, at, what.clone()).await {
+        // The run has ended meanwhile, and its end says what came too late.
+        Err(ended @ StoreError::Ended { .. }) => {
+            fits(environment, load(log, run).await?, at, what).await?;
+            return Err(ended.into());
+        }
+        posted => posted?,
+    };
     let holder = log.summary(run).await?.holder;
-    Ok(holder.map_or(Delivery::Waiting, Delivery::Driven))
+    Ok((post, holder.map_or(Delivery::Waiting, Delivery::Driven)))
+}
+
+/// Whether a run's driver has accepted a post, or refused it; `None`: it has not looked yet.
+async fn taken(
+    environment: &dyn Environment,
+    log: &dyn Store,
+    (run, post): (RunId, PostId),
+) -> Result<Option<bool>, Error> {
+    for _ in 0..LOOKS {
+        // A post may still be listed after its use, and be used between two looks.
+        let listed = log.inbox(run, None).await?.iter().any(|other| other.id == post);
+        if log.used(run, &[post]).await?.contains(&post) {
+            return Ok(Some(true));
+        }
+        if !listed {
+            return Ok(Some(false));
+        }
+        environment.sleep_until(environment.now().saturating_add(LOOK_MS)).await;
+    }
+    Ok(None)
 }
 
 /// Answers a question of a run that any process drives, or none. The question of a child run is answered at the topmost run
@@ -115,6 +168,14 @@ pub async fn paused_at(log: &dyn Store, run: RunId) -> Result<QuestionId, Error>
 pub async fn pause_waits(log: &dyn Store, run: RunId) -> Result<bool, Error> {
     let posts = log.inbox(run, None).await?;
     Ok(posts.iter().any(|post| matches!(post.what, InputKind::Pause { .. })))
+}
+
+/// Whether a run has heard a message: its driver has accepted it, or will look once there is one.
+pub(crate) async fn heard(agent: &Agent, run: RunId, said: Steered) -> Result<bool, Error> {
+    let (environment, log) = (&**agent.environment(), &**agent.log());
+    let (post, delivery) =
+        post_in(environment, log, (run, environment.now()), InputKind::Steer(said)).await?;
+    Ok(delivery == Delivery::Waiting || taken(environment, log, (run, post)).await? != Some(false))
 }
 
 /// Cancels a run that any process drives, or none, without its agent: no further work begins.
@@ -243,6 +304,7 @@ impl Agent {
     /// # Errors
     /// The input does not fit the run.
     pub async fn post(&self, run: RunId, what: InputKind) -> Result<Delivery, Error> {
-        post_in(&**self.environment(), &**self.log(), (run, self.environment().now()), what).await
+        let environment = &**self.environment();
+        Ok(post_in(environment, &**self.log(), (run, environment.now()), what).await?.1)
     }
 }

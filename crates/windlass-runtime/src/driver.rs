@@ -323,7 +323,7 @@ impl Driver {
         uses: Option<PostId>,
     ) -> Result<Result<(), InvalidInput>, Error> {
         let mut what = masked(&**self.agent.environment(), what).await;
-        if let Err(invalid) = self.agent.prompt_objective(&self.state, &mut what).await? {
+        if let Err(invalid) = self.agent.complete_steering(&self.state, &mut what).await? {
             self.publisher.send(Update::Refused { invalid: Arc::new(invalid.clone()) });
             return Ok(Err(invalid));
         }
@@ -352,7 +352,12 @@ impl Driver {
         let (expected, fence) = (self.state.version(), self.lease.fence().clone());
         let (run_state, batch) = (run_state(&next), Batch { first: expected + 1, cause, events });
         let (events, cause) = (batch.events.clone(), batch.cause.clone());
-        self.agent.log().append(Append { run, expected, events, cause, fence, uses, run_state }).await?;
+        let heard = self.posts.heard();
+        let append = Append { run, expected, events, cause, fence, uses, heard, run_state };
+        match self.agent.log().append(append).await {
+            Err(StoreError::Unheard { .. }) => return self.hear_first(batch, uses).await,
+            appended => appended?,
+        }
         if next.is_finished() {
             self.lease.ended();
         }

@@ -79,6 +79,12 @@ pub enum Error {
         /// Tools with close names, nearest first.
         nearest: Vec<String>,
     },
+    /// The run's driver has refused an input that fits the run's state.
+    #[error("run {run} did not take the input")]
+    NotTaken {
+        /// The run.
+        run: RunId,
+    },
     /// The session is busy, and the message entered the conversation of its run.
     #[error("session {session} is busy: the message steers its run {run}")]
     MessageSteered {
@@ -398,6 +404,7 @@ impl Error {
             Self::SameName { .. } => "agent.same_name",
             Self::UnknownRequired { .. } => "agent.unknown_required",
             Self::UnknownTool { .. } => "run.unknown_tool",
+            Self::NotTaken { .. } => "input.not_taken",
             Self::MessageSteered { .. } => "session.steered",
             Self::MessageQueued { .. } => "session.queued",
             Self::BranchDepth { .. } => "agent.branch_depth",

@@ -255,9 +255,9 @@ impl Agent {
         self.inner().prompting.tokens(self.name(), || offered(self.policy(), &self.tools()))
     }
 
-    /// Adds the system message that the prompt builder makes of a new objective. Other inputs stay as they are. The inner error
-    /// goes to the sender.
-    pub(crate) async fn prompt_objective(
+    /// Adds to a message the run that answers it if this one cannot, and the system message that the prompt builder makes of a new
+    /// objective. Other inputs stay as they are. The inner error goes to the sender.
+    pub(crate) async fn complete_steering(
         &self,
         state: &State,
         what: &mut InputKind,
@@ -265,6 +265,8 @@ impl Agent {
         let InputKind::Steer(said) = what else { return Ok(Ok(())) };
         // No sender may choose the system message by itself.
         said.prompt = None;
+        let keeps = said.kind != SteerKind::Objective && state.keeps_unheard();
+        said.run = keeps.then(|| self.environment().new_run());
         let Some(builder) = &self.inner().prompting.builder else { return Ok(Ok(())) };
         if said.kind != SteerKind::Objective || state.is_finished() || state.version() == 0 {
             return Ok(Ok(()));

@@ -8,7 +8,7 @@ use windlass_core::policy::{Memory, WhileRunning};
 use windlass_core::{Fact, InputKind, RunId, SessionId, State};
 
 use crate::agent::Agent;
-use crate::control::{Cancelled, Delivery, run_end};
+use crate::control::{Cancelled, Delivery, heard, run_end};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::{DriveOptions, Prepared};
@@ -111,9 +111,9 @@ impl Agent {
     ) -> Result<Option<Admitted>, Error> {
         match self.policy().past.while_running {
             WhileRunning::Refuse => Err(Error::SessionBusy { session, run }),
-            WhileRunning::Steer => match self.steer(run, input.text()).await {
-                Ok(_) => Ok(Some(Admitted::Steered { run })),
-                Err(Error::Refused(_)) => self.ended(run).await.map(|()| None),
+            WhileRunning::Steer => match heard(self, run, input.text().into()).await {
+                Ok(true) => Ok(Some(Admitted::Steered { run })),
+                Ok(false) | Err(Error::Refused(_)) => self.ended(run).await.map(|()| None),
                 Err(error) => Err(error),
             },
             WhileRunning::Interrupt => match self.cancel(run, "interrupted by a new message").await {

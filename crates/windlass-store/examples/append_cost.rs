@@ -78,6 +78,7 @@ async fn one_run(log: Arc<dyn Store>, number: u64, appends: u64) -> Result<(), S
             cause: Cause::Steer,
             fence: fence.clone(),
             uses: None,
+            heard: None,
             run_state,
         })
         .await?;

@@ -117,6 +117,18 @@ pub enum StoreError {
         /// Its place.
         post: u64,
     },
+    /// The run has ended, so that nobody will read a post.
+    #[error("run {run} has ended")]
+    Ended {
+        /// The run.
+        run: RunId,
+    },
+    /// The run cannot end before its holder has read what was posted.
+    #[error("run {run} has posted inputs that its holder has not read")]
+    Unheard {
+        /// The run.
+        run: RunId,
+    },
     /// Too many inputs wait for the run's holder.
     #[error("run {run} already has {max} posted inputs waiting")]
     InboxFull {
@@ -222,6 +234,8 @@ impl StoreError {
             Self::NotHeld { .. } => "store.not_held",
             Self::Held { .. } => "store.held",
             Self::PostUsed { .. } => "store.post_used",
+            Self::Ended { .. } => "store.ended",
+            Self::Unheard { .. } => "store.unheard",
             Self::InboxFull { .. } => "store.inbox_full",
             Self::NoEvents { .. } => "store.no_events",
             Self::UnknownPayload { .. } => "store.unknown_payload",
@@ -255,7 +269,11 @@ impl StoreError {
             Self::TooLarge { .. } => {
                 Some("let the tool write it to a file, and give the file's name".to_owned())
             }
-            Self::PostUsed { .. } | Self::NoEvents { .. } | Self::Failed(_) => None,
+            Self::PostUsed { .. }
+            | Self::Ended { .. }
+            | Self::Unheard { .. }
+            | Self::NoEvents { .. }
+            | Self::Failed(_) => None,
             Self::Unusable { path, .. } => Some(format!(
                 "check that {} can be read and written, or name another log with --log",
                 path.display()

@@ -30,6 +30,7 @@ pub trait Inbox: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// [`InboxFull`](crate::StoreError::InboxFull), [`UnknownRun`](crate::StoreError::UnknownRun).
+    /// [`Ended`](crate::StoreError::Ended): no holder of the run will ever read it.
     fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId>;
 
     /// The posts after that place, in order. A successful append removes the post that it uses; if the process crashed

@@ -55,6 +55,8 @@ pub struct Append {
     pub fence: Fence,
     /// The posted input that these events use. The append's record keeps its id, and it leaves the inbox.
     pub uses: Option<PostId>,
+    /// The last post that the holder has read. An append that ends the run is refused as long as the inbox has later ones.
+    pub heard: Option<PostId>,
     /// The state of the run after the append. `Ended` and `Suspended` give up the lease in the same step. `Ended` empties the
     /// inbox, since nothing in it can be used any more.
     pub run_state: RunState,
@@ -75,6 +77,7 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// [`StoreError::Conflict`], [`StoreError::Fenced`], [`StoreError::NotHeld`], [`StoreError::UnknownRun`],
     /// [`StoreError::NoEvents`], [`StoreError::UnknownPayload`].
     /// [`StoreError::PostUsed`]: the post is not in the run's inbox, or an append has used it.
+    /// [`StoreError::Unheard`]: the append ends the run, and its inbox has posts that its holder has not read.
     fn append(&self, append: Append) -> Answer<'_, ()>;
 
     /// Returns the given posts that the run's appends have used, by the ids in their records: in any order, each once, without

@@ -124,6 +124,7 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
                     cause,
                     fence: fence.clone(),
                     uses: None,
+                    heard: None,
                     run_state,
                 })
                 .await?;

@@ -1,10 +1,13 @@
 //! What people say to a running agent: messages, and pauses.
 
+use std::sync::Arc;
+
 use super::{Decided, Decision};
 use crate::asks::{Ask, Place};
-use crate::event::{InputReceived, InputRequested, RunPaused, Steered, TurnStarted};
+use crate::event::{InputReceived, InputRequested, MessageQueued, RunPaused, Steered, TurnStarted};
 use crate::ids::{QuestionId, Text};
 use crate::invalid_input::InvalidInput;
+use crate::message::Message;
 use crate::question::{Answer, QuestionKind};
 use crate::state::{Paused, Phase};
 
@@ -23,6 +26,16 @@ impl Decision {
         }
         self.record(said);
         Ok(())
+    }
+
+    /// The run ends, and what it has not heard waits for runs of its own where the session keeps messages (E61).
+    pub(super) fn queue_unheard(&mut self) {
+        for said in self.state.conversation.steering.clone() {
+            let Some(run) = said.run else { continue };
+            let message = Message::user(said.text);
+            let message = if said.pinned { message.pinned() } else { message };
+            self.record(MessageQueued { run, messages: vec![Arc::new(message)] });
+        }
     }
 
     /// Asks for a pause: nothing is stopped by it, so nothing is lost.

@@ -297,6 +297,7 @@ impl Decision {
         error: Option<Text>,
     ) {
         self.abandon_asides();
+        self.queue_unheard();
         let (usage, cost) = (*self.state.usage(), self.state.cost());
         self.record(RunEnded { status, text, output, error, usage, cost });
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TurnStarted;
-use crate::ids::Text;
+use crate::ids::{RunId, Text};
 
 /// See [`Fact::Steered`](super::Fact::Steered). It is also what one says: a text is a message of the kind `steering`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,10 @@ pub struct Steered {
     /// itself is the system message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Text>,
+    /// The run that answers the message if this one ends before it hears it. The driver adds it where the session keeps messages
+    /// (`while_running`); `None`: the message ends with the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
 }
 
 /// The kind of a message to a running agent.
@@ -60,7 +64,7 @@ impl SteerKind {
 impl Steered {
     /// A message of that kind.
     pub fn new(kind: SteerKind, text: impl Into<Text>) -> Self {
-        Self { text: text.into(), kind, pinned: false, prompt: None }
+        Self { text: text.into(), kind, pinned: false, prompt: None, run: None }
     }
 
     /// The same, pinned: no compaction may remove it.

@@ -60,6 +60,7 @@ impl State {
                 if let Some(base) = below {
                     self.progress.clone_from(&base.progress);
                     self.ledger.proof = base.ledger.proof.clone();
+                    self.conversation.steering.clone_from(&base.conversation.steering);
                 }
                 self.plan_anew();
                 self.clock.carried_ms = carried.elapsed_ms;

@@ -1,8 +1,9 @@
 //! Inputs from outside: those sent in this process, and posts of the durable inbox.
 
+use futures_core::future::BoxFuture;
 use windlass_core::event::ResumedBy;
-use windlass_core::{Answer, InputKind};
-use windlass_store::{Fence, PostId, Posted};
+use windlass_core::{Answer, InputKind, InvalidInput, rebuild};
+use windlass_store::{Batch, Fence, PostId, Posted, StoreError};
 
 use super::{Driver, Sent};
 use crate::error::Error;
@@ -33,16 +34,38 @@ impl Driver {
         Ok(())
     }
 
-    pub(super) async fn posted(&mut self, mut posts: Vec<Posted>) -> Result<(), Error> {
-        let Some(newest) = posts.last().map(|post| post.id) else { return Ok(()) };
-        let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
-        // After a crash, the inbox of some stores still lists what the last append has used.
-        let used = self.agent.log().used(self.state.run(), &ids).await?;
-        abort_first(&mut posts, |post| &post.what);
+    pub(super) async fn posted(&mut self, posts: Vec<Posted>) -> Result<(), Error> {
         if posts.iter().any(|post| matches!(post.what, InputKind::Cancel { .. })) {
             // Work that a take-over has just begun again must be there to be stopped, or its end never comes.
             self.reconcile();
         }
+        self.take_posts(posts).await
+    }
+
+    /// Posts came before this append, which ends the run: they are taken first, then its input once more (E21).
+    pub(super) fn hear_first(
+        &mut self,
+        append: Batch,
+        uses: Option<PostId>,
+    ) -> BoxFuture<'_, Result<Result<(), InvalidInput>, Error>> {
+        Box::pin(async move {
+            let unheard = StoreError::Unheard { run: self.state.run() };
+            let input = rebuild(&self.state, &append.cause, &append.events).ok_or(unheard)?;
+            let posts = self.posts.hear().await?;
+            // No work is begun here: what has brought the input has ended, although the state does not say so yet.
+            self.take_posts(posts).await?;
+            self.take_now(input.what, uses).await
+        })
+    }
+
+    async fn take_posts(&mut self, mut posts: Vec<Posted>) -> Result<(), Error> {
+        let Some(newest) = posts.last().map(|post| post.id) else { return Ok(()) };
+        let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
+        // After a crash, the inbox of some stores still lists what the last append has used.
+        let used = self.agent.log().used(self.state.run(), &ids).await?;
+        // An error ends the driver, and the next holder reads all that is left.
+        self.posts.seen(newest);
+        abort_first(&mut posts, |post| &post.what);
         for post in posts {
             let done = used.contains(&post.id) || self.take(post.what, Some(post.id)).await?.is_err();
             if done && !self.state.is_finished() {
@@ -50,8 +73,6 @@ impl Driver {
                 self.agent.log().discard(self.state.run(), post.id, self.lease.fence()).await?;
             }
         }
-        // An error ends the driver, and the next holder reads all that is left.
-        self.posts.seen(newest);
         Ok(())
     }
 

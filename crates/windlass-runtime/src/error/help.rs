@@ -52,6 +52,7 @@ impl Error {
             Self::Log(source) => source.help(),
             Self::Refused(source) => source.help(),
             Self::UnknownTool { .. }
+            | Self::NotTaken { .. }
             | Self::MessageSteered { .. }
             | Self::MessageQueued { .. }
             | Self::AgentChanged { .. }

@@ -1,8 +1,10 @@
 //! Reaching runs from anywhere: where an input goes, who ends a run that is cancelled, which runs an agent has.
 
+use std::cell::RefCell;
 use std::future::IntoFuture;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use futures_util::future::join;
 use windlass_core::event::{SteerKind, Steered};
 use windlass_core::tool::ToolKind;
@@ -10,8 +12,8 @@ use windlass_core::{Answer, Fact, InputKind, Message, RunId, Status};
 use windlass_models::ModelRequest;
 use windlass_runtime::control::{self, Cancelled, Delivery};
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
-use windlass_store::Store;
 use windlass_store::conformance::LostRemovals;
+use windlass_store::{Inbox as _, Store};
 use windlass_testing::{BEGINNING, FnModel, FnTool, called, said};
 use windlass_tools::ToolError;
 
@@ -57,6 +59,54 @@ fn words_for_a_run_that_nobody_drives_wait_for_its_resume() {
     assert!(!ground.kinds(run).contains(&"Steered"));
     ground.wait(agent.resume(run).into_future()).unwrap();
     assert!(ground.kinds(run).contains(&"Steered"));
+}
+
+/// However late a message comes, the run hears it, or its sender is told that the run has ended.
+#[test]
+fn e21_a_message_that_is_posted_while_a_run_ends_is_heard_or_refused() {
+    let (mut heard, mut refused) = (0, 0);
+    for at in 1.. {
+        let ground = Ground::slow();
+        let last = |request: &ModelRequest| request.messages.iter().last().cloned();
+        let look = slow_tool(&ground, "look", 5);
+        let model = FnModel::new(move |request| match last(request).as_deref() {
+            Some(Message::Tool(_)) => said("seen"),
+            Some(Message::User { content, .. }) if content.text() == "Also in French." => said("vu"),
+            _ => called(&[("look", "{}")]),
+        });
+        let agent = ground.agent(model).tool(look).build().unwrap();
+        let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
+        let (id, posted) = (prepared.id(), RefCell::new(None));
+        let run = ground.drive(prepared, |poll| {
+            if poll == at {
+                let post = ground.memory.post(id, 1, InputKind::Steer("Also in French.".into()));
+                *posted.borrow_mut() = post.now_or_never();
+            }
+            false
+        });
+        let run = run.unwrap();
+        assert_sound(&ground, &run);
+        match posted.take() {
+            // The whole run went by before.
+            None => break,
+            Some(Ok(_)) => {
+                heard += 1;
+                assert_eq!(steered(&ground, id), ["Also in French."], "at poll {at}");
+                assert_eq!(run.text(), Some("vu"), "at poll {at}");
+            }
+            Some(Err(error)) => {
+                refused += 1;
+                assert!(matches!(error.code(), "store.ended" | "store.unknown_run"), "{error}");
+                assert_eq!(run.text(), Some("seen"), "at poll {at}");
+            }
+        }
+    }
+    assert!(heard > 5 && refused > 0, "{heard} were heard, {refused} refused");
+    let ground = Ground::new();
+    let agent = ground.agent(FnModel::script([said("done")])).build().unwrap();
+    let run = ground.wait(agent.run("Go.").into_future()).unwrap();
+    let late = ground.wait(agent.steer(run.id(), "Too late.")).unwrap_err();
+    assert_eq!(late.code(), "input.ended");
 }
 
 /// An agent as [`payer`], which answers once it has paid, whatever is said then.

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use windlass_core::event::Steered;
 use windlass_core::model::Purpose;
 use windlass_core::{Answer, Fact, Message, RunState, SessionId, Status};
+use windlass_runtime::control::Cancelled;
 use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, RunPages};
 use windlass_store::{MemoryLog, Store};
 use windlass_testing::{FnModel, FnTool, called, said};
@@ -127,6 +129,40 @@ async fn e61_steer_enters_the_running_run() {
     let ended = finish(&other, &first).await;
     assert_eq!(ended.text(), Some("after hurry"));
     assert!(facts(&other, &ended).await.contains(&"Steered"));
+}
+
+/// What the run can no longer hear is not lost with it, whatever ends the run.
+#[tokio::test]
+async fn e21_e61_a_message_that_the_run_did_not_hear_has_a_run_of_its_own() {
+    for (fate, kept) in [("steer", true), ("queue", true), ("refuse", false), ("interrupt", false)] {
+        for limit in [false, true] {
+            let log = Arc::new(MemoryLog::new());
+            let calls = if limit { 1 } else { 100 };
+            let settings = json!({ "while_running": fate, "limits": { "model_calls": calls } });
+            let make = || agent_of(&log, &settings);
+            let first = waiting(&make()).await;
+            make().steer(first.id(), Steered::from("hurry").pinned()).await.unwrap();
+            let other = make();
+            let ended = if limit {
+                finish(&other, &first).await
+            } else {
+                let Cancelled::Ended(run) = other.cancel(first.id(), "enough").await.unwrap() else {
+                    panic!()
+                };
+                *run
+            };
+            assert_ne!(ended.status(), Some(Status::Answered));
+            assert!(facts(&other, &ended).await.contains(&"Steered"));
+            let next = other.next_queued(&SessionId::from("s"), in_session()).await.unwrap();
+            assert_eq!(next.is_some(), kept, "{fate}, at a limit: {limit}");
+            let Some(next) = next else { continue };
+            let next = next.drive().await.unwrap();
+            let heard = next.messages().filter(|message| said_in(message) == "hurry").count();
+            assert_eq!(heard, 1, "{fate}, at a limit: {limit}");
+            let left = make().next_queued(&SessionId::from("s"), in_session()).await.unwrap();
+            assert!(left.is_none(), "it is answered once");
+        }
+    }
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::Status;
+use windlass_core::{RunState, Status};
 
-use super::sample::{append, begin, end, fence, holder, said, steer};
+use super::sample::{append, begin, ended, fence, holder, said, steer};
 use super::{LostRemovals, Verdict, holds, refused, same, waits, works};
 use crate::{Append, PostId, Store};
 
@@ -100,6 +100,32 @@ pub async fn waiting_for_a_post_ends_with_one(log: Arc<dyn Store>) -> Verdict {
     works("waiting for the next post", next.await)
 }
 
+/// A run ends only once its holder has read all that was posted to it; what comes after its end is refused to the sender.
+pub async fn an_end_leaves_no_post_unread(log: Arc<dyn Store>) -> Verdict {
+    let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
+    let theirs = works("a post for another run", log.post(other, 1, steer("theirs")).await)?;
+    let first = works("a post", log.post(run, 1, steer("first")).await)?;
+    let second = works("a post", log.post(run, 2, steer("second")).await)?;
+    let ends = |heard, uses| {
+        let run_state = RunState::Ended(Status::Answered);
+        Append { uses, heard, run_state, ..append(run, 1, ended(Status::Answered)) }
+    };
+    for (heard, uses) in [(None, None), (Some(first), None), (None, Some(second))] {
+        refused("an end without all posts", log.append(ends(heard, uses)).await, "store.unheard")?;
+    }
+    same("the number of events", &works("a summary", log.summary(run).await)?.version, &1)?;
+    let posted = works("the inbox", log.inbox(run, None).await)?;
+    same("what waits", &posted.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![first, second])?;
+    works("an end that uses the last post", log.append(ends(Some(first), Some(second))).await)?;
+    refused("a post after the end", log.post(run, 3, steer("late")).await, "store.ended")?;
+    same("the inbox of an ended run", &works("the inbox", log.inbox(run, None).await)?, &Vec::new())?;
+    let posted = works("the other inbox", log.inbox(other, None).await)?;
+    same("what waits there", &posted.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![theirs])?;
+    let end = Append { run: other, ..ends(Some(theirs), None) };
+    works("an end after all was read", log.append(end).await)?;
+    same("the inbox of the other run", &works("the inbox", log.inbox(other, None).await)?, &Vec::new())
+}
+
 /// Only the holder takes out what it refuses; the others stay until the run ends.
 pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
@@ -113,10 +139,6 @@ pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn Store>) -> V
     same("what is left", &left.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second])?;
     let gone = Append { uses: Some(first), ..append(run, 1, said(2, 1)) };
     refused("using a post that was taken out", log.append(gone).await, "store.post_used")?;
-    let ends = begin(&*log, 2).await?;
-    works("a post", log.post(ends, 1, steer("late")).await)?;
-    end(&*log, ends, 1, Status::Answered).await?;
-    same("the inbox of an ended run", &works("the inbox", log.inbox(ends, None).await)?, &Vec::new())?;
     works("giving up the lease", log.release(run, &fence("maker", 1)).await)?;
     refused(
         "taking a post out after the lease",

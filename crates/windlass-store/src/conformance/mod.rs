@@ -63,6 +63,7 @@ macro_rules! each_store_promise {
             a_used_post_is_recognised_by_its_id,
             waiting_for_a_post_ends_with_one,
             a_refused_post_is_taken_out_by_its_holder,
+            an_end_leaves_no_post_unread,
             a_payload_is_kept_once_and_read_by_ranges,
             an_append_needs_the_payloads_that_it_names,
             a_new_run_is_leased_to_its_maker,

@@ -100,7 +100,7 @@ impl Runs {
     }
 
     pub(super) fn append(&mut self, append: Append) -> Result<Effects, StoreError> {
-        let Append { run, expected, events, cause, fence, uses, run_state } = append;
+        let Append { run, expected, events, cause, fence, uses, heard, run_state } = append;
         if events.is_empty() {
             return Err(StoreError::NoEvents { run });
         }
@@ -112,6 +112,9 @@ impl Runs {
         let followers = match self.by_id.get_mut(&run) {
             Some(there) => {
                 there.check(run, expected, &fence)?;
+                if ended && there.inbox.iter().any(|post| Some(post.id) > heard && Some(post.id) != uses) {
+                    return Err(StoreError::Unheard { run });
+                }
                 if let Some(post) = uses {
                     there.use_post(run, post)?;
                 }
@@ -175,6 +178,9 @@ impl Runs {
     ) -> Result<(PostId, Option<Arc<Notify>>), StoreError> {
         let id = PostId(self.last_post + 1);
         let there = self.get_mut(run)?;
+        if matches!(there.state, RunState::Ended(_)) {
+            return Err(StoreError::Ended { run });
+        }
         if there.inbox.len() >= INBOX_POSTS {
             return Err(StoreError::InboxFull { run, max: INBOX_POSTS });
         }

@@ -26,6 +26,7 @@ pub(super) struct NewEvents {
     pub(super) expected: u64,
     pub(super) fence: Fence,
     pub(super) uses: Option<PostId>,
+    pub(super) heard: Option<PostId>,
     pub(super) run_state: RunState,
     /// Only for the first append of a run.
     pub(super) opening: Option<(Opening, Option<RunId>)>,
@@ -109,6 +110,9 @@ impl Desk {
             return self.create(connection, new);
         };
         known.check(new.run, &new.fence, new.expected)?;
+        if matches!(new.run_state, RunState::Ended(_)) && unheard(connection, known.no, new)? {
+            return Err(StoreError::Unheard { run }.into());
+        }
         let needs = payloads::numbers(connection, &new.needs)?;
         if let Some(post) = new.uses {
             let used = connection
@@ -194,6 +198,9 @@ impl Desk {
         body: &str,
     ) -> Result<PostId, Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
+        if matches!(known.run_state, RunState::Ended(_)) {
+            return Err(StoreError::Ended { run }.into());
+        }
         let waiting: i64 = connection
             .prepare_cached("SELECT count(*) FROM inbox WHERE run = ?1")?
             .query_row([known.no], |row| row.get(0))?;
@@ -381,6 +388,14 @@ impl Known {
         }
         Ok(())
     }
+}
+
+/// Whether the run's inbox has posts that the holder has not read.
+fn unheard(connection: &Connection, no: i64, new: &NewEvents) -> rusqlite::Result<bool> {
+    let place = |post: Option<PostId>| post.map_or(0, |post| i64::try_from(post.0).unwrap_or(i64::MAX));
+    connection
+        .prepare_cached("SELECT EXISTS(SELECT 1 FROM inbox WHERE run = ?1 AND id > ?2 AND id <> ?3)")?
+        .query_row([no, place(new.heard), place(new.uses)], |row| row.get(0))
 }
 
 /// Writes the row of an append. Gives its hash.

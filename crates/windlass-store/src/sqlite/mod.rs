@@ -226,7 +226,7 @@ impl Inner {
 
 /// Bodies are made here, for the appender, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
-    let Append { run, expected, events, cause, fence, uses, run_state } = append;
+    let Append { run, expected, events, cause, fence, uses, heard, run_state } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Err(StoreError::NoEvents { run });
     };
@@ -238,7 +238,21 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
     let count = events.len() as u64;
     let needs = payload::needed(&events)?;
     let digest = chain::content(&cause, &body);
-    Ok(NewEvents { run, expected, fence, uses, run_state, opening, count, times, cause, body, digest, needs })
+    Ok(NewEvents {
+        run,
+        expected,
+        fence,
+        uses,
+        heard,
+        run_state,
+        opening,
+        count,
+        times,
+        cause,
+        body,
+        digest,
+        needs,
+    })
 }
 
 fn unexpected(written: &Written) -> StoreError {

@@ -317,6 +317,8 @@ impl ActionKind {
             | StoreError::NotHeld { .. }
             | StoreError::Held { .. }
             | StoreError::PostUsed { .. }
+            | StoreError::Ended { .. }
+            | StoreError::Unheard { .. }
             | StoreError::InboxFull { .. }
             | StoreError::UnknownPayload { .. }
             | StoreError::TooLarge { .. }

@@ -23,6 +23,7 @@ enum Fault {
     KeepsTheHoldAtTheEnd,
     ForgetsWhereAPageBegan,
     KeepsRefusedPosts,
+    EndsWithoutAHearing,
     CutsPayloads,
     TakesAnyReference,
     ForgetsWhenATimerWasSet,
@@ -41,6 +42,9 @@ impl Log for Broken {
         let mut changed = append.clone();
         if matches!(self.1, Fault::UsesNoPosts) {
             changed.uses = None;
+        }
+        if matches!(self.1, Fault::EndsWithoutAHearing) {
+            changed.heard = Some(PostId(u64::MAX));
         }
         if matches!(self.1, Fault::KeepsTheHoldAtTheEnd) && append.run_state == RunState::Suspended {
             changed.run_state = RunState::Running;
@@ -188,6 +192,7 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::KeepsTheHoldAtTheEnd, "ends_and_pauses_give_up_the_lease"),
         (Fault::ForgetsWhereAPageBegan, "listings_keep_to_every_filter"),
         (Fault::KeepsRefusedPosts, "a_refused_post_is_taken_out_by_its_holder"),
+        (Fault::EndsWithoutAHearing, "an_end_leaves_no_post_unread"),
         (Fault::CutsPayloads, "a_payload_is_kept_once_and_read_by_ranges"),
         (Fault::ForgetsWhenATimerWasSet, "a_clock_that_is_set_back_stretches_no_wait"),
         (Fault::OrdersRunsByTheirIds, "the_newest_run_is_the_one_that_began_last"),

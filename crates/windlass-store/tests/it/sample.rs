@@ -60,6 +60,7 @@ pub(crate) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append 
         cause,
         fence: fence("maker", 1),
         uses: None,
+        heard: None,
         run_state: RunState::Running,
     }
 }

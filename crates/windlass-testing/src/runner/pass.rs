@@ -366,7 +366,7 @@ impl Stage<'_> {
                 if let InputKind::Steer(said) = what {
                     // The driver adds a prompt to what was said.
                     let Fact::Steered(heard) = &event.fact else { return false };
-                    Steered { prompt: None, ..heard.clone() } == *said
+                    Steered { prompt: None, run: None, ..heard.clone() } == *said
                 } else if let InputKind::Pause { .. } = what {
                     matches!(&event.fact, Fact::InputRequested(asked) if asked.kind == QuestionKind::Pause)
                 } else if matches!(what, InputKind::Cancel { .. }) {

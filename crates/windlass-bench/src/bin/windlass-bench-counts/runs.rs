@@ -93,7 +93,17 @@ async fn appending(log: Arc<dyn Store>, appends: usize) -> Outcome<()> {
     for step in 0..appends as u64 {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
         let (fence, cause, run_state) = (fence.clone(), Cause::Steer, RunState::Running);
-        log.append(Append { run, expected: step * 2, events, cause, fence, uses: None, run_state }).await?;
+        log.append(Append {
+            run,
+            expected: step * 2,
+            events,
+            cause,
+            fence,
+            uses: None,
+            heard: None,
+            run_state,
+        })
+        .await?;
     }
     Ok(())
 }

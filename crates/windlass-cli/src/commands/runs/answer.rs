@@ -70,7 +70,9 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let state = load(&*log, root).await?;
     let held = log.summary(root).await?.holder;
     if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
-        control::answer(&*log, run, now(), answer).await?;
+        let (question, answer) = answer;
+        let what = InputKind::Answered { question: question.clone(), answer };
+        control::deliver(&*log, run, now(), what).await?;
         left(&question, &holder);
         return Ok(Exit::Good);
     }

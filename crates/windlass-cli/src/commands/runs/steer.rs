@@ -2,8 +2,9 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use windlass_core::InputKind;
 use windlass_core::event::{SteerKind, Steered};
-use windlass_runtime::control::{Delivery, pause, steer};
+use windlass_runtime::control::{Delivery, deliver};
 
 use super::find;
 use crate::agents::now;
@@ -65,7 +66,7 @@ pub(super) struct PauseArgs {
 pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
     let said = Steered { pinned: args.pin, ..Steered::new(args.kind, args.text.join(" ")) };
-    match steer(&*log, run, now(), said).await? {
+    match deliver(&*log, run, now(), InputKind::Steer(said)).await? {
         Delivery::Driven(_) => out::note("the message enters at the run's next turn"),
         Delivery::Waiting => out::note(format_args!(
             "the run has no driver now; the message enters after `windlass runs resume{} {run}`",
@@ -79,7 +80,7 @@ pub(super) async fn pause_run(args: PauseArgs, log_args: &LogArgs) -> Result<Exi
     let (log, run) = find::open(log_args, &args.run).await?;
     let reason = (!args.reason.is_empty()).then(|| args.reason.join(" ").into());
     let words = log_args.words();
-    match pause(&*log, run, now(), reason).await? {
+    match deliver(&*log, run, now(), InputKind::Pause { reason }).await? {
         Delivery::Driven(_) => out::note(format_args!(
             "the run pauses once its calls have ended; `windlass runs resume{words} {run}` continues it"
         )),
