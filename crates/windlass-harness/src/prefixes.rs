@@ -236,6 +236,7 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             fence: fence.clone(),
             uses: None,
             heard: None,
+            after: None,
             run_state,
         };
         log.append(append).await.map_err(|error| in_full(&error))?;

@@ -4,6 +4,7 @@
 //! core which facts follow, makes them durable, and only then shows them and acts on them.
 
 mod begin;
+mod first;
 mod inbox;
 mod laying_down;
 mod paying;
@@ -17,19 +18,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
-use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::ResumedBy;
 use windlass_core::policy::Hooks;
-use windlass_core::run::OpenCall;
 use windlass_core::tool::ToolKind;
 use windlass_core::{
     Accepted, Event, Fact, InputKind, InvalidInput, RunId, RunState, State, ToolSpec, evolve, pending,
 };
-use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
+use windlass_store::{Append, Batch, Fence, PostId, Posted, RunNumber, StoreError};
 
-use crate::above::settled;
 use crate::account::SharedAccount;
 use crate::agent::Agent;
 use crate::asking::{ContentClock, Floor, Prefixes};
@@ -49,7 +47,6 @@ use crate::source::changed;
 use crate::spill::{self, spill};
 use crate::telemetry::RunTrace;
 use crate::updates::{Publisher, Update, Updates};
-use crate::work;
 
 /// Maximum number of inputs that wait for a driver that is busy appending.
 const INBOX: usize = 64;
@@ -93,6 +90,10 @@ pub(crate) struct Driver {
     posts: Posts,
     changes: Option<Changes>,
     first: Option<InputKind>,
+    /// Whether its first events were made durable before it was driven.
+    begun: bool,
+    /// The newest run of the session that it follows, where no other one may come between.
+    follows: Option<RunNumber>,
     /// Set when the log failed under a delegate, or a call had no lease.
     broken: Broken,
     /// Ends when the run is to be laid down here, and in the agents that it hands tasks to.
@@ -157,6 +158,8 @@ impl Driver {
             inbox,
             posts: Posts::new(log, run),
             first,
+            begun: false,
+            follows: None,
             broken: Broken::default(),
             leave: CancellationToken::new(),
             account: None,
@@ -169,7 +172,9 @@ impl Driver {
     }
 
     pub(crate) fn updates(&self) -> Updates {
-        self.publisher.subscribe(self.state.run(), self.agent.log().clone()).after(self.state.version())
+        // What a run began with is read from the log, if it came before the first subscriber.
+        let seen = if self.begun { 0 } else { self.state.version() };
+        self.publisher.subscribe(self.state.run(), self.agent.log().clone()).after(seen)
     }
 
     pub(crate) fn handle(&self) -> RunHandle {
@@ -187,7 +192,7 @@ impl Driver {
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
     pub(crate) async fn drive(mut self: Box<Self>) -> Result<State, Error> {
-        self.trace = RunTrace::begin(&self.agent, &self.state, &mut self.first).map(Box::new);
+        self.open_trace();
         // Boxed: agents without services pay nothing for those with some.
         let used = if self.agent.services().is_empty() {
             Vec::new()
@@ -204,25 +209,7 @@ impl Driver {
     }
 
     async fn go(&mut self) -> Result<(), Error> {
-        if let Some(first) = self.first.take() {
-            let resumed = matches!(
-                first,
-                InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } | InputKind::Adopted { .. }
-            );
-            if resumed {
-                self.stop_left_behind().await;
-            }
-            self.take(first, None).await?.map_err(Error::Refused)?;
-            self.clock = RunClock::after(self.state.clock(), &**self.agent.environment());
-            self.adjust().await?;
-            self.settle().await?;
-            if resumed {
-                // A question whose answer waits in the inbox is not put to people again.
-                let posts = self.posts.now().await?;
-                self.posted(posts).await?;
-                self.unpause().await?;
-            }
-        }
+        self.take_first().await?;
         self.open_account().await?;
         while !self.state.is_finished() {
             // Work that is always ready must not keep others from their turn.
@@ -248,25 +235,6 @@ impl Driver {
         }
         self.wind_up().await;
         Ok(())
-    }
-
-    /// Answers the questions that child runs no longer ask: a run must not wait for a child that has ended or was answered.
-    async fn settle(&mut self) -> Result<(), Error> {
-        for (question, answer) in settled(&**self.agent.log(), &self.state).await? {
-            // An answer that does not fit leaves the question to people.
-            drop(self.take(InputKind::Answered { question, answer }, None).await?);
-        }
-        Ok(())
-    }
-
-    /// Stops work left over from the previous process, so that it has no effect after its outcome was settled.
-    fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
-        let stop = |open: &OpenCall| {
-            let tool = self.agent.tool_of(&self.state, open)?;
-            let context = work::context(&self.state, &open.call.id, 1, CancellationToken::new())?;
-            Some(async move { tool.stop_left_behind(context).await })
-        };
-        Box::pin(join_all(self.state.started_calls().filter_map(stop)))
     }
 
     async fn take_end(&mut self, what: InputKind) -> Result<(), Error> {
@@ -352,8 +320,8 @@ impl Driver {
         let (expected, fence) = (self.state.version(), self.lease.fence().clone());
         let (run_state, batch) = (run_state(&next), Batch { first: expected + 1, cause, events });
         let (events, cause) = (batch.events.clone(), batch.cause.clone());
-        let heard = self.posts.heard();
-        let append = Append { run, expected, events, cause, fence, uses, heard, run_state };
+        let (heard, after) = (self.posts.heard(), self.follows);
+        let append = Append { run, expected, events, cause, fence, uses, heard, after, run_state };
         match self.agent.log().append(append).await {
             Err(StoreError::Unheard { .. }) => return self.hear_first(batch, uses).await,
             appended => appended?,

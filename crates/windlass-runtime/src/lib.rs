@@ -106,7 +106,7 @@ pub use prompt::{PromptBuilder, PromptContext, PromptFn, React, TemplatePrompt};
 pub use repeat::{Repeat, Repeated};
 pub use resume::Resume;
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream, Unpause};
-pub use second::Admitted;
+pub use second::{Admitted, Turn, holding_messages};
 pub use settings::SettingsError;
 pub use source::ToolSource;
 #[cfg(feature = "otel")]

@@ -13,7 +13,7 @@ use windlass_core::model::Usage;
 use windlass_core::policy::{LimitKind, Memory, Stop};
 use windlass_core::run::OpenQuestion;
 use windlass_core::{InputKind, InvalidInput, Message, RunId, RunState, SessionId, State, Status, Text};
-use windlass_store::Fence;
+use windlass_store::{Fence, RunNumber};
 
 use crate::agent::{Agent, Inner};
 use crate::delegates::Task;
@@ -170,6 +170,12 @@ impl Prepared {
     pub(crate) fn drawing_on(mut self, task: &Task) -> Self {
         self.driver.draw_on(task.account.clone());
         self
+    }
+
+    /// Makes the run's start durable now, as the next run of its session.
+    pub(crate) async fn begun_after(mut self, follows: RunNumber) -> Result<Self, Error> {
+        self.driver.begin_after(follows).await?;
+        Ok(self)
     }
 
     /// Drives the run until it has ended, is suspended, or is [laid down](RunHandle::leave). Dropping the future leaves the run
@@ -403,9 +409,9 @@ impl Agent {
         Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }
 
-    /// The end of a session's last run, if it has one.
-    pub(crate) async fn session_end(&self, session: &SessionId) -> Result<Option<State>, Error> {
-        let mut before = None;
+    /// The end of a session's last run, if it has one, and the number of the newest run.
+    pub(crate) async fn session_end(&self, session: &SessionId) -> Result<(Option<State>, RunNumber), Error> {
+        let (mut before, mut newest) = (None, RunNumber::default());
         loop {
             let filter = windlass_store::RunFilter {
                 session: Some(session.clone()),
@@ -413,7 +419,10 @@ impl Agent {
                 limit: 1,
                 ..Default::default()
             };
-            let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
+            let Some(last) = self.log().list(filter).await?.into_iter().next() else {
+                return Ok((None, newest));
+            };
+            newest = newest.max(last.number);
             let state = load(&**self.log(), last.run).await?;
             // Words from elsewhere enter no session by themselves: an imported run is skipped until an agent here adopts it.
             if state.agent().is_some_and(AgentRef::is_imported) {
@@ -423,7 +432,7 @@ impl Agent {
             if !state.is_finished() {
                 return Err(Error::SessionBusy { session: session.clone(), run: last.run });
             }
-            return Ok(Some(state));
+            return Ok((Some(state), newest));
         }
     }
 

@@ -8,10 +8,15 @@ use windlass_core::policy::{Memory, WhileRunning};
 use windlass_core::{Fact, InputKind, RunId, SessionId, State};
 
 use crate::agent::Agent;
-use crate::control::{Cancelled, Delivery, heard, run_end};
+use crate::control::{Cancelled, Delivery, heard};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::{DriveOptions, Prepared};
+
+mod turns;
+
+pub use turns::{Turn, holding_messages};
+use turns::{begun, unanswered};
 
 /// The fate of a message to a session.
 #[derive(Debug)]
@@ -23,7 +28,7 @@ pub enum Admitted {
         /// That run.
         run: RunId,
     },
-    /// It waits in the log for the end of the session's running run ([`Agent::next_queued`]).
+    /// It waits in the log for the end of the session's running run ([`Agent::await_turn`], [`Agent::next_queued`]).
     Queued {
         /// The run that it waits for.
         behind: RunId,
@@ -51,21 +56,34 @@ impl Agent {
         };
         loop {
             let busy = match self.session_end(&session).await {
-                Ok(Some(end)) if end.queued().next().is_some() => {
-                    self.answer_first(&end, &options).await?;
+                Ok((end, newest)) => {
+                    if let Some(end) = &end
+                        && let Some(waiting) = unanswered(&**self.log(), end).await?
+                    {
+                        Box::pin(self.answer_first((end, newest), &waiting, &options)).await?;
+                        continue;
+                    }
+                    if self.policy().past.while_running != WhileRunning::Queue {
+                        let prepared = Box::pin(self.prepare_after(input, end, options)).await;
+                        return prepared.map(Admitted::Started);
+                    }
+                    let prepared = Box::pin(self.prepare_after(input.clone(), end, options.clone())).await?;
+                    if let Some(prepared) = begun(Box::pin(prepared.begun_after(newest)).await)? {
+                        return Ok(Admitted::Started(prepared));
+                    }
+                    // Another message was faster, and this one waits for its run.
                     continue;
                 }
-                Ok(end) => return self.prepare_after(input, end, options).await.map(Admitted::Started),
                 Err(Error::SessionBusy { run, session }) => (run, session),
                 Err(error) => return Err(error),
             };
-            if let Some(admitted) = self.second(busy, &input).await? {
+            if let Some(admitted) = Box::pin(self.second(busy, &input)).await? {
                 return Ok(admitted);
             }
         }
     }
 
-    /// Prepares the next message that waits in a session whose last run has ended.
+    /// Begins the run of the next message that waits in a session whose last run has ended.
     ///
     /// # Errors
     /// The session's last run has not ended, or the log failed.
@@ -74,16 +92,13 @@ impl Agent {
         session: &SessionId,
         options: DriveOptions,
     ) -> Result<Option<Prepared>, Error> {
-        let Some(end) = self.session_end(session).await? else { return Ok(None) };
-        let queued = end.queued().next().cloned();
-        queued.map(|queued| self.prepare_queued(&end, &queued, &options)).transpose()
-    }
-
-    /// Runs the message that has waited longest.
-    async fn answer_first(&self, end: &State, options: &DriveOptions) -> Result<(), Error> {
-        let Some(queued) = end.queued().next().cloned() else { return Ok(()) };
-        let prepared = self.prepare_queued(end, &queued, options)?;
-        Box::pin(prepared.drive()).await.map(drop)
+        loop {
+            let (Some(end), newest) = self.session_end(session).await? else { return Ok(None) };
+            let Some(waiting) = unanswered(&**self.log(), &end).await? else { return Ok(None) };
+            if let Some(prepared) = Box::pin(self.begin_queued((&end, newest), &waiting, &options)).await? {
+                return Ok(Some(prepared));
+            }
+        }
     }
 
     fn prepare_queued(
@@ -113,21 +128,16 @@ impl Agent {
             WhileRunning::Refuse => Err(Error::SessionBusy { session, run }),
             WhileRunning::Steer => match heard(self, run, input.text().into()).await {
                 Ok(true) => Ok(Some(Admitted::Steered { run })),
-                Ok(false) | Err(Error::Refused(_)) => self.ended(run).await.map(|()| None),
+                Ok(false) | Err(Error::Refused(_)) => self.end_of(run).await.map(|()| None),
                 Err(error) => Err(error),
             },
             WhileRunning::Interrupt => match self.cancel(run, "interrupted by a new message").await {
                 Ok(Cancelled::Ended(_)) => Ok(None),
-                Ok(Cancelled::Asked(_)) | Err(Error::Refused(_)) => self.ended(run).await.map(|()| None),
+                Ok(Cancelled::Asked(_)) | Err(Error::Refused(_)) => self.end_of(run).await.map(|()| None),
                 Err(error) => Err(error),
             },
             WhileRunning::Queue => self.queue(run, input).await,
         }
-    }
-
-    /// Waits for the end of a run that is being stopped.
-    async fn ended(&self, run: RunId) -> Result<(), Error> {
-        run_end(&**self.log(), run).await.map(drop)
     }
 
     async fn queue(&self, behind: RunId, input: &RunMessages) -> Result<Option<Admitted>, Error> {

@@ -79,6 +79,7 @@ async fn one_run(log: Arc<dyn Store>, number: u64, appends: u64) -> Result<(), S
             fence: fence.clone(),
             uses: None,
             heard: None,
+            after: None,
             run_state,
         })
         .await?;

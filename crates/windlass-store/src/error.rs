@@ -123,6 +123,12 @@ pub enum StoreError {
         /// The run.
         run: RunId,
     },
+    /// Another run of the session has begun since its newest one was looked up.
+    #[error("run {run} cannot begin: another run of its session has begun meanwhile")]
+    Overtaken {
+        /// The run that did not begin.
+        run: RunId,
+    },
     /// The run cannot end before its holder has read what was posted.
     #[error("run {run} has posted inputs that its holder has not read")]
     Unheard {
@@ -236,6 +242,7 @@ impl StoreError {
             Self::PostUsed { .. } => "store.post_used",
             Self::Ended { .. } => "store.ended",
             Self::Unheard { .. } => "store.unheard",
+            Self::Overtaken { .. } => "store.overtaken",
             Self::InboxFull { .. } => "store.inbox_full",
             Self::NoEvents { .. } => "store.no_events",
             Self::UnknownPayload { .. } => "store.unknown_payload",
@@ -272,6 +279,7 @@ impl StoreError {
             Self::PostUsed { .. }
             | Self::Ended { .. }
             | Self::Unheard { .. }
+            | Self::Overtaken { .. }
             | Self::NoEvents { .. }
             | Self::Failed(_) => None,
             Self::Unusable { path, .. } => Some(format!(

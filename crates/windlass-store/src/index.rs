@@ -38,7 +38,7 @@ pub struct RunFilter {
 /// The order in which the runs of a log began, by their first appends: a later run has a higher number than every run that is
 /// there. Neither ids nor times can say that, because both come from a clock that may have been set back in between.
 /// Numbers belong to one log (an imported run begins with its import), and may be given again once their runs are gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunNumber(pub u64);
 
 /// A line of a listing.

@@ -9,6 +9,7 @@ use windlass_core::{Event, RunId, RunState};
 
 use crate::error::StoreError;
 use crate::inbox::PostId;
+use crate::index::RunNumber;
 use crate::leases::Fence;
 use crate::store::Answer;
 
@@ -57,6 +58,9 @@ pub struct Append {
     pub uses: Option<PostId>,
     /// The last post that the holder has read. An append that ends the run is refused as long as the inbox has later ones.
     pub heard: Option<PostId>,
+    /// Of the first append of a run: the newest run of its session that its maker knows. The append is refused where a later
+    /// one has begun; `None`: the session is not looked at.
+    pub after: Option<RunNumber>,
     /// The state of the run after the append. `Ended` and `Suspended` give up the lease in the same step. `Ended` empties the
     /// inbox, since nothing in it can be used any more.
     pub run_state: RunState,
@@ -77,6 +81,7 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// [`StoreError::Conflict`], [`StoreError::Fenced`], [`StoreError::NotHeld`], [`StoreError::UnknownRun`],
     /// [`StoreError::NoEvents`], [`StoreError::UnknownPayload`].
     /// [`StoreError::PostUsed`]: the post is not in the run's inbox, or an append has used it.
+    /// [`StoreError::Overtaken`]: another run of the session has begun meanwhile.
     /// [`StoreError::Unheard`]: the append ends the run, and its inbox has posts that its holder has not read.
     fn append(&self, append: Append) -> Answer<'_, ()>;
 

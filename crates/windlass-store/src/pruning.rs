@@ -15,6 +15,8 @@ pub struct Prune {
     pub statuses: Vec<RunStatus>,
     /// Only runs of these sessions, and runs that they started. Empty: runs of any session or none.
     pub sessions: Vec<SessionId>,
+    /// Runs that stay although they match: something of theirs is still needed.
+    pub keep: Vec<RunId>,
 }
 
 /// The runs and payloads that pruning takes out, or would take out.

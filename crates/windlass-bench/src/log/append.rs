@@ -79,6 +79,7 @@ async fn appending(
             fence,
             uses: None,
             heard: None,
+            after: None,
             run_state,
         })
         .await?;

@@ -125,6 +125,7 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
                     fence: fence.clone(),
                     uses: None,
                     heard: None,
+                    after: None,
                     run_state,
                 })
                 .await?;

@@ -193,8 +193,18 @@ async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Bat
         };
         let (expected, fence) = (batch.first - 1, fence.clone());
         let Batch { cause, events, .. } = batch;
-        log.append(Append { run, expected, events, cause, fence, uses: None, heard: None, run_state })
-            .await?;
+        log.append(Append {
+            run,
+            expected,
+            events,
+            cause,
+            fence,
+            uses: None,
+            heard: None,
+            after: None,
+            run_state,
+        })
+        .await?;
     }
     match state.run_state() {
         RunState::Ended(_) => {}

@@ -1,14 +1,18 @@
 //! E61: the fate of a second message to a session whose run has not ended, with restarts in between.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
+use tokio::sync::Notify;
 use windlass_core::event::Steered;
 use windlass_core::model::Purpose;
-use windlass_core::{Answer, Fact, Message, RunState, SessionId, Status};
+use windlass_core::run::RunStatus;
+use windlass_core::tool::Effect;
+use windlass_core::{Answer, Fact, Message, RunId, RunState, SessionId, Status};
 use windlass_runtime::control::Cancelled;
-use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, RunPages};
-use windlass_store::{MemoryLog, Store};
+use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, RunPages, Turn, holding_messages};
+use windlass_store::{Index as _, MemoryLog, RunFilter, Store};
 use windlass_testing::{FnModel, FnTool, called, said};
 
 /// An agent that pays after an approval, then says what it was told last. A new one on the same log is a restarted process.
@@ -129,6 +133,139 @@ async fn e61_steer_enters_the_running_run() {
     let ended = finish(&other, &first).await;
     assert_eq!(ended.text(), Some("after hurry"));
     assert!(facts(&other, &ended).await.contains(&"Steered"));
+}
+
+/// Sends a message from a process of its own and waits for its answer; the answering run, and whether it ran here.
+async fn sent(log: Arc<MemoryLog>, text: String) -> (RunId, bool) {
+    let sender = agent(&log, "queue");
+    let session = SessionId::from("s");
+    let (behind, run) = match sender.admit(text, in_session()).await.unwrap() {
+        Admitted::Started(prepared) => return (prepared.drive().await.unwrap().id(), true),
+        Admitted::Queued { behind, run } => (behind, run),
+        Admitted::Steered { run } => panic!("it steers {run}"),
+    };
+    match sender.await_turn(&session, (behind, run), &in_session()).await.unwrap() {
+        Turn::Ours(prepared) => (prepared.drive().await.unwrap().id(), true),
+        Turn::Elsewhere => (run, false),
+    }
+}
+
+/// The user messages of the session's last run, in order.
+async fn said_in_session(log: &Arc<MemoryLog>) -> Vec<String> {
+    let filter = RunFilter { session: Some(SessionId::from("s")), limit: 1, ..RunFilter::default() };
+    let last = log.list(filter).await.unwrap().remove(0).run;
+    let last = Run::load(&**log, last).await.unwrap();
+    last.messages().map(|message| said_in(message)).filter(|text| !text.is_empty()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn e61_e74_senders_at_the_same_moment_are_answered_once_each_in_the_order_of_the_queue() {
+    for round in 0..5 {
+        let log = Arc::new(MemoryLog::new());
+        // In every second session there is no run yet that they could wait for.
+        let first = if round % 2 == 0 { Some(waiting(&agent(&log, "queue")).await) } else { None };
+        let senders: Vec<_> =
+            (0..6).map(|n| tokio::spawn(sent(log.clone(), format!("message {n}")))).collect();
+        let mut answered = Vec::new();
+        let ended = tokio::spawn({
+            let log = log.clone();
+            async move {
+                loop {
+                    let filter = RunFilter { status: Some(RunStatus::Suspended), ..RunFilter::default() };
+                    for run in log.list(filter).await.unwrap() {
+                        let run = Run::load(&*log, run.run).await.unwrap();
+                        if !run.questions().is_empty() {
+                            finish(&agent(&log, "queue"), &run).await;
+                        }
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        for sender in senders {
+            answered.push(sender.await.unwrap());
+        }
+        ended.abort();
+        let ids: BTreeSet<RunId> = answered.iter().map(|(run, _)| *run).collect();
+        assert_eq!(ids.len(), 6, "each has a run of its own");
+        assert!(answered.iter().all(|(_, here)| *here), "nobody takes what somebody waits for: {answered:?}");
+        let all = log.list(RunFilter::default()).await.unwrap();
+        assert_eq!(all.len(), 6 + usize::from(first.is_some()));
+        let mut queued = Vec::new();
+        for run in all.iter().rev() {
+            let state = Run::load(&*log, run.run).await.unwrap();
+            queued.extend(state.state().queued().map(|queued| queued.run));
+        }
+        let mut seen = BTreeSet::new();
+        queued.retain(|run| seen.insert(*run));
+        let began: Vec<RunId> =
+            all.iter().rev().map(|run| run.run).filter(|run| seen.contains(run)).collect();
+        assert_eq!(began, queued, "in the order of the queue");
+        let texts = said_in_session(&log).await;
+        let once: BTreeSet<&String> = texts.iter().collect();
+        assert_eq!(texts.len(), once.len(), "the conversation has each message once: {texts:?}");
+        assert_eq!(texts.len(), all.len(), "and all of them: {texts:?}");
+    }
+}
+
+/// A sender goes on with the run that it waits for when its process has died.
+#[tokio::test]
+async fn e61_who_waits_for_a_run_whose_process_has_died_takes_it_up() {
+    let log = Arc::new(MemoryLog::new());
+    let begun = Arc::new(Notify::new());
+    let make = |hangs: bool| {
+        let begun = begun.clone();
+        let look = FnTool::new("look", move |_, _| {
+            let begun = begun.clone();
+            async move {
+                begun.notify_one();
+                if hangs {
+                    std::future::pending::<()>().await;
+                }
+                Ok("seen".into())
+            }
+        });
+        let model = FnModel::new(|request| {
+            let seen = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
+            if seen { said("done") } else { called(&[("look", "{}")]) }
+        });
+        let log: Arc<dyn Store> = log.clone();
+        Agent::builder("looker")
+            .model(("m1", Arc::new(model)))
+            .tool(look.spec(|spec| spec.effect = Effect::ReadOnly))
+            .settings(&json!({ "while_running": "queue" }))
+            .log(log)
+            .build()
+            .unwrap()
+    };
+    let first = make(true).prepare("Look.", in_session()).await.unwrap();
+    let first_id = first.id();
+    tokio::select! {
+        run = first.drive() => panic!("{run:?}"),
+        () = begun.notified() => {}
+    }
+    let sender = make(false);
+    let admitted = sender.admit("And then?", in_session()).await.unwrap();
+    let Admitted::Queued { behind, run } = admitted else { panic!("{admitted:?}") };
+    assert_eq!(behind, first_id);
+    assert_eq!(holding_messages(&*log, &[first_id]).await.unwrap(), [], "nobody has taken it in yet");
+    let turn = sender.await_turn(&SessionId::from("s"), (behind, run), &in_session()).await.unwrap();
+    let Turn::Ours(prepared) = turn else { panic!("{turn:?}") };
+    assert_eq!(prepared.drive().await.unwrap().text(), Some("done"));
+    let first = Run::load(&*log, first_id).await.unwrap();
+    assert_eq!(first.status(), Some(Status::Answered));
+}
+
+#[tokio::test]
+async fn e61_a_run_that_holds_a_message_is_needed_until_that_is_answered() {
+    let log = Arc::new(MemoryLog::new());
+    let first = waiting(&agent(&log, "queue")).await;
+    drop(agent(&log, "queue").admit("one", in_session()).await.unwrap());
+    let ended = finish(&agent(&log, "queue"), &first).await.id();
+    assert_eq!(holding_messages(&*log, &[ended]).await.unwrap(), [ended]);
+    let next = agent(&log, "queue").next_queued(&SessionId::from("s"), in_session()).await.unwrap().unwrap();
+    let next = next.drive().await.unwrap().id();
+    assert_eq!(holding_messages(&*log, &[ended, next]).await.unwrap(), []);
 }
 
 /// What the run can no longer hear is not lost with it, whatever ends the run.

@@ -83,6 +83,7 @@ macro_rules! each_store_promise {
             pruning_keeps_bases_parents_and_held_runs,
             many_runs_at_once_do_not_mix,
             one_of_many_appends_at_a_version_wins,
+            one_of_many_successors_in_a_session_wins,
             one_of_many_holders_wins,
         }
     };

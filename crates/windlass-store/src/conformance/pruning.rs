@@ -81,6 +81,9 @@ pub async fn pruning_keeps_bases_parents_and_held_runs(log: Arc<dyn Store>) -> V
     for run in [id(4), id(5)] {
         end(&*log, run, 1, Status::Answered).await?;
     }
+    let keep = Prune { keep: vec![id(5)], ..Prune::default() };
+    let gone = pruned(pruning, keep).await?;
+    same("what went beside a kept run", &(gone.runs, gone.kept), &(vec![id(4), id(1)], 2))?;
     let gone = pruned(pruning, Prune::default()).await?;
-    same("what went in the end", &gone.runs, &vec![id(5), id(4), id(2), id(1)])
+    same("what went in the end", &gone.runs, &vec![id(5), id(2)])
 }

@@ -100,7 +100,7 @@ impl Runs {
     }
 
     pub(super) fn append(&mut self, append: Append) -> Result<Effects, StoreError> {
-        let Append { run, expected, events, cause, fence, uses, heard, run_state } = append;
+        let Append { run, expected, events, cause, fence, uses, heard, after, run_state } = append;
         if events.is_empty() {
             return Err(StoreError::NoEvents { run });
         }
@@ -132,6 +132,9 @@ impl Runs {
                 if let Some(post) = uses {
                     return Err(StoreError::PostUsed { run, post: post.0 });
                 }
+                if after.is_some_and(|after| self.newest_beside(&batch) > after) {
+                    return Err(StoreError::Overtaken { run });
+                }
                 if let Some(base) = opening::base(batch.events.first()) {
                     *self.based.entry(base).or_default() += 1;
                 }
@@ -148,6 +151,14 @@ impl Runs {
         }
         let dropped = if ended { self.note_end(run) } else { Vec::new() };
         Ok(Effects { followers, dropped })
+    }
+
+    /// The newest run of the session in which this first append begins a run.
+    fn newest_beside(&self, first: &Batch) -> RunNumber {
+        let session = Opening::of(first.events.first()).session;
+        let filter = RunFilter { session: session.clone(), ..RunFilter::default() };
+        let same = self.by_id.values().filter(|run| session.is_some() && run.fits(&filter));
+        same.map(|run| run.number).max().unwrap_or_default()
     }
 
     pub(super) fn read(&self, run: RunId, from: u64, max: usize) -> Result<Vec<Batch>, StoreError> {

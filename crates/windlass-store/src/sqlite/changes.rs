@@ -14,7 +14,7 @@ use super::{holders, payloads};
 use crate::error::StoreError;
 use crate::opening::Opening;
 use crate::payload::Digest;
-use crate::{Fence, Holder, INBOX_POSTS, PostId};
+use crate::{Fence, Holder, INBOX_POSTS, PostId, RunNumber};
 
 /// Maximum number of runs that the writer caches. Beyond it, the cache is cleared.
 const KNOWN_RUNS: usize = 8_192;
@@ -27,6 +27,7 @@ pub(super) struct NewEvents {
     pub(super) fence: Fence,
     pub(super) uses: Option<PostId>,
     pub(super) heard: Option<PostId>,
+    pub(super) after: Option<RunNumber>,
     pub(super) run_state: RunState,
     /// Only for the first append of a run.
     pub(super) opening: Option<(Opening, Option<RunId>)>,
@@ -151,6 +152,14 @@ impl Desk {
         };
         if let Some(post) = new.uses {
             return Err(StoreError::PostUsed { run, post: post.0 }.into());
+        }
+        if let (Some(after), Some(session)) = (new.after, &opening.session) {
+            let newest: i64 = connection
+                .prepare_cached("SELECT coalesce(max(no), 0) FROM runs WHERE session = ?1")?
+                .query_row([session.as_str()], |row| row.get(0))?;
+            if newest.cast_unsigned() > after.0 {
+                return Err(StoreError::Overtaken { run }.into());
+            }
         }
         let needs = payloads::numbers(connection, &new.needs)?;
         let held = match new.run_state {

@@ -226,7 +226,7 @@ impl Inner {
 
 /// Bodies are made here, for the appender, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
-    let Append { run, expected, events, cause, fence, uses, heard, run_state } = append;
+    let Append { run, expected, events, cause, fence, uses, heard, after, run_state } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Err(StoreError::NoEvents { run });
     };
@@ -244,6 +244,7 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
         fence,
         uses,
         heard,
+        after,
         run_state,
         opening,
         count,

@@ -36,6 +36,9 @@ pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, F
             transaction.execute("DELETE FROM temp.going WHERE no = ?1", [no])?;
         }
     }
+    for run in &prune.keep {
+        transaction.execute("DELETE FROM temp.going WHERE run = ?1", [run.0.as_bytes()])?;
+    }
     // What stays needs its base and its parent, those need theirs, and so on.
     transaction.execute_batch(
         "WITH RECURSIVE needed(run) AS (

@@ -319,6 +319,7 @@ impl ActionKind {
             | StoreError::PostUsed { .. }
             | StoreError::Ended { .. }
             | StoreError::Unheard { .. }
+            | StoreError::Overtaken { .. }
             | StoreError::InboxFull { .. }
             | StoreError::UnknownPayload { .. }
             | StoreError::TooLarge { .. }

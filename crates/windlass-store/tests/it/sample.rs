@@ -61,6 +61,7 @@ pub(crate) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append 
         fence: fence("maker", 1),
         uses: None,
         heard: None,
+        after: None,
         run_state: RunState::Running,
     }
 }

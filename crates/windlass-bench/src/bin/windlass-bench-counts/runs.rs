@@ -101,6 +101,7 @@ async fn appending(log: Arc<dyn Store>, appends: usize) -> Outcome<()> {
             fence,
             uses: None,
             heard: None,
+            after: None,
             run_state,
         })
         .await?;

@@ -1,8 +1,7 @@
 //! A message to a session whose last run has not ended.
 
 use windlass_core::{RunId, SessionId};
-use windlass_runtime::control::run_end;
-use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Prepared, RunMessages};
+use windlass_runtime::{Admitted, Agent, DriveOptions, Prepared, RunMessages, Turn};
 use windlass_store::Store;
 
 use crate::failure::{Exit, Failure};
@@ -43,22 +42,12 @@ pub(super) async fn admitted(
 async fn turn(
     agent: &Agent,
     session: &SessionId,
-    (mut behind, run): (RunId, RunId),
+    (behind, run): (RunId, RunId),
     options: &DriveOptions,
 ) -> Result<Option<Prepared>, Failure> {
-    loop {
-        run_end(&**agent.log(), behind).await?;
-        match agent.next_queued(session, options.clone()).await {
-            Ok(Some(prepared)) if prepared.id() == run => return Ok(Some(prepared)),
-            // A message that came earlier, whose process has gone.
-            Ok(Some(prepared)) => drop(prepared.drive().await?),
-            Ok(None) => return elsewhere(&**agent.log(), run).await,
-            Err(Error::SessionBusy { run: other, .. }) if other == run => {
-                return elsewhere(&**agent.log(), run).await;
-            }
-            Err(Error::SessionBusy { run: other, .. }) => behind = other,
-            Err(error) => return Err(error.into()),
-        }
+    match agent.await_turn(session, (behind, run), options).await? {
+        Turn::Ours(prepared) => Ok(Some(prepared)),
+        Turn::Elsewhere => elsewhere(&**agent.log(), run).await,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `windlass runs prune`.
 
 use clap::Args;
+use windlass_runtime::holding_messages;
 use windlass_runtime::projections::json;
 use windlass_store::{Index, Prune, Pruned, Pruning, SqliteLog};
 
@@ -23,7 +24,7 @@ const UNITS: [(&str, u64); 5] =
 const HELP: &str = "\
 Deletes the runs of a given age, status or both, and the long results that no remaining run refers to. \
 Interrupted and suspended runs are deleted only if `--status` names them. A run stays while a process drives it, or while \
-a run that stays is based on it or was started by it.
+a run that stays is based on it or was started by it, or while it holds a message (`while_running`) that no run has answered.
 
 Deleted runs cannot be restored. At a terminal, the command lists them and asks; elsewhere it needs `--yes`. \
 The file does not shrink; its free room is used again.
@@ -72,12 +73,14 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
         return told(&Pruned::default(), &args);
     };
     let now = now();
-    let prune = Prune {
+    let mut prune = Prune {
         // A run that ends while the user is asked was not listed, so it stays.
         before: Some(args.older_than.map_or(now + 1, |age| now.saturating_sub(age))),
         statuses: args.statuses.iter().map(|status| stored(status)).collect(),
         ..Prune::default()
     };
+    // Somebody waits for an answer to what they hold.
+    prune.keep = holding_messages(&*log, &log.prunable(prune.clone()).await?.runs).await?;
     if args.dry_run || !args.yes {
         let found = log.prunable(prune.clone()).await?;
         if args.dry_run && args.json {

@@ -86,6 +86,7 @@ async fn pass(log: &SqliteLog, chosen: &[SessionId], before: u64, dry_run: bool)
             before: Some(before),
             statuses: STATUSES.iter().map(|status| stored(status)).collect(),
             sessions: sessions.to_vec(),
+            ..Prune::default()
         };
         let some = if dry_run { log.prunable(prune).await? } else { log.prune(prune).await? };
         gone.runs.extend(some.runs);

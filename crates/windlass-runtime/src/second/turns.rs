@@ -1,0 +1,206 @@
+//! Queued messages and their turns: whose is next, and what happens where the process that should go on is gone.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::{Either, select};
+use windlass_core::event::{MessageQueued, Millis};
+use windlass_core::policy::WhileRunning;
+use windlass_core::{Fact, RunId, RunState, SessionId, State};
+use windlass_store::{RunNumber, Store, StoreError};
+
+use crate::agent::Agent;
+use crate::control::run_end;
+use crate::error::Error;
+use crate::input::RunMessages;
+use crate::load::load;
+use crate::run::{DriveOptions, Prepared};
+
+/// How long the process that brought a message may take to begin its run, in milliseconds. Another one does it then.
+const PATIENCE_MS: Millis = 1_000;
+/// The time between two looks for a run that is to begin, in milliseconds.
+const LOOK_MS: Millis = 50;
+/// The time between two looks whether a run still has a driver, in milliseconds. It must be without one at two of them.
+const DRIVER_LOOK_MS: Millis = 500;
+
+/// Whose turn it is ([`Agent::await_turn`]).
+#[derive(Debug)]
+pub enum Turn {
+    /// The message's: its run has begun, and is to be driven.
+    Ours(Prepared),
+    /// Another process has begun the message's run.
+    Elsewhere,
+}
+
+impl Agent {
+    /// Begins the first run of the session that `options` name; `None`: it has one, which another process may have begun.
+    ///
+    /// # Errors
+    /// The input does not fit, or the log failed.
+    pub async fn begin_first(
+        &self,
+        input: impl Into<RunMessages>,
+        options: DriveOptions,
+    ) -> Result<Option<Prepared>, Error> {
+        let prepared = Box::pin(self.prepare_after(input.into(), None, options)).await?;
+        begun(Box::pin(prepared.begun_after(RunNumber::default())).await)
+    }
+
+    /// Whether a run began with that input.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn began_with(&self, run: RunId, input: impl Into<RunMessages>) -> Result<bool, Error> {
+        let batches = self.log().read(run, 1, 1).await?;
+        let first = batches.first().and_then(|batch| batch.events.first());
+        let Some(Fact::RunStarted(start)) = first.map(|event| &event.fact) else { return Ok(false) };
+        Ok(self.take_input(input.into()).is_ok_and(|(input, _)| input == start.input))
+    }
+
+    /// Waits until it is the turn of the queued message that `run` answers. A run before it whose process has died is taken up
+    /// here, and so is a message before it that nobody else begins.
+    ///
+    /// # Errors
+    /// A run before it cannot be resumed by this agent, or the log failed.
+    pub async fn await_turn(
+        &self,
+        session: &SessionId,
+        (mut behind, run): (RunId, RunId),
+        options: &DriveOptions,
+    ) -> Result<Turn, Error> {
+        loop {
+            Box::pin(self.end_of(behind)).await?;
+            let (end, newest) = match self.session_end(session).await {
+                Ok((Some(end), newest)) => (end, newest),
+                Ok((None, _)) => return Ok(Turn::Elsewhere),
+                Err(Error::SessionBusy { run: other, .. }) if other == run => return Ok(Turn::Elsewhere),
+                Err(Error::SessionBusy { run: other, .. }) => {
+                    behind = other;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            match unanswered(&**self.log(), &end).await? {
+                Some(next) if next.run == run => {
+                    if let Some(ours) = Box::pin(self.begin_queued((&end, newest), &next, options)).await? {
+                        return Ok(Turn::Ours(ours));
+                    }
+                }
+                Some(next) => Box::pin(self.answer_first((&end, newest), &next, options)).await?,
+                None => return Ok(Turn::Elsewhere),
+            }
+        }
+    }
+
+    /// Begins the run of a queued message; `None`: another process was faster.
+    pub(super) async fn begin_queued(
+        &self,
+        (end, newest): (&State, RunNumber),
+        queued: &Arc<MessageQueued>,
+        options: &DriveOptions,
+    ) -> Result<Option<Prepared>, Error> {
+        begun(Box::pin(self.prepare_queued(end, queued, options)?.begun_after(newest)).await)
+    }
+
+    /// Lets the message that has waited longest be answered: by the process that brought it, or, if that is gone, here.
+    pub(super) async fn answer_first(
+        &self,
+        end: (&State, RunNumber),
+        queued: &Arc<MessageQueued>,
+        options: &DriveOptions,
+    ) -> Result<(), Error> {
+        let environment = &**self.environment();
+        for _ in 0..PATIENCE_MS / LOOK_MS {
+            environment.sleep_until(environment.now().saturating_add(LOOK_MS)).await;
+            if has(&**self.log(), queued.run).await? {
+                return Ok(());
+            }
+        }
+        match Box::pin(self.begin_queued(end, queued, options)).await? {
+            Some(prepared) => Box::pin(prepared.drive()).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for the end of a run. One whose process has died is resumed here, so that nobody waits for ever.
+    pub(super) async fn end_of(&self, run: RunId) -> Result<(), Error> {
+        let (log, environment) = (&**self.log(), &**self.environment());
+        let mut end = pin!(run_end(log, run));
+        let mut alone = false;
+        loop {
+            let look = environment.sleep_until(environment.now().saturating_add(DRIVER_LOOK_MS));
+            if let Either::Left((ended, _)) = select(end.as_mut(), look).await {
+                return ended.map(drop);
+            }
+            let line = log.summary(run).await?;
+            let was_alone =
+                std::mem::replace(&mut alone, line.holder.is_none() && line.run_state == RunState::Running);
+            if was_alone && alone {
+                alone = false;
+                let driven = match Box::pin(self.resume(run).prepare()).await {
+                    Ok(prepared) => Box::pin(prepared.drive()).await.map(drop),
+                    Err(error) => Err(error),
+                };
+                taken_by_another(driven)?;
+            }
+        }
+    }
+}
+
+/// A run that has begun; `None`: another one did, or another process began it.
+pub(super) fn begun(prepared: Result<Prepared, Error>) -> Result<Option<Prepared>, Error> {
+    match prepared {
+        Ok(prepared) => Ok(Some(prepared)),
+        Err(Error::Log(StoreError::Overtaken { .. } | StoreError::Conflict { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Another process that takes a run up is no error.
+fn taken_by_another(driven: Result<(), Error>) -> Result<(), Error> {
+    match driven {
+        Err(Error::Log(
+            StoreError::Held { .. }
+            | StoreError::Fenced { .. }
+            | StoreError::NotHeld { .. }
+            | StoreError::Conflict { .. },
+        )) => Ok(()),
+        driven => driven,
+    }
+}
+
+/// The message that waits longest for an answer when a session's run has ended.
+pub(super) async fn unanswered(log: &dyn Store, end: &State) -> Result<Option<Arc<MessageQueued>>, Error> {
+    for queued in end.queued() {
+        if !has(log, queued.run).await? {
+            return Ok(Some(queued.clone()));
+        }
+    }
+    Ok(None)
+}
+
+async fn has(log: &dyn Store, run: RunId) -> Result<bool, Error> {
+    match log.summary(run).await {
+        Ok(_) => Ok(true),
+        Err(StoreError::UnknownRun { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Which of these runs hold messages that no run has answered: they are needed until then.
+///
+/// # Errors
+/// The log failed.
+pub async fn holding_messages(log: &dyn Store, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
+    let mut holding = Vec::new();
+    for run in runs {
+        let batches = log.read(*run, 1, 1).await?;
+        let first = batches.first().and_then(|batch| batch.events.first());
+        let Some(Fact::RunStarted(start)) = first.map(|event| &event.fact) else { continue };
+        let keeps = matches!(start.policy.past.while_running, WhileRunning::Queue | WhileRunning::Steer);
+        if keeps && start.session.is_some() && unanswered(log, &load(log, *run).await?).await?.is_some() {
+            holding.push(*run);
+        }
+    }
+    Ok(holding)
+}
