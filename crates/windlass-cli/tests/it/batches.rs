@@ -1,5 +1,8 @@
 //! `windlass run` more than once: batches, repetitions, given tools, and second messages.
 
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
 use crate::kit::{Home, PLAIN, end};
 
 fn batch(home: &Home, more: &[&str]) -> (i32, Vec<serde_json::Value>, String) {
@@ -49,6 +52,53 @@ fn s25_a_killed_batch_resumes_the_query_that_it_was_at() {
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(of_type(&values, "query").len(), 2, "{values:?}");
     assert_eq!(home.windlass(["runs", "list", "--json"]).stdout.lines().count(), 2, "resumed, not run anew");
+}
+
+/// Three processes share the queries of one batch: each is claimed in the log before it begins.
+#[test]
+fn s25_several_processes_run_each_query_of_a_batch_once() {
+    let home = Home::new();
+    let tool = "tools:\n  - command: { name: calculate, run: [sh, -c, \"echo x >> begun; while [ ! -e go ]; do sleep 0.02; done; echo 5\"], description: Sums., parameters: { type: object, properties: { expression: { type: string } }, required: [expression] }, effect: once }\n";
+    home.write("agent.yaml", &format!("name: slow\nmodel: tour\n{tool}"));
+    home.write("queries.txt", &"What is 2 + 3?\n".repeat(6));
+    let args = ["run", "agent.yaml", "--batch", "queries.txt", "--json"];
+    let all: Vec<_> = (0..3)
+        .map(|_| {
+            let mut command = home.command(args);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let begun = || std::fs::read_to_string(home.path("begun")).unwrap_or_default().lines().count();
+    crate::kit::until("each process runs a query", || begun() >= 3);
+    home.write("go", "");
+    for child in all {
+        let end = end(child.wait_with_output().unwrap());
+        assert_eq!(end.code, 0, "{end:?}");
+        let values: Vec<serde_json::Value> =
+            end.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let keys: BTreeSet<_> =
+            of_type(&values, "query").iter().map(|query| query["query"].to_string()).collect();
+        assert_eq!(keys.len(), 6, "each tells of all queries: {values:?}");
+        assert_eq!(of_type(&values, "batch")[0]["answered"], 6, "{values:?}");
+    }
+    assert_eq!(begun(), 6, "no effect came twice");
+    assert_eq!(home.windlass(["runs", "list", "--json"]).stdout.lines().count(), 6);
+}
+
+#[test]
+fn s25_a_batch_with_another_query_in_the_same_place_is_refused() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    home.write("queries.txt", "What is 2 + 3?\nWhat is 4 + 4?\n");
+    assert_eq!(batch(&home, &["--batch-id", "b"]).0, 0);
+    home.write("queries.txt", "What is 1 + 1?\nWhat is 2 + 3?\nWhat is 4 + 4?\n");
+    let (code, values, stderr) = batch(&home, &["--batch-id", "b"]);
+    assert_eq!((code, values.len()), (2, 0), "{stderr}");
+    assert!(
+        stderr.contains("batch b has another query 1: it was `What is 2 + 3?`, and is `What is 1 + 1?` now"),
+        "{stderr}"
+    );
+    assert_eq!(home.windlass(["runs", "list", "--json"]).stdout.lines().count(), 2);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `windlass run --batch FILE`: each query of a file, one after another. A batch that was killed goes on where it was.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -8,8 +9,8 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use windlass_core::policy::Memory;
 use windlass_core::{RunId, RunState, SessionId, Status};
-use windlass_runtime::{Agent, DriveOptions, Environment as _, Prepared, Run, SystemEnvironment};
-use windlass_store::{Index, RunFilter, SqliteLog};
+use windlass_runtime::{Agent, DriveOptions, Environment as _, Error, Prepared, Run, SystemEnvironment};
+use windlass_store::{Index, RunFilter, SqliteLog, StoreError};
 
 use super::queries::{Query, read};
 use crate::drive::{Words, drive};
@@ -22,6 +23,8 @@ use crate::view::{View, ViewArgs, exit_of};
 
 /// Number of hexadecimal digits of a batch's id that is made of its file.
 const ID_DIGITS: usize = 12;
+/// The time between two looks at the queries that other processes run, in milliseconds.
+const LOOK_MS: u64 = 200;
 /// Maximum number of characters of a query in a line of progress.
 const QUERY_CHARS: usize = 60;
 
@@ -60,6 +63,8 @@ enum Fate {
     Run(Box<Run>),
     /// It could not be run.
     Failed(Failure),
+    /// Another process runs it now.
+    Elsewhere,
 }
 
 /// Counts of queries.
@@ -86,14 +91,33 @@ impl Batch<'_> {
         let (bytes, queries) = read(path)?;
         let wait = args.wait()?;
         let id = args.batch_id.clone().unwrap_or_else(|| made_of(self.agent.name(), &bytes));
+        if let Some(id) = &args.batch_id {
+            self.check_same(id, &queries).await?;
+        }
         let (mut sums, mut waits) = (Sums::default(), false);
-        for (place, query) in queries.iter().enumerate() {
+        // What another process has begun is looked at again once all others are done.
+        let (mut left, mut again): (VecDeque<_>, bool) = (queries.iter().enumerate().collect(), false);
+        let (mut began, mut held) = (SystemEnvironment.now(), 0);
+        while let Some((place, query)) = left.pop_front() {
             let session = SessionId::from(format!("batch/{id}/{}", query.key));
-            if waits && self.ended(&session).await?.is_none() {
+            if waits && !again && self.ended(&session).await?.is_none() {
                 pause(wait, interrupts).await?;
             }
-            let began = SystemEnvironment.now();
+            if !again {
+                began = SystemEnvironment.now();
+            }
             let fate = self.query(query, &session, interrupts).await?;
+            if matches!(fate, Fate::Elsewhere) {
+                left.push_back((place, query));
+                held += 1;
+                again = held >= left.len();
+                if again {
+                    let look = SystemEnvironment.now().saturating_add(LOOK_MS);
+                    interrupts.or(SystemEnvironment.sleep_until(look)).await?;
+                }
+                continue;
+            }
+            held = 0;
             let took = SystemEnvironment.now().saturating_sub(began);
             waits |= !matches!(fate, Fate::Known(_));
             let number = format!("{}/{}", place + 1, queries.len());
@@ -107,6 +131,25 @@ impl Batch<'_> {
             }
         }
         self.sum_up(&id, &sums)
+    }
+
+    /// The same name with another query in the same place is another batch: nothing of it is run.
+    async fn check_same(&self, id: &str, queries: &[Query]) -> Result<(), Failure> {
+        for query in queries {
+            let session = Some(SessionId::from(format!("batch/{id}/{}", query.key)));
+            let runs = self.log.list(RunFilter { session, ..RunFilter::default() }).await?;
+            let Some(first) = runs.last() else { continue };
+            if !self.agent.began_with(first.run, query.input.as_str()).await? {
+                let (key, now) = (&query.key, cut(&query.input, QUERY_CHARS));
+                let before = cut(&first.title, QUERY_CHARS);
+                let what =
+                    format!("batch {id} has another query {key}: it was `{before}`, and is `{now}` now");
+                return Err(Failure::new(Exit::Usage, what)
+                    .detail(format!("run {} answers the earlier one", first.run))
+                    .hint("nothing was run; another `--batch-id` begins another batch"));
+            }
+        }
+        Ok(())
     }
 
     /// The status of a query's last run, if that has ended.
@@ -131,16 +174,23 @@ impl Batch<'_> {
         let prepared = match self.last(session).await? {
             Some((_, RunState::Ended(status))) => return Ok(Fate::Known(status)),
             Some((run, RunState::Running | RunState::Suspended)) => {
-                self.agent.resume(run).options(self.options.clone()).prepare().await
+                match self.agent.resume(run).options(self.options.clone()).prepare().await {
+                    Err(Error::Log(StoreError::Held { .. })) => return Ok(Fate::Elsewhere),
+                    // Another process has brought it to its end meanwhile.
+                    Err(_) if self.ended(session).await?.is_some() => return Ok(Fate::Elsewhere),
+                    prepared => prepared.map(Some),
+                }
             }
             None => {
                 let options = DriveOptions { session: Some(session.clone()), ..self.options.clone() };
-                self.agent.prepare(query.input.as_str(), options).await
+                self.agent.begin_first(query.input.as_str(), options).await
             }
         };
         let prepared = match prepared {
-            Ok(prepared) => prepared,
-            Err(error @ windlass_runtime::Error::Log(_)) => return Err(error.into()),
+            Ok(Some(prepared)) => prepared,
+            // Another process has begun it.
+            Ok(None) => return Ok(Fate::Elsewhere),
+            Err(error @ Error::Log(_)) => return Err(error.into()),
             Err(error) => return Ok(Fate::Failed(error.into())),
         };
         self.drive(prepared, interrupts).await.map(|run| Fate::Run(Box::new(run)))
@@ -159,6 +209,7 @@ impl Batch<'_> {
             Fate::Known(status) => format!("{status} (before)"),
             Fate::Run(run) => run.run_state().to_string(),
             Fate::Failed(failure) => failure.message().to_owned(),
+            Fate::Elsewhere => "another process runs it".to_owned(),
         };
         if self.view.json {
             let run = if let Fate::Run(run) = fate { Some(run) } else { None };
@@ -216,7 +267,7 @@ impl Sums {
                 Some(RunState::Ended(*status))
             }
             Fate::Run(run) => Some(run.run_state()),
-            Fate::Failed(_) => None,
+            Fate::Failed(_) | Fate::Elsewhere => None,
         };
         match state {
             Some(RunState::Ended(status)) if exit_of(status) == Exit::Good => self.answered += 1,

@@ -12,6 +12,9 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Names of the column that holds the query, whatever their case.
 const COLUMNS: [&str; 4] = ["query", "input", "query_text", "question"];
 
+/// The keys of a JSON line.
+const KEYS: [&str; 2] = ["id", "input"];
+
 /// A query of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Query {
@@ -62,6 +65,10 @@ fn from_json_lines(text: &str) -> Result<Vec<Query>, String> {
     let query = |(at, line): (usize, &str)| {
         let number = at + 1;
         let value: Value = serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
+        let keys = value.as_object().into_iter().flat_map(|object| object.keys());
+        if let Some(unknown) = keys.into_iter().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(format!("line {number}: unknown key `{unknown}`: expected {}", KEYS.join(" or ")));
+        }
         let input = match value.get("input") {
             Some(Value::String(text)) => text.clone(),
             Some(object @ Value::Object(_)) => object.to_string(),
@@ -120,6 +127,10 @@ mod tests {
         assert_eq!(
             from_json_lines(text).unwrap(),
             [query("a", "one"), query("2", r#"{"n":1}"#), query("7", "x")]
+        );
+        assert_eq!(
+            from_json_lines("{\"input\": \"x\", \"model\": \"y\"}").unwrap_err(),
+            "line 1: unknown key `model`: expected id or input"
         );
         assert!(from_json_lines("{\"input\": 3}").unwrap_err().starts_with("line 1: expected"));
         assert!(from_json_lines("\n{").unwrap_err().starts_with("line 2: "));
