@@ -4,9 +4,10 @@
 //! is stopped and paid for. While both go on, each is marked ([`Ask::beside`]).
 
 use crate::asks::{Ask, Beside};
-use crate::budget::Need;
+use crate::budget::{Amount, Need};
 use crate::event::{HedgeSkipped, TurnFailed, TurnHedged, TurnStarted};
 use crate::ids::{ActionId, Millis};
+use crate::reply::{FailureKind, Usage};
 use crate::state::State;
 
 impl State {
@@ -83,8 +84,22 @@ impl State {
     pub(crate) fn one_failed(&mut self, turn: &TurnFailed, goes_on: u32) {
         let failed = self.asks.close_other(turn.purpose, turn.about.as_ref(), goes_on);
         self.asked_for(&turn.failure.usage, failed.as_ref());
+        if let Some(stopped) = failed.filter(|_| turn.failure.kind == FailureKind::Cancelled) {
+            self.keep_reserved(&stopped, &turn.failure.usage);
+        }
         if let Some(left) = self.asks.get_mut(turn.purpose, turn.about.as_ref()) {
             (left.beside, left.hedge_at) = (Beside::Alone, None);
+        }
+    }
+
+    /// An attempt was stopped before its provider had told what it used, and may be billed in full: of its reservation, all that
+    /// the estimate leaves stays.
+    fn keep_reserved(&mut self, stopped: &Ask, estimate: &Usage) {
+        if estimate.estimated {
+            let prices = self.setup.models.get(stopped.model as usize).and_then(|model| model.prices);
+            let cost = prices.map_or(0, |prices| prices.cost(estimate));
+            let counted = Amount { input: estimate.input, output: estimate.output, cost };
+            self.ledger.hold(stopped.reserved.sure.minus(counted));
         }
     }
 

@@ -64,7 +64,9 @@ impl Amount {
         }
     }
 
-    pub(crate) fn minus(self, other: Self) -> Self {
+    /// What is left of it.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_sub(other.input),
             output: self.output.saturating_sub(other.output),

@@ -104,6 +104,11 @@ impl Drawn {
         self.end(|_| used);
     }
 
+    /// The call was stopped, and may be billed in full: the larger one of each counts.
+    fn stopped(mut self, used: Amount) {
+        self.end(|reserved| used.plus(reserved.sure.minus(used)));
+    }
+
     /// Undoes a drawing that came to nothing. Nobody is told: whoever waits would ask again, wake the others with what it
     /// gives back, and so on for ever.
     fn give_back(mut self) {
@@ -230,7 +235,12 @@ pub(crate) async fn paid(work: ModelWork, account: Arc<SharedAccount>) -> InputK
     match drawn {
         Ok(drawn) => {
             let ended = work.run().await;
-            drawn.settle(used(&ended, prices));
+            let used = used(&ended, prices);
+            if is_stopped(&ended) {
+                drawn.stopped(used)
+            } else {
+                drawn.settle(used)
+            }
             ended
         }
         Err(Short { limit, needed, left }) => {
@@ -242,6 +252,11 @@ pub(crate) async fn paid(work: ModelWork, account: Arc<SharedAccount>) -> InputK
             failed(FailureKind::OverBudget(limit), message)
         }
     }
+}
+
+/// Whether a call was stopped before its provider had told what it used.
+fn is_stopped(ended: &InputKind) -> bool {
+    matches!(ended, InputKind::ModelFailed { failure, .. } if failure.kind == FailureKind::Cancelled)
 }
 
 fn used(ended: &InputKind, prices: Option<Prices>) -> Amount {

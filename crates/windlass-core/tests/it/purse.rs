@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::budget::Budget;
 use windlass_core::event::{DelegationStarted, TurnStarted};
-use windlass_core::model::{Carried, Prices, Purpose, ToolChoice, Usage};
+use windlass_core::model::{Carried, FailureKind, Prices, Purpose, ToolChoice, Usage};
 use windlass_core::policy::{AtLimit, LimitKind, Wire};
 use windlass_core::{ActionId, CallId, Event, Fact, Message, State, evolve};
 
@@ -137,7 +137,18 @@ impl Purse {
                 let [failed, left] =
                     if turn.beside == Some(first.model) { [hedge, first] } else { [first, hedge] };
                 self.asked.insert(key.clone(), failed);
+                let before = self.spent;
                 self.paid((turn.purpose, &turn.about), &turn.failure.usage);
+                let stopped = turn.failure.kind == FailureKind::Cancelled && turn.failure.usage.estimated;
+                if stopped {
+                    // It may be billed in full.
+                    let Sum { input, output, cost } = failed.needed;
+                    self.reserved.add(
+                        input.saturating_sub(self.spent.input - before.input),
+                        output.saturating_sub(self.spent.output - before.output),
+                        cost.saturating_sub(self.spent.cost - before.cost),
+                    );
+                }
                 self.asked.insert(key, left);
             }
             Fact::TurnCompleted(turn) => self.paid((turn.purpose, &turn.about), &turn.usage),

@@ -19,6 +19,10 @@ impl Driver {
             return InputKind::Replied { action, reply };
         };
         let usage = match Box::pin(self.slots.stop(other)).await {
+            // What a provider told until then, such as the request's tokens, is not all that it bills.
+            Some(InputKind::ModelFailed { failure, .. }) if failure.kind == FailureKind::Cancelled => {
+                Usage { estimated: true, ..failure.usage }
+            }
             Some(InputKind::ModelFailed { failure, .. }) => failure.usage,
             Some(InputKind::Replied { reply, .. }) => reply.usage,
             _ => Usage::default(),

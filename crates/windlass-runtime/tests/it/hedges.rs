@@ -101,8 +101,40 @@ fn e15_e41_pieces_of_a_slower_model_are_void_once_the_other_one_has_replied() {
     assert_eq!(ground.seen.alive(), 0, "the slower stream is gone");
     let lost = lost(&ground, &run);
     assert_eq!((lost.beside, &*lost.failure.model), (Some(1), "one"));
-    // What the provider had counted by then, and no estimate.
-    assert_eq!((lost.failure.usage.input, lost.failure.usage.estimated), (7, false));
+    // What the provider had counted by then, which is not all that it bills.
+    assert_eq!((lost.failure.usage.input, lost.failure.usage.estimated), (7, true));
+}
+
+/// Servers bill a stopped reply in full: nothing of its reservation is free again, in the run and in those that share its limit.
+#[test]
+fn e40_e41_the_slower_model_keeps_its_whole_reservation() {
+    for share in ["equal", "shared"] {
+        for told in
+            [vec![(0, used(7)), (NEVER, END)], vec![(0, text("Once upon")), (NEVER, END)], vec![(NEVER, END)]]
+        {
+            let ground = Ground::new();
+            let two = vec![(20, used(3)), (20, text("Done.")), (20, END)];
+            let first = ModelChoice {
+                name: "one".into(),
+                hedge_ms: Some(100),
+                max_tokens: Some(400),
+                ..ModelChoice::default()
+            };
+            let second = ModelChoice { name: "two".into(), max_tokens: Some(400), ..ModelChoice::default() };
+            let builder = Agent::builder("tested")
+                .model_with(first, ground.watched(timed(&ground.environment, told)))
+                .model_with(second, ground.watched(timed(&ground.environment, two)))
+                .settings(&json!({ "limits": { "tokens": 1_000 }, "share": share }));
+            let agent = on(&ground, builder).build().unwrap();
+            let (run, _) = listened(&ground, &agent);
+            assert_eq!(run.text(), Some("Done."), "{share}");
+            let lost = lost(&ground, &run).failure.usage;
+            let kept = run.state().reserved();
+            assert_eq!(lost.output + kept.output, 400, "{share}: {lost:?}, {kept:?}");
+            let spent = run.state().used_before();
+            assert!(spent.output >= 401 && spent.output < 410, "{share}: {spent:?}");
+        }
+    }
 }
 
 #[test]
