@@ -21,6 +21,7 @@ mod people;
 mod planning;
 mod proof;
 mod remedies;
+mod repeats;
 mod results;
 mod takeover;
 mod turns;

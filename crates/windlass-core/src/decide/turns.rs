@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Decision;
 use super::limits::fill;
+use super::repeats::merge_repeats;
 use crate::asks::Ask;
 use crate::event::{OutputRejected, Rejection, RunEnded, ToolChoice, TurnCompleted, TurnStarted};
 use crate::fenced;
@@ -126,6 +127,7 @@ impl Decision {
             }
             (Wire::Auto | Wire::Schema | Wire::Fenced | Wire::Native, _) => {}
         }
+        calls = merge_repeats(calls);
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
         let (calls, objection) = (self.identify(ask.turn, calls), self.objection.clone());
