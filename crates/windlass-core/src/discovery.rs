@@ -164,12 +164,14 @@ impl State {
 }
 
 impl State {
-    /// The tools, of which those that the policy denies are not offered. A tool that ends the run is needed whatever it denies.
+    /// The tools, of which those that the policy denies, or a provider refuses, are not offered. A tool that ends the run is needed whatever it denies.
     pub(crate) fn without_denied(&self, tools: &Arc<Vec<ToolSpec>>) -> Arc<Vec<ToolSpec>> {
         let policy = &self.setup.policy;
         let changes = |tool: &ToolSpec| {
+            let refused = self.toolbox.refused.contains(&tool.name);
             let denied = policy.denied(&tool.name).is_some() && !matches!(tool.kind, ToolKind::Finish(_));
             match tool.offer {
+                Offer::Offered if refused => Some(Offer::Withheld),
                 Offer::Offered | Offer::Unreachable if denied => Some(Offer::Denied),
                 // A hook may hand back what another policy has denied.
                 Offer::Denied if !denied => Some(Offer::Offered),

@@ -33,7 +33,7 @@ pub use context::{Compacted, CompactionSkipped, ContextMeasured, ContextWarned, 
 pub use interrupts::{RunPaused, SteerKind, Steered};
 pub use iterations::{BoardRestored, BoardSaved, IterationStarted, Judged};
 pub use limits::{LimitRaised, LimitReached};
-pub use refused::{ProbeAnswered, RefusedItems, Suspect, SuspectItem};
+pub use refused::{ProbeAnswered, RefusedItems, RefusedTool, Suspect, SuspectItem};
 pub use turns::{HedgeSkipped, TurnCompleted, TurnFailed, TurnHedged, TurnStarted};
 pub use verdict::{CallVerified, Verdict};
 
@@ -346,6 +346,9 @@ pub struct Adjusted {
     /// The agent that continues an imported run; `None`: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRef>,
+    /// A tool that is offered no longer, because a provider refuses requests with it; `None`: no other one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedTool>,
 }
 
 /// A change of the conversation: some messages in a row are replaced by others.

@@ -200,7 +200,11 @@ impl State {
             self.setup.policy = fresh.clone();
             self.stay_within_budget();
         }
-        if let Some(tools) = adjusted.tools.as_ref().or(adjusted.policy.as_ref().map(|_| &self.toolbox.own)) {
+        if let Some(refused) = &adjusted.refused {
+            self.toolbox.refused.push(refused.tool.clone());
+        }
+        let anew = adjusted.policy.is_some() || adjusted.refused.is_some();
+        if let Some(tools) = adjusted.tools.as_ref().or(anew.then_some(&self.toolbox.own)) {
             self.offer_tools(tools.clone());
         }
         if adjusted.seals.is_some() {

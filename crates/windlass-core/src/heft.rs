@@ -115,7 +115,11 @@ impl Fact {
             Self::Adjusted(adjusted) => {
                 let prompt = adjusted.prompt.iter().flat_map(|prompt| prompt.iter());
                 let prompt: u64 = prompt.map(|message| of_message(message)).sum();
-                prompt + optional(&adjusted.objective) + adjusted.tools.as_ref().map_or(0, |all| tools(all))
+                let refused = adjusted.refused.as_ref().map_or(0, |refused| refused.message.len() as u64);
+                prompt
+                    + refused
+                    + optional(&adjusted.objective)
+                    + adjusted.tools.as_ref().map_or(0, |all| tools(all))
             }
             Self::HistoryEdited(edited) => of_splices(&edited.splices),
             Self::Compacted(compacted) => of_splices(&compacted.splices),

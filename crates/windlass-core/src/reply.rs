@@ -122,6 +122,9 @@ pub struct ModelFailure {
     /// The part of the request that the server refuses, if its words name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuses: Option<Refusal>,
+    /// The tool that the server refuses the request for, if its words name one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Text>,
     /// Usage that was charged in spite of the failure (the stream broke after its usage was sent).
     #[serde(default)]
     pub usage: Usage,
@@ -149,6 +152,7 @@ impl ModelFailure {
             retry_after_ms: None,
             after_ms: None,
             refuses: None,
+            tool: None,
             usage: Usage::default(),
             model: model.into(),
         }

@@ -73,6 +73,7 @@ impl Agent {
             models: Some(self.known_models(None)),
             prompt: Some(if given { self.instructed(own.prompt, &start.input) } else { own.prompt }),
             objective: own.objective,
+            refused: None,
         };
         Ok((state, InputKind::Adopted { holder, epoch, agent, adjusted: Box::new(adjusted), by: resumed_by }))
     }

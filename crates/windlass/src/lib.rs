@@ -72,9 +72,9 @@ pub mod event {
         ContextMeasured, ContextWarned, Decision, DelegationFinished, DelegationStarted, HistoryEdited,
         InputReceived, InputRequested, LimitRaised, LimitReached, MessageQueued, Millis, OutputRejected,
         Perceived, Perception, PlanMade, PlanProposed, PlanStep, ProbeAnswered, Recalled, RefusedItems,
-        ResultSummarised, RunEnded, RunInput, RunPaused, RunResumed, RunStarted, SteerKind, Steered,
-        StepBranched, StepFinished, StepStatus, StepWork, Suspect, SuspectItem, ToolAllowed, TurnCompleted,
-        TurnFailed, TurnStarted,
+        RefusedTool, ResultSummarised, RunEnded, RunInput, RunPaused, RunResumed, RunStarted, SteerKind,
+        Steered, StepBranched, StepFinished, StepStatus, StepWork, Suspect, SuspectItem, ToolAllowed,
+        TurnCompleted, TurnFailed, TurnStarted,
     };
     pub use windlass_core::{ActionId, CallId, CallOutcome, Event, Fact, QuestionId, RunId, SessionId, Text};
 }

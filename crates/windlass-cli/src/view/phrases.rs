@@ -160,7 +160,10 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::Steered(steered) => format!("{}: {}", told(steered.kind), cuts.line(&steered.text)),
         Fact::RunPaused(_) => "stood still".to_owned(),
         Fact::MessageQueued(queued) => format!("was followed by a message that run {} answers", queued.run),
-        Fact::Adjusted(adjusted) => format!("went on with other {}", changed(adjusted)),
+        Fact::Adjusted(adjusted) => match &adjusted.refused {
+            Some(refused) => refused::tool_refused(refused, cuts),
+            None => format!("went on with other {}", changed(adjusted)),
+        },
         Fact::HistoryEdited(edited) => edit(edited, cuts),
         Fact::ContextMeasured(measured) => {
             format!("sent {}, not {} as estimated", count(measured.counted, "token"), measured.estimated)
@@ -472,6 +475,7 @@ pub(crate) fn changed(adjusted: &Adjusted) -> String {
         adjusted.policy.as_ref().map(|_| "loop settings"),
         adjusted.agent.as_ref().map(|_| "agent"),
         adjusted.seals.as_ref().map(|_| "seals"),
+        adjusted.refused.as_ref().map(|_| "tools"),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

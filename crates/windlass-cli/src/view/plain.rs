@@ -341,6 +341,11 @@ impl Plain {
             self.remark(&format!("{name} does not support tools: {how} from now on"));
             return;
         }
+        if let Some(refused) = &adjusted.refused {
+            let words = super::refused::tool_refused(refused, &self.cuts);
+            self.warn(&words);
+            return;
+        }
         self.remark(&format!("changed: {}", changed(adjusted)));
     }
 

@@ -1,6 +1,6 @@
 //! Words for a conversation that a provider refuses: the search for the items, and the placeholders.
 
-use windlass_core::event::{HistoryEdited, RefusedItems, Suspect, SuspectItem, TurnStarted};
+use windlass_core::event::{HistoryEdited, RefusedItems, RefusedTool, Suspect, SuspectItem, TurnStarted};
 
 use super::phrases::Cuts;
 use super::words::count;
@@ -16,6 +16,12 @@ pub(crate) fn changed(edited: &HistoryEdited, cuts: &Cuts) -> Option<String> {
     let RefusedItems { items, model, message } = edited.refused.as_ref()?;
     let places: Vec<String> = items.iter().map(place).collect();
     Some(format!("{model} refuses {}, left out from here on: {}", places.join(", "), cuts.line(message)))
+}
+
+/// A tool is taken out because a provider refuses it.
+pub(crate) fn tool_refused(refused: &RefusedTool, cuts: &Cuts) -> String {
+    let RefusedTool { tool, model, message } = refused;
+    format!("{model} refuses the tool {tool}, left out from here on: {}", cuts.line(message))
 }
 
 fn place(item: &Suspect) -> String {

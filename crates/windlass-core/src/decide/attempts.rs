@@ -54,7 +54,10 @@ impl Decision {
             self.begin_after(&ask, failure, wait, next);
             return Ok(());
         }
-        if self.forced_choice_refused(&ask, &failure) || self.tools_refused(&ask, &failure) {
+        if self.forced_choice_refused(&ask, &failure)
+            || self.one_tool_refused(&ask, &failure)
+            || self.tools_refused(&ask, &failure)
+        {
             return Ok(());
         }
         // A model with a role has one that can do its work whatever was wrong with it.

@@ -20,6 +20,7 @@ mod limits;
 mod people;
 mod planning;
 mod proof;
+mod refused_tools;
 mod remedies;
 mod repeats;
 mod results;

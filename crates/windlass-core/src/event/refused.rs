@@ -1,4 +1,4 @@
-//! Facts about a conversation that a provider refuses for ever (E58).
+//! Facts about a conversation, or a tool, that a provider refuses for ever (E58).
 
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,17 @@ pub struct RefusedItems {
     /// The items, by their places before the change.
     pub items: Vec<Suspect>,
     /// The model that refused them.
+    pub model: Text,
+    /// The provider's words.
+    pub message: Text,
+}
+
+/// A tool that a provider refused, and that is offered no longer from here on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RefusedTool {
+    /// Its name.
+    pub tool: Text,
+    /// The model that refused it.
     pub model: Text,
     /// The provider's words.
     pub message: Text,

@@ -58,6 +58,8 @@ impl State {
     pub(super) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
         self.questions.withdraw();
         self.questions.rules.clear();
+        // Another agent's models may take what those before refused.
+        self.toolbox.refused.clear();
         // A run is adopted only by a person.
         self.ledger.lost = 0;
         self.go_on_anew(

@@ -1,6 +1,8 @@
 //! E58: one item that a provider refuses for ever does not brick a session. It is found by requests without some items, a
 //! placeholder stands in for it from then on, and nothing else is lost.
 
+mod tools;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@
 //! dropping the call closes the connection.
 
 mod binding;
+mod blaming;
 mod body;
 mod call;
 mod client;

@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::ready;
-use futures_util::{FutureExt, TryFutureExt};
+use futures_util::{FutureExt, TryFutureExt, TryStreamExt};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::secret::{Secret, mask};
 
 use super::binding;
+use super::blaming::blamed;
 use super::call::{Call, open};
 use super::client::Route;
 use super::endpoint::{Endpoint, Target};
@@ -189,12 +190,12 @@ impl Model for HttpModel {
         }
     }
 
-    fn call(&self, request: ModelRequest) -> Deltas {
+    fn call(&self, mut request: ModelRequest) -> Deltas {
+        let restoring = Restoring::of(self.server.wire, &mut request);
         if let Some(words) = self.server.wire.refuses(&self.server.dialect, &request) {
             let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);
             return Box::pin(ready(Err(failure)).into_stream());
         }
-        let restoring = Restoring::of(self.server.wire.facts(), &request);
         let encoding = self.server.wire.encode(&self.server.dialect, &request);
         let call = Call {
             server: self.server.clone(),
@@ -205,7 +206,9 @@ impl Model for HttpModel {
             content_bytes: encoding.content_bytes,
             stream: request.stream,
         };
-        let deltas = Box::pin(open(call, encoding.body).try_flatten_stream());
+        let tools = request.tools;
+        let deltas = open(call, encoding.body).try_flatten_stream();
+        let deltas = Box::pin(deltas.map_err(move |failure| blamed(failure, &tools)));
         match restoring {
             Some(restoring) => restoring.over(deltas),
             None => deltas,

@@ -1,6 +1,7 @@
-//! Owns bringing a reply back to the schemas of its request, where the provider was sent strict forms of them.
+//! Owns bringing a reply back to the schemas of its request, where the provider was sent other forms of them: strict ones, or the
+//! output's under a property.
 //!
-//! The wire knows the forms ([`WireFacts::restore`]). What follows a schema is given out whole: its pieces say nothing before it
+//! The wire knows the forms ([`WireFacts::restore`](crate::wires::WireFacts::restore), [`Wire::holds_to_objects`]). What follows a schema is given out whole: its pieces say nothing before it
 //! is brought back.
 
 use std::collections::VecDeque;
@@ -9,32 +10,52 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use windlass_core::ToolSpec;
+use windlass_core::message::SealedReasoning;
 use windlass_core::model::{ModelFailure, Reply};
 
-use crate::wires::{Restore, WireFacts};
+use crate::wires::{Restore, Wire, reworded, sent, unwrapped, wrapped};
 use crate::{Assembler, Delta, Deltas, ModelRequest};
 
 /// The schemas that a reply is brought back to, and the pieces that wait for it.
 #[derive(Debug)]
 pub(super) struct Restoring {
-    way_back: Restore,
+    /// The way back from strict forms, where they are asked for.
+    way_back: Option<Restore>,
+    /// Whether the output came under a property.
+    is_wrapped: bool,
     tools: Arc<Vec<ToolSpec>>,
     /// The schema of the text.
     output: Option<Arc<Value>>,
     /// The calls, and the text if it has a schema.
     held: Assembler,
+    /// What goes back to the provider: it lists the text's parts by their length.
+    sealed: Option<SealedReasoning>,
+    /// The length of the text as it came and as it was given out, once it was.
+    lengths: Option<(usize, usize)>,
     ready: VecDeque<Delta>,
     over: bool,
 }
 
 impl Restoring {
-    /// `None`: the request asks for no strict schemas, or the wire sends them as they were written.
-    pub(super) fn of(facts: &WireFacts, request: &ModelRequest) -> Option<Self> {
-        let way_back = facts.restore.filter(|_| request.model.strict)?;
+    /// Puts the request's output under a property where the wire wants it so. `None`: the wire sends all schemas as they were
+    /// written.
+    pub(super) fn of(wire: &dyn Wire, request: &mut ModelRequest) -> Option<Self> {
+        let way_back = wire.facts().restore.filter(|_| request.model.strict);
+        let under = if wire.holds_to_objects() { wrapped(request) } else { None };
+        let is_wrapped = under.is_some();
+        if way_back.is_none() && !is_wrapped {
+            return None;
+        }
         let output = request.response_schema.as_ref().map(|(_, schema)| schema.clone());
         let held = Assembler::new(request.model.name.clone()).bounded(request.model.max_reply_bytes());
+        if let (Some(under), Some((_, schema))) = (under, &mut request.response_schema) {
+            *schema = under;
+        }
         Some(Self {
             way_back,
+            is_wrapped,
+            sealed: None,
+            lengths: None,
             tools: request.tools.clone(),
             output,
             held,
@@ -71,17 +92,25 @@ impl Restoring {
 
     fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
         match delta {
-            Delta::Call { .. } => return self.held.push(&delta),
+            Delta::Call { .. } if self.way_back.is_some() => return self.held.push(&delta),
             Delta::Text(_) if self.output.is_some() => return self.held.push(&delta),
             Delta::Whole(mut reply) => {
-                self.restore(&mut reply);
+                let lengths = self.restore(&mut reply);
+                if let Some(reasoning) = &mut reply.reasoning {
+                    reasoning.sealed = reasoning.sealed.take().map(|sealed| fitted(sealed, lengths));
+                }
                 self.ready.push_back(Delta::Whole(reply));
             }
             Delta::Stop(_) => {
                 self.release();
                 self.ready.push_back(delta);
             }
+            Delta::Sealed(sealed) if self.output.is_some() => match self.lengths {
+                Some(lengths) => self.ready.push_back(Delta::Sealed(fitted(sealed, lengths))),
+                None => self.sealed = Some(sealed),
+            },
             Delta::Text(_)
+            | Delta::Call { .. }
             | Delta::Reasoning(_)
             | Delta::Sealed(_)
             | Delta::Media(_)
@@ -95,7 +124,8 @@ impl Restoring {
     fn release(&mut self) {
         let held = std::mem::replace(&mut self.held, Assembler::new(""));
         let mut reply = held.finish();
-        self.restore(&mut reply);
+        let lengths = self.restore(&mut reply);
+        self.lengths = self.lengths.or(Some(lengths));
         self.ready.extend(reply.text.map(|text| Delta::Text(text.to_string())));
         let calls = (0..).zip(reply.calls);
         self.ready.extend(calls.map(|(at, call)| Delta::Call {
@@ -104,19 +134,43 @@ impl Restoring {
             name: Some(call.name.to_string()),
             args: call.args.to_string(),
         }));
+        let sealed = self.sealed.take().map(|sealed| Delta::Sealed(fitted(sealed, lengths)));
+        self.ready.extend(sealed);
     }
 
-    fn restore(&self, reply: &mut Reply) {
+    /// The length of the text before and after.
+    fn restore(&self, reply: &mut Reply) -> (usize, usize) {
+        let length = |reply: &Reply| reply.text.as_ref().map_or(0, |text| text.len());
+        let before = length(reply);
+        if let Some(way_back) = self.way_back {
+            self.restore_calls(way_back, reply);
+        }
+        if let Some(within) = reply.text.as_deref().filter(|_| self.is_wrapped).and_then(unwrapped) {
+            reply.text = Some(within.into());
+        }
+        let text = reply.text.as_deref().zip(self.output.as_deref());
+        let restored = text.zip(self.way_back).and_then(|((text, schema), way_back)| way_back(schema, text));
+        if let Some(restored) = restored {
+            reply.text = Some(restored.into());
+        }
+        (before, length(reply))
+    }
+
+    fn restore_calls(&self, way_back: Restore, reply: &mut Reply) {
         for call in &mut reply.calls {
             let spec = self.tools.iter().find(|spec| spec.name == call.name);
-            let restored = spec.and_then(|spec| (self.way_back)(&spec.parameters, &call.args));
+            let restored = spec.and_then(|spec| way_back(&sent(&spec.parameters, true).schema, &call.args));
             if let Some(restored) = restored {
                 call.args = restored.into();
             }
         }
-        let text = reply.text.as_deref().zip(self.output.as_deref());
-        if let Some(restored) = text.and_then(|(text, schema)| (self.way_back)(schema, text)) {
-            reply.text = Some(restored.into());
-        }
     }
+}
+
+/// What goes back to the provider, for the text that was given out.
+fn fitted(sealed: SealedReasoning, (before, now): (usize, usize)) -> SealedReasoning {
+    if before == now {
+        return sealed;
+    }
+    reworded(&sealed, before, now).unwrap_or(sealed)
 }

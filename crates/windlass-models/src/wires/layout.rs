@@ -118,6 +118,20 @@ impl Layout {
     }
 }
 
+/// The same layout for a message whose text was changed as a whole, from so many bytes to so many others: all of it belongs to its last
+/// part. `None`: the data is no layout, or it has other text.
+pub(crate) fn reworded(sealed: &SealedReasoning, before: usize, now: usize) -> Option<SealedReasoning> {
+    let mut read: Read = serde_json::from_str(&sealed.data).ok()?;
+    let mut texts: Vec<&mut Part> = read.parts.iter_mut().filter(|part| part.kind == Kind::Text).collect();
+    if texts.iter().map(|part| part.bytes).sum::<usize>() != before {
+        return None;
+    }
+    texts.iter_mut().for_each(|part| part.bytes = 0);
+    texts.last_mut()?.bytes = now;
+    let data = serde_json::to_string(&Stored { wire: &read.wire, parts: &read.parts }).ok()?;
+    Some(SealedReasoning { provider: sealed.provider.clone(), data: data.into() })
+}
+
 /// A part of a message with its content.
 #[derive(Debug)]
 pub(crate) struct Placed<'m> {

@@ -21,12 +21,17 @@ mod elements;
 mod json;
 mod layout;
 mod prefix;
+mod root;
 mod strict;
 #[cfg(test)]
 mod testing;
 mod tools;
+mod wrapped;
 
+pub(crate) use layout::reworded;
+pub(crate) use root::sent;
 pub(crate) use strict::Forms;
+pub(crate) use wrapped::{unwrapped, wrapped};
 
 pub mod anthropic_messages;
 pub mod gemini;
@@ -65,6 +70,12 @@ pub trait Wire: Send + Sync + fmt::Debug {
     /// Writes the body of a request. What was encoded stays in the request's [`PrefixCell`](crate::PrefixCell), so that a
     /// turn encodes only its new messages.
     fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding;
+
+    /// Whether a schema of a reply must be an object without choices: another one goes out as an object's only property. Default:
+    /// it may be any.
+    fn holds_to_objects(&self) -> bool {
+        false
+    }
 
     /// Why the request cannot be written for this API without another meaning; the call fails with these words, and nothing
     /// is sent. Default: every request can.

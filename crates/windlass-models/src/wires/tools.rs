@@ -6,57 +6,82 @@ use serde_json::Value;
 use windlass_core::ToolSpec;
 
 use super::json::{field, json_string};
+use super::root::{Sent, sent};
 use super::strict::{Form, tool_forms};
 use crate::ModelRequest;
 
+/// A tool with the form in which its schema is sent.
+pub(crate) struct Tool<'s> {
+    pub(crate) spec: &'s ToolSpec,
+    sent: Sent<'s>,
+    /// The strict form of the schema, where strict schemas are asked for.
+    pub(crate) form: Option<&'s Value>,
+}
+
+impl Tool<'_> {
+    /// The schema that is sent where the form is not.
+    pub(crate) fn schema(&self) -> &Value {
+        &self.sent.schema
+    }
+
+    /// `"name":…`, with the description if there is one.
+    pub(crate) fn named(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"\"name\":");
+        json_string(out, &self.spec.name);
+        if !self.spec.description.is_empty() || self.sent.rule.is_some() {
+            self.described(out);
+        }
+    }
+
+    /// `,"description":…`: the tool's own, and what its schema does not say as it is sent.
+    pub(crate) fn described(&self, out: &mut Vec<u8>) {
+        field(out, "description");
+        match &self.sent.rule {
+            None => json_string(out, &self.spec.description),
+            Some(rule) if self.spec.description.is_empty() => json_string(out, rule),
+            Some(rule) => json_string(out, &format!("{}\n\n{rule}", self.spec.description)),
+        }
+    }
+}
+
 /// The tools that are offered, each as `each` writes it, with commas between them, behind `begin` and before `end`. Nothing if
-/// none is.
+/// none is. `with_properties`: the API takes no object that does not list its properties.
 pub(crate) fn offered<'s>(
     specs: impl IntoIterator<Item = &'s ToolSpec>,
-    begin: &[u8],
-    end: &[u8],
-    mut each: impl FnMut(&mut Vec<u8>, &ToolSpec),
+    with_properties: bool,
+    (begin, end): (&[u8], &[u8]),
+    each: impl FnMut(&mut Vec<u8>, &Tool<'_>),
 ) -> Vec<u8> {
     let plain = specs.into_iter().map(|spec| (spec, None));
-    listed(plain, begin, end, |out, spec, _| each(out, spec))
+    listed(plain, with_properties, (begin, end), each)
 }
 
 /// The tools of a request that are offered, each with the strict form of its schema where strict schemas are asked for.
 pub(crate) fn held(
     request: &ModelRequest,
-    begin: &[u8],
-    end: &[u8],
-    each: impl FnMut(&mut Vec<u8>, &ToolSpec, Option<&Value>),
+    (begin, end): (&[u8], &[u8]),
+    each: impl FnMut(&mut Vec<u8>, &Tool<'_>),
 ) -> Vec<u8> {
     let forms = if request.model.strict { tool_forms(request) } else { Arc::default() };
     let form = |at: usize| forms.get(at).and_then(|form: &Form| form.as_ref().ok());
     let specs = request.tools.iter().enumerate().map(|(at, spec)| (spec, form(at)));
-    listed(specs, begin, end, each)
+    listed(specs, true, (begin, end), each)
 }
 
 fn listed<'s>(
     specs: impl Iterator<Item = (&'s ToolSpec, Option<&'s Value>)>,
-    begin: &[u8],
-    end: &[u8],
-    mut each: impl FnMut(&mut Vec<u8>, &ToolSpec, Option<&Value>),
+    with_properties: bool,
+    (begin, end): (&[u8], &[u8]),
+    mut each: impl FnMut(&mut Vec<u8>, &Tool<'_>),
 ) -> Vec<u8> {
     let mut out = Vec::new();
     for (spec, form) in specs.filter(|(spec, _)| spec.is_offered()) {
         out.extend_from_slice(if out.is_empty() { begin } else { b"," });
-        each(&mut out, spec, form);
+        let tool = Tool { spec, sent: sent(&spec.parameters, with_properties), form };
+        each(&mut out, &tool);
     }
     if !out.is_empty() {
         out.extend_from_slice(end);
     }
     out
-}
-
-/// `"name":…`, with the description if there is one.
-pub(crate) fn named(out: &mut Vec<u8>, spec: &ToolSpec) {
-    out.extend_from_slice(b"\"name\":");
-    json_string(out, &spec.name);
-    if !spec.description.is_empty() {
-        field(out, "description");
-        json_string(out, &spec.description);
-    }
 }

@@ -16,6 +16,7 @@ mod each_wire;
 mod failures;
 mod gemini;
 mod ollama;
+mod outputs;
 mod peer;
 mod pieces;
 mod probing;

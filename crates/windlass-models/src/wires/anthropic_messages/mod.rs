@@ -61,6 +61,10 @@ impl Wire for AnthropicMessages {
         &FACTS
     }
 
+    fn holds_to_objects(&self) -> bool {
+        true
+    }
+
     fn path(&self, _: &str, _: bool) -> Cow<'static, str> {
         Cow::Borrowed("messages")
     }

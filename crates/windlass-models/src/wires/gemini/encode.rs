@@ -12,7 +12,7 @@ use super::generation::{is_third, thinking};
 use crate::ModelRequest;
 use crate::wires::json::{field, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
-use crate::wires::tools::{named, offered};
+use crate::wires::tools::offered;
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -79,15 +79,15 @@ fn body<const THIRD: bool>(
     Encoding { body: parts.concat(), content_bytes: system.len() + contents.len() + tools.len() }
 }
 
-/// `,"tools":[…]` of the offered tools; nothing if there is none. Schemas go out as they are: `parametersJsonSchema` takes JSON
-/// Schema ("Function calling", `FunctionDeclaration`).
+/// `,"tools":[…]` of the offered tools; nothing if there is none. Below their root schemas go out as they are:
+/// `parametersJsonSchema` takes JSON Schema ("Function calling", `FunctionDeclaration`).
 fn tools(specs: &[ToolSpec]) -> Vec<u8> {
-    offered(specs, b",\"tools\":[{\"functionDeclarations\":[", b"]}]", |out, spec| {
+    offered(specs, false, (b",\"tools\":[{\"functionDeclarations\":[", b"]}]"), |out, tool| {
         out.push(b'{');
-        named(out, spec);
-        if takes_arguments(&spec.parameters) {
+        tool.named(out);
+        if takes_arguments(tool.schema()) {
             field(out, "parametersJsonSchema");
-            json_value(out, &*spec.parameters);
+            json_value(out, tool.schema());
         }
         out.push(b'}');
     })

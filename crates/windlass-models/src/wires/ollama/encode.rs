@@ -68,13 +68,12 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
 fn tools<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> Vec<u8> {
-    offered(specs, b",\"tools\":[", b"]", |out, spec| {
+    offered(specs, false, (b",\"tools\":[", b"]"), |out, tool| {
         out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");
-        json_string(out, &spec.name);
-        field(out, "description");
-        json_string(out, &spec.description);
+        json_string(out, &tool.spec.name);
+        tool.described(out);
         field(out, "parameters");
-        json_value(out, &*spec.parameters);
+        json_value(out, tool.schema());
         out.extend_from_slice(b"}}");
     })
 }

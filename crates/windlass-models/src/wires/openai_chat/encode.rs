@@ -12,7 +12,7 @@ use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
-use crate::wires::tools::{held, named};
+use crate::wires::tools::held;
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -90,16 +90,16 @@ impl Messages {
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
 fn tools(request: &ModelRequest) -> Vec<u8> {
-    held(request, b",\"tools\":[", b"]", |out, spec, form| {
+    held(request, (b",\"tools\":[", b"]"), |out, tool| {
         out.extend_from_slice(b"{\"type\":\"function\",\"function\":{");
-        named(out, spec);
+        tool.named(out);
         field(out, "parameters");
-        match form {
+        match tool.form {
             Some(schema) => {
                 json_value(out, schema);
                 out.extend_from_slice(b",\"strict\":true");
             }
-            None => json_value(out, &*spec.parameters),
+            None => json_value(out, tool.schema()),
         }
         out.extend_from_slice(b"}}");
     })

@@ -87,6 +87,10 @@ impl Wire for OpenAiChat {
         &FACTS
     }
 
+    fn holds_to_objects(&self) -> bool {
+        true
+    }
+
     fn path(&self, _: &str, _: bool) -> Cow<'static, str> {
         Cow::Borrowed("chat/completions")
     }

@@ -17,7 +17,7 @@ use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
-use crate::wires::tools::{held, named};
+use crate::wires::tools::held;
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -113,13 +113,13 @@ impl Messages {
 
 /// `,"tools":[…]`; nothing if there is none. The API's default is strict, so it is said of each tool.
 fn tools(request: &ModelRequest) -> Vec<u8> {
-    held(request, b",\"tools\":[", b"]", |out, spec, form| {
+    held(request, (b",\"tools\":[", b"]"), |out, tool| {
         out.extend_from_slice(b"{\"type\":\"function\",");
-        named(out, spec);
+        tool.named(out);
         field(out, "parameters");
-        json_value(out, form.unwrap_or(&spec.parameters));
+        json_value(out, tool.form.unwrap_or_else(|| tool.schema()));
         field(out, "strict");
-        json_value(out, &form.is_some());
+        json_value(out, &tool.form.is_some());
         out.push(b'}');
     })
 }

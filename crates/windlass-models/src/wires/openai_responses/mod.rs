@@ -47,6 +47,10 @@ impl Wire for OpenAiResponses {
         &FACTS
     }
 
+    fn holds_to_objects(&self) -> bool {
+        true
+    }
+
     fn path(&self, _: &str, _: bool) -> Cow<'static, str> {
         Cow::Borrowed("responses")
     }

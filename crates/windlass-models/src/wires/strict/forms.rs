@@ -8,6 +8,7 @@ use windlass_core::ToolSpec;
 use windlass_core::model::ToolChoice;
 
 use super::rewrite;
+use crate::wires::sent;
 use crate::{ModelRequest, PrefixCell};
 
 /// The strict form of a schema, or the place in it that has none.
@@ -21,6 +22,8 @@ type Made<S, F> = Option<(Arc<S>, Arc<F>)>;
 pub(crate) struct Forms {
     pub(super) tools: Made<Vec<ToolSpec>, Vec<Form>>,
     output: Made<Value, Form>,
+    /// The schema of the output under a property.
+    pub(in crate::wires) wrapped: Made<Value, Value>,
 }
 
 fn kept(cell: &PrefixCell) -> MutexGuard<'_, Forms> {
@@ -36,7 +39,8 @@ pub(crate) fn tool_forms(request: &ModelRequest) -> Arc<Vec<Form>> {
     {
         return forms.clone();
     }
-    let forms = Arc::new(request.tools.iter().map(|spec| rewrite(&spec.parameters)).collect());
+    let forms =
+        Arc::new(request.tools.iter().map(|spec| rewrite(&sent(&spec.parameters, true).schema)).collect());
     kept.tools = Some((request.tools.clone(), Arc::clone(&forms)));
     forms
 }

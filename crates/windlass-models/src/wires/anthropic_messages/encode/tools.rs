@@ -1,41 +1,27 @@
 //! Owns tools and the choice among them.
 
-use serde_json::Value;
 use windlass_core::ToolSpec;
 use windlass_core::model::ToolChoice;
 
 use super::CACHE_CONTROL;
 use super::schema::held_to;
 use crate::wires::json::{field, json_string, json_value};
-use crate::wires::tools::{named, offered};
+use crate::wires::tools::offered;
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none. `strict`: calls are held to the schemas ("Strict tool use").
 pub(super) fn tools(specs: &[ToolSpec], strict: bool) -> Vec<u8> {
-    offered(specs, b",\"tools\":[", b"]", |out, spec| {
+    offered(specs, false, (b",\"tools\":[", b"]"), |out, tool| {
         out.push(b'{');
-        named(out, spec);
+        tool.named(out);
         field(out, "input_schema");
         if strict {
-            json_value(out, &held_to(&with_type(&spec.parameters)));
+            json_value(out, &held_to(tool.schema()));
             out.extend_from_slice(b",\"strict\":true");
-        } else if spec.parameters.get("type").is_none() {
-            json_value(out, &with_type(&spec.parameters));
         } else {
-            json_value(out, &*spec.parameters);
+            json_value(out, tool.schema());
         }
         out.push(b'}');
     })
-}
-
-/// The schema with the type that the API demands; arguments are objects.
-fn with_type(schema: &Value) -> Value {
-    let mut schema = schema.clone();
-    if let Value::Object(fields) = &mut schema
-        && !fields.contains_key("type")
-    {
-        fields.insert("type".to_owned(), "object".into());
-    }
-    schema
 }
 
 /// The same tools, with a cache marker on the last one.
