@@ -285,6 +285,12 @@ impl DecodeError {
         }
     }
 
+    /// A second reply in the stream of a first one: the stream is broken, and nothing of it counts.
+    pub fn second_reply(first: &str, second: &str) -> Self {
+        let message = format!("the stream is broken: reply `{second}` begins within reply `{first}`");
+        Self { kind: FailureKind::Cut, ..Self::protocol(message) }
+    }
+
     /// A body that is not JSON of the expected shape.
     pub fn unreadable(error: &serde_json::Error, data: &[u8]) -> Self {
         // serde's words hold the value that did not fit, whatever its length.

@@ -24,6 +24,10 @@ const DONE: &[u8] = b"[DONE]";
 #[derive(Debug)]
 pub struct Decoder {
     dialect: Dialect,
+    /// The id of the message.
+    id: Option<String>,
+    /// The id of another message that began in the same stream.
+    second: Option<String>,
     blocks: Blocks,
     counts: Counts,
     finished: bool,
@@ -35,10 +39,30 @@ impl Decoder {
     pub fn new(dialect: &Dialect) -> Self {
         Self {
             dialect: dialect.clone(),
+            id: None,
+            second: None,
             blocks: Blocks::new(dialect),
             counts: Counts::default(),
             finished: false,
             done: false,
+        }
+    }
+
+    /// A message begins. Two in one stream are answers to two requests, whose blocks would run together.
+    fn begin(&mut self, id: Option<Value>) {
+        let Some(Value::String(id)) = id else { return };
+        match &self.id {
+            Some(first) if *first != id => self.second = Some(id),
+            Some(_) => {}
+            None => self.id = Some(id),
+        }
+    }
+
+    /// The second message begins to say something.
+    fn goes_on(&self) -> Result<(), DecodeError> {
+        match (&self.id, &self.second) {
+            (Some(first), Some(second)) => Err(DecodeError::second_reply(first, second)),
+            _ => Ok(()),
         }
     }
 
@@ -77,8 +101,18 @@ impl Decode for Decoder {
         if let Some(error) = &event.error {
             return Err(reported(error));
         }
+        if matches!(
+            &*event.kind,
+            "content_block_start" | "content_block_delta" | "message_delta" | "message_stop"
+        ) {
+            self.goes_on()?;
+        }
         match &*event.kind {
-            "message_start" => self.count(event.message.and_then(|message| message.usage), out),
+            "message_start" => {
+                let start = event.message.unwrap_or_default();
+                self.begin(start.id);
+                self.count(start.usage, out);
+            }
             "content_block_start" if !self.finished => {
                 if let Some(block) = event.content_block {
                     self.blocks.begin(event.index, block, out)?;

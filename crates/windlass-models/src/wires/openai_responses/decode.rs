@@ -26,6 +26,10 @@ pub struct Decoder {
     stored: bool,
     items: Items,
     response: Option<String>,
+    /// The response's id, whoever stores it.
+    id: Option<String>,
+    /// The id of another response that began in the same stream.
+    second: Option<String>,
     /// The response's own end came.
     finished: bool,
     /// `[DONE]` came.
@@ -41,6 +45,8 @@ impl Decoder {
             stored: dialect.quirks.stored_replies,
             items: Items::default(),
             response: None,
+            id: None,
+            second: None,
             finished: false,
             marked: false,
             usage: None,
@@ -133,6 +139,16 @@ impl Decoder {
         Ok(())
     }
 
+    /// A response begins. Two in one stream are answers to two requests, whose calls would both run.
+    fn begin(&mut self, response: &Fields<'_>) {
+        let Some(id) = response.text("id").filter(|id| !id.is_empty()) else { return };
+        match &self.id {
+            Some(first) if **first != *id => self.second = Some(id.into_owned()),
+            Some(_) => {}
+            None => self.id = Some(id.into_owned()),
+        }
+    }
+
     /// What any event says of the response as a whole.
     fn note(&mut self, response: &Fields<'_>) {
         if self.stored
@@ -163,6 +179,11 @@ impl Decode for Decoder {
         }
         let event = Fields::read(data).map_err(|error| DecodeError::unreadable(&error, data))?;
         let name = event.text("type").unwrap_or_default();
+        if let (Some(first), Some(second)) = (&self.id, &self.second)
+            && brings_something(&event, &name)
+        {
+            return Err(DecodeError::second_reply(first, second));
+        }
         match &*name {
             "response.output_item.added" => self.added(&event, out),
             "response.output_item.done" => self.done(&event, out),
@@ -184,6 +205,12 @@ impl Decode for Decoder {
                 self.end_of(&event.object("response").unwrap_or_default(), status, out)
             }
             "error" => Err(error_event(&event, data)),
+            "response.created" => {
+                let response = event.object("response").unwrap_or_default();
+                self.begin(&response);
+                self.note(&response);
+                Ok(())
+            }
             // Some servers report an error without a type.
             "" => reported(&event).map_or(Ok(()), Err),
             _ => {
@@ -227,6 +254,18 @@ impl Decode for Decoder {
         }
         true
     }
+}
+
+/// Whether an event brings more than that something began.
+fn brings_something(event: &Fields<'_>, name: &str) -> bool {
+    if name == "response.output_item.added" {
+        return event
+            .object("item")
+            .is_some_and(|item| !matches!(Kind::of(&item), Kind::Message | Kind::Reasoning));
+    }
+    let more = name.ends_with(".delta") && event.text("delta").is_some_and(|more| !more.is_empty());
+    let ends = [".done", ".completed", ".incomplete"].iter().any(|end| name.ends_with(end));
+    more || ends
 }
 
 /// Decodes a whole reply.

@@ -27,6 +27,7 @@ pub(super) struct Event<'e> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Start {
+    pub(super) id: Option<Value>,
     pub(super) usage: Option<Counts>,
 }
 
