@@ -6,6 +6,8 @@ use windlass_core::Message;
 use windlass_core::model::ToolChoice;
 
 use self::content::{is_left_out, message};
+use self::ids::OwnIds;
+pub(super) use self::ids::is_long;
 use crate::ModelRequest;
 use crate::wires::effort::{is_off, least};
 use crate::wires::elements::Elements;
@@ -21,20 +23,23 @@ mod ids;
 /// The elements of the `messages` array; their ends are kept if some may be marked.
 struct Messages {
     elements: Elements,
+    /// The provider's own ids of calls.
+    ids: OwnIds,
 }
 
 impl Conversation for Messages {
     fn start(bytes: usize) -> Self {
-        Self { elements: Elements::with_capacity(bytes + 256) }
+        Self { elements: Elements::with_capacity(bytes + 256), ids: OwnIds::default() }
     }
 
     fn add(&mut self, dialect: &Dialect, new: &Message) {
+        self.ids.note(dialect, new);
         let bytes = &mut self.elements.bytes;
         if !is_left_out(dialect, new) {
             if !bytes.is_empty() {
                 bytes.push(b',');
             }
-            message(bytes, dialect, new, false);
+            message(bytes, dialect, &self.ids, new, false);
         }
         if dialect.quirks.cache_control {
             self.elements.end();
@@ -82,7 +87,7 @@ impl Messages {
                 return None;
             }
             let mut anew = Vec::new();
-            message(&mut anew, dialect, marked, true);
+            message(&mut anew, dialect, &self.ids, marked, true);
             Some(anew)
         })
     }

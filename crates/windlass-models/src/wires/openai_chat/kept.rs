@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use windlass_core::message::{AssistantMessage, SealedReasoning};
 use windlass_core::model::MAX_REPLY_BYTES;
 
+use super::encode::is_long;
 use super::parts::Detail;
 use crate::wires::layout::{Kind, Layout, Part, placed};
 
@@ -30,6 +31,9 @@ struct Own {
     /// The `extra_content` of a call or of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     extra_content: Option<Box<RawValue>>,
+    /// The call has an id that only its maker takes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    long_id: bool,
 }
 
 impl Own {
@@ -199,6 +203,7 @@ impl Keeper {
         }
         let Some(mark) = self.calls.get_mut(at) else { return };
         if let Some(id) = id.filter(|_| mark.id.is_none()) {
+            self.some |= is_long(id);
             mark.id = Some(id.to_owned());
             self.by_id.insert(id.to_owned(), at);
         }
@@ -235,8 +240,10 @@ impl Keeper {
             calls.sort_by_key(|call| call.index);
         }
         for call in calls {
-            let own = call.extra_content.map(|extra| Own { extra_content: Some(extra), ..Own::default() });
-            layout.push(Part { kind: Kind::Call, bytes: 0, own: own.and_then(|own| own.raw()) });
+            let long_id = call.id.as_deref().is_some_and(is_long);
+            let own = Own { extra_content: call.extra_content, long_id, ..Own::default() };
+            let says = own.extra_content.is_some() || long_id;
+            layout.push(Part { kind: Kind::Call, bytes: 0, own: own.raw().filter(|_| says) });
         }
         if let Some(extra) = self.extra_content.take() {
             let own = Own { extra_content: Some(extra), ..Own::default() };

@@ -7,7 +7,7 @@ use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, Tool
 
 use super::super::decode::REASONING;
 use super::super::kept::returned;
-use super::ids::call_id;
+use super::ids::{OwnIds, call_id};
 use crate::wires::Dialect;
 use crate::wires::content::{self, is_blank, note, object_args, output};
 use crate::wires::json::{field, json_string, json_value};
@@ -16,7 +16,7 @@ use crate::wires::json::{field, json_string, json_value};
 const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}}";
 
 /// Writes one message, without a comma around it. One that is `marked` has its text in a part, which carries the marker.
-pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message, marked: bool) {
+pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message: &Message, marked: bool) {
     match message {
         Message::System { text: said } => {
             out.extend_from_slice(b"{\"role\":\"system\",\"content\":");
@@ -26,10 +26,10 @@ pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message, m
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
             user_content(out, &content::user_content(content), marked);
         }
-        Message::Assistant(said) => assistant(out, dialect, said, marked),
+        Message::Assistant(said) => assistant(out, dialect, ids, said, marked),
         Message::Tool(result) => {
             out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
-            json_string(out, &call_id(dialect, result.call.as_str()));
+            json_string(out, &call_id(dialect, ids, &result.call));
             out.extend_from_slice(b",\"content\":");
             match &result.content {
                 Content::Text(said) => text(out, output(said), marked),
@@ -62,7 +62,7 @@ fn text(out: &mut Vec<u8>, said: &str, marked: bool) {
     out.push(b']');
 }
 
-fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, marked: bool) {
+fn assistant(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, said: &AssistantMessage, marked: bool) {
     let own = returned(said, &dialect.label).unwrap_or_default();
     out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
     let notes: Vec<String> = said.media.iter().map(|media| note("image", media)).collect();
@@ -92,7 +92,7 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, mark
             if at > 0 {
                 out.push(b',');
             }
-            call(out, dialect, one, own.calls.get(&at).map(|extra| &**extra));
+            call(out, &call_id(dialect, ids, &one.id), one, own.calls.get(&at).map(|extra| &**extra));
         }
         out.push(b']');
     }
@@ -135,9 +135,9 @@ fn thinking(out: &mut Vec<u8>, parts: &[(bool, &str)], marked: bool) {
     out.push(b']');
 }
 
-fn call(out: &mut Vec<u8>, dialect: &Dialect, call: &ToolCall, extra: Option<&RawValue>) {
+fn call(out: &mut Vec<u8>, id: &str, call: &ToolCall, extra: Option<&RawValue>) {
     out.extend_from_slice(b"{\"id\":");
-    json_string(out, &call_id(dialect, call.id.as_str()));
+    json_string(out, id);
     out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
     json_string(out, &call.name);
     out.extend_from_slice(b",\"arguments\":");

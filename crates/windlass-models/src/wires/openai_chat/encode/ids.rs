@@ -1,6 +1,9 @@
 //! Owns the ids of calls as this wire's servers take them, whoever made them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use windlass_core::{CallId, Message};
 
 use crate::wires::Dialect;
 
@@ -12,13 +15,40 @@ const SHORT: usize = 9;
 
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
+/// Whether OpenAI takes an id for too long.
+pub(in crate::wires::openai_chat) fn is_long(id: &str) -> bool {
+    id.len() > MAX_ID_BYTES
+}
+
+/// The ids of calls whose maker is the server itself: they go back as they came, because what else goes back names them.
+#[derive(Debug, Default)]
+pub(super) struct OwnIds(BTreeSet<CallId>);
+
+impl OwnIds {
+    /// Notes the long ids of a reply that this provider made.
+    pub(super) fn note(&mut self, dialect: &Dialect, message: &Message) {
+        let Message::Assistant(said) = message else { return };
+        let sealed = said.reasoning.as_ref().and_then(|reasoning| reasoning.sealed.as_ref());
+        if sealed.is_some_and(|sealed| sealed.provider == dialect.label) {
+            self.0.extend(said.calls.iter().map(|call| &call.id).filter(|id| is_long(id.as_str())).cloned());
+        }
+    }
+}
+
 /// An id that the server takes: as it is, or a digest of it. The same id gives the same one in every request.
-pub(super) fn call_id<'i>(dialect: &Dialect, id: &'i str) -> Cow<'i, str> {
+pub(super) fn call_id<'i>(dialect: &Dialect, own: &OwnIds, id: &'i CallId) -> Cow<'i, str> {
+    if own.0.contains(id) {
+        return id.as_str().into();
+    }
+    translated(dialect, id.as_str())
+}
+
+fn translated<'i>(dialect: &Dialect, id: &'i str) -> Cow<'i, str> {
     if dialect.quirks.short_ids {
         let fits = id.len() == SHORT && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         return if fits { id.into() } else { digest(id, SHORT).into() };
     }
-    if id.len() <= MAX_ID_BYTES { id.into() } else { format!("call_{}", digest(id, 20)).into() }
+    if is_long(id) { format!("call_{}", digest(id, 20)).into() } else { id.into() }
 }
 
 /// So many letters and digits that depend on all of the id (FNV-1a, 64 bits, continued for each letter).
@@ -45,7 +75,7 @@ fn digest(id: &str, length: usize) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::call_id;
+    use super::translated as call_id;
     use crate::wires::{Dialect, Quirks};
 
     #[test]
