@@ -126,7 +126,9 @@ pub(crate) fn reworded(sealed: &SealedReasoning, before: usize, now: usize) -> O
     if texts.iter().map(|part| part.bytes).sum::<usize>() != before {
         return None;
     }
-    texts.iter_mut().for_each(|part| part.bytes = 0);
+    for part in &mut texts {
+        part.bytes = 0;
+    }
     texts.last_mut()?.bytes = now;
     let data = serde_json::to_string(&Stored { wire: &read.wire, parts: &read.parts }).ok()?;
     Some(SealedReasoning { provider: sealed.provider.clone(), data: data.into() })
@@ -148,7 +150,16 @@ pub(crate) fn placed<'m>(said: &'m AssistantMessage, provider: &str, wire: &str)
     let reasoning = said.reasoning.as_ref()?;
     let sealed = reasoning.sealed.as_ref().filter(|sealed| &*sealed.provider == provider)?;
     let read: Read = serde_json::from_str(&sealed.data).ok().filter(|read: &Read| read.wire == wire)?;
-    let (mut text, mut thought) = (said.text.as_deref().unwrap_or_default(), &*reasoning.text);
+    let all = fitted(said, &reasoning.text, read);
+    if all.is_none() {
+        misfit(provider, wire);
+    }
+    all
+}
+
+/// The parts with their content; `None`: they do not fit the message.
+fn fitted<'m>(said: &'m AssistantMessage, thoughts: &'m str, read: Read) -> Option<Vec<Placed<'m>>> {
+    let (mut text, mut thought) = (said.text.as_deref().unwrap_or_default(), thoughts);
     let (mut calls, mut media) = (0, 0);
     let mut all = Vec::with_capacity(read.parts.len());
     for Part { kind, bytes, own } in read.parts {
@@ -164,6 +175,15 @@ pub(crate) fn placed<'m>(said: &'m AssistantMessage, provider: &str, wire: &str)
     let whole =
         text.is_empty() && thought.is_empty() && calls == said.calls.len() && media == said.media.len();
     whole.then_some(all)
+}
+
+/// Says in the log that what a provider needs back of a reply is left out.
+fn misfit(provider: &str, wire: &str) {
+    tracing::warn!(
+        provider,
+        wire,
+        "signatures and order of a reply are not sent back, because the message is not as its provider sent it"
+    );
 }
 
 fn next(count: &mut usize) -> usize {

@@ -145,7 +145,12 @@ impl Decoder {
             self.keeper.call(index, id.as_deref(), name.is_some(), extra_content);
             out.push_back(self.call(index, id, name, arguments.0));
         }
-        if let Some(Function { name, arguments }) = said.function_call {
+        // Some servers send an empty one beside each message.
+        let says = |call: &Function| {
+            call.name.as_ref().is_some_and(|name| !name.is_empty())
+                || !matches!(&*call.arguments.0, "" | "{}" | "null")
+        };
+        if let Some(Function { name, arguments }) = said.function_call.filter(says) {
             self.keeper.call(None, None, name.is_some(), None);
             out.push_back(self.call(None, None, name, arguments.0));
         }
