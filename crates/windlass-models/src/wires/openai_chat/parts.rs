@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, SeqAccess, Visitor};
-use serde_json::Value;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use windlass_core::message::{Media, MediaSource};
 
 /// The most blocks of reasoning that one piece of a reply may have, and the most bytes of them together.
@@ -23,9 +24,13 @@ pub(super) enum Piece {
     Image(Media),
 }
 
-/// Content that comes as a string, as `null`, or as a list of parts.
+/// Content that comes as a string, as `null`, as a list of parts, as one part, or (against the API) as an object,
+/// which is its text.
 #[derive(Debug, Default)]
 pub(super) struct Pieces(pub(super) Vec<Piece>);
+
+/// The types of parts, which tell a part from an object that the model made.
+const PARTS: [&str; 5] = ["text", "output_text", "thinking", "refusal", "image_url"];
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -83,7 +88,7 @@ impl<'de> Deserialize<'de> for Pieces {
         impl<'de> Visitor<'de> for Reader {
             type Value = Pieces;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, a list of parts or null")
+                f.write_str("a text, a list of parts, an object or null")
             }
             fn visit_unit<E>(self) -> Result<Pieces, E> {
                 Ok(Pieces::default())
@@ -104,6 +109,14 @@ impl<'de> Deserialize<'de> for Pieces {
                     }
                 }
                 Ok(Pieces(pieces))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Pieces, A::Error> {
+                let object = Map::deserialize(MapAccessDeserializer::new(map))?;
+                let is_part = object.get("type").is_some_and(|kind| PARTS.iter().any(|part| kind == part));
+                if is_part && let Ok(part) = serde_json::from_value::<Part>(Value::Object(object.clone())) {
+                    return Ok(Pieces(part.piece().into_iter().collect()));
+                }
+                self.visit_string(Value::Object(object).to_string())
             }
         }
         deserializer.deserialize_any(Reader)
