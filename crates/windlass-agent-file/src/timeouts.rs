@@ -14,6 +14,8 @@ pub struct TimeoutSettings {
     pub first_token_ms: Option<u64>,
     /// Between two tokens.
     pub idle_ms: Option<u64>,
+    /// In place of both while a model reasons.
+    pub thinking_ms: Option<u64>,
     /// From the call to its end.
     pub total_ms: Option<u64>,
     /// One try of a tool. Not in a model's entry.
@@ -35,6 +37,10 @@ macro_rules! timeouts {
             first_token_ms: Option<Whole<1>>,
             /// Between two tokens, in milliseconds. Default: 60000.
             idle_ms: Option<Whole<1>>,
+            /// Where a model reasons (`reasoning`, or its provider's entry): from the head of its response to the first content,
+            /// between two thoughts, and within an item of reasoning, in place of `first_token_ms` and `idle_ms`, in milliseconds.
+            /// Default: 600000.
+            thinking_ms: Option<Whole<1>>,
             /// A whole model call, in milliseconds. Default: the preset's.
             total_ms: Option<Whole<1>>,
             $($(#[$doc])* $key: Option<Whole<1>>,)*
@@ -46,6 +52,7 @@ macro_rules! timeouts {
                     connect_ms: keys.connect_ms.map(Whole::get),
                     first_token_ms: keys.first_token_ms.map(Whole::get),
                     idle_ms: keys.idle_ms.map(Whole::get),
+                    thinking_ms: keys.thinking_ms.map(Whole::get),
                     total_ms: keys.total_ms.map(Whole::get),
                     tool_ms: None,
                     child_stall_ms: None,
@@ -86,6 +93,7 @@ impl TimeoutSettings {
             connect_ms: self.connect_ms.unwrap_or(usual.connect_ms),
             first_token_ms: self.first_token_ms.unwrap_or(usual.first_token_ms),
             idle_ms: self.idle_ms.unwrap_or(usual.idle_ms),
+            thinking_ms: self.thinking_ms.unwrap_or(usual.thinking_ms),
             total_ms: self.total_ms.unwrap_or(usual.total_ms),
         }
     }

@@ -207,6 +207,12 @@ impl Provider {
         self.models.iter().filter(|entry| covers(&entry.model, model)).find_map(|entry| entry.sampling)
     }
 
+    /// Whether a model reasons before it answers, though nobody asks for it.
+    pub fn reasons(&self, model: &str) -> bool {
+        let entries = self.models.iter().filter(|entry| covers(&entry.model, model));
+        entries.filter_map(|entry| entry.reasoning).next().unwrap_or(false)
+    }
+
     /// The variable that names its address, if there is one.
     pub fn address_variable(&self) -> Option<&str> {
         self.address_variable.as_deref()

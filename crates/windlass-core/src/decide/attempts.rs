@@ -103,6 +103,9 @@ impl Decision {
         if !failure.kind.retryable() || ask.attempt > transport.retries {
             return None;
         }
+        if failure.kind == FailureKind::Timeout && ask.remedies.has_timed_out(ask.model) {
+            return None;
+        }
         if let Some(asked) = failure.retry_after_ms {
             return (asked <= transport.max_wait_ms).then_some(asked);
         }

@@ -20,6 +20,8 @@ pub(crate) struct Remedies {
     pub(crate) expired: Option<Expired>,
     /// The waits for a quota so far.
     pub(crate) waits: u32,
+    /// The model whose request was sent and timed out: it is asked once more.
+    timed_out: Option<u32>,
     /// Whether the present wait is one of them.
     waiting: bool,
 }
@@ -57,6 +59,11 @@ impl Remedies {
         Self { waiting: false, ..self }
     }
 
+    /// Whether a request to this model has timed out before. Each one may have been paid.
+    pub(crate) fn has_timed_out(&self, model: u32) -> bool {
+        self.timed_out == Some(model)
+    }
+
     /// The call waits for its next try.
     pub(crate) fn wait(&mut self, for_quota: bool) {
         self.waits += u32::from(for_quota);
@@ -75,8 +82,8 @@ impl Remedies {
                     self.expired = Some(Expired { model, program, status, words });
                 }
             }
+            FailureKind::Timeout => self.timed_out = Some(model),
             FailureKind::Connect
-            | FailureKind::Timeout
             | FailureKind::Server
             | FailureKind::Cut
             | FailureKind::Protocol

@@ -47,6 +47,8 @@ pub(super) struct Call {
     pub(super) model: Text,
     pub(super) content_bytes: usize,
     pub(super) stream: bool,
+    /// Whether the model reasons before it answers.
+    pub(super) reasons: bool,
     /// The most bytes of the reply.
     pub(super) max_reply_bytes: u64,
     /// An estimate of its tokens, for its turn.
@@ -58,7 +60,7 @@ pub(super) struct Call {
 /// Sends the request and waits for the head of the reply, or for all of it if it is not streamed.
 pub(super) async fn open(mut call: Call, body: Vec<u8>) -> Result<Reading, ModelFailure> {
     call.wait_for_turn().await?;
-    let mut watch = Watch::start(call.server.timeouts, call.stream);
+    let mut watch = Watch::start(call.server.timeouts, call.stream, call.reasons);
     let (answer, address) = call.send(body, &mut watch).await?;
     if !answer.status.is_success() {
         let reply = call.refused(answer, &address, &mut watch).await?;
@@ -66,6 +68,7 @@ pub(super) async fn open(mut call: Call, body: Vec<u8>) -> Result<Reading, Model
     }
     let Answer { headers, mut body, .. } = answer;
     call.learn(&headers);
+    watch.head();
     let framing = call.server.wire.facts().framing;
     let named = comes_in_events(&headers, framing, call.stream);
     let first = call.first_bytes(&mut body, named, &mut watch).await?;
@@ -192,8 +195,12 @@ impl Events {
     /// One step towards the next piece. `Ready(Ok(()))`: look again.
     fn step(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelFailure>> {
         let decoded = ready!(self.reader.poll_event(cx));
-        if self.reader.makes_progress() {
-            self.watch.token(self.arrived);
+        let progress = self.reader.makes_progress();
+        match (progress, self.reader.thinks()) {
+            (true, false) => self.watch.token(self.arrived),
+            (true, true) => self.watch.thought(Some(self.arrived)),
+            (false, true) => self.watch.thought(None),
+            (false, false) => {}
         }
         match decoded {
             Ok(true) => return Poll::Ready(Ok(())),

@@ -27,7 +27,7 @@ impl HttpModel {
         let failed = |failure| ModelError::Failed(Box::new(failure));
         let host = &server.endpoint.host;
         let facts = server.wire.facts();
-        let mut watch = Watch::start(server.timeouts, true);
+        let mut watch = Watch::start(server.timeouts, true, false);
         let (route, headers) = server.ready()?;
         let mut request = Box::new(Request::new(Full::new(Bytes::new())));
         *request.method_mut() = Method::GET;
@@ -58,6 +58,7 @@ impl HttpModel {
             return Err(failed(ModelFailure { status: Some(status), retry_after_ms, ..failure }));
         }
         let call = Call {
+            reasons: false,
             server: server.clone(),
             model: "".into(),
             content_bytes: 0,

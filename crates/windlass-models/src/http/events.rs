@@ -20,6 +20,9 @@ pub(super) struct EventReader {
     away: Option<Away>,
     queue: VecDeque<Delta>,
     progress: Progress,
+    /// Whether content came, and whether the last piece of progress was a thought.
+    has_content: bool,
+    last_was_thought: bool,
     events: usize,
     /// The usage came with the reply's end or after it.
     settled: bool,
@@ -119,6 +122,8 @@ impl EventReader {
             away: None,
             queue: VecDeque::new(),
             progress: Progress::default(),
+            has_content: false,
+            last_was_thought: false,
             events: 0,
             settled: false,
         }
@@ -187,8 +192,27 @@ impl EventReader {
     /// Whether the event that was decoded last, none of whose pieces were taken yet, brings something.
     pub(super) fn makes_progress(&mut self) -> bool {
         self.settled |= self.is_finished() && self.queue.iter().any(|delta| matches!(delta, Delta::Usage(_)));
-        let progress = &mut self.progress;
-        self.queue.iter().filter(|delta| progress.is_made_by(delta)).count() > 0
+        let mut made = false;
+        for delta in &self.queue {
+            if !self.progress.is_made_by(delta) {
+                continue;
+            }
+            made = true;
+            match delta {
+                Delta::Text(_) | Delta::Call { .. } | Delta::Media(_) | Delta::Whole(_) => {
+                    (self.has_content, self.last_was_thought) = (true, false);
+                }
+                Delta::Reasoning(_) => self.last_was_thought = true,
+                Delta::Sealed(_) | Delta::Usage(_) | Delta::Stop(_) | Delta::Thought => {}
+            }
+        }
+        made
+    }
+
+    /// Whether the model thinks: no content came yet, an item of reasoning is open, or the last piece was a thought.
+    pub(super) fn thinks(&self) -> bool {
+        let open = self.parts.as_ref().is_some_and(|parts| parts.decoder.is_thinking());
+        !self.has_content || self.last_was_thought || open
     }
 
     /// Forgets what was decoded.

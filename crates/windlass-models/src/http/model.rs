@@ -8,7 +8,7 @@ use futures_util::future::ready;
 use futures_util::{FutureExt, TryFutureExt, TryStreamExt};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use windlass_core::model::{FailureKind, ModelFailure};
+use windlass_core::model::{FailureKind, ModelChoice, ModelFailure};
 use windlass_core::secret::{Secret, mask};
 
 use super::binding;
@@ -21,7 +21,7 @@ use super::restoring::Restoring;
 use super::timeouts::Timeouts;
 use super::turns::{Account, Rate, Turns, tokens};
 use crate::wires::openai_chat::OpenAiChat;
-use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts};
+use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts, is_off};
 use crate::{Deltas, Known, Model, ModelError, ModelRequest, providers};
 
 /// The configuration of an [`HttpModel`].
@@ -158,6 +158,16 @@ impl HttpModel {
         Ok(Self { server: Arc::new(server) })
     }
 
+    /// Whether a model reasons before it answers: the request asks for it, or the provider's entry says so.
+    fn reasons(&self, model: &ModelChoice) -> bool {
+        let Dialect { label, .. } = &self.server.dialect;
+        match &model.reasoning {
+            Some(effort) => !is_off(effort),
+            None => providers::provider(label)
+                .is_some_and(|provider| provider.reasons(self.server.dialect.plain_name(&model.name))),
+        }
+    }
+
     pub(crate) fn server(&self) -> &Arc<Server> {
         &self.server
     }
@@ -196,6 +206,7 @@ impl Model for HttpModel {
             let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);
             return Box::pin(ready(Err(failure)).into_stream());
         }
+        let reasons = self.reasons(&request.model);
         let encoding = self.server.wire.encode(&self.server.dialect, &request);
         let call = Call {
             server: self.server.clone(),
@@ -205,6 +216,7 @@ impl Model for HttpModel {
             model: request.model.name,
             content_bytes: encoding.content_bytes,
             stream: request.stream,
+            reasons,
         };
         let tools = request.tools;
         let deltas = open(call, encoding.body).try_flatten_stream();

@@ -17,14 +17,23 @@ pub struct Timeouts {
     pub first_token_ms: u64,
     /// Between two tokens. Comments that keep a connection open are no tokens.
     pub idle_ms: u64,
+    /// Where the model reasons: from the head of the response to the first content, between two thoughts, and within an item of
+    /// reasoning that is open. It stands in place of the two before.
+    pub thinking_ms: u64,
     /// From the call to its end.
     pub total_ms: u64,
 }
 
 impl Default for Timeouts {
-    /// 10 s to connect, 60 s to the first token, 60 s between tokens, 10 minutes in all.
+    /// 10 s to connect, 60 s to the first token, 60 s between tokens, 10 minutes of thinking, 10 minutes in all.
     fn default() -> Self {
-        Self { connect_ms: 10_000, first_token_ms: 60_000, idle_ms: 60_000, total_ms: 600_000 }
+        Self {
+            connect_ms: 10_000,
+            first_token_ms: 60_000,
+            idle_ms: 60_000,
+            thinking_ms: 600_000,
+            total_ms: 600_000,
+        }
     }
 }
 
@@ -33,6 +42,7 @@ impl Default for Timeouts {
 pub(super) enum Expired {
     FirstToken(u64),
     Idle(u64),
+    Thinking(u64),
     Total(u64),
     /// The reply is whole, and the server keeps the connection open.
     Linger,
@@ -42,7 +52,7 @@ impl Expired {
     /// The limit, in milliseconds.
     pub(super) fn limit_ms(self) -> Option<u64> {
         match self {
-            Self::FirstToken(ms) | Self::Idle(ms) | Self::Total(ms) => Some(ms),
+            Self::FirstToken(ms) | Self::Idle(ms) | Self::Thinking(ms) | Self::Total(ms) => Some(ms),
             Self::Linger => None,
         }
     }
@@ -53,6 +63,7 @@ impl fmt::Display for Expired {
         match self {
             Self::FirstToken(ms) => write!(f, "no first token within {ms} ms"),
             Self::Idle(ms) => write!(f, "no further token within {ms} ms"),
+            Self::Thinking(ms) => write!(f, "no content within {ms} ms of thinking"),
             Self::Total(ms) => write!(f, "no end of the reply within {ms} ms"),
             Self::Linger => f.write_str("the connection stayed open after the reply"),
         }
@@ -64,6 +75,8 @@ impl fmt::Display for Expired {
 enum Phase {
     Whole,
     FirstToken,
+    /// A model that reasons brings no content yet, or has an item of reasoning open.
+    Thinking,
     Tokens,
     Close,
     Linger,
@@ -82,18 +95,49 @@ pub(super) struct Watch {
     start: Instant,
     last: Instant,
     phase: Phase,
+    /// Whether the model reasons.
+    reasons: bool,
     /// The phase is another one, and its deadline may be sooner than the timer's.
     sooner: bool,
     sleep: Pin<Box<Sleep>>,
 }
 
 impl Watch {
-    /// Starts to count. `stream`: there will be a first token.
-    pub(super) fn start(timeouts: Timeouts, stream: bool) -> Self {
+    /// Starts to count. `stream`: there will be a first token. `reasons`: the model may think for long before it.
+    pub(super) fn start(timeouts: Timeouts, stream: bool, reasons: bool) -> Self {
         let start = Instant::now();
         let phase = if stream { Phase::FirstToken } else { Phase::Whole };
         let (deadline, _) = phase.deadline(&timeouts, start, start);
-        Self { timeouts, start, last: start, phase, sooner: false, sleep: Box::pin(sleep_until(deadline)) }
+        Self {
+            timeouts,
+            start,
+            last: start,
+            phase,
+            reasons,
+            sooner: false,
+            sleep: Box::pin(sleep_until(deadline)),
+        }
+    }
+
+    /// The head of the response came: from here on the model thinks, if it does.
+    pub(super) fn head(&mut self) {
+        if self.reasons && self.phase == Phase::FirstToken {
+            self.last = Instant::now();
+            self.enter(Phase::Thinking);
+        }
+    }
+
+    /// A thought came at that time, or (`None`) the model thinks without a word.
+    pub(super) fn thought(&mut self, at: Option<Instant>) {
+        match at {
+            Some(at) if !self.reasons => self.token(at),
+            Some(at) => {
+                self.last = at;
+                self.enter(Phase::Thinking);
+            }
+            None if self.reasons && self.phase == Phase::Tokens => self.enter(Phase::Thinking),
+            None => {}
+        }
     }
 
     /// A token (or a part of a whole body) came. The timer is moved where the work has to be waited for, and only by the first
@@ -174,6 +218,7 @@ impl Phase {
             Self::FirstToken => {
                 (after(start, timeouts.first_token_ms), Expired::FirstToken(timeouts.first_token_ms))
             }
+            Self::Thinking => (after(last, timeouts.thinking_ms), Expired::Thinking(timeouts.thinking_ms)),
             Self::Tokens => (after(last, timeouts.idle_ms), Expired::Idle(timeouts.idle_ms)),
             Self::Close => return (after(last, CLOSE_MS), Expired::Linger),
             Self::Linger => return (after(last, LINGER_MS), Expired::Linger),

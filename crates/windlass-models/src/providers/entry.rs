@@ -133,6 +133,10 @@ pub struct ModelEntry {
     /// They take sampling settings, such as a temperature. Default: nobody knows.
     #[serde(default)]
     pub sampling: Option<bool>,
+    /// They reason before they answer, though nobody asks for it: `timeouts.thinking_ms` holds for their silence. Default: nobody
+    /// knows.
+    #[serde(default)]
+    pub reasoning: Option<bool>,
 }
 
 /// When `auto` takes a provider.

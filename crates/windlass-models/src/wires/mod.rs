@@ -28,6 +28,7 @@ mod testing;
 mod tools;
 mod wrapped;
 
+pub(crate) use effort::is_off;
 pub(crate) use layout::reworded;
 pub(crate) use root::sent;
 pub(crate) use strict::Forms;
@@ -239,6 +240,11 @@ pub trait Decode: Send {
 
     /// Whether the provider said that nothing more comes.
     fn is_done(&self) -> bool;
+
+    /// Whether an item of reasoning is open, though nothing of it may come. Default: the pieces alone tell.
+    fn is_thinking(&self) -> bool {
+        false
+    }
 
     /// Whether a reason for the end came: then the reply is whole, even if the stream breaks now.
     fn is_finished(&self) -> bool;

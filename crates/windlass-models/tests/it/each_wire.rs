@@ -367,8 +367,13 @@ async fn e56_pings_comments_and_empty_pieces_are_no_progress_on_each_wire() {
         steps.extend(spoken.no_progress.iter().map(|piece| chunk(piece)));
         steps.push(Step::Hang);
         let server = Server::start(steps).await;
-        let limits =
-            |first_token_ms, idle_ms| Timeouts { connect_ms: LONG, first_token_ms, idle_ms, total_ms: LONG };
+        let limits = |first_token_ms, idle_ms| Timeouts {
+            connect_ms: LONG,
+            first_token_ms,
+            idle_ms,
+            thinking_ms: LONG,
+            total_ms: LONG,
+        };
         let config = HttpModelConfig { timeouts: limits(SHORT, LONG), ..spoken.config(&server.url) };
         let failure = ask(&HttpModel::new(config).expect("good"), true).await.expect_err("late");
         let words = format!("no first token within {SHORT} ms");

@@ -3,7 +3,9 @@
 use futures_util::StreamExt;
 use tokio::net::{TcpSocket, TcpStream};
 use windlass_core::model::FailureKind;
-use windlass_models::{Delta, Model, Timeouts};
+use windlass_models::wires::anthropic_messages::AnthropicMessages;
+use windlass_models::wires::openai_responses::OpenAiResponses;
+use windlass_models::{Delta, HttpModel, HttpModelConfig, Model, Timeouts, assemble};
 
 use crate::server::*;
 
@@ -14,7 +16,7 @@ const LONG: u64 = 600_000;
 const SHORT: u64 = 50;
 
 fn long() -> Timeouts {
-    Timeouts { connect_ms: LONG, first_token_ms: LONG, idle_ms: LONG, total_ms: LONG }
+    Timeouts { connect_ms: LONG, first_token_ms: LONG, idle_ms: LONG, thinking_ms: LONG, total_ms: LONG }
 }
 
 #[tokio::test]
@@ -146,4 +148,83 @@ async fn e56_a_stream_is_over_once_its_finish_and_usage_came() {
     let reply = ask(&within(&server.url, long()), true).await.expect("a reply");
     assert!(reply.usage.estimated, "{:?}", reply.usage);
     assert!(begin.elapsed().as_secs() < 60, "two seconds: {:?}", begin.elapsed());
+}
+
+/// A piece of reasoning, as DeepSeek streams it.
+const THOUGHT: &str = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Hm\"}}]}\n\n";
+
+async fn late(
+    timeouts: Timeouts,
+    label: &str,
+    name: &str,
+    reasoning: Option<&str>,
+    steps: Vec<Step>,
+) -> String {
+    let server = Server::start(steps).await;
+    let config = HttpModelConfig { timeouts, ..config(&server.url) };
+    let model = HttpModel::new(HttpModelConfig { name: label.into(), ..config }).expect("a good base URL");
+    let mut asked = request(true);
+    asked.model.name = name.into();
+    asked.model.reasoning = reasoning.map(Into::into);
+    let failure = assemble(model.call(asked), "test/m1").await.expect_err("late");
+    assert_eq!(failure.kind, FailureKind::Timeout, "{failure}");
+    failure.message.split(" from ").next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn k50_a_model_that_thinks_has_a_limit_of_its_own_until_it_speaks() {
+    const THINKING: u64 = 3 * SHORT;
+    let short = Timeouts { idle_ms: SHORT, first_token_ms: LONG, thinking_ms: THINKING, ..long() };
+    let text = chunk(&format!("data: {}\n\n", HELLO[0]));
+    let comment = || chunk(": working\n\n");
+    let thinking = format!("no content within {THINKING} ms of thinking");
+    // Between two thoughts, and before the first one: by the setting, and by the provider's entry.
+    let thought = || vec![stream_head(), chunk(THOUGHT), comment(), Step::Hang];
+    assert_eq!(late(short, "test", "test/m1", Some("high"), thought()).await, thinking);
+    assert_eq!(late(short, "openai", "openai/o3-mini", None, thought()).await, thinking);
+    let silent = Timeouts { first_token_ms: 2 * SHORT, ..short };
+    let nothing = || vec![stream_head(), comment(), Step::Hang];
+    assert_eq!(late(silent, "openai", "openai/gpt-5-mini", None, nothing()).await, thinking);
+    // A model that does not reason, or is not to, keeps the usual limits; so do the head of the response, and what follows content.
+    let (first, idle) =
+        (format!("no first token within {} ms", 2 * SHORT), format!("no further token within {SHORT} ms"));
+    assert_eq!(late(silent, "test", "test/m1", None, nothing()).await, first);
+    assert_eq!(late(silent, "openai", "openai/gpt-5-mini", Some("none"), nothing()).await, first);
+    assert_eq!(late(silent, "openai", "openai/gpt-5-mini", None, vec![Step::Hang]).await, first);
+    assert_eq!(late(short, "test", "test/m1", None, thought()).await, idle);
+    let spoken = vec![stream_head(), chunk(THOUGHT), text, comment(), Step::Hang];
+    assert_eq!(late(short, "test", "test/m1", Some("high"), spoken).await, idle);
+}
+
+#[tokio::test]
+async fn k50_an_open_item_of_reasoning_is_thinking_though_nothing_of_it_comes() {
+    const THINKING: u64 = 3 * SHORT;
+    let timeouts = Timeouts { idle_ms: SHORT, thinking_ms: THINKING, ..long() };
+    let cases: [(&'static dyn windlass_models::wires::Wire, &str); 2] = [
+        (
+            &OpenAiResponses,
+            "data: {\"type\":\"response.output_text.delta\",\"item_id\":\"m\",\"delta\":\"Hi\"}\n\n\
+            data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"reasoning\",\"id\":\"r\"}}\n\n",
+        ),
+        (
+            &AnthropicMessages,
+            "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"Hi\"}}\n\n\
+            data: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+            data: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n",
+        ),
+    ];
+    for (wire, events) in cases {
+        let server = Server::start(vec![stream_head(), chunk(events), Step::Hang]).await;
+        let config = HttpModelConfig {
+            timeouts,
+            allow_proxy: false,
+            ..HttpModelConfig::new(wire, "test", server.url.as_str())
+        };
+        let mut asked = request(true);
+        asked.model.reasoning = Some("high".into());
+        let model = HttpModel::new(config).expect("a good base URL");
+        let failure = assemble(model.call(asked), "test/m1").await.expect_err("late");
+        let words = format!("no content within {THINKING} ms of thinking");
+        assert!(failure.message.starts_with(&words), "{failure}");
+    }
 }

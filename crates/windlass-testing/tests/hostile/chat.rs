@@ -11,7 +11,8 @@ use windlass_testing::hostile::{Attack, HostileServer, Sample};
 use super::{SECRET, hold, hold_of_the_process, name, note_panics, soon};
 
 /// Limits that end every wait of these tests.
-const TIMEOUTS: Timeouts = Timeouts { connect_ms: 1_000, first_token_ms: 300, idle_ms: 300, total_ms: 1_000 };
+const TIMEOUTS: Timeouts =
+    Timeouts { connect_ms: 1_000, first_token_ms: 300, idle_ms: 300, thinking_ms: 300, total_ms: 1_000 };
 
 /// The most bytes that a client may take of one reply, with what the system buffers: those of endless streams.
 const MOST_TAKEN: u64 = 600 * 1024 * 1024;

@@ -32,7 +32,8 @@ pub(super) async fn auto() -> Finding {
 }
 
 fn settings(provider: &str, ms: u64) -> ModelSettings {
-    let timeouts = Timeouts { connect_ms: ms, first_token_ms: ms, idle_ms: ms, total_ms: ms };
+    let timeouts =
+        Timeouts { connect_ms: ms, first_token_ms: ms, idle_ms: ms, thinking_ms: ms, total_ms: ms };
     ModelSettings { timeouts, ..ModelSettings::named(provider) }
 }
 

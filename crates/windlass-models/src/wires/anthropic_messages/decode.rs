@@ -146,6 +146,10 @@ impl Decode for Decoder {
         self.done
     }
 
+    fn is_thinking(&self) -> bool {
+        self.blocks.is_thinking()
+    }
+
     fn is_finished(&self) -> bool {
         self.finished
     }

@@ -226,6 +226,10 @@ impl Decode for Decoder {
         self.finished
     }
 
+    fn is_thinking(&self) -> bool {
+        self.items.are_thoughts_open()
+    }
+
     fn is_finished(&self) -> bool {
         self.finished || (self.marked && self.items.are_done())
     }
@@ -263,8 +267,9 @@ fn brings_something(event: &Fields<'_>, name: &str) -> bool {
             .object("item")
             .is_some_and(|item| !matches!(Kind::of(&item), Kind::Message | Kind::Reasoning));
     }
-    let more = name.ends_with(".delta") && event.text("delta").is_some_and(|more| !more.is_empty());
-    let ends = [".done", ".completed", ".incomplete"].iter().any(|end| name.ends_with(end));
+    let more =
+        name.rsplit('.').next() == Some("delta") && event.text("delta").is_some_and(|more| !more.is_empty());
+    let ends = matches!(name.rsplit('.').next(), Some("done" | "completed" | "incomplete"));
     more || ends
 }
 

@@ -172,6 +172,13 @@ impl Blocks {
         self.pass_on(out);
     }
 
+    /// Whether a block of thoughts is open.
+    pub(super) fn is_thinking(&self) -> bool {
+        let sealed =
+            |block: &Block| block.fields.get("type").is_some_and(|kind| *kind == "redacted_thinking");
+        self.open.iter().any(|block| !block.ended && (block.kind == Kind::Reasoning || sealed(block)))
+    }
+
     /// Ends all blocks.
     pub(super) fn end_all(&mut self, out: &mut VecDeque<Delta>) {
         self.open.iter_mut().for_each(|block| block.ended = true);

@@ -138,6 +138,11 @@ impl Items {
         !self.all.is_empty() && self.all.iter().all(|item| item.done)
     }
 
+    /// Whether an item of reasoning is open.
+    pub(super) fn are_thoughts_open(&self) -> bool {
+        self.all.iter().rev().take(OPEN_AT_ONCE).any(|item| item.kind == Kind::Reasoning && !item.done)
+    }
+
     pub(super) fn has_begun(&self) -> bool {
         !self.all.is_empty()
     }
