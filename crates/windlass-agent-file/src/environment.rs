@@ -103,10 +103,18 @@ fn document(env: Env<'_>) -> Result<Value, AgentFileError> {
 
 /// A text that stays as it is where templates are rendered.
 fn plain(text: &str) -> String {
-    if ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) && !text.contains("{% endraw") {
-        return format!("{{% raw %}}{text}{{% endraw %}}");
+    if !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
+        return text.to_owned();
     }
-    text.to_owned()
+    let mut out = String::with_capacity(2 * text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letters.peek() {
+            Some('{' | '%' | '#') if letter == '{' => out.push_str("{{ \"{\" }}"),
+            _ => out.push(letter),
+        }
+    }
+    out
 }
 
 /// `MCP_SERVERS`: names with commas between; each has its address in `MCP_SERVER_<name>_URL`.

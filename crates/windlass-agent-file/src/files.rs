@@ -50,5 +50,14 @@ pub fn nearest_files(missing: &Path) -> Vec<String> {
 /// As [`read`], or it is no UTF-8: in words.
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<String, String> {
     let bytes = read(path, most).map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|error| format!("it is not valid UTF-8: {error}"))
+    let text = String::from_utf8(bytes).map_err(|error| format!("it is not valid UTF-8: {error}"))?;
+    Ok(without_mark(text))
+}
+
+/// The text without the byte order mark that some editors put in front: it is no part of it.
+pub(crate) fn without_mark(mut text: String) -> String {
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
+    text
 }

@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::SeqAccess;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
+use super::AgentFile;
 use super::kinds::Filled;
+use super::prompt::{self, PromptEntry};
 use super::reading::Reading;
-use crate::template::{Fault, check};
+use crate::template::{Fault, check_reading};
 use crate::yaml::{At, Kind, OfKind, Place, Problem, Valued, YamlError, of_kind};
 
 /// The largest file of instructions, in bytes (1 MiB).
@@ -26,6 +29,8 @@ pub enum Instructions {
         path: PathBuf,
         /// Its text when the agent was read.
         text: String,
+        /// Whether the text is taken as it stands, braces included, and is no template.
+        verbatim: bool,
     },
 }
 
@@ -36,42 +41,78 @@ impl Default for Instructions {
 }
 
 impl Instructions {
-    /// The template's text.
+    /// The text as it is written.
     pub fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::File { text, .. } => text,
         }
     }
 
+    /// Whether it is no template.
+    pub fn is_verbatim(&self) -> bool {
+        matches!(self, Self::File { verbatim: true, .. })
+    }
+
     pub(super) fn read(keys: &At<InstructionKeys>, reading: &Reading<'_>) -> Result<Self, YamlError> {
         match &keys.value {
             InstructionKeys::Text(text) => {
-                check_text(WHAT, keys, text)?;
+                check_text(&INSTRUCTIONS, keys, text)?;
                 Ok(Self::Text(text.clone()))
             }
-            InstructionKeys::File(InstructionFile { file }) => {
-                let (path, text) = check_file(WHAT, "agent.instructions", file, reading)?;
-                Ok(Self::File { path, text })
+            InstructionKeys::File(InstructionFile { file, verbatim: true }) => {
+                let (path, text) = read_file("agent.instructions", file, reading)?;
+                Ok(Self::File { path, text, verbatim: true })
+            }
+            InstructionKeys::File(InstructionFile { file, verbatim: false }) => {
+                let (path, text) = check_file(&INSTRUCTIONS, "agent.instructions", file, reading)?;
+                Ok(Self::File { path, text, verbatim: false })
             }
         }
     }
 }
 
-const WHAT: &str = "The instructions are";
+/// What the templates of one key are called, see, and can be replaced by.
+pub(super) struct Templated {
+    /// The beginning of messages about it.
+    pub(super) what: &'static str,
+    /// The values that it can read.
+    pub(super) known: &'static [&'static str],
+    /// Advice for a text whose braces are no tags.
+    pub(super) help: &'static str,
+}
+
+const INSTRUCTIONS: Templated = Templated {
+    what: "The instructions are",
+    known: &["input"],
+    help: "`instructions: { file: PATH, verbatim: true }` takes a file as it stands, braces included",
+};
 
 /// Checks a template that stands in the file.
-pub(super) fn check_text<T>(what: &str, at: &At<T>, text: &str) -> Result<(), YamlError> {
-    check(text).map_err(|Fault { line, reason }| {
+pub(super) fn check_text<T>(templated: &Templated, at: &At<T>, text: &str) -> Result<(), YamlError> {
+    check_reading(text, templated.known).map(drop).map_err(|Fault { line, reason }| {
         // Only in literal style does a line of the template stand in a line of the file.
         let place = if at.literal { Place { line: at.place.line + line - 1, column: 1 } } else { at.place };
         let within = if at.literal { String::new() } else { format!(" (line {line} of the text)") };
-        invalid(place, &at.path, format!("{what} not a valid template: {reason}{within}"))
+        invalid(place, &at.path, templated, &format!("{reason}{within}"))
     })
 }
 
 /// Reads and checks a template of another file.
 pub(super) fn check_file(
-    what: &str,
+    templated: &Templated,
+    code: &'static str,
+    file: &At<Filled>,
+    reading: &Reading<'_>,
+) -> Result<(PathBuf, String), YamlError> {
+    let (path, text) = read_file(code, file, reading)?;
+    check_reading(&text, templated.known).map_err(|Fault { line, reason }| {
+        let shown = reading.shown(&file.value.0);
+        invalid(Place { line, column: 1 }, &file.path, templated, &reason).in_file(&shown)
+    })?;
+    Ok((path, text))
+}
+
+fn read_file(
     code: &'static str,
     file: &At<Filled>,
     reading: &Reading<'_>,
@@ -80,11 +121,36 @@ pub(super) fn check_file(
     let shown = reading.shown(&file.value.0);
     let text = crate::files::read_text(&path, MAX_INSTRUCTIONS_BYTES)
         .map_err(|reason| file.error(code, format!("{shown} cannot be read: {reason}")))?;
-    check(&text).map_err(|Fault { line, reason }| {
-        let message = format!("{what} not a valid template: {reason}");
-        invalid(Place { line, column: 1 }, &file.path, message).in_file(&shown)
-    })?;
     Ok((path, text))
+}
+
+impl AgentFile {
+    /// The parts of the input that the templates need and that the input never has: of a text, any; of an object, those that
+    /// its schema does not name.
+    pub fn missing_input(&self) -> Vec<String> {
+        let own = Some(self.instructions.text()).filter(|_| !self.instructions.is_verbatim());
+        let (more, prompt): (&[String], _) = match &self.prompt {
+            PromptEntry::Plain { instructions } | PromptEntry::React { instructions } => (instructions, None),
+            PromptEntry::Template(template) => (&[], Some(template.text())),
+        };
+        let instructions = own.into_iter().chain(more.iter().map(String::as_str));
+        let of_instructions = instructions.map(|text| (text, INSTRUCTIONS.known));
+        let texts = of_instructions.chain(prompt.map(|text| (text, prompt::PROMPT.known)));
+        let parts = texts.filter_map(|(text, known)| check_reading(text, known).ok()).flatten();
+        let mut missing: Vec<String> = Vec::new();
+        for part in parts.filter(|part| !self.input_may_have(part)) {
+            if !missing.contains(&part) {
+                missing.push(part);
+            }
+        }
+        missing
+    }
+
+    fn input_may_have(&self, part: &str) -> bool {
+        let Some(schema) = &self.input_schema else { return false };
+        // A schema that does not list properties may let any of them through.
+        schema.get("properties").and_then(Value::as_object).is_none_or(|known| known.contains_key(part))
+    }
 }
 
 /// Instructions as a file says them.
@@ -107,10 +173,13 @@ impl Default for InstructionKeys {
 pub(super) struct InstructionFile {
     /// The template's file.
     file: At<Filled>,
+    /// Whether the file is taken as it stands: no template, braces stay braces.
+    #[serde(default)]
+    verbatim: bool,
 }
 
 impl OfKind for InstructionKeys {
-    const EXPECTED: &'static str = "a text or { file: PATH }";
+    const EXPECTED: &'static str = "a text, { file: PATH } or { file: PATH, verbatim: true }";
 
     fn of_kind<'de, A: SeqAccess<'de>>(kind: Kind, value: Valued<A>) -> Option<Result<Self, A::Error>> {
         match kind {
@@ -141,6 +210,8 @@ impl JsonSchema for InstructionKeys {
     }
 }
 
-fn invalid(place: Place, path: &str, message: String) -> YamlError {
-    YamlError::new(place, path, Problem::Other { code: "agent.template", message, help: None })
+fn invalid(place: Place, path: &str, templated: &Templated, reason: &str) -> YamlError {
+    let message = format!("{} not a valid template: {reason}", templated.what);
+    let help = Some(templated.help.to_owned());
+    YamlError::new(place, path, Problem::Other { code: "agent.template", message, help })
 }

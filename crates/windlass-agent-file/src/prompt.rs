@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::SeqAccess;
 use serde::{Deserialize, Deserializer};
 
-use super::instructions::{check_file, check_text};
+use super::instructions::{Templated, check_file, check_text};
 use super::kinds::Filled;
 use super::reading::Reading;
 use crate::yaml::{At, Kind, OfKind, Valued, YamlError, of_kind};
@@ -83,17 +83,17 @@ impl PromptEntry {
                     return Err(text.error("agent.prompt", message));
                 }
                 Ok(Self::Template(if template.is_some() {
-                    check_text(WHAT, text, &text.value.0)?;
+                    check_text(&PROMPT, text, &text.value.0)?;
                     PromptTemplate::Text(text.value.0.clone())
                 } else {
-                    let (path, text) = check_file(WHAT, "agent.prompt", text, reading)?;
+                    let (path, text) = check_file(&PROMPT, "agent.prompt", text, reading)?;
                     PromptTemplate::File { path, text }
                 }))
             }
             (scaffold, None, extra) => {
                 let extra = extra.map(|extra| extra.value.as_slice()).unwrap_or_default();
                 for text in extra {
-                    check_text("The instruction is", text, &text.value.0)?;
+                    check_text(&INSTRUCTION, text, &text.value.0)?;
                 }
                 let instructions = extra.iter().map(|text| text.value.0.clone()).collect();
                 Ok(match scaffold.unwrap_or_default() {
@@ -105,8 +105,12 @@ impl PromptEntry {
     }
 }
 
-/// The beginning of messages about a template.
-const WHAT: &str = "The prompt is";
+const RAW: &str = "braces that are no tags stand between {% raw %} and {% endraw %}";
+
+pub(super) const PROMPT: Templated =
+    Templated { what: "The prompt is", known: &["objective", "tools", "input", "context"], help: RAW };
+
+const INSTRUCTION: Templated = Templated { what: "The instruction is", known: &["input"], help: RAW };
 
 /// A scaffold that is built in: `plain` sends the instructions as they are, `react` adds the list of tools and how to think, act
 /// and observe.

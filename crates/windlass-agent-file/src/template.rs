@@ -7,13 +7,14 @@
 
 mod check;
 mod filters;
+mod names;
 mod operators;
 mod work;
 
 use minijinja::machinery::{eval, make_string_output};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
-pub(crate) use check::{Fault, check};
+pub(crate) use check::{Fault, check, check_reading};
 
 /// A text that is no template, a template that fails on its input, or a bound that is exceeded: in the parser's words, with the
 /// line.

@@ -1,6 +1,8 @@
 //! From an agent file to an agent: models are looked up, tool servers are started, everything is checked.
 
+mod checking;
 mod family;
+mod prompts;
 #[cfg(feature = "mcp")]
 mod servers;
 #[cfg(not(feature = "mcp"))]
@@ -27,13 +29,11 @@ use windlass_tools::{Tool, ToolSetError, ToolWarning};
 
 use crate::agent::Agent;
 use crate::agent_file::{
-    AgentFile, AgentFileError, BuiltinEntry, ModelEntry, PromptEntry, ServedTools, ToolEntry,
-    UnmatchedPattern,
+    AgentFile, AgentFileError, BuiltinEntry, ModelEntry, ServedTools, ToolEntry, UnmatchedPattern,
 };
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
-use crate::prompt::{React, TemplatePrompt};
 use crate::yaml::Place;
 use family::{MAX_AGENTS, MAX_DEPTH};
 
@@ -62,6 +62,8 @@ struct Told {
     waits: Waits,
     /// Where the exchanges with models are recorded, or what stands in for the models.
     cassette: Option<Cassette>,
+    /// Notes of a check, where nothing is started.
+    checking: Option<checking::Notes>,
 }
 
 /// A valid agent file that cannot be assembled in this environment.
@@ -183,6 +185,12 @@ pub enum AssembleError {
         /// The Cargo feature that brings it.
         feature: &'static str,
     },
+    /// A check would have had to wait for something.
+    #[error("{file} cannot be checked without starting something")]
+    Unchecked {
+        /// The agent's file.
+        file: String,
+    },
     /// The parts do not fit together.
     #[error(transparent)]
     Agent(#[from] Error),
@@ -206,6 +214,7 @@ impl AssembleError {
             Self::DelegateTwice { .. } => "agent.name_clash",
             Self::NoHome { .. } => "agent.no_home",
             Self::NotBuilt { .. } => "agent.not_built",
+            Self::Unchecked { .. } => "agent.unchecked",
             Self::Agent(source) => source.code(),
         }
     }
@@ -241,12 +250,15 @@ impl AssembleError {
             Self::NotBuilt { feature, .. } => {
                 Some(format!("build it with the feature `{feature}` of the crate `windlass`"))
             }
+            Self::Unchecked { .. } => None,
             Self::Agent(source) => source.help(),
         }
     }
 }
 
+pub use checking::{Checked, check};
 pub use family::check_delegates;
+pub use prompts::prompted;
 #[cfg(feature = "mcp")]
 pub use servers::connect;
 pub use services::{FileService, services, with_tools};
@@ -317,6 +329,7 @@ async fn alone(
     told: &mut Told,
 ) -> Result<AgentBuilder, AssembleError> {
     told.chosen.extend(file.unmasked.iter().cloned());
+    told.note(file);
     let builder = prompted(Agent::builder(file.name.as_str()), file)?;
     let mut builder = builder
         .description(file.description.as_str())
@@ -339,23 +352,10 @@ async fn alone(
     for FileService { service, tools } in services(file, env)? {
         builder = tools.into_iter().fold(builder, AgentBuilder::shared_tool).uses(&service);
     }
+    if told.checking.is_some() {
+        return Ok(checking::without_servers(builder, file, told));
+    }
     servers::with_servers(builder, file, told).await
-}
-
-/// Gives a builder the instructions of a file, and its prompt.
-///
-/// # Errors
-/// The prompt is not a valid template.
-pub fn prompted(builder: AgentBuilder, file: &AgentFile) -> Result<AgentBuilder, AssembleError> {
-    let builder = builder.instructions(file.instructions.text());
-    Ok(match &file.prompt {
-        PromptEntry::Plain { instructions } => builder.extra_instructions(instructions),
-        PromptEntry::React { instructions } => builder.prompt(React::new().instructions(instructions)),
-        PromptEntry::Template(template) => {
-            let failed = |source| Error::Template { agent: file.name.clone(), source };
-            builder.prompt(TemplatePrompt::new(template.text()).map_err(failed)?)
-        }
-    })
 }
 
 fn with_models(builder: AgentBuilder, models: Vec<Named>) -> AgentBuilder {
@@ -374,6 +374,9 @@ struct Named {
 }
 
 async fn models(file: &AgentFile, env: Env<'_>, told: &mut Told) -> Result<Vec<Named>, AssembleError> {
+    if let Some(notes) = &mut told.checking {
+        return checking::stand_ins(file, env, notes);
+    }
     if let Some(Cassette::Replay(player)) = &told.cassette {
         return Ok(played(file, player));
     }

@@ -47,6 +47,8 @@ pub struct AgentBuilder {
     name: Text,
     description: Text,
     instructions: String,
+    /// Whether the instructions are no template.
+    verbatim: bool,
     /// Added to the instructions, one sentence or rule each.
     extra: Vec<String>,
     prompt: Option<Arc<dyn PromptBuilder>>,
@@ -85,6 +87,7 @@ impl AgentBuilder {
             name,
             description: "".into(),
             instructions: String::new(),
+            verbatim: false,
             extra: Vec::new(),
             prompt: None,
             examples: Vec::new(),
@@ -122,6 +125,14 @@ impl AgentBuilder {
     /// The instructions: text, or a minijinja template that sees the input as `input`. Empty: no system message.
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = text.into();
+        self.verbatim = false;
+        self
+    }
+
+    /// The instructions as they stand: no template, braces stay braces.
+    pub fn verbatim_instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = text.into();
+        self.verbatim = true;
         self
     }
 

@@ -85,8 +85,8 @@ pub use agent::Agent;
 #[cfg(feature = "mcp")]
 pub use assemble::connect;
 pub use assemble::{
-    AssembleError, Assembly, FileService, WaitedFor, Waits, assemble, assemble_on, assemble_watched,
-    check_delegates, local_tools, prompted, resolved, services, with_tools,
+    AssembleError, Assembly, Checked, FileService, WaitedFor, Waits, assemble, assemble_on, assemble_watched,
+    check, check_delegates, local_tools, prompted, resolved, services, with_tools,
 };
 pub use branches::Branch;
 pub use builder::{AgentBuilder, ModelRef};

@@ -141,11 +141,11 @@ impl Prompting {
     /// The instructions are no template, or the builder's settings are wrong.
     pub(crate) fn new(
         agent: &str,
-        instructions: &str,
+        (instructions, verbatim): (&str, bool),
         builder: Option<Arc<dyn PromptBuilder>>,
     ) -> Result<Self, Error> {
         let failed = |source| Error::Template { agent: agent.to_owned(), source };
-        let template = has_tags(instructions).then(|| Template::new(instructions)).transpose();
+        let template = (!verbatim && has_tags(instructions)).then(|| Template::new(instructions)).transpose();
         if let Some(builder) = &builder {
             guarded(agent, || builder.check())?;
         }
@@ -217,7 +217,7 @@ fn guarded<T>(agent: &str, call: impl FnOnce() -> Result<T, String>) -> Result<T
 }
 
 /// Whether a text is a template rather than plain text.
-fn has_tags(text: &str) -> bool {
+pub(crate) fn has_tags(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|begin| text.contains(begin))
 }
 

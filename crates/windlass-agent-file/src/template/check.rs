@@ -3,9 +3,11 @@
 use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
-use windlass_core::text::Steps;
+use windlass_core::text::{Steps, nearest};
 
 use super::MAX_TEMPLATE_BYTES;
+use super::filters::{FILTERS, TESTS};
+use crate::yaml::did_you_mean;
 
 /// The most tokens of one tag: the parser and the compiler go as deep as a tag is long.
 const MAX_TAG_TOKENS: usize = 500;
@@ -24,7 +26,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    fn at(span: Span, reason: impl Into<String>) -> Self {
+    pub(super) fn at(span: Span, reason: impl Into<String>) -> Self {
         Self { line: usize::from(span.start_line).max(1), reason: reason.into() }
     }
 }
@@ -42,6 +44,16 @@ impl From<minijinja::Error> for Fault {
 /// The first fault: it is none, or beyond a bound.
 pub(crate) fn check(text: &str) -> Result<(), Fault> {
     check_in_steps(text, &Steps::default())
+}
+
+/// Checks a template that is given values of these names. Gives the parts of `input` that it needs.
+///
+/// # Errors
+/// As [`check`], or it reads a name that nothing gives a value.
+pub(crate) fn check_reading(text: &str, known: &[&str]) -> Result<Vec<String>, Fault> {
+    let steps = Steps::default();
+    check_in_steps(text, &steps)?;
+    super::names::read(text, known, &steps)
 }
 
 pub(super) fn check_in_steps(text: &str, steps: &Steps) -> Result<(), Fault> {
@@ -190,8 +202,20 @@ impl Walk<'_> {
                 }
                 each_by_itself(&call.args)?;
             }
-            Expr::Filter(filter) => each_by_itself(&filter.args)?,
-            Expr::Test(test) => each_by_itself(&test.args)?,
+            Expr::Filter(filter) => {
+                exists("filter", filter.name, FILTERS, value.span())?;
+                if let Some((kind, all, at)) = named_within(filter.name)
+                    && let Some(CallArg::Pos(Expr::Const(name))) = filter.args.get(at)
+                    && let Some(name) = name.value.as_str()
+                {
+                    exists(kind, name, all, value.span())?;
+                }
+                each_by_itself(&filter.args)?;
+            }
+            Expr::Test(test) => {
+                exists("test", test.name, TESTS, value.span())?;
+                each_by_itself(&test.args)?;
+            }
             Expr::Var(_)
             | Expr::Const(_)
             | Expr::Slice(_)
@@ -225,6 +249,25 @@ impl Walk<'_> {
     fn has_list(self, value: &Expr<'_>) -> bool {
         let list = matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::Map(_));
         list && !self.is_literal(value) || parts(value).into_iter().any(|part| self.has_list(part))
+    }
+}
+
+/// Refuses a filter or test that does not exist: rendering would only find out where it is reached.
+fn exists(kind: &str, name: &str, all: &[&str], span: Span) -> Result<(), Fault> {
+    if all.contains(&name) {
+        return Ok(());
+    }
+    let near = did_you_mean(&nearest(name, all.iter().copied()));
+    Err(Fault::at(span, format!("{kind} {name} is unknown{near}")))
+}
+
+/// The filters that take the name of another filter, or of a test, as an argument: its kind, all of them, and its place.
+fn named_within(filter: &str) -> Option<(&'static str, &'static [&'static str], usize)> {
+    match filter {
+        "map" => Some(("filter", FILTERS, 0)),
+        "select" | "reject" => Some(("test", TESTS, 0)),
+        "selectattr" | "rejectattr" => Some(("test", TESTS, 1)),
+        _ => None,
     }
 }
 
@@ -268,7 +311,7 @@ fn operation(operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
 }
 
 /// The expressions that one is made of.
-fn parts<'e, 's>(expression: &'e Expr<'s>) -> Vec<&'e Expr<'s>> {
+pub(super) fn parts<'e, 's>(expression: &'e Expr<'s>) -> Vec<&'e Expr<'s>> {
     let given = |args: &'e [CallArg<'s>]| {
         args.iter().map(|arg| match arg {
             CallArg::Pos(value)

@@ -102,40 +102,51 @@ fn test(environment: &mut Environment<'static>, name: &'static str, own: Value) 
 
 /// Adds all that instructions know.
 pub(super) fn add(environment: &mut Environment<'static>) {
-    macro_rules! each {
-        ($add:ident: $($name:literal => $from:path),+ $(,)?) => {
-            $($add(environment, $name, Value::from_function($from));)+
-        };
-    }
-    each!(filter:
-        "abs" => filters::abs, "attr" => filters::attr, "batch" => filters::batch, "bool" => filters::bool,
-        "capitalize" => filters::capitalize, "chain" => filters::chain, "count" => filters::length,
-        "d" => filters::default, "default" => filters::default, "dictsort" => filters::dictsort,
-        "e" => filters::escape, "escape" => filters::escape, "first" => filters::first, "float" => filters::float,
-        "groupby" => filters::groupby, "indent" => filters::indent, "int" => filters::int,
-        "items" => filters::items, "join" => filters::join, "last" => filters::last, "length" => filters::length,
-        "lines" => filters::lines, "list" => filters::list, "lower" => filters::lower, "map" => filters::map,
-        "max" => filters::max, "min" => filters::min, "reject" => filters::reject,
-        "rejectattr" => filters::rejectattr, "replace" => filters::replace, "reverse" => filters::reverse,
-        "round" => filters::round, "safe" => filters::safe, "select" => filters::select,
-        "selectattr" => filters::selectattr, "slice" => filters::slice, "sort" => filters::sort,
-        "split" => filters::split, "string" => filters::string, "sum" => filters::sum, "title" => filters::title,
-        "trim" => filters::trim, "unique" => filters::unique, "upper" => filters::upper, "zip" => filters::zip,
-    );
-    each!(test:
-        "!=" => tests::is_ne, "<" => tests::is_lt, "<=" => tests::is_le, "==" => tests::is_eq,
-        ">" => tests::is_gt, ">=" => tests::is_ge, "boolean" => tests::is_boolean,
-        "defined" => tests::is_defined, "divisibleby" => tests::is_divisibleby,
-        "endingwith" => tests::is_endingwith, "eq" => tests::is_eq, "equalto" => tests::is_eq,
-        "even" => tests::is_even, "false" => tests::is_false, "float" => tests::is_float, "ge" => tests::is_ge,
-        "greaterthan" => tests::is_gt, "gt" => tests::is_gt, "in" => tests::is_in, "int" => tests::is_integer,
-        "integer" => tests::is_integer, "iterable" => tests::is_iterable, "le" => tests::is_le,
-        "lessthan" => tests::is_lt, "lower" => tests::is_lower, "lt" => tests::is_lt,
-        "mapping" => tests::is_mapping, "ne" => tests::is_ne, "none" => tests::is_none,
-        "number" => tests::is_number, "odd" => tests::is_odd, "safe" => tests::is_safe,
-        "sameas" => tests::is_sameas, "sequence" => tests::is_sequence,
-        "startingwith" => tests::is_startingwith, "string" => tests::is_string, "true" => tests::is_true,
-        "undefined" => tests::is_undefined, "upper" => tests::is_upper,
-    );
+    add_filters(environment);
+    add_tests(environment);
     environment.add_function("range", functions::range);
 }
+
+/// A table of filters or tests: their names, and how they are added.
+macro_rules! table {
+    ($names:ident, $all:ident, $add:ident: $($name:literal => $from:path),+ $(,)?) => {
+        /// Their names.
+        pub(super) const $names: &[&str] = &[$($name),+];
+
+        fn $all(environment: &mut Environment<'static>) {
+            $($add(environment, $name, Value::from_function($from));)+
+        }
+    };
+}
+
+table!(FILTERS, add_filters, filter:
+    "abs" => filters::abs, "attr" => filters::attr, "batch" => filters::batch, "bool" => filters::bool,
+    "capitalize" => filters::capitalize, "chain" => filters::chain, "count" => filters::length,
+    "d" => filters::default, "default" => filters::default, "dictsort" => filters::dictsort,
+    "e" => filters::escape, "escape" => filters::escape, "first" => filters::first, "float" => filters::float,
+    "groupby" => filters::groupby, "indent" => filters::indent, "int" => filters::int,
+    "items" => filters::items, "join" => filters::join, "last" => filters::last, "length" => filters::length,
+    "lines" => filters::lines, "list" => filters::list, "lower" => filters::lower, "map" => filters::map,
+    "max" => filters::max, "min" => filters::min, "reject" => filters::reject,
+    "rejectattr" => filters::rejectattr, "replace" => filters::replace, "reverse" => filters::reverse,
+    "round" => filters::round, "safe" => filters::safe, "select" => filters::select,
+    "selectattr" => filters::selectattr, "slice" => filters::slice, "sort" => filters::sort,
+    "split" => filters::split, "string" => filters::string, "sum" => filters::sum, "title" => filters::title,
+    "trim" => filters::trim, "unique" => filters::unique, "upper" => filters::upper, "zip" => filters::zip,
+);
+
+table!(TESTS, add_tests, test:
+    "!=" => tests::is_ne, "<" => tests::is_lt, "<=" => tests::is_le, "==" => tests::is_eq,
+    ">" => tests::is_gt, ">=" => tests::is_ge, "boolean" => tests::is_boolean,
+    "defined" => tests::is_defined, "divisibleby" => tests::is_divisibleby,
+    "endingwith" => tests::is_endingwith, "eq" => tests::is_eq, "equalto" => tests::is_eq,
+    "even" => tests::is_even, "false" => tests::is_false, "float" => tests::is_float, "ge" => tests::is_ge,
+    "greaterthan" => tests::is_gt, "gt" => tests::is_gt, "in" => tests::is_in, "int" => tests::is_integer,
+    "integer" => tests::is_integer, "iterable" => tests::is_iterable, "le" => tests::is_le,
+    "lessthan" => tests::is_lt, "lower" => tests::is_lower, "lt" => tests::is_lt,
+    "mapping" => tests::is_mapping, "ne" => tests::is_ne, "none" => tests::is_none,
+    "number" => tests::is_number, "odd" => tests::is_odd, "safe" => tests::is_safe,
+    "sameas" => tests::is_sameas, "sequence" => tests::is_sequence,
+    "startingwith" => tests::is_startingwith, "string" => tests::is_string, "true" => tests::is_true,
+    "undefined" => tests::is_undefined, "upper" => tests::is_upper,
+);

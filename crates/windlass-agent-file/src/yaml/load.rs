@@ -38,6 +38,8 @@ pub fn parse_with_faults(text: &str) -> Result<(Node, Vec<YamlError>), YamlError
         let what = format!("{} bytes, the maximum is {MAX_BYTES}", text.len());
         return Err(YamlError::new(Place { line: 1, column: 1 }, "", Problem::TooLarge { what }));
     }
+    // Some editors put a mark in front, which is no part of the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     load(text, &Steps::default())
 }
 

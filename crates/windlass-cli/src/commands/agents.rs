@@ -1,22 +1,20 @@
 //! `windlass agents`: agent files.
 
 mod default;
+mod look;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use windlass_models::{ModelError, Tour};
-use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, UnmatchedPattern, schema};
-use windlass_runtime::{Agent, AssembleError, check_delegates, local_tools, prompted, resolved, services};
+use windlass_runtime::agent_file::schema;
 
 use crate::failure::{Exit, Failure};
-use crate::home;
 use crate::home::quoted;
 use crate::out;
 use crate::view::warnings;
 use crate::view::words::count;
+use look::{Sound, looked};
 
 /// The file that `init` writes.
 const START: &str = include_str!("agents/start.yaml");
@@ -98,23 +96,6 @@ fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-/// Facts about a valid file.
-struct Sound {
-    name: String,
-    models: Vec<String>,
-    tools: usize,
-    servers: usize,
-    delegates: usize,
-    /// Estimated tokens of the system message, without the tools of servers and without delegates.
-    prompt_tokens: u64,
-    /// Reasons why it cannot run in this environment.
-    missing: Vec<String>,
-    /// Warnings for its author.
-    warnings: Vec<String>,
-    /// Patterns that match no tool.
-    unmatched: Vec<UnmatchedPattern>,
-}
-
 fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
     let mut bad = 0;
     for file in files {
@@ -166,17 +147,6 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
     }
 }
 
-/// All that can be said of a file, or all that is wrong with it.
-fn looked(path: &Path) -> Result<Sound, Vec<Failure>> {
-    look(path).map_err(|first| {
-        let faults = AgentFile::faults(path, &home::env);
-        match faults.len() {
-            0 | 1 => vec![first],
-            _ => faults.into_iter().map(|fault| Failure::from(AgentFileError::from(fault))).collect(),
-        }
-    })
-}
-
 fn report(file: &Path, checked: &Result<Sound, Vec<Failure>>) -> Value {
     match checked {
         Ok(sound) => json!({
@@ -189,44 +159,4 @@ fn report(file: &Path, checked: &Result<Sound, Vec<Failure>>) -> Value {
             "failures": failures.iter().map(Failure::json).collect::<Vec<_>>(),
         }),
     }
-}
-
-/// Everything that can be said of a file without starting anything.
-fn look(path: &Path) -> Result<Sound, Failure> {
-    let file = AgentFile::read(path, &home::env)?;
-    let delegates = check_delegates(&file, &home::env)?;
-    let mut tools = local_tools(&file)?;
-    tools.extend(services(&file, &home::env)?.into_iter().flat_map(|found| found.tools));
-    let mut missing = Vec::new();
-    let mut models = Vec::new();
-    let policy = file.policy().map_err(|error: AgentFileError| Failure::from(error))?;
-    let mut builder = prompted(Agent::builder(file.name.as_str()), &file)?.policy(policy);
-    builder = builder.examples(file.example_messages());
-    if let Some(schema) = &file.output_schema {
-        builder = builder.output_schema(schema.clone());
-    }
-    let auto = [windlass_runtime::agent_file::ModelEntry { use_: "auto".to_owned(), ..Default::default() }];
-    for entry in if file.models.is_empty() { &auto[..] } else { &file.models } {
-        if entry.use_ != "auto" {
-            match resolved(&file, entry, &home::env) {
-                Ok(_) => {}
-                Err(AssembleError::Model { source, .. })
-                    if matches!(*source, ModelError::MissingKey { .. }) =>
-                {
-                    missing.push(source.to_string());
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        models.push(entry.use_.clone());
-        builder = builder.model_with(entry.choice(), Arc::new(Tour));
-    }
-    let count = tools.len();
-    let agent = tools.into_iter().fold(builder, windlass_runtime::AgentBuilder::shared_tool).build()?;
-    let prompt_tokens = agent.prompt_tokens()?;
-    let servers = file.tools.iter().filter(|entry| matches!(entry, ToolEntry::Mcp(_))).count();
-    let unmatched = file.unmatched_patterns(&file.unconnected());
-    let warnings = file.unmasked;
-    let (name, tools) = (file.name, count);
-    Ok(Sound { name, models, tools, servers, delegates, prompt_tokens, missing, warnings, unmatched })
 }

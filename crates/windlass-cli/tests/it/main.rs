@@ -14,6 +14,7 @@ mod brain;
 mod cassettes;
 mod changed;
 mod chat;
+mod checking;
 mod conversations;
 mod costs;
 mod crash;

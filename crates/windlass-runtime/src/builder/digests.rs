@@ -10,6 +10,7 @@ use windlass_agent_file::Written;
 
 use crate::binding::{digest, said};
 use crate::branches::OwnBranch;
+use crate::prompt::has_tags;
 
 impl AgentBuilder {
     /// Sets the parts of the agent's file other than tools, as written: part of its digest.
@@ -50,6 +51,9 @@ impl AgentBuilder {
                 (None, None) => digest(&(&self.name, &self.instructions, examples, specs, choices, policy)),
                 types => digest(&(&self.name, &self.instructions, examples, specs, choices, policy, types)),
             };
+            // Only with tags is it another text for the model.
+            let tagged = self.verbatim && has_tags(&self.instructions);
+            let own = if tagged { digest(&(own, "verbatim")) } else { own };
             let own = match &self.prompt {
                 None => own,
                 Some(builder) => digest(&(own, builder.identity())),

@@ -95,7 +95,7 @@ impl AgentBuilder {
             (Some(_), false) => return Err(Error::PromptTwice { agent: agent.to_owned() }),
             (None, false) => Some(Arc::new(Plain(extra)) as Arc<dyn PromptBuilder>),
         };
-        let prompting = Prompting::new(agent, &self.instructions, builder)?;
+        let prompting = Prompting::new(agent, (&self.instructions, self.verbatim), builder)?;
         self.prompt.clone_from(&prompting.builder);
         let fixed = !(prompting.varies() || self.instructions.is_empty());
         Ok((prompting, fixed.then(|| self.instructions.clone())))

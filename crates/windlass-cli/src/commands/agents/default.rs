@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::look;
+use super::look::looked;
 use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::out;
@@ -35,7 +35,8 @@ pub(super) struct DefaultArgs {
 pub(super) fn run(args: &DefaultArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.file {
         // What cannot be used is not set.
-        let sound = look(file)?;
+        let unusable = || Failure::new(Exit::BadFile, format!("{} cannot be used", file.display()));
+        let sound = looked(file).map_err(|all| all.into_iter().next().unwrap_or_else(unusable))?;
         set_default_agent(Some(file))?;
         sound.missing.iter().chain(&sound.warnings).for_each(out::note);
     } else if args.unset && set_default_agent(None)?.is_none() && !args.json {

@@ -1,0 +1,149 @@
+//! `windlass agents check` sees what `windlass run` would refuse (issue 22, line 21).
+
+use crate::kit::{Home, end};
+
+/// What a prompt of another tool may hold, with a part of the message.
+const FOREIGN: [(&str, &str); 14] = [
+    ("Deploy with ${{ secrets.TOKEN }}.", "there is no value `secrets`"),
+    ("You are {{ bot_name }}.", "there is no value `bot_name`"),
+    ("See {#intro}.", "not a valid template"),
+    ("{% if user %}Hello.{% endif %}", "there is no value `user`"),
+    ("{% for turn in history %}{{ turn }}{% endfor %}", "there is no value `history`"),
+    ("{{ input|tojson }}", "filter tojson is unknown"),
+    ("{{ input|map(\"uper\")|list }}", "filter uper is unknown; did you mean upper"),
+    ("{% if input is matching(\"a\") %}{% endif %}", "test matching is unknown"),
+    ("{{#each items}}{{this}}{{/each}}", "not a valid template"),
+    ("{{> partial }}", "not a valid template"),
+    ("{{ user.name|default('you') }}", "there is no value `user`"),
+    ("{{ a + 1 }}", "there is no value `a`"),
+    ("{% set x = input %}{{ x }}{{ y }}", "there is no value `y`"),
+    ("{{ not ready }}", "there is no value `ready`"),
+];
+
+#[test]
+fn a_check_sees_what_a_run_would_refuse_of_instructions() {
+    let home = Home::new();
+    for (text, fault) in FOREIGN {
+        home.write("prompt.md", text);
+        for instructions in ["{ file: prompt.md }".to_owned(), serde_json::to_string(text).unwrap()] {
+            home.write("a.yaml", &format!("name: a\nmodel: tour\ninstructions: {instructions}\n"));
+            let check = home.windlass(["agents", "check", "a.yaml"]);
+            assert_eq!(check.code, 65, "{text}: {check:?}");
+            assert!(check.stderr.contains(fault), "{text}: {check:?}");
+            assert!(check.stderr.contains("verbatim: true"), "{text}: {check:?}");
+            assert_eq!(home.windlass(["run", "a.yaml", "-q", "Hello"]).code, 65, "{text}");
+        }
+        home.write("a.yaml", "name: a\nmodel: tour\ninstructions: { file: prompt.md, verbatim: true }\n");
+        let check = home.windlass(["agents", "check", "a.yaml"]);
+        assert_eq!(check.code, 0, "{text}: {check:?}");
+        let run = home.windlass(["run", "a.yaml", "-q", "Hello"]);
+        assert_eq!(run.code, 0, "{text}: {run:?}");
+        let all = home.windlass(["runs", "show", "last", "--events", "--json"]).stdout;
+        assert!(all.contains(&serde_json::to_string(text).unwrap()), "{text}: {all}");
+    }
+}
+
+#[test]
+fn what_a_template_sets_asks_about_or_replaces_is_no_fault() {
+    let home = Home::new();
+    for text in [
+        "{% if user is defined %}{{ user }}{% endif %}Hello.",
+        "{{ user|default('you') }}",
+        "{{ user|d('you') }} {% raw %}{{ user }}{% endraw %}",
+        "{% for i in range(2) %}{{ loop.index }}{{ i }}{% endfor %}",
+        "{% set x = 1 %}{% with y = x %}{{ x }}{{ y }}{% endwith %}",
+        "{% for a, b in [[1, 2]] %}{{ a }}{{ b }}{% endfor %} costs $5 or ${HOME}",
+        "{{ input }}",
+    ] {
+        home.write("prompt.md", text);
+        home.write("a.yaml", "name: a\nmodel: tour\ninstructions: { file: prompt.md }\n");
+        let check = home.windlass(["agents", "check", "a.yaml"]);
+        assert_eq!((check.code, &*check.stderr), (0, ""), "{text}: {check:?}");
+        assert_eq!(home.windlass(["run", "a.yaml", "-q", "Hello"]).code, 0, "{text}");
+    }
+}
+
+#[test]
+fn a_check_looks_into_delegates_branches_and_prompts() {
+    let home = Home::new();
+    home.write("child.yaml", "name: child\nmodel: tour\ninstructions: \"{{ nobody }}\"\n");
+    let folder = "tools: [{ builtin: { read_file: { folders: [nowhere] } } }]\n";
+    home.write("tools.yaml", &format!("name: tools\nmodel: tour\n{folder}"));
+    home.write("model.yaml", "name: model\nmodel: nobody/x\n");
+    home.write(
+        "clash.yaml",
+        "name: clash\nmodel: tour\ntools: [{ builtin: [now] }]\nloop: { require: [nothing] }\n",
+    );
+    let branch =
+        |body: &str| format!("agents: [{{ name: deep, branch: {{ instructions: Look., {body} }} }}]\n");
+    for (text, fault) in [
+        ("agents: [child.yaml]\n", "there is no value `nobody`"),
+        ("agents: [tools.yaml]\n", "nowhere"),
+        ("agents: [model.yaml]\n", "nobody"),
+        ("agents: [clash.yaml]\n", "nothing"),
+        (&*branch("prompt: { template: \"{{ objektive }}\" }"), "there is no value `objektive`"),
+        (&*branch("model: nobody/x"), "nobody"),
+        ("prompt: { instructions: [\"{{ lang }}\"] }\n", "there is no value `lang`"),
+        ("loop: { context: { model: nobody/x } }\n", "nobody"),
+        ("input: { schema: { type: object, properties: 5 } }\n", "properties"),
+    ] {
+        home.write("a.yaml", &format!("name: a\nmodel: tour\n{text}"));
+        let run = home.windlass(["run", "a.yaml", "-q", "Hello"]);
+        assert!(run.code != 0 && run.stderr.contains(fault), "{text}: {run:?}");
+        let check = home.windlass(["agents", "check", "a.yaml"]);
+        assert_eq!(check.code, run.code, "{text}: {check:?}");
+        assert!(check.stderr.contains(fault), "{text}: {check:?}");
+    }
+}
+
+#[test]
+fn missing_variables_are_warnings_of_a_check() {
+    let home = Home::new();
+    for text in [
+        "model: { use: openai/gpt-5-mini, key: \"${MY_NEW_KEY}\" }\n",
+        "model: { use: x, base_url: \"${MY_URL}/v1\" }\n",
+        "model: { use: x, base_url: \"http://${MY_HOST}:8080/v1\", key: none }\n",
+        "model: tour\ntools: [{ mcp: { name: s, command: [x], env: { A: \"${MY_A}\", B: \"${MY_B}\" } } }]\n",
+        "model: tour\nagents: [child.yaml]\n",
+    ] {
+        home.write("child.yaml", "name: child\nmodel: { use: openai/gpt-5-mini, key: \"${MY_CHILD}\" }\n");
+        home.write("a.yaml", &format!("name: a\n{text}"));
+        let online = home.command(["agents", "check", "a.yaml"]).env_remove("WINDLASS_OFFLINE").output();
+        let check = end(online.unwrap());
+        assert_eq!(check.code, 0, "{text}: {check:?}");
+        assert!(check.stderr.contains("the environment variable MY_"), "{text}: {check:?}");
+        let run = home.windlass(["run", "a.yaml", "-q", "Hello"]);
+        assert!(run.code == 65 && run.stderr.contains("MY_"), "{text}: {run:?}");
+    }
+    home.write("a.yaml", "name: a\nmodel: { use: openai/gpt-5-mini, key: \"${MY_KEY}\" }\ntols: []\n");
+    let check = home.windlass(["agents", "check", "a.yaml"]);
+    assert_eq!(check.code, 65);
+    assert!(check.stderr.contains("`tols`") && !check.stderr.contains("stand"), "{check:?}");
+    // A part of the input that no text has.
+    home.write("a.yaml", "name: a\nmodel: tour\ninstructions: \"In {{ input.lang }}.\"\n");
+    let check = home.windlass(["agents", "check", "a.yaml"]);
+    assert_eq!(check.code, 0);
+    assert!(check.stderr.contains("read `input.lang`"), "{check:?}");
+    home.write(
+        "a.yaml",
+        "name: a\nmodel: tour\ninstructions: \"In {{ input.lang }}.\"\ninput: { schema: { type: object, properties: { lang: { type: string } } } }\n",
+    );
+    assert_eq!(home.windlass(["agents", "check", "a.yaml"]).stderr, "");
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    let home = Home::new();
+    home.write("prompt.md", "\u{feff}Be brief.");
+    home.write("a.yaml", "\u{feff}name: a\nmodel: tour\ninstructions: { file: prompt.md }\n");
+    let check = home.windlass(["agents", "check", "a.yaml"]);
+    assert_eq!((check.code, &*check.stderr), (0, ""), "{check:?}");
+    assert_eq!(home.windlass(["run", "a.yaml", "-q", "Hello"]).code, 0);
+    let all = home.windlass(["runs", "show", "last", "--events", "--json"]).stdout;
+    assert!(all.contains("\"Be brief.\""), "{all}");
+    home.write("prompt.md", "\u{feff}{{ x }}");
+    home.write("a.yaml", "\u{feff}name: a\nmodel: tour\ninstructions: { file: prompt.md, verbatim: true }\n");
+    assert_eq!(home.windlass(["run", "a.yaml", "-q", "Hello"]).code, 0);
+    let all = home.windlass(["runs", "show", "last", "--events", "--json"]).stdout;
+    assert!(all.contains("\"{{ x }}\""), "{all}");
+}

@@ -1,0 +1,126 @@
+//! Checks an agent file by assembling its whole family, with nothing started or asked: what a run would refuse is refused here.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use tokio::sync::watch;
+use windlass_models::resolve::Env;
+use windlass_models::{ModelError, Tour};
+use windlass_store::{MemoryLog, Store};
+use windlass_tools::Tool;
+
+use super::{AssembleError, Named, Told, entries, family, once_each, resolved};
+use crate::agent::Agent;
+use crate::agent_file::{AgentFile, McpEntry, ToolEntry, UnmatchedPattern};
+use crate::builder::AgentBuilder;
+use crate::source::ToolSource;
+
+/// What a check found beside errors.
+#[derive(Debug)]
+pub struct Checked {
+    /// The agent, with a stand-in for its models and without the tools of its servers.
+    pub agent: Agent,
+    /// Keys of models that are not set, one line each.
+    pub missing: Vec<String>,
+    /// Things that some or all inputs will lack, and secrets that are not masked, one line each.
+    pub warnings: Vec<String>,
+    /// Patterns that match no tool.
+    pub unmatched: Vec<UnmatchedPattern>,
+}
+
+/// Notes of a check in progress.
+#[derive(Default)]
+pub(super) struct Notes {
+    missing: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// Checks a file and those of all agents under it as [`assemble`](super::assemble) would, without starting a server or
+/// asking a model. Keys may be missing.
+///
+/// # Errors
+/// A run of the agent would be refused.
+pub fn check(file: &AgentFile, env: Env<'_>) -> Result<Checked, AssembleError> {
+    let mut told = Told { checking: Some(Notes::default()), ..Told::default() };
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
+    let made = family::member(file, env, &log, &[], &mut told).now_or_never();
+    // Nothing is waited for where nothing is started.
+    let agent = made.unwrap_or_else(|| Err(AssembleError::Unchecked { file: file.file.clone() }))?;
+    let Notes { missing, warnings } = told.checking.unwrap_or_default();
+    let unmatched = once_each(told.unmatched);
+    Ok(Checked { agent, missing: once_each(missing), warnings: once_each(warnings), unmatched })
+}
+
+impl Told {
+    /// Notes what a file's author should know, where it is only checked.
+    pub(super) fn note(&mut self, file: &AgentFile) {
+        let Some(notes) = &mut self.checking else { return };
+        notes.warnings.extend(file.unmasked.iter().cloned());
+        notes.warnings.extend(file.missing_input().into_iter().map(|part| missing_part(file, &part)));
+    }
+}
+
+fn missing_part(file: &AgentFile, part: &str) -> String {
+    let input = match &file.input_schema {
+        None => "the input is a text, which has no such part: `input: { schema: .. }` makes it an object",
+        Some(_) => "the input's schema has no such property",
+    };
+    format!("the templates of `{}` read `input.{part}`; {input}", file.name)
+}
+
+/// The models of a file that is only checked: each is looked up, and none is kept.
+pub(super) fn stand_ins(
+    file: &AgentFile,
+    env: Env<'_>,
+    notes: &mut Notes,
+) -> Result<Vec<Named>, AssembleError> {
+    let mut models = Vec::new();
+    for entry in entries(file) {
+        let auto = entry.use_ == "auto";
+        match if auto { Ok(None) } else { resolved(file, &entry, env).map(Some) } {
+            Err(AssembleError::Model { source, .. }) if matches!(*source, ModelError::MissingKey { .. }) => {
+                notes.missing.push(source.to_string());
+            }
+            looked_up => drop(looked_up?),
+        }
+        models.push(Named { choice: entry.choice(), model: Arc::new(Tour), auto });
+    }
+    Ok(models)
+}
+
+/// Gives a builder sources in place of the tool servers of a file that is only checked: which tools they have is not known.
+pub(super) fn without_servers(mut builder: AgentBuilder, file: &AgentFile, told: &mut Told) -> AgentBuilder {
+    for entry in &file.tools {
+        let ToolEntry::Mcp(entry) = entry else { continue };
+        told.served.unknown.push(entry.tool_prefix());
+        builder = builder.source(Arc::new(Unconnected::new(entry)));
+    }
+    builder
+}
+
+/// A tool server that is not started.
+#[derive(Debug)]
+struct Unconnected {
+    name: String,
+    changes: watch::Sender<u64>,
+}
+
+impl Unconnected {
+    fn new(entry: &McpEntry) -> Self {
+        Self { name: entry.name.clone(), changes: watch::Sender::new(0) }
+    }
+}
+
+impl ToolSource for Unconnected {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}
