@@ -1,5 +1,7 @@
 //! Errors of agent files.
 
+pub(crate) mod foreign;
+
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -96,7 +98,7 @@ impl AgentFileError {
             Self::Invalid(error) if names_cases(error) => {
                 Some("the file seems to hold test cases: `windlass test FILE` runs them".to_owned())
             }
-            Self::Invalid(error) => error.help().or_else(|| {
+            Self::Invalid(error) => foreign::help(error).or_else(|| error.help()).or_else(|| {
                 let unknown = matches!(&*error.problem, Problem::UnknownKey { .. });
                 unknown.then(|| "`windlass agents schema` prints all keys with their values".to_owned())
             }),

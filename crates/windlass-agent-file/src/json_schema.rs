@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use windlass_core::schema::{Checker, SchemaFault, UncheckedPattern};
+use windlass_core::schema::{Checker, Misplaced, SchemaFault, UncheckedPattern, misplaced_parts};
 
 use super::reading::Reading;
 use crate::yaml::{At, Problem, YamlError};
@@ -42,6 +42,9 @@ pub(super) fn checked(written: &At<SchemaText>, reading: &Reading<'_>) -> Result
         Ok(checker) => checker,
         Err(fault) => {
             let invalid = matches!(fault, SchemaFault::Invalid(_));
+            if let Some(error) = invalid.then(|| misplaced(written, &schema, reading)).flatten() {
+                return Err(error);
+            }
             let what = if invalid { "is not a valid JSON Schema" } else { "cannot be used" };
             let error = written.error("agent.schema", format!("`{}` {what}: {fault}", written.path));
             return Err(match fault.help() {
@@ -54,6 +57,16 @@ pub(super) fn checked(written: &At<SchemaText>, reading: &Reading<'_>) -> Result
         Some(pattern) => Err(unchecked(written, pattern, reading)),
         None => Ok(schema),
     }
+}
+
+/// The first part of a schema that is not as JSON Schema wants it, at its place: others are found once it is mended.
+fn misplaced(written: &At<SchemaText>, schema: &Value, reading: &Reading<'_>) -> Option<YamlError> {
+    let Misplaced { pointer, words } = misplaced_parts(schema).into_iter().next()?;
+    let place = reading.root.at(&written.path).map_or(written.place, |node| node.locate_pointer(&pointer));
+    let path = format!("{}{}", written.path, pointer.replace('/', "."));
+    let message = format!("`{path}` is not a valid JSON Schema: {words}");
+    let help = None;
+    Some(YamlError::new(place, path, Problem::Other { code: "agent.schema", message, help }))
 }
 
 fn unchecked(written: &At<SchemaText>, pattern: &UncheckedPattern, reading: &Reading<'_>) -> YamlError {

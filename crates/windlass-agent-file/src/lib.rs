@@ -162,7 +162,8 @@ impl AgentFile {
         model_names: ModelNames,
     ) -> Result<Self, AgentFileError> {
         let mut reading = Reading::new(node, file, env, model_names);
-        let mut agent = decode(node, &mut reading).map_err(|error| error.in_file(&reading.file))?;
+        let mut agent = decode(node, &mut reading)
+            .map_err(|error| error::foreign::named(error).in_file(&reading.file))?;
         agent.take_numbers(env)?;
         agent.check()?;
         Ok(agent)

@@ -14,6 +14,7 @@ mod load;
 mod node;
 mod read;
 mod scalar;
+mod words;
 
 pub use at::{At, Entries, Hidden, Kind, OfKind, OneOrMany, Valued, of_kind};
 pub(crate) use error::did_you_mean;

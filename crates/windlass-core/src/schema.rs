@@ -12,6 +12,7 @@ mod document;
 mod fault;
 mod graph;
 mod lenient;
+mod misplaced;
 mod pattern;
 mod plain;
 
@@ -21,5 +22,6 @@ mod tests;
 pub(crate) use checker::Checks;
 pub use checker::{Checker, MAX_CHECK_STEPS, Misfit};
 pub use fault::{SchemaFault, UncheckedPattern};
+pub use misplaced::{Misplaced, misplaced_parts};
 pub(crate) use plain::resolved;
 pub use plain::{MAX_PLAIN_VALUES, plain_schema};

@@ -174,6 +174,97 @@ fn every_bad_file_says_what_is_wrong_and_where() {
     insta::assert_snapshot!("bad_agent_files", shown.join("\n"));
 }
 
+/// Mistakes that people make most, with the message and the advice.
+const COMMON: [(&str, &str, &str); 38] = [
+    (
+        "instructions: Be brief: always.\n",
+        "1:23: Invalid YAML: the text of `instructions` holds a colon",
+        "quote it",
+    ),
+    ("tools:\n  - command: { name: a, run: [b], description: Say: hi }\n", "2:", "quote texts that hold"),
+    ("instructions: Do this\n  Note: that\n", "2:7: Invalid YAML: this line stands further in", "`key: |`"),
+    ("name: x\n  model: tour\n", "2:8: Invalid YAML: this line stands further in than line 1", "align keys"),
+    ("name:x\nmodel: tour\n", "`name:` in line 1 is followed by no space", "`name: value`"),
+    ("name: x\nmodel:tour\n", "`model:` in line 2 is followed by no space", "`model: value`"),
+    ("instructions:\n  Note: be brief\n", "Unknown key `Note` in `instructions`", "read as a map: quote it"),
+    ("description:\n  Note: be brief\n", "`description` is a map", "read as a map: quote it"),
+    ("instructions: {{ input }} is it\n", "a text cannot begin with `{`", "`key: |`"),
+    ("instructions: \"say \"hi\" now\"\n", "the quoted text has ended", "for a quote within the text"),
+    ("instructions: 'it's'\n", "the quoted text has ended", "write `''`"),
+    ("instructions: @home\n", "a text cannot begin with `@`", "\"@...\""),
+    ("instructions: *bold* text\n", "a text cannot begin with `*`", "\"*...\""),
+    ("instructions: !important x\n", "a text cannot begin with `!`", "\"!...\""),
+    ("instructions: - a\n", "a list cannot begin in the line of its key", "next line"),
+    ("instructions: |\nbe brief\n", "this line has no key", "further in than the key"),
+    ("tools:\n  - builtin: now\n - builtin: now\n", "3:2: Invalid YAML: the indentation", "exactly below"),
+    ("system_prompt: hi\n", "Unknown key `system_prompt`; did you mean instructions?", ""),
+    ("systemPrompt: hi\n", "Unknown key `systemPrompt`; did you mean instructions?", ""),
+    ("llm: tour\n", "Unknown key `llm`; did you mean model?", ""),
+    ("sub-agents: []\n", "did you mean agents?", ""),
+    ("max_turns: 3\n", "Unknown key `max_turns`", "`loop: { limits: { model_calls: N } }`"),
+    ("maxIterations: 3\n", "Unknown key `maxIterations`", "model_calls"),
+    ("loop: { max_turns: 3 }\n", "Unknown key `max_turns` in `loop`", "`limits: { model_calls: N }`"),
+    ("loop: { limits: { max_turns: 3 } }\n", "in `loop.limits`; did you mean model_calls?", ""),
+    ("temperature: 0.5\n", "Unknown key `temperature`", "model: { use:"),
+    ("model: { name: tour }\n", "Unknown key `name` in `model`; did you mean use?", ""),
+    ("model: { use: openai/m, api_key: x }\n", "did you mean key?", ""),
+    ("mcpServers: { a: { command: npx } }\n", "Unknown key `mcpServers`", "tools: [ { mcp:"),
+    ("approve: [pay]\n", "Unknown key `approve`", "under `loop:`"),
+    ("output_schema: {}\n", "Unknown key `output_schema`", "output: { schema:"),
+    ("timeout: 5\n", "Unknown key `timeout`", "seconds: N"),
+    ("tools: [calculate]\n", "`tools.0` is \"calculate\"", "write `{ builtin: calculate }`"),
+    ("tools: calculate\n", "`tools` is \"calculate\"", "write `tools: [ { builtin: calculate } ]`"),
+    ("tools:\n  - memory\n", "`tools.0` is \"memory\"", "write `{ service: memory }`"),
+    ("tools: [zzz]\n", "`tools.0` is \"zzz\"", "a tool is `{ builtin: NAME }`"),
+    ("tools: { builtin: now }\n", "`tools` is a map", "`tools` is a list of these"),
+    (
+        "agents: [ { name: a, branch: { instructions: b, system_prompt: c } } ]\n",
+        "did you mean instructions?",
+        "",
+    ),
+];
+
+#[test]
+fn the_commonest_mistakes_get_their_own_words() {
+    for (text, message, help) in COMMON {
+        let shown = rendered(text);
+        let (said, advice) = shown.split_once("\nhint: ").unwrap_or((&shown, ""));
+        assert!(said.contains(message), "{text}{shown}");
+        assert!(advice.contains(help), "{text}{shown}");
+    }
+}
+
+#[test]
+fn each_fault_of_a_schema_has_its_place() {
+    let text = "\
+output:
+  schema:
+    type: objekt
+    properties:
+      a: { type: str }
+      b: { minimum: x, items: 5 }
+      c: { type: [string, nul] }
+    required: a
+";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    std::fs::write(&path, text).unwrap();
+    let faults = crate::AgentFile::faults(&path, &super::env);
+    let shown: Vec<String> =
+        faults.iter().map(|fault| format!("{}:{} {}", fault.line, fault.column, fault.problem)).collect();
+    assert_eq!(
+        shown,
+        [
+            "3:5 `output.schema.type` is not a valid JSON Schema: there is no type \"objekt\"; did you mean object?",
+            "5:12 `output.schema.properties.a.type` is not a valid JSON Schema: there is no type \"str\"; did you mean string?",
+            "6:12 `output.schema.properties.b.minimum` is not a valid JSON Schema: \"x\" is not of type \"number\"",
+            "6:24 `output.schema.properties.b.items` is not a valid JSON Schema: 5 is not of types \"boolean\", \"object\"",
+            "7:12 `output.schema.properties.c.type` is not a valid JSON Schema: there is no type \"nul\"; did you mean null?",
+            "8:5 `output.schema.required` is not a valid JSON Schema: \"a\" is not of type \"array\"",
+        ]
+    );
+}
+
 #[test]
 fn e53_a_secret_is_in_no_error() {
     let error = rendered("model: { use: openai/m, key: [sk-live-1] }");

@@ -28,8 +28,10 @@ pub struct YamlError {
 pub enum Problem {
     /// The text is no YAML.
     Syntax {
-        /// The parser's message.
+        /// What is wrong, in our words for the commonest mistakes, else in the parser's.
         message: String,
+        /// Advice for the author.
+        help: Option<String>,
     },
     /// A bound is exceeded.
     TooLarge {
@@ -136,7 +138,7 @@ impl YamlError {
     /// Advice for the author.
     pub fn help(&self) -> Option<String> {
         match &*self.problem {
-            Problem::Syntax { message } if message.contains("tab") => {
+            Problem::Syntax { message, .. } if message.contains("tab") => {
                 Some("YAML is indented with spaces, never with tabs".to_owned())
             }
             Problem::UnknownKey { nearest, known, .. } if nearest.is_empty() && !known.is_empty() => {
@@ -145,9 +147,8 @@ impl YamlError {
             Problem::DuplicateKey { first_line, .. } => {
                 Some(format!("remove one of the two; the first is in line {first_line}"))
             }
-            Problem::Other { help, .. } => help.clone(),
-            Problem::Syntax { .. }
-            | Problem::TooLarge { .. }
+            Problem::Syntax { help, .. } | Problem::Other { help, .. } => help.clone(),
+            Problem::TooLarge { .. }
             | Problem::Unsupported { .. }
             | Problem::WrongValue { .. }
             | Problem::MissingKey { .. }
@@ -169,7 +170,7 @@ impl YamlError {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax { message } => write!(f, "Invalid YAML: {message}"),
+            Self::Syntax { message, .. } => write!(f, "Invalid YAML: {message}"),
             Self::TooLarge { what } => write!(f, "Too large: {what}"),
             Self::Unsupported { what } => write!(f, "{what}"),
             Self::DuplicateKey { key, first_line } => {

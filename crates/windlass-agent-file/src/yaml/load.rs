@@ -9,6 +9,7 @@ use windlass_core::text::Steps;
 use super::error::{Problem, YamlError};
 use super::node::{Key, Node, NodeValue, Place};
 use super::scalar::{float, int, resolve};
+use super::words;
 
 /// The largest document, in bytes (4 MiB).
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -18,6 +19,9 @@ pub const MAX_NODES: usize = 100_000;
 pub const MAX_DEPTH: usize = 64;
 /// The most bytes of text in a document, aliases expanded (16 MiB).
 pub const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
+
+const TAGS: &str = "Tags are not supported";
+const KEY: &str = "A key must be a text, not a list or a map";
 
 /// Reads a document.
 ///
@@ -34,12 +38,12 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
 /// # Errors
 /// No YAML, something that JSON cannot hold, or a bound exceeded.
 pub fn parse_with_faults(text: &str) -> Result<(Node, Vec<YamlError>), YamlError> {
+    // Some editors put a mark in front, which is no part of the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > MAX_BYTES {
         let what = format!("{} bytes, the maximum is {MAX_BYTES}", text.len());
         return Err(YamlError::new(Place { line: 1, column: 1 }, "", Problem::TooLarge { what }));
     }
-    // Some editors put a mark in front, which is no part of the text.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     load(text, &Steps::default())
 }
 
@@ -50,8 +54,8 @@ pub(super) fn load(text: &str, steps: &Steps) -> Result<(Node, Vec<YamlError>), 
     let mut loader = Loader::new(steps);
     let mut parser = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
-        let (event, span) = event.map_err(|error| syntax(&error))?;
-        loader.take(event, place(&span.start))?;
+        let (event, span) = event.map_err(|error| syntax(&error, text))?;
+        loader.take(event, place(&span.start)).map_err(|error| begun(error, text))?;
     }
     let root = loader.root.unwrap_or_else(|| Node::new(NodeValue::Null, Place { line: 1, column: 1 }));
     Ok((root, loader.faults))
@@ -184,7 +188,7 @@ impl<'s> Loader<'s> {
 
     fn begin(&mut self, kind: Kind, anchor: usize, place: Place) -> Result<(), YamlError> {
         if self.wants_key() {
-            return Err(unsupported(place, "A key must be a text, not a list or a map"));
+            return Err(unsupported(place, KEY));
         }
         if self.open.len() >= MAX_DEPTH {
             return Err(too_large(place, format!("more than {MAX_DEPTH} levels of lists and maps")));
@@ -305,13 +309,13 @@ fn typed(scalar: Scalar<'_>) -> Result<NodeValue, &'static str> {
         Some("int") => int(&text).ok_or("The value does not match its tag"),
         Some("float") => float(&text)?.map(NodeValue::Float).ok_or("The value does not match its tag"),
         _ if tag.original() == "!" => Ok(NodeValue::String(text.into_owned())),
-        _ => Err("Tags are not supported"),
+        _ => Err(TAGS),
     }
 }
 
 fn collection_tag(tag: Option<&Tag>, own: &str, place: Place) -> Result<(), YamlError> {
     match tag {
-        Some(tag) if tag.core_suffix() != Some(own) => Err(unsupported(place, "Tags are not supported")),
+        Some(tag) if tag.core_suffix() != Some(own) => Err(unsupported(place, TAGS)),
         _ => Ok(()),
     }
 }
@@ -320,8 +324,31 @@ fn place(marker: &Marker) -> Place {
     Place { line: marker.line().max(1), column: marker.col() + 1 }
 }
 
-fn syntax(error: &ScanError) -> YamlError {
-    YamlError::new(place(error.marker()), "", Problem::Syntax { message: error.info() })
+fn syntax(error: &ScanError, text: &str) -> YamlError {
+    let place = place(error.marker());
+    let (message, help) = match words::of(&error.info(), text, place) {
+        Some((message, help)) => (message, Some(help)),
+        None => (error.info(), None),
+    };
+    YamlError::new(place, "", Problem::Syntax { message, help })
+}
+
+/// Says of a tag or a map as a key that a text was meant, where it looks like that.
+fn begun(error: YamlError, text: &str) -> YamlError {
+    let Problem::Unsupported { what } = &*error.problem else { return error };
+    let what = [(TAGS, '!'), (KEY, '{')].into_iter().find(|(part, _)| what == part).map(|(_, sign)| sign);
+    let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or_default();
+    match what.filter(|sign| *sign != '{' || line.contains("{{")) {
+        Some(sign) => {
+            let (message, help) = words::special(sign);
+            let message = format!("{}: {message}", error.problem);
+            YamlError {
+                problem: Box::new(Problem::Other { code: "yaml.unsupported", message, help: Some(help) }),
+                ..error
+            }
+        }
+        None => error,
+    }
 }
 
 fn unsupported(place: Place, what: &str) -> YamlError {

@@ -266,7 +266,7 @@ fn weight(value: &Value) -> u64 {
 }
 
 /// The beginning of what is shown, without making the rest of it.
-fn cut(shown: &impl fmt::Display) -> String {
+pub(super) fn cut(shown: &impl fmt::Display) -> String {
     let mut text = Cut(String::new());
     if fmt::write(&mut text, format_args!("{shown}")).is_err() {
         text.0.push('…');
