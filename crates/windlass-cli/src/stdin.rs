@@ -106,18 +106,31 @@ pub(crate) fn whole() -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
 
-/// Everything on stdin, of at most so many bytes.
+/// Everything on stdin, of at most so many bytes. Where nothing comes for a while, what is waited for is said once.
 pub(crate) fn bytes(most: u64) -> io::Result<Vec<u8>> {
-    if out::stderr_is_terminal() && !is_ready_within(&PATIENCE)? {
-        out::note("reading the input on stdin to its end (`</dev/null` gives none)");
+    let (mut bytes, mut said) = (Vec::new(), false);
+    let mut chunk = [0; 16 * 1024];
+    loop {
+        if !said && !is_ready_within(&PATIENCE)? {
+            said = true;
+            out::note(
+                "waiting for the end of the input on stdin, which is read first (`</dev/null` gives none, Ctrl-D ends it)",
+            );
+        }
+        let read = match io::stdin().lock().read(&mut chunk) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        bytes.extend_from_slice(chunk.get(..read).unwrap_or_default());
+        if bytes.len() as u64 > most {
+            let words = format!("the input is longer than {most} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+        }
+        if read == 0 {
+            return Ok(bytes);
+        }
     }
-    let mut bytes = Vec::new();
-    io::stdin().lock().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        let words = format!("the input is longer than {most} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
-    }
-    Ok(bytes)
 }
 
 /// Whether another program or a file gives something on stdin: neither a terminal nor a device such as `/dev/null`, and no socket,

@@ -274,3 +274,27 @@ fn completions_know_the_options_of_a_question() {
         assert!(script.contains("attach") && script.contains("sessions"), "{shell}");
     }
 }
+
+#[test]
+fn an_open_silent_stdin_is_waited_for_with_a_word() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    for (args, begun) in [
+        (&["What is 2 + 3?"][..], ""),
+        (&["run", "agent.yaml"], "What is "),
+        (&["-q", "What is 2 + 3?"], "so "),
+    ] {
+        let mut child = home.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(begun.as_bytes()).unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        stderr.read_line(&mut said).unwrap();
+        assert!(said.contains("waiting for the end of the input on stdin"), "{said}");
+        assert!(said.contains("</dev/null"), "{said}");
+        stdin.write_all(b"2 + 3?").unwrap();
+        drop(stdin);
+        assert_eq!(finish(child).code, 0, "{args:?}");
+    }
+}

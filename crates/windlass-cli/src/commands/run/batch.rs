@@ -31,8 +31,8 @@ const QUERY_CHARS: usize = 60;
 /// Options of a batch.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct BatchArgs {
-    /// Run each query of a file in a conversation of its own: lines of text, JSON lines (`.jsonl`: `{"id": ..., "input": ...}`),
-    /// or a table (`.csv` with a column `query`, `input` or `Query_Text`, and perhaps `id`)
+    /// Run each query of a file in a conversation of its own: lines of text (`.txt`), JSON lines (`.jsonl`: `{"id": ..., "input": ...}`),
+    /// a list (`.json`), or a table (`.csv`, `.tsv`) with a column `query`, `input`, `question` or `Query_Text`, and perhaps `id`
     #[arg(long, value_name = "QUERIES", conflicts_with_all = ["session", "input"])]
     pub(super) batch: Option<PathBuf>,
     /// Name of the batch: the same name goes on with it [default: made of the agent and the file's content]
