@@ -1,7 +1,7 @@
 //! Whether a call that failed may have happened all the same: the server's own word and refusals before the call began leave
 //! no doubt, everything else does.
 
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorCode, ErrorData};
 
 /// Codes under which libraries give up on a connection or a request themselves. Servers use them for errors of their own, too.
 const GIVEN_UP: [i32; 2] = [-32000, -32001];
@@ -21,8 +21,27 @@ const LOST: [&str; 11] = [
     "broken pipe",
 ];
 
+/// With these words rmcp itself ends the calls that were open when the server no longer knew its session.
+const BEGUN_ANEW: &str = "session was re-initialized before the response arrived";
+
 /// Whether an error answer says that the connection or the request was given up, and not what became of the call.
 pub(super) fn says_lost(error: &ErrorData) -> bool {
     let said = error.message.to_lowercase();
     GIVEN_UP.contains(&error.code.0) && LOST.iter().any(|word| said.contains(word))
+        || error.code == ErrorCode::INTERNAL_ERROR && said.contains(BEGUN_ANEW)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e30_an_error_that_a_library_made_is_no_word_of_the_server() {
+        let lost = |code, words: &'static str| says_lost(&ErrorData::new(ErrorCode(code), words, None));
+        assert!(lost(-32000, "Connection closed") && lost(-32001, "Request timed out"));
+        assert!(lost(-32603, "streamable HTTP session was re-initialized before the response arrived"));
+        assert!(!lost(-32603, "Internal error: no such row"));
+        assert!(!lost(-32000, "the card was refused"));
+        assert!(!lost(-32602, "the request timed out is no date"));
+    }
 }
