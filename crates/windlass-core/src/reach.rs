@@ -167,29 +167,30 @@ impl State {
         let Some(tool) = self.tool(&open.call.name) else { return Ok(String::new()) };
         let args = open.value();
         match args.get(NAME) {
-            Some(name) => Err(not_there(tool, name)),
-            None if tool.kind == ToolKind::Branch => Ok(branches_xml(tool)),
-            None => Ok(tools_json(tool)),
+            Some(name) => Err(self.not_there(tool, name)),
+            None if tool.kind == ToolKind::Branch => Ok(branches_xml(self.offered_by(tool))),
+            None => Ok(tools_json(self.offered_by(tool))),
         }
+    }
+
+    /// The targets of a tool that the model may know: a denied one is none of them, as a denied tool is not offered.
+    fn offered_by<'t>(&'t self, tool: &'t ToolSpec) -> impl Iterator<Item = &'t ToolSpec> {
+        let policy = &self.setup.policy;
+        tool.reaches.iter().filter(|other| other.is_offered() && policy.denied(&other.name).is_none())
+    }
+
+    /// Says which ones there are in place of one that is not.
+    pub(crate) fn not_there(&self, tool: &ToolSpec, name: &Value) -> String {
+        let what = if tool.kind == ToolKind::Branch { "Branch" } else { "Parent tool" };
+        let name = name.as_str().map_or_else(|| name.to_string(), str::to_owned);
+        let known: Vec<_> = self.offered_by(tool).map(|other| format!("'{}'", other.name)).collect();
+        format!("{what} '{name}' not found. Available: [{}]", known.join(", "))
     }
 }
 
-/// Says which ones there are in place of one that is not.
-pub(crate) fn not_there(tool: &ToolSpec, name: &Value) -> String {
-    let what = if tool.kind == ToolKind::Branch { "Branch" } else { "Parent tool" };
-    let name = name.as_str().map_or_else(|| name.to_string(), str::to_owned);
-    let known: Vec<_> = tool
-        .reaches
-        .iter()
-        .filter(|other| other.is_offered())
-        .map(|other| format!("'{}'", other.name))
-        .collect();
-    format!("{what} '{name}' not found. Available: [{}]", known.join(", "))
-}
-
 /// acorn's list of branches: each with the fields of its input.
-fn branches_xml(tool: &ToolSpec) -> String {
-    let branches = tool.reaches.iter().filter(|branch| branch.is_offered()).map(|branch| {
+fn branches_xml<'t>(branches: impl Iterator<Item = &'t ToolSpec>) -> String {
+    let branches = branches.map(|branch| {
         let required = |name: &str| {
             let all = branch.parameters.get("required").and_then(Value::as_array);
             all.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)))
@@ -211,8 +212,8 @@ fn branches_xml(tool: &ToolSpec) -> String {
 }
 
 /// acorn's list of a parent's tools.
-fn tools_json(tool: &ToolSpec) -> String {
-    let tools = tool.reaches.iter().map(|tool| {
+fn tools_json<'t>(tools: impl Iterator<Item = &'t ToolSpec>) -> String {
+    let tools = tools.map(|tool| {
         let schema = json!({
             NAME: &*tool.name,
             "description": &*tool.description,

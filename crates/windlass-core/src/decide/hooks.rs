@@ -11,7 +11,7 @@ use crate::forms::ReadCall;
 use crate::ids::{ActionId, Text};
 use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::{CallOutcome, FailKind, Status};
-use crate::reach::{BRANCH_TOOL, MAX_STEP_BRANCHES, not_there};
+use crate::reach::{BRANCH_TOOL, MAX_STEP_BRANCHES};
 use crate::reply::ReplyCall;
 use crate::state::{Phase, State};
 use crate::tool::{OutputForm, ToolKind};
@@ -93,7 +93,12 @@ impl Decision {
             return check_args(branch, open.args()).err();
         }
         let tool = tool.filter(|tool| tool.kind == ToolKind::Branch);
-        Some(tool.map_or_else(|| "the agent has no branches".to_owned(), |tool| not_there(tool, &name)))
+        Some(
+            tool.map_or_else(
+                || "the agent has no branches".to_owned(),
+                |tool| self.state.not_there(tool, &name),
+            ),
+        )
     }
 
     fn finished_by_hook(&mut self, output: Value) {
