@@ -15,6 +15,7 @@ mod cassettes;
 mod changed;
 mod chat;
 mod checking;
+mod chosen;
 mod conversations;
 mod costs;
 mod crash;
