@@ -56,7 +56,8 @@ fn of_server(server: &McpEntry, folder: &Path) -> Option<PathBuf> {
     });
     let mut folders = given.filter(|path| path.is_dir());
     let first = folders.next()?;
-    folders.next().is_none().then_some(first)
+    // Without `.` in its midst, as people write it.
+    folders.next().is_none().then(|| first.components().collect())
 }
 
 #[cfg(test)]
@@ -86,8 +87,10 @@ mod tests {
         for name in ["docs", "more"] {
             std::fs::create_dir(folder.join(name)).unwrap();
         }
-        let root = |server: &str| roots(&folder, server).of_call(&call("mcp files")).map(Path::to_owned);
-        let docs = folder.join("docs");
+        let root = |server: &str| {
+            roots(&folder, server).of_call(&call("mcp files")).map(Path::as_os_str).map(ToOwned::to_owned)
+        };
+        let docs = folder.join("docs").into_os_string();
         assert_eq!(root("command: [npx, -y, server, ./docs]"), Some(docs.clone()));
         assert_eq!(root("command: [server, \"--root=docs\"]"), Some(docs.clone()));
         assert_eq!(root(&format!("command: [server, {}]", docs.display())), Some(docs));
