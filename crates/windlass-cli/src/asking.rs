@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, Notify};
-use windlass_core::event::QuestionKind;
+use windlass_core::event::{AnswerSource, AnsweredBy, QuestionKind};
 use windlass_core::run::OpenQuestion;
 use windlass_core::{Answer, State};
 use windlass_runtime::People;
@@ -218,6 +218,10 @@ impl Put<'_> {
 }
 
 impl People for Terminal {
+    fn by(&self) -> Option<AnsweredBy> {
+        Some(AnswerSource::Terminal.into())
+    }
+
     fn answers(&self, _state: &State, _question: &OpenQuestion) -> bool {
         !self.left.load(Ordering::Relaxed)
     }

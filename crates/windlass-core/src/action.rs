@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Adjusted, AgentRef, Purpose, ResumedBy, RunStarted, Splice, Steered, TaskOrder};
+use crate::event::{
+    Adjusted, AgentRef, AnsweredBy, Purpose, ResumedBy, RunStarted, Splice, Steered, TaskOrder,
+};
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::ledger::Amount;
 use crate::message::Message;
@@ -306,6 +308,9 @@ pub enum InputKind {
         question: QuestionId,
         /// The answer.
         answer: Answer,
+        /// Who gave it, and from where.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<AnsweredBy>,
     },
     /// A message to the running agent.
     Steer(Steered),

@@ -30,7 +30,7 @@ pub use code::{CodeCalled, CodeFinished, CodeStarted};
 pub use plan::{Perceived, Perception, PlanMade, PlanProposed, PlanStep, StepFinished, StepStatus, StepWork};
 
 pub use context::{Compacted, CompactionSkipped, ContextMeasured, ContextWarned, NotCompacted};
-pub use interrupts::{RunPaused, SteerKind, Steered};
+pub use interrupts::{AnswerSource, AnsweredBy, RunPaused, SteerKind, Steered};
 pub use iterations::{BoardRestored, BoardSaved, IterationStarted, Judged};
 pub use limits::{LimitRaised, LimitReached};
 pub use refused::{ProbeAnswered, RefusedItems, RefusedTool, Suspect, SuspectItem};
@@ -311,6 +311,9 @@ pub struct InputReceived {
     pub question: QuestionId,
     /// The answer.
     pub answer: Answer,
+    /// Who gave it, and from where; `None`: nobody has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AnsweredBy>,
 }
 
 /// See [`Fact::MessageQueued`].

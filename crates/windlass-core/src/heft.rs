@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::action::{Found, InputKind};
 use crate::event::{
-    CallDecided, Decision, Fact, Perception, PlanStep, RunInput, RunStarted, Splice, Steered, StepWork,
+    Adjusted, AnsweredBy, CallDecided, Decision, Fact, Perception, PlanStep, RunInput, RunStarted, Splice,
+    Steered, StepWork,
 };
 use crate::ids::Text;
 use crate::message::{Content, Media, Message, Reasoning, ToolCall};
@@ -43,7 +44,7 @@ impl InputKind {
             Self::DelegateAsks { text, suggestions, .. } => of_texts(suggestions.iter().chain([text])),
             Self::DelegateWaits { model, .. } => model.len() as u64,
             Self::Stepped { edits, .. } => of_splices(&edits.splices),
-            Self::Answered { answer, .. } => of_answer(answer),
+            Self::Answered { answer, by, .. } => of_answer(answer) + of_name(by.as_ref()),
             Self::Steer(said) => of_steered(said),
             Self::Pause { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
             Self::Queue { messages, .. } => messages.iter().map(|message| of_message(message)).sum(),
@@ -109,17 +110,11 @@ impl Fact {
             Self::PlanMade(made) => of_plan(&made.text, made.step.as_ref()),
             Self::StepFinished(finished) => optional(&finished.result),
             Self::InputRequested(asked) => of_texts(asked.suggestions.iter().chain([&asked.text])),
-            Self::InputReceived(received) => of_answer(&received.answer),
+            Self::InputReceived(received) => of_answer(&received.answer) + of_name(received.by.as_ref()),
             Self::Steered(steered) => of_steered(steered),
             Self::MessageQueued(queued) => queued.messages.iter().map(|message| of_message(message)).sum(),
             Self::Adjusted(adjusted) => {
-                let prompt = adjusted.prompt.iter().flat_map(|prompt| prompt.iter());
-                let prompt: u64 = prompt.map(|message| of_message(message)).sum();
-                let refused = adjusted.refused.as_ref().map_or(0, |refused| refused.message.len() as u64);
-                prompt
-                    + refused
-                    + optional(&adjusted.objective)
-                    + adjusted.tools.as_ref().map_or(0, |all| tools(all))
+                of_adjusted(adjusted) + adjusted.tools.as_ref().map_or(0, |all| tools(all))
             }
             Self::HistoryEdited(edited) => of_splices(&edited.splices),
             Self::Compacted(compacted) => of_splices(&compacted.splices),
@@ -156,6 +151,19 @@ impl Fact {
             | Self::CancelRequested(_) => 0,
         }
     }
+}
+
+/// What has changed, without the tools.
+fn of_adjusted(adjusted: &Adjusted) -> u64 {
+    let prompt = adjusted.prompt.iter().flat_map(|prompt| prompt.iter());
+    let prompt: u64 = prompt.map(|message| of_message(message)).sum();
+    let refused = adjusted.refused.as_ref().map_or(0, |refused| refused.message.len() as u64);
+    prompt + refused + adjusted.objective.as_ref().map_or(0, |objective| objective.len() as u64)
+}
+
+/// The name that somebody who answered gave.
+fn of_name(by: Option<&AnsweredBy>) -> u64 {
+    by.and_then(|by| by.name.as_ref()).map_or(0, |name| name.len() as u64)
 }
 
 fn of_perception(found: &Perception) -> u64 {

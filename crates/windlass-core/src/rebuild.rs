@@ -7,8 +7,8 @@ use crate::cause::{Cause, CheckResult, StepEnd};
 use crate::decide::pause_reason;
 use crate::decide::{Accepted, decide};
 use crate::event::{
-    Adjusted, CallFinished, CallRetried, CodeFinished, DelegationFinished, Event, Fact, InputRequested,
-    RunResumed, RunStarted,
+    Adjusted, CallFinished, CallRetried, CodeFinished, DelegationFinished, Event, Fact, InputReceived,
+    InputRequested, RunResumed, RunStarted,
 };
 use crate::ids::Text;
 use crate::outcome::CallOutcome;
@@ -98,10 +98,7 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             let edits = Box::new(edits(*end, unmade.as_deref(), events));
             InputKind::Stepped { action: freed(action), edits }
         }
-        Cause::Answered => {
-            let Fact::InputReceived(received) = &first.fact else { return None };
-            InputKind::Answered { question: received.question.clone(), answer: received.answer.clone() }
-        }
+        Cause::Answered => answered(first)?,
         Cause::Steer | Cause::Pause | Cause::Queue | Cause::Cancel => said(first)?,
         Cause::ToolsChanged => {
             let Adjusted { tools, seals, .. } = adjusted(first)?;
@@ -109,6 +106,11 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
         }
         Cause::TimerFired { action } => InputKind::TimerFired { action: freed(action) },
     })
+}
+
+fn answered(first: &Event) -> Option<InputKind> {
+    let Fact::InputReceived(InputReceived { question, answer, by }) = &first.fact else { return None };
+    Some(InputKind::Answered { question: question.clone(), answer: answer.clone(), by: by.clone() })
 }
 
 /// What people said to a run.

@@ -3,7 +3,7 @@
 //! A child's question is raised by each run above it, up to the root. An answer to any of them is given at the topmost run
 //! that asks it and is handed down from there, so that no run above is left waiting.
 
-use windlass_core::event::{InputReceived, QuestionKind};
+use windlass_core::event::{InputReceived, Millis, QuestionKind};
 use windlass_core::run::OpenQuestion;
 use windlass_core::{Answer, Fact, QuestionId, RunId, State};
 use windlass_store::{Log, Store, StoreError};
@@ -96,7 +96,8 @@ async fn settled_below(
         let open = state.questions().iter().find(|open| open.id == question);
         let Some(open) = open.filter(|_| !state.is_finished()) else {
             let given = given(log, run, &question).await?;
-            return Ok(Some(given.unwrap_or_else(|| without_answer(kind, run))));
+            let answer = given.map(|given| given.received.answer);
+            return Ok(Some(answer.unwrap_or_else(|| without_answer(kind, run))));
         };
         let Some((below, asked)) = asks(&state, open) else { return Ok(None) };
         (run, question) = (below, asked.clone());
@@ -104,15 +105,27 @@ async fn settled_below(
     Ok(None)
 }
 
-/// The answer that a run received to its question.
-async fn given(log: &dyn Log, run: RunId, question: &QuestionId) -> Result<Option<Answer>, Error> {
+/// An answer that a run has received.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// The answer, and who gave it.
+    pub received: InputReceived,
+    /// When it was taken or, as long as it waits, posted, in milliseconds since the epoch.
+    pub at: Millis,
+}
+
+/// The answer that a run received to its question; `None`: it has none.
+///
+/// # Errors
+/// The log failed.
+pub async fn given(log: &dyn Log, run: RunId, question: &QuestionId) -> Result<Option<Given>, Error> {
     let mut pages = RunPages::new(log, run);
     while let Some(batches) = pages.next().await? {
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
-            if let Fact::InputReceived(InputReceived { question: of, answer }) = &event.fact
-                && of == question
+            if let Fact::InputReceived(received) = &event.fact
+                && received.question == *question
             {
-                return Ok(Some(answer.clone()));
+                return Ok(Some(Given { received: received.clone(), at: event.at }));
             }
         }
     }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::join;
-use windlass_core::event::{Millis, RunEnded, Steered};
+use windlass_core::event::{AnswerSource, InputReceived, Millis, RunEnded, Steered};
 use windlass_core::{Answer, Fact, InputKind, InvalidInput, QuestionId, RunId, Text};
 use windlass_store::{Holder, Log, PostId, Store, StoreError};
 
-pub use crate::above::{asked_at, resumed_at};
+pub use crate::above::{Given, asked_at, given, resumed_at};
 use crate::above::{settled, unfinished_above};
 use crate::agent::Agent;
 use crate::environment::{Environment, SystemEnvironment};
@@ -128,7 +128,7 @@ pub async fn answer(
     (question, answer): (QuestionId, Answer),
 ) -> Result<Delivery, Error> {
     let (run, question) = asked_at(log, run, question).await?;
-    post(log, run, at, InputKind::Answered { question, answer }).await
+    post(log, run, at, InputKind::Answered { question, answer, by: Some(AnswerSource::Program.into()) }).await
 }
 
 /// Steers a run that any process drives, or none: the message enters the conversation at the next turn.
@@ -176,6 +176,23 @@ pub(crate) async fn heard(agent: &Agent, run: RunId, said: Steered) -> Result<bo
     let (post, delivery) =
         post_in(environment, log, (run, environment.now()), InputKind::Steer(said)).await?;
     Ok(delivery == Delivery::Waiting || taken(environment, log, (run, post)).await? != Some(false))
+}
+
+/// The answer to a question that waits in the run's inbox, which no driver has taken yet; `None`: there is none.
+///
+/// # Errors
+/// The log failed.
+pub async fn answer_waits(
+    log: &dyn Store,
+    run: RunId,
+    question: &QuestionId,
+) -> Result<Option<Given>, Error> {
+    let posts = log.inbox(run, None).await?;
+    let mut answers = posts.into_iter().filter_map(|post| {
+        let InputKind::Answered { question, answer, by } = post.what else { return None };
+        Some(Given { received: InputReceived { question, answer, by }, at: post.at })
+    });
+    Ok(answers.find(|given| given.received.question == *question))
 }
 
 /// Cancels a run that any process drives, or none, without its agent: no further work begins.
@@ -246,7 +263,7 @@ impl Agent {
         answer: Answer,
     ) -> Result<Delivery, Error> {
         let (run, question) = asked_at(&**self.log(), run, question.into()).await?;
-        self.post(run, InputKind::Answered { question, answer }).await
+        self.post(run, InputKind::Answered { question, answer, by: Some(AnswerSource::Program.into()) }).await
     }
 
     /// Steers a run that any process drives, or none: the message enters the conversation at the next turn. A text is a message of

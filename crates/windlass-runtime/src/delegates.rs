@@ -202,8 +202,9 @@ pub(crate) async fn carry_on(
         if run.state().is_finished() {
             return Ok(Some(run));
         }
-        if let Some(InputReceived { question, answer }) = &task.answer {
-            let what = InputKind::Answered { question: question.clone(), answer: answer.clone() };
+        if let Some(InputReceived { question, answer, by }) = &task.answer {
+            let what =
+                InputKind::Answered { question: question.clone(), answer: answer.clone(), by: by.clone() };
             // A question that was answered already needs no answer: the process died after it was.
             match agent.post(task.run, what).await {
                 Ok(_) | Err(Error::Refused(_)) => {}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
+use windlass_core::event::{AnswerSource, AnsweredBy};
 use windlass_core::message::ToolCall;
 use windlass_core::run::OpenQuestion;
 use windlass_core::{Answer, RunId, State};
@@ -18,6 +19,11 @@ pub trait People: Send + Sync + std::fmt::Debug {
     /// Whether these people answer that question at all. Default: they do.
     fn answers(&self, _state: &State, _question: &OpenQuestion) -> bool {
         true
+    }
+
+    /// Who these people are, and from where they answer: it is recorded with each answer. Default: nobody says so.
+    fn by(&self) -> Option<AnsweredBy> {
+        None
     }
 
     /// Asks the question. The future may wait for ever; dropping it withdraws the question. An answer that does not fit is refused,
@@ -96,6 +102,10 @@ where
     A: Fn(Asked) -> F + Send + Sync,
     F: Future<Output: Into<Option<Answer>>> + Send + 'static,
 {
+    fn by(&self) -> Option<AnsweredBy> {
+        Some(AnswerSource::Program.into())
+    }
+
     fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer> {
         Box::pin(async move {
             match self.ask_or_leave(state, question).await {

@@ -159,10 +159,14 @@ fn ended_as(action: ActionId, ended: Result<ToolResult, Box<dyn Any + Send>>) ->
 /// Asks the interactive user a question. `None`: the user left or the code panicked; the question stays open.
 pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<InputKind> {
     let id = question.id.clone();
-    let answer =
-        AssertUnwindSafe(async { people.ask_or_leave(&state, &question).await }).catch_unwind().await;
+    let answer = AssertUnwindSafe(async {
+        let answer = people.ask_or_leave(&state, &question).await?;
+        Some((answer, people.by()))
+    })
+    .catch_unwind()
+    .await;
     match answer {
-        Ok(answer) => answer.map(|answer| InputKind::Answered { question: id, answer }),
+        Ok(answer) => answer.map(|(answer, by)| InputKind::Answered { question: id, answer, by }),
         Err(panic) => {
             tracing::error!(run = %state.run(), "the code that answers questions panicked: {}", words(&*panic));
             None

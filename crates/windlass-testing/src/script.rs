@@ -474,7 +474,7 @@ impl Inner {
 
     /// Answers a question, once.
     pub(crate) fn answer_now(&mut self, question: &QuestionId, answer: Answer) {
-        let what = InputKind::Answered { question: question.clone(), answer };
+        let what = InputKind::Answered { question: question.clone(), answer, by: None };
         if !self.said.contains(&what) {
             self.say(what);
         }

@@ -236,7 +236,10 @@ fn approvals(args: &str) -> Outcome<()> {
     piece(
         "an answer of a person",
         "a call with 16 MiB",
-        || Input { at: 0, what: InputKind::Answered { question: question.clone(), answer: Answer::Approve } },
+        || Input {
+            at: 0,
+            what: InputKind::Answered { question: question.clone(), answer: Answer::Approve, by: None },
+        },
         |input| accept(&state, input),
     );
     Ok(())

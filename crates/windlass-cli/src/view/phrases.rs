@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 use windlass_core::event::{
-    Adjusted, CallDecided, CallVerified, Compacted, Decision, DelegationStarted, HistoryEdited, NotCompacted,
-    PlanMade, ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind, StepFinished, StepStatus,
-    StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, CallDecided, CallVerified, CancelRequested, Compacted, Decision, DelegationStarted,
+    HistoryEdited, InputReceived, NotCompacted, PlanMade, ResultSummarised, RunEnded, RunInput, RunStarted,
+    SteerKind, StepFinished, StepStatus, StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed,
+    TurnStarted,
 };
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::model::{FailureKind, Purpose};
@@ -156,7 +157,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::DelegationWaits(waits) => format!("heard that {} waits for a quota", called(&waits.call)),
         Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::InputRequested(asked) => format!("asked a person: {}", cuts.line(&asked.text)),
-        Fact::InputReceived(received) => format!("was answered: {}", answer(&received.answer, cuts)),
+        Fact::InputReceived(received) => answered(received, cuts),
         Fact::Steered(steered) => format!("{}: {}", told(steered.kind), cuts.line(&steered.text)),
         Fact::RunPaused(_) => "stood still".to_owned(),
         Fact::MessageQueued(queued) => format!("was followed by a message that run {} answers", queued.run),
@@ -181,10 +182,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::OutputRejected(no) => format!("did not accept the output: {}", rejection(no.reason)),
         Fact::LimitReached(reached) => format!("reached its limit of {}", limit(reached)),
         Fact::LimitRaised(raised) => format!("got a higher limit: {}", raised.limit.amount(raised.max)),
-        Fact::CancelRequested(cancel) => {
-            let why = cancel.reason.as_ref().map(|reason| format!(": {}", cuts.line(reason)));
-            format!("was told to stop{}", why.unwrap_or_default())
-        }
+        Fact::CancelRequested(cancel) => stopped(cancel, cuts),
         Fact::RunEnded(end) => ended(end, cuts),
         Fact::Perceived(_)
         | Fact::PlanProposed(_)
@@ -195,6 +193,16 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         | Fact::BoardSaved(_)
         | Fact::BoardRestored(_) => progress(fact, cuts),
     }
+}
+
+fn answered(received: &InputReceived, cuts: &Cuts) -> String {
+    let by = received.by.as_ref().map(|by| format!(" ({by})")).unwrap_or_default();
+    format!("was answered{by}: {}", answer(&received.answer, cuts))
+}
+
+fn stopped(cancel: &CancelRequested, cuts: &Cuts) -> String {
+    let why = cancel.reason.as_ref().map(|reason| format!(": {}", cuts.line(reason)));
+    format!("was told to stop{}", why.unwrap_or_default())
 }
 
 /// A call in doubt. `answer`: its answer was lost, and not its process.

@@ -102,6 +102,11 @@ fn questions_of_one_reply_have_a_frame_each_and_nothing_is_printed_into_it() {
     for line in ["answer to q1: approve", "answer to q2: deny", "answer to q3: approve"] {
         assert!(seen.contains(line), "{seen}");
     }
+    let shown = home.windlass(["runs", "show", "last"]).stdout;
+    assert!(
+        shown.contains("approved (q1, at the terminal)") && shown.contains("denied (q2, at the terminal)"),
+        "{shown}"
+    );
 }
 
 /// An editor that replaces `Milk` with what its file `say` says, and keeps what it was given.

@@ -58,7 +58,7 @@ fn approvals_are_part_of_a_session() {
     assert_eq!(home.windlass(["run", "agent.yaml", "--session", "s", "What is 2 + 3?"]).code, 75);
     assert_eq!(home.windlass(["runs", "answer", "last", "q1", "approve"]).code, 0);
     let shown = home.windlass(["sessions", "show", "s"]).stdout;
-    assert!(shown.contains("approved (q1)"), "{shown}");
+    assert!(shown.contains("approved (q1, by a command)"), "{shown}");
 }
 
 #[test]

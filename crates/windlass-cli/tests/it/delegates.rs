@@ -236,8 +236,10 @@ fn e26_a_question_of_a_delegate_is_shown_and_answered_at_the_root() {
     assert_ne!(root, child, "`last` is the lead's run");
     let shown = home.windlass(["runs", "show", &child]);
     assert!(shown.stdout.contains(&format!("windlass runs answer {root} q1 approve")), "{shown:?}");
-    let end = home.windlass(["runs", "answer", "last", "q1", "approve"]);
+    let end = home.windlass(["runs", "answer", "--by", "Ann", "last", "q1", "approve"]);
     assert_eq!((end.code, end.stdout.as_str()), (0, "All done.\n"), "{end:?}");
+    let shown = home.windlass(["runs", "show", &child]);
+    assert!(shown.stdout.contains("approved (q1, Ann, by a command)"), "{shown:?}");
 }
 
 #[test]

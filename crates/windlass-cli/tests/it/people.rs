@@ -198,3 +198,32 @@ fn a_call_is_shown_with_the_value_that_runs_and_not_with_the_models_text() {
         assert!(shown.contains(&format!("say {value}\n")) && !shown.contains("good"), "{args:?}: {shown}");
     }
 }
+
+#[test]
+fn an_answer_says_who_gave_it_and_a_second_answerer_reads_that() {
+    let home = Home::new();
+    suspended(&home);
+    let first = ["runs", "answer", "--leave", "--by", "Ann\u{1b}[31m", "last", "q1", "approve"];
+    assert_eq!(home.windlass(first).code, 0);
+    let waits = home.windlass(["runs", "answer", "--by", "Bob", "last", "q1", "deny"]);
+    assert!(
+        waits.code == 1
+            && waits.stderr.contains("has an answer that waits for the run: approve (Ann")
+            && waits.stderr.contains(", by a command, ")
+            && waits.stderr.contains("hint: windlass runs resume "),
+        "{waits:?}"
+    );
+    assert!(!waits.stderr.contains('\u{1b}'), "a name is no command to the terminal: {waits:?}");
+    assert_eq!(home.windlass(["runs", "resume", "last"]).code, 0);
+    let late = home.windlass(["runs", "answer", "--by", "Bob", "last", "q1", "deny"]);
+    assert!(
+        late.code == 1 && late.stderr.contains("q1 was answered before: approve (Ann"),
+        "after the run has ended, too: {late:?}"
+    );
+    let shown = home.windlass(["runs", "show", "last"]);
+    assert!(shown.stdout.contains("approved (q1, Ann") && !shown.stdout.contains('\u{1b}'), "{shown:?}");
+    let json = home.windlass(["runs", "show", "last", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let by = json["approvals"][0]["by"].clone();
+    assert_eq!(by, serde_json::json!({ "from": "command", "name": "Ann\u{1b}[31m" }), "{json}");
+}

@@ -83,7 +83,7 @@ impl Decision {
     pub(super) fn resumed_by_answer(&mut self, question: QuestionId, answer: Answer) {
         let paused = self.state.questions.paused.clone();
         let said = if let Answer::Resume { text } = &answer { text.clone() } else { None };
-        self.record(InputReceived { question, answer });
+        self.record(InputReceived { question, answer, by: self.by.clone() });
         if let Some(text) = said {
             self.record(Steered::from(text));
         }

@@ -35,7 +35,7 @@ use self::delegation::Done;
 use crate::action::{Input, InputKind};
 use crate::cause::Cause;
 use crate::event::{
-    Adjusted, CancelRequested, Event, Fact, InputRequested, MessageQueued, RunInput, RunResumed,
+    Adjusted, AnsweredBy, CancelRequested, Event, Fact, InputRequested, MessageQueued, RunInput, RunResumed,
 };
 use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
 use crate::invalid_input::InvalidInput;
@@ -79,7 +79,8 @@ pub fn decide(state: &State, input: Input) -> Result<Accepted, InvalidInput> {
     let at = input.at.saturating_add(behind).max(state.clock.now);
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
     let (state, checks) = (state.clone(), Checks::default());
-    let mut decision = Decision { state, events: Vec::with_capacity(4), at, behind, objection: None, checks };
+    let events = Vec::with_capacity(4);
+    let mut decision = Decision { state, events, at, behind, objection: None, by: None, checks };
     let cause = Cause::of(&input.what);
     decision.decide(input.what)?;
     let cause = cause.beside(&decision.events);
@@ -95,6 +96,8 @@ pub(crate) struct Decision {
     behind: Option<Millis>,
     /// Objection of the agent's own check to the output of the reply.
     objection: Option<Text>,
+    /// Who gave the answer that came.
+    by: Option<AnsweredBy>,
     /// Remaining check budget of its calls.
     checks: Checks,
 }
@@ -157,7 +160,7 @@ impl Decision {
             InputKind::DelegateWaits { action, model, until } => self.delegate_waits(action, model, until),
             InputKind::Checked { action, found } => self.checked(action, found),
             InputKind::Stepped { action, edits } => self.stepped(action, *edits),
-            InputKind::Answered { question, answer } => self.answered(&question, answer),
+            InputKind::Answered { question, answer, by } => self.answered(&question, answer, by),
             InputKind::Steer(said) => self.steer(said),
             InputKind::Pause { reason } => self.pause(reason),
             InputKind::Queue { run, messages } => {

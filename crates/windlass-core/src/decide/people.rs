@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Decided, Decision};
 use crate::args::check_args;
 use crate::asks::contract;
-use crate::event::{CallDecided, Decision as Verdict, InputReceived, LimitRaised};
+use crate::event::{AnsweredBy, CallDecided, Decision as Verdict, InputReceived, LimitRaised};
 use crate::ids::{CallId, QuestionId, Text};
 use crate::invalid_input::InvalidInput;
 use crate::message::Content;
@@ -16,7 +16,13 @@ use crate::question::{Answer, QuestionKind};
 use crate::state::OpenQuestion;
 
 impl Decision {
-    pub(super) fn answered(&mut self, question: &QuestionId, answer: Answer) -> Decided {
+    pub(super) fn answered(
+        &mut self,
+        question: &QuestionId,
+        answer: Answer,
+        by: Option<AnsweredBy>,
+    ) -> Decided {
+        self.by = by;
         let Some(open) = self.state.questions.open.iter().find(|open| open.id == *question).cloned() else {
             return Err(InvalidInput::UnknownQuestion {
                 found: question.clone(),
@@ -32,7 +38,7 @@ impl Decision {
         }
         let call = open.call.as_ref().and_then(|call| self.state.open_call(call)).cloned();
         if let Some(call) = call.as_ref().filter(|call| matches!(call.stage, Stage::DelegateAsks { .. })) {
-            self.record(InputReceived { question: open.id, answer: answer.clone() });
+            self.record(InputReceived { question: open.id, answer: answer.clone(), by: self.by.clone() });
             self.delegate_again(call, answer);
             return Ok(());
         }
@@ -68,7 +74,7 @@ impl Decision {
         if let Answer::ApproveWith { args } = &answer {
             self.check_edited(call, args)?;
         }
-        self.record(InputReceived { question: open.id.clone(), answer: answer.clone() });
+        self.record(InputReceived { question: open.id.clone(), answer: answer.clone(), by: self.by.clone() });
         let id = call.call.id.clone();
         match answer {
             // What was allowed must still be what would run: an approval is bound to a digest (E24).
@@ -142,12 +148,12 @@ impl Decision {
                 let (lent, found) = (limit.show(lent), number.to_string());
                 return Err(InvalidInput::BeyondBudget { limit, lent, found });
             }
-            self.record(InputReceived { question, answer });
+            self.record(InputReceived { question, answer, by: self.by.clone() });
             self.record(LimitRaised { limit, max });
             self.go_on_raised(limit);
             return Ok(());
         }
-        self.record(InputReceived { question, answer: answer.clone() });
+        self.record(InputReceived { question, answer: answer.clone(), by: self.by.clone() });
         if let Some(text) = answer.conclusion() {
             self.conclude(text);
         }

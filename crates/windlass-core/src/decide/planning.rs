@@ -241,7 +241,7 @@ impl Decision {
 
     /// A person's answer about a plan or the result of a step.
     pub(super) fn plan_answered(&mut self, question: QuestionId, answer: Answer) {
-        self.record(InputReceived { question, answer: answer.clone() });
+        self.record(InputReceived { question, answer: answer.clone(), by: self.by.clone() });
         let Some(plan) = self.state.progress.plan.clone() else { return };
         match (answer, &plan.stage) {
             (Answer::Result(text), _) => {

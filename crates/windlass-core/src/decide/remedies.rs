@@ -102,7 +102,7 @@ impl Decision {
     /// A person has renewed the key: the same call is made again, or, if somebody has said something, a new one.
     pub(super) fn key_renewed(&mut self, open: OpenQuestion, answer: Answer) {
         let question: QuestionId = open.id;
-        self.record(InputReceived { question, answer });
+        self.record(InputReceived { question, answer, by: self.by.clone() });
         if self.state.phase != Phase::Between {
             return;
         }

@@ -26,6 +26,47 @@ pub struct Steered {
     pub run: Option<RunId>,
 }
 
+/// Who answered a question, and from where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnsweredBy {
+    /// From where.
+    pub from: AnswerSource,
+    /// A name, if one was given: what the sender says, and no proof.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Text>,
+}
+
+/// The place from which a question is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerSource {
+    /// The terminal at which the run is driven.
+    Terminal,
+    /// A command, such as `windlass runs answer`.
+    Command,
+    /// A program that uses the library.
+    Program,
+}
+
+impl From<AnswerSource> for AnsweredBy {
+    fn from(from: AnswerSource) -> Self {
+        Self { from, name: None }
+    }
+}
+
+impl std::fmt::Display for AnsweredBy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(name) = &self.name {
+            write!(f, "{name}, ")?;
+        }
+        f.write_str(match self.from {
+            AnswerSource::Terminal => "at the terminal",
+            AnswerSource::Command => "by a command",
+            AnswerSource::Program => "by a program",
+        })
+    }
+}
+
 /// The kind of a message to a running agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

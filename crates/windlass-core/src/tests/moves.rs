@@ -149,7 +149,7 @@ impl Moves<'_> {
                 for answer in open.map(|open| self.answers(open.kind)).unwrap_or_default() {
                     let raises = left.raises - u8::from(matches!(answer, Answer::Raise(_)));
                     let rules = left.rules - u8::from(answer == Answer::Always);
-                    let what = InputKind::Answered { question: question.clone(), answer };
+                    let what = InputKind::Answered { question: question.clone(), answer, by: None };
                     self.add(what, Left { raises, rules, ..left });
                 }
             }
@@ -316,12 +316,9 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
     for number in 0..=state.questions.asked + 1 {
         let question: crate::QuestionId = format!("q{number}").into();
         let open = state.questions.open.iter().find(|open| open.id == question);
-        all.extend(
-            every
-                .iter()
-                .filter(|answer| open.is_none_or(|open| !answer.fits(open.kind)))
-                .map(|answer| InputKind::Answered { question: question.clone(), answer: answer.clone() }),
-        );
+        all.extend(every.iter().filter(|answer| open.is_none_or(|open| !answer.fits(open.kind))).map(
+            |answer| InputKind::Answered { question: question.clone(), answer: answer.clone(), by: None },
+        ));
     }
     all
 }

@@ -35,7 +35,7 @@ fn held() -> State {
 }
 
 fn answer(state: &mut State, question: &str, answer: Answer) -> Vec<Event> {
-    take(state, InputKind::Answered { question: question.into(), answer })
+    take(state, InputKind::Answered { question: question.into(), answer, by: None })
 }
 
 fn changed(change: impl Fn(&mut ToolSpec)) -> InputKind {

@@ -45,10 +45,11 @@ fn all_that_comes_from_others_counts() {
             action: action(),
             outcome: CallOutcome::Error { kind: None, message: long().into() },
         },
-        InputKind::Answered { question: "q".into(), answer: Answer::Text(long().into()) },
+        InputKind::Answered { question: "q".into(), answer: Answer::Text(long().into()), by: None },
         InputKind::Answered {
             question: "q".into(),
             answer: Answer::ApproveWith { args: json!({ "a": long() }) },
+            by: None,
         },
         InputKind::Steer(long().into()),
     ] {
@@ -71,7 +72,7 @@ fn a_call_that_waits_counts_with_the_answer_that_lets_it_go_on() {
     assert!(events[0].fact.heft() >= LONG);
     let state = events.iter().fold(begun.clone(), evolve);
     let question = state.questions()[0].id.clone();
-    let allowed = InputKind::Answered { question, answer: Answer::Approve };
+    let allowed = InputKind::Answered { question, answer: Answer::Approve, by: None };
     assert!(allowed.heft() < 100 && state.heft_of(&allowed) >= LONG && begun.heft_of(&allowed) < 100);
 }
 

@@ -280,7 +280,7 @@ impl Machine {
             ActionKind::RunHook => InputKind::Stepped { action, edits: Box::new(edits(step)) },
             ActionKind::CheckCall { .. } => InputKind::Checked { action, found: found(step) },
             ActionKind::Ask { question } => {
-                InputKind::Answered { question: question.clone(), answer: answer(step) }
+                InputKind::Answered { question: question.clone(), answer: answer(step), by: None }
             }
             ActionKind::SetTimer { .. } => InputKind::TimerFired { action },
         }
@@ -303,6 +303,7 @@ impl Machine {
             5 => InputKind::Answered {
                 question: QuestionId::from(format!("q{}", step.pick % 5)),
                 answer: answer(step),
+                by: None,
             },
             6 => environment::start(Preset::CHAT.policy(), &self.tools).what,
             7 => InputKind::CallEnded { action: foreign, outcome: outcome(step) },

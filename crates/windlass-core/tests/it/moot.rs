@@ -40,16 +40,16 @@ fn e22_the_question_about_another_limit_is_moot() {
         open.iter().map(|open| open.kind).collect::<Vec<_>>(),
         [QuestionKind::Limit(LimitKind::Seconds)]
     );
-    let late = InputKind::Answered { question: "q1".into(), answer: Answer::Raise(5.0) };
+    let late = InputKind::Answered { question: "q1".into(), answer: Answer::Raise(5.0), by: None };
     assert_eq!(take(SECONDS, late).unwrap_err().code(), "input.unknown_question");
 
     // With more time the first limit still stands, and is asked about again.
-    let raise = InputKind::Answered { question: "q2".into(), answer: Answer::Raise(60.0) };
+    let raise = InputKind::Answered { question: "q2".into(), answer: Answer::Raise(60.0), by: None };
     let open = take(SECONDS, raise).unwrap();
     assert_eq!(
         open.iter().map(|open| open.kind).collect::<Vec<_>>(),
         [QuestionKind::Limit(LimitKind::ModelCalls)]
     );
-    let raise = InputKind::Answered { question: "q3".into(), answer: Answer::Raise(2.0) };
+    let raise = InputKind::Answered { question: "q3".into(), answer: Answer::Raise(2.0), by: None };
     assert!(take(SECONDS, raise).unwrap().is_empty(), "and the run goes on");
 }

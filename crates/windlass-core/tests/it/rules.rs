@@ -76,7 +76,7 @@ fn calls(state: &mut State, each: &[&str]) -> Vec<Event> {
 }
 
 fn answer(state: &mut State, question: &str, answer: Answer) -> Vec<Event> {
-    take(state, InputKind::Answered { question: question.into(), answer })
+    take(state, InputKind::Answered { question: question.into(), answer, by: None })
 }
 
 /// All calls that run end well.

@@ -40,7 +40,7 @@ impl Run {
 }
 
 fn answered(question: &str, answer: Answer) -> InputKind {
-    InputKind::Answered { question: question.into(), answer }
+    InputKind::Answered { question: question.into(), answer, by: None }
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn question() -> Fact {
 }
 
 fn answered(answer: Answer) -> Fact {
-    Fact::InputReceived(InputReceived { question: "q1".into(), answer })
+    Fact::InputReceived(InputReceived { question: "q1".into(), answer, by: None })
 }
 
 fn receipt(tool: &str, key: &str) -> Receipt {

@@ -66,7 +66,7 @@ impl Driver {
     async fn settle(&mut self) -> Result<(), Error> {
         for (question, answer) in settled(&**self.agent.log(), &self.state).await? {
             // An answer that does not fit leaves the question to people.
-            drop(self.take(InputKind::Answered { question, answer }, None).await?);
+            drop(self.take(InputKind::Answered { question, answer, by: None }, None).await?);
         }
         Ok(())
     }

@@ -81,7 +81,9 @@ impl Driver {
         let paused = self.state.pause().map(|open| open.id.clone());
         if let (Some(Unpause { text }), Some(question)) = (self.unpause.take(), paused) {
             let answer = Answer::Resume { text };
-            self.take(InputKind::Answered { question, answer }, None).await?.map_err(Error::Refused)?;
+            self.take(InputKind::Answered { question, answer, by: None }, None)
+                .await?
+                .map_err(Error::Refused)?;
         }
         Ok(())
     }

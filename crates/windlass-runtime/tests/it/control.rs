@@ -377,7 +377,8 @@ fn e59_a_root_whose_child_has_ended_goes_on_when_it_is_resumed() {
     let run = driven(&ground, &root);
     let child = child_of(&ground, &run);
     // Past the root, as a process did that died before it told the root.
-    let answer = InputKind::Answered { question: "q1".into(), answer: Answer::Text("The blue one.".into()) };
+    let answer =
+        InputKind::Answered { question: "q1".into(), answer: Answer::Text("The blue one.".into()), by: None };
     ground.wait(worker.post(child, answer)).unwrap();
     let done = ground.wait(worker.resume(child).into_future()).unwrap();
     assert_eq!(done.status(), Some(Status::Answered));

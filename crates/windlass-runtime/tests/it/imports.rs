@@ -53,7 +53,7 @@ fn allowed(effect: Effect) -> (RunId, Vec<Batch>) {
     let ground = elsewhere();
     let run = driven(&ground, &payer(&ground, effect));
     let mut all = batches(&ground, run.id());
-    let what = InputKind::Answered { question: "q1".into(), answer: Answer::Approve };
+    let what = InputKind::Answered { question: "q1".into(), answer: Answer::Approve, by: None };
     let Accepted { events, cause, .. } =
         decide(run.state(), Input { at: run.state().clock(), what }).unwrap();
     assert!(events.iter().any(|event| event.fact.kind() == "CallStarted"));
@@ -111,7 +111,9 @@ fn e24_a_call_that_was_allowed_elsewhere_is_asked_about_anew() {
         assert!(again.questions().len() == 1);
         // A person here may still allow it. Of a call with an effect they are then asked whether it has happened.
         let question = again.questions()[0].id.clone();
-        ground.wait(agent.post(run, InputKind::Answered { question, answer: Answer::Approve })).unwrap();
+        ground
+            .wait(agent.post(run, InputKind::Answered { question, answer: Answer::Approve, by: None }))
+            .unwrap();
         let end = resumed(&ground, &agent, run, false).unwrap();
         if effect == Effect::Once {
             assert_eq!(end.questions()[0].kind, QuestionKind::Outcome);
@@ -194,7 +196,7 @@ fn e24_a_task_that_an_import_claims_to_have_handed_over_leads_into_no_run_of_our
         if let Fact::DelegationStarted(started) = &mut event.fact {
             started.run = waiting.id();
             started.order =
-                TaskOrder::Answer(InputReceived { question: "q1".into(), answer: Answer::Approve });
+                TaskOrder::Answer(InputReceived { question: "q1".into(), answer: Answer::Approve, by: None });
         }
     }
     batches[last].events = events.into();

@@ -153,7 +153,8 @@ async fn an_answer_about_a_large_call_gives_others_their_turns() {
         // Another thread may have looked at it before the first turn of others: one look of many gives them one.
         let mut given = 0;
         for _ in 0..50 {
-            let answered = InputKind::Answered { question: question.clone(), answer: Answer::Approve };
+            let answered =
+                InputKind::Answered { question: question.clone(), answer: Answer::Approve, by: None };
             let (posted, turns) = turns(Box::pin(agent.post(run.id(), answered))).await;
             posted.unwrap();
             given += turns;

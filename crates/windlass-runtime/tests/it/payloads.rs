@@ -125,7 +125,8 @@ fn e28_a_refused_post_is_taken_out_of_the_inbox() {
     let agent = ground.agent(model).tool(pay).build().unwrap();
     let drive = |prepared: windlass_runtime::Prepared| ground.wait(prepared.drive()).unwrap();
     let run = drive(ground.wait(agent.prepare("Go", DriveOptions::default())).unwrap()).id();
-    let answer = |question: &str| InputKind::Answered { question: question.into(), answer: Answer::Approve };
+    let answer =
+        |question: &str| InputKind::Answered { question: question.into(), answer: Answer::Approve, by: None };
     // The second answer to the first question fits when it is posted, and no longer when it is taken.
     for _ in 0..2 {
         ground.wait(agent.post(run, answer("q1"))).unwrap();

@@ -46,7 +46,7 @@ fn resumed(ground: &Ground, agent: &Agent, run: RunId) -> Run {
 }
 
 fn answered(question: &str, answer: Answer) -> InputKind {
-    InputKind::Answered { question: question.into(), answer }
+    InputKind::Answered { question: question.into(), answer, by: None }
 }
 
 fn results(run: &Run) -> Vec<String> {

@@ -140,7 +140,7 @@ impl ScriptedPeople {
             })
             .collect();
         for answer in strays {
-            script.send_wrong(InputKind::Answered { question: "nobody-asked".into(), answer });
+            script.send_wrong(InputKind::Answered { question: "nobody-asked".into(), answer, by: None });
         }
     }
 
@@ -199,6 +199,7 @@ impl ScriptedPeople {
         let what = |answer: &HumanReply| InputKind::Answered {
             question: question.id.clone(),
             answer: answer_of(answer),
+            by: None,
         };
         if script.post.is_some() && !entry.wrong && after.is_empty() {
             script.send(what(&entry.answer));

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_core::{Answer, Input, InputKind, QuestionId, State, accept};
-use windlass_runtime::control;
+use windlass_core::event::{AnswerSource, AnsweredBy};
+use windlass_core::{Answer, Input, InputKind, QuestionId, RunId, State, accept};
+use windlass_runtime::control::{self, Given};
 use windlass_runtime::{Error, load};
-use windlass_store::Index;
+use windlass_store::{Index, Log};
 
 use super::find;
 use super::go_on::GoOn;
@@ -17,6 +18,7 @@ use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::ViewArgs;
+use crate::view::words::time;
 
 const HELP: &str = "\
 Answers by kind of question (`windlass runs show RUN` lists the open ones):
@@ -52,6 +54,9 @@ pub(super) struct AnswerArgs {
     /// The agent's file, where it has moved or changed
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
+    /// Who answers: kept with the answer, and shown to whoever answers later
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
     /// Only store the answer; do not resume the run
     #[arg(long)]
     leave: bool,
@@ -64,15 +69,25 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let (log, run) = find::open(log_args, &args.run).await?;
     // A child's question is answered at the root, whose agent is known here.
     let (run, question) = control::asked_at(&*log, run, QuestionId::from(args.question)).await?;
-    let answer = read(&load(&*log, run).await?, &question, &args.answer)?;
-    let answer = (question.clone(), answer);
+    let answer = match read(&load(&*log, run).await?, &question, &args.answer) {
+        Ok(answer) => answer,
+        Err(refused) => return Err(told(&*log, run, &question, refused).await?),
+    };
+    if let Some(given) = control::answer_waits(&*log, run, &question).await? {
+        let waits = format!("question {question} has an answer that waits for the run: {}", said(&given));
+        let hint = format!("windlass runs resume{} {}", log_args.words(), args.run);
+        return Err(Failure::new(Exit::Failed, waits).hint(hint));
+    }
+    let by = AnsweredBy { from: AnswerSource::Command, name: args.by.map(Into::into) };
+    let what = InputKind::Answered { question: question.clone(), answer, by: Some(by) };
     let root = control::resumed_at(&*log, run).await?;
     let state = load(&*log, root).await?;
     let held = log.summary(root).await?.holder;
     if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
-        let (question, answer) = answer;
-        let what = InputKind::Answered { question: question.clone(), answer };
-        control::deliver(&*log, run, now(), what).await?;
+        if let Err(refused) = control::deliver(&*log, run, now(), what).await {
+            // Somebody else was faster.
+            return Err(told(&*log, run, &question, refused.into()).await?);
+        }
         left(&question, &holder);
         return Ok(Exit::Good);
     }
@@ -80,15 +95,32 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
         GoOn { log_args, log: log.clone(), view: args.view, interrupts, unpause: None, cassette: None };
     // What keeps us from going on is said before the answer is given.
     let words =
-        [args.run.as_str(), answer.0.as_str()].into_iter().chain(args.answer.iter().map(String::as_str));
+        [args.run.as_str(), question.as_str()].into_iter().chain(args.answer.iter().map(String::as_str));
     let again = Again::new(format!("windlass runs answer{}", log_args.words())).then(words);
     let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: false, again };
     let found = go_on.agent(&state, &wanted).await?;
     if let Err(error) = found.resume(root).check().await {
         return Err(changed(error, &found.path, &wanted.again).detail("the answer was not posted"));
     }
-    control::answer(&*log, run, now(), answer).await?;
+    control::post(&*log, run, now(), what).await?;
     Box::pin(go_on.drive(&state, found, &[], &wanted.again)).await
+}
+
+/// The refusal, with who answered the question before.
+async fn told(
+    log: &dyn Log,
+    run: RunId,
+    question: &QuestionId,
+    refused: Failure,
+) -> Result<Failure, Failure> {
+    let Some(given) = control::given(log, run, question).await? else { return Ok(refused) };
+    Ok(refused.detail(format!("{question} was answered before: {}", said(&given))))
+}
+
+/// The answer, who gave it, and when.
+fn said(given: &Given) -> String {
+    let by = given.received.by.as_ref().map(|by| format!("{by}, ")).unwrap_or_default();
+    format!("{} ({by}{})", given.received.answer.name(), time(given.at))
 }
 
 fn left(question: &QuestionId, holder: &str) {
@@ -103,7 +135,7 @@ fn left(question: &QuestionId, holder: &str) {
 /// The answer, if it fits.
 fn read(state: &State, question: &QuestionId, words: &[String]) -> Result<Answer, Failure> {
     let fits = |answer: Answer| {
-        let what = InputKind::Answered { question: question.clone(), answer: answer.clone() };
+        let what = InputKind::Answered { question: question.clone(), answer: answer.clone(), by: None };
         accept(state, Input { at: now(), what })
             .map(|_| answer)
             .map_err(|error| Failure::from(Error::Refused(error)))

@@ -1,7 +1,7 @@
 //! What people decided on the calls of a run.
 
 use serde_json::{Value, json};
-use windlass_core::event::Decision;
+use windlass_core::event::{AnsweredBy, Decision, InputReceived};
 use windlass_core::text::shown_args;
 use windlass_core::{CallId, Fact, QuestionId, RunId};
 use windlass_runtime::RunPages;
@@ -14,6 +14,8 @@ use crate::failure::Failure;
 struct Approval {
     call: CallId,
     question: Option<QuestionId>,
+    /// Who answered, and from where.
+    by: Option<AnsweredBy>,
     decision: Decision,
     /// Whether it allows all later calls of the tool in the session.
     always: bool,
@@ -53,7 +55,9 @@ impl Approvals {
     /// One line for each decision on the call, which the model made with these arguments.
     pub(super) fn lines(&self, call: &CallId, asked: &str) -> Vec<String> {
         let line = |approval: &Approval| {
-            let to = approval.question.as_ref().map(|question| format!(" ({question})")).unwrap_or_default();
+            let by = approval.by.as_ref().map(|by| format!(", {by}")).unwrap_or_default();
+            let to =
+                approval.question.as_ref().map(|question| format!(" ({question}{by})")).unwrap_or_default();
             match &approval.decision {
                 Decision::Approved if approval.always => {
                     format!("approved{to}, with all later calls of the tool in this session")
@@ -72,25 +76,27 @@ impl Approvals {
 
     /// The decisions as data.
     pub(super) fn json(&self) -> Value {
-        let one = |approval: &Approval| json!({ "call": approval.call, "question": approval.question, "decision": approval.decision, "always": approval.always });
+        let one = |approval: &Approval| json!({ "call": approval.call, "question": approval.question, "by": approval.by, "decision": approval.decision, "always": approval.always });
         self.0.iter().map(one).collect()
     }
 }
 
 /// Adds the decisions of an append. The answer that a decision follows from stands before it in the same append.
 fn decided(batch: &Batch, all: &mut Vec<Approval>) {
-    let (mut answered, mut always) = (None, false);
+    let (mut answered, mut always): (Option<InputReceived>, bool) = (None, false);
     for event in batch.events.iter() {
         if let Fact::InputReceived(received) = &event.fact {
-            answered = Some(received.question.clone());
+            answered = Some(received.clone());
         } else if matches!(event.fact, Fact::ToolAllowed(_)) {
             always = true;
         } else if let Fact::CallDecided(decided) = &event.fact
             && by_person(&decided.decision)
         {
+            let (question, by) = answered.take().map(|received| (received.question, received.by)).unzip();
             all.push(Approval {
                 call: decided.call.clone(),
-                question: answered.take(),
+                question,
+                by: by.flatten(),
                 decision: decided.decision.clone(),
                 always: std::mem::take(&mut always),
             });
