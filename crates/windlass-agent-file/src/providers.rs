@@ -1,12 +1,13 @@
 //! Owns the user's file of providers: the shape of the built-in one, read with places.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use windlass_models::providers::{self, ProviderFile};
 
 use crate::AgentFileError;
 use crate::files::read_text;
-use crate::yaml::{Field, MAX_BYTES, YamlError, parse};
+use crate::yaml::{Field, Key, MAX_BYTES, Node, NodeValue, Place, Problem, YamlError, parse};
 
 /// Reads a file of providers. `file` is its name for errors.
 ///
@@ -23,9 +24,83 @@ use crate::yaml::{Field, MAX_BYTES, YamlError, parse};
 /// It is no YAML, or something in it does not fit, with its place.
 pub fn read_providers(text: &str, file: &str) -> Result<ProviderFile, YamlError> {
     let read = parse(text).and_then(|node| {
-        if node.is_null() { Ok(ProviderFile::default()) } else { Field::root(&node).decode() }
+        if node.is_null() {
+            return Ok(ProviderFile::default());
+        }
+        let read = Field::root(&node).decode()?;
+        check_aliases(&node, file)?;
+        Ok(read)
     });
     read.map_err(|error| error.in_file(file))
+}
+
+/// A provider as a file names it: its aliases, if the file gives any.
+struct Named<'n> {
+    name: &'n str,
+    place: Place,
+    aliases: Option<Vec<(&'n str, Place)>>,
+}
+
+fn named(node: &Node) -> Vec<Named<'_>> {
+    let Some(NodeValue::Map(entries)) = node.get("providers").map(|providers| &providers.value) else {
+        return Vec::new();
+    };
+    let named = entries.iter().map(|(key, node): &(Key, Node)| Named {
+        name: &key.name,
+        place: key.place(),
+        aliases: node.get("aliases").map(texts),
+    });
+    named.collect()
+}
+
+/// A text, or those of a list, with their places.
+fn texts(node: &Node) -> Vec<(&str, Place)> {
+    let items =
+        if let NodeValue::List(items) = &node.value { items.as_slice() } else { std::slice::from_ref(node) };
+    items.iter().filter_map(|item| Some((item.as_str()?, item.place()))).collect()
+}
+
+/// Refuses an alias that is another provider's name or alias: which of the two is meant would depend on their order.
+fn check_aliases(node: &Node, file: &str) -> Result<(), YamlError> {
+    let built_in = parse(providers::YAML)?;
+    let (own, built_in) = (named(node), named(&built_in));
+    let mut taken: HashMap<&str, (&str, String)> = HashMap::new();
+    let here = |place: Place| format!("{file}:{}:{}", place.line, place.column);
+    let there = |place: Place| format!("the built-in providers.yaml:{}:{}", place.line, place.column);
+    for provider in &built_in {
+        // Where the file gives aliases, those built in do not count; a name of its own takes an alias over.
+        let changed = own.iter().any(|own| own.name == provider.name && own.aliases.is_some());
+        for (alias, place) in provider.aliases.iter().flatten().filter(|_| !changed) {
+            taken.insert(alias, (provider.name, there(*place)));
+        }
+    }
+    for provider in &built_in {
+        taken.insert(provider.name, (provider.name, there(provider.place)));
+    }
+    for provider in &own {
+        taken.insert(provider.name, (provider.name, here(provider.place)));
+    }
+    for provider in &own {
+        for (alias, place) in provider.aliases.iter().flatten() {
+            if let Some((owner, first)) = taken.get(alias).filter(|(owner, _)| *owner != provider.name) {
+                let what = if alias == owner {
+                    "the name of a provider".to_owned()
+                } else {
+                    format!("an alias of `{owner}`")
+                };
+                let message = format!("`{alias}` is {what} already, in {first}");
+                let path = format!("providers.{}.aliases", provider.name);
+                let help = Some("choose another alias, or give the other provider other aliases".to_owned());
+                return Err(YamlError::new(
+                    *place,
+                    path,
+                    Problem::Other { code: "providers.alias", message, help },
+                ));
+            }
+            taken.insert(alias, (provider.name, here(*place)));
+        }
+    }
+    Ok(())
 }
 
 /// Reads a user's file of providers and adds it to the built-in ones. Call it before the first model is named.
@@ -125,8 +200,33 @@ mod tests {
             ),
             ("provider:\n  x: {}\n", "p.yaml:1:1: Unknown key `provider`; did you mean providers?"),
             ("providers:\n  x: {}\n  x: {}\n", "p.yaml:3:3: Duplicate key `x`, first used in line 2"),
+            (
+                "providers:\n  x: { aliases: [y] }\n  z: { aliases: [w, y] }\n",
+                "p.yaml:3:21: `y` is an alias of `x` already, in p.yaml:2:18",
+            ),
+            (
+                "providers:\n  x: { aliases: [z] }\n  z: {}\n",
+                "p.yaml:2:18: `z` is the name of a provider already, in p.yaml:3:3",
+            ),
         ] {
             assert_eq!(error(text), expected);
+        }
+        let built_in = |alias: &str| error(&format!("providers:\n  x: {{ aliases: [{alias}] }}\n"));
+        let claude = built_in("claude");
+        assert!(
+            claude.starts_with(
+                "p.yaml:2:18: `claude` is an alias of `anthropic` already, in the built-in providers.yaml:"
+            ),
+            "{claude}"
+        );
+        assert!(built_in("openai").contains("`openai` is the name of a provider already, in the built-in"));
+        for fine in [
+            "providers: { anthropic: { aliases: [claude, sonnet] } }",
+            "providers: { x: { aliases: [claude] }, anthropic: { aliases: [] } }",
+            "providers: { claude: { wire: openai_chat } }",
+            "providers: { x: { aliases: [x1, x1, x] } }",
+        ] {
+            assert!(read_providers(fine, "p.yaml").is_ok(), "{fine}");
         }
         assert!(read_providers("", "p.yaml").is_ok_and(|file| file.providers.0.is_empty()));
     }

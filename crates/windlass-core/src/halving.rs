@@ -22,6 +22,8 @@ pub(crate) struct Halving {
     high: usize,
     stage: Stage,
     probes: u32,
+    /// Whether the requests ran out: items are left out that nobody has found to be bad.
+    ran_out: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +51,7 @@ pub(crate) enum Step {
 
 impl Halving {
     pub(crate) fn over(count: usize) -> Self {
-        Self { count, found: Vec::new(), low: 0, high: count, stage: Stage::All, probes: 0 }
+        Self { count, found: Vec::new(), low: 0, high: count, stage: Stage::All, probes: 0, ran_out: false }
     }
 
     pub(crate) fn step(&self) -> Step {
@@ -60,6 +62,11 @@ impl Halving {
             Stage::Found => Step::Found(self.with_first(0)),
             Stage::Blameless => Step::Blameless,
         }
+    }
+
+    /// Whether the requests ran out before each item was told from the others: good ones may be among those found.
+    pub(crate) fn ran_out(&self) -> bool {
+        self.ran_out
     }
 
     /// Whether an answer to the request that is going on would end the search.
@@ -81,6 +88,7 @@ impl Halving {
         if next.probes >= MAX_PROBES && matches!(next.stage, Stage::Narrow | Stage::Check) {
             // The fewest items that are known to be enough.
             next.found.extend(0..next.high);
+            next.ran_out = true;
             next.stage = Stage::Found;
         }
         next

@@ -7,10 +7,10 @@ use super::changes::{self, Side, Write};
 use crate::out::{self, Style};
 use crate::view::words::count;
 
-/// Maximum number of lines shown of a text or a difference, unless all of it is wanted.
-const LINES: usize = 60;
-/// Maximum number of characters shown of a line, unless all of it is wanted.
-const CHARS: usize = 400;
+/// Maximum number of lines shown of a text or a difference, unless all of it is wanted: of its beginning, and of its end.
+const LINES: (usize, usize) = (40, 20);
+/// Maximum number of characters shown of a line, unless all of it is wanted: of its beginning, and of its end.
+const CHARS: (usize, usize) = (280, 120);
 /// Maximum number of characters of a list or an object on one line.
 const ONE_LINE: usize = 100;
 /// Spaces before the arguments, and before each level within them.
@@ -100,12 +100,14 @@ impl Page {
             Value::String(text) if text.contains('\n') => {
                 self.line(indent, label);
                 let lines: Vec<&str> = text.split('\n').collect();
-                let shown = if self.whole { lines.len() } else { LINES };
-                for line in lines.iter().take(shown) {
+                let (head, tail) = self.ends(lines.len());
+                for (at, line) in lines.iter().enumerate().filter(|(at, _)| *at < head || *at >= tail) {
+                    if at == tail {
+                        self.more(indent + INDENT, tail - head);
+                    }
                     let line = self.shortened(line);
                     self.line(indent + INDENT, &format!("| {line}"));
                 }
-                self.more(indent + INDENT, lines.len().saturating_sub(shown));
             }
             Value::String(text) => {
                 let text = if is_bare(text) { self.shortened(text) } else { self.shortened(&shown(value)) };
@@ -139,8 +141,11 @@ impl Page {
     }
 
     fn sides(&mut self, indent: usize, sides: &[Side]) {
-        let shown = if self.whole { sides.len() } else { LINES };
-        for side in sides.iter().take(shown) {
+        let (head, tail) = self.ends(sides.len());
+        for (at, side) in sides.iter().enumerate().filter(|(at, _)| *at < head || *at >= tail) {
+            if at == tail {
+                self.more(indent, tail - head);
+            }
             let (style, sign, text) = match side {
                 Side::Place(text) => (Style::Dim, "", text),
                 Side::Same(text) => (Style::Plain, " ", text),
@@ -150,7 +155,12 @@ impl Page {
             let text = self.shortened(text);
             self.styled(style, indent, &format!("{sign}{text}"));
         }
-        self.more(indent, sides.len().saturating_sub(shown));
+    }
+
+    /// Of so many lines, where the beginning ends and where the end begins.
+    fn ends(&self, lines: usize) -> (usize, usize) {
+        let (head, tail) = LINES;
+        if self.whole || lines <= head + tail { (lines, lines) } else { (head, lines - tail) }
     }
 
     fn more(&mut self, indent: usize, lines: usize) {
@@ -161,17 +171,18 @@ impl Page {
         }
     }
 
-    /// A line, or its beginning.
+    /// A line, or its beginning and its end: what matters may stand behind a long beginning.
     fn shortened(&mut self, line: &str) -> String {
-        match line.char_indices().nth(CHARS).filter(|_| !self.whole) {
-            Some((end, _)) => {
-                self.cut = true;
-                let more = line.get(end..).unwrap_or_default().chars().count();
-                let more = count(more as u64, "more character");
-                format!("{}… ({more}: [s]how all)", line.get(..end).unwrap_or_default())
-            }
-            None => line.to_owned(),
+        let (head, tail) = CHARS;
+        let chars = line.chars().count();
+        if self.whole || chars <= head + tail {
+            return line.to_owned();
         }
+        self.cut = true;
+        let begin: String = line.chars().take(head).collect();
+        let end: String = line.chars().skip(chars - tail).collect();
+        let more = count((chars - head - tail) as u64, "more character");
+        format!("{begin}… ({more}: [s]how all) …{end}")
     }
 }
 

@@ -13,9 +13,14 @@ pub(crate) fn probing(turn: &TurnStarted) -> Option<String> {
 
 /// The change of a conversation, by a hook or because a provider refuses items of it.
 pub(crate) fn changed(edited: &HistoryEdited, cuts: &Cuts) -> Option<String> {
-    let RefusedItems { items, model, message } = edited.refused.as_ref()?;
+    let RefusedItems { items, model, message, ran_out } = edited.refused.as_ref()?;
     let places: Vec<String> = items.iter().map(place).collect();
-    Some(format!("{model} refuses {}, left out from here on: {}", places.join(", "), cuts.line(message)))
+    let good = if *ran_out { " (good ones may be among them: the search ran out of requests)" } else { "" };
+    Some(format!(
+        "{model} refuses {}, left out from here on{good}: {}",
+        places.join(", "),
+        cuts.line(message)
+    ))
 }
 
 /// A tool is taken out because a provider refuses it.
@@ -64,5 +69,8 @@ mod tests {
         let words =
             "a/b refuses a file of message 2, the call id x:0 of message 4, left out from here on: bad file";
         assert_eq!(changed(&serde_json::from_str(edited).unwrap(), &Cuts::default()).as_deref(), Some(words));
+        let ran_out = edited.replace(r#""model""#, r#""ran_out":true,"model""#);
+        let words = changed(&serde_json::from_str(&ran_out).unwrap(), &Cuts::default()).unwrap();
+        assert!(words.contains("left out from here on (good ones may be among them"), "{words}");
     }
 }

@@ -66,9 +66,11 @@ fn a_text_of_many_lines_is_cut_and_shown_whole_on_demand() {
     seat.expect("… 10 more lines: [s]how all");
     seat.expect("notes.txt: no such file here; the tool may write to another place)");
     seat.expect("[s]how all, [l]ater\r\n> ");
-    assert!(!seat.seen().contains("| line 70"), "{}", seat.seen());
+    let seen = seat.seen();
+    assert!(seen.contains("| line 70"), "the end, too: {seen}");
+    assert!(!seen.contains("| line 45"), "{seen}");
     seat.keys("s\n");
-    seat.expect("| line 70");
+    seat.expect("| line 45");
     until("there is a prompt", || seat.seen().ends_with("[l]ater\r\n> "));
     seat.keys("n not that long\n");
     seat.expect("answered: ");

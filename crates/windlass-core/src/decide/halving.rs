@@ -88,7 +88,11 @@ impl Decision {
         let splices = left_out(&self.state.conversation.history, &items);
         let model = self.state.setup.models.get(ask.model as usize).map(|model| model.name.clone());
         let (model, message) = (model.unwrap_or_default(), search.failure.message.clone());
-        self.record(HistoryEdited { splices, refused: Some(RefusedItems { items, model, message }) });
+        let ran_out = search.halving.ran_out();
+        self.record(HistoryEdited {
+            splices,
+            refused: Some(RefusedItems { items, model, message, ran_out }),
+        });
     }
 }
 

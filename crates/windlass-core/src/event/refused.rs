@@ -76,6 +76,9 @@ pub struct RefusedItems {
     pub model: Text,
     /// The provider's words.
     pub message: Text,
+    /// Whether the search ran out of requests: items that are good may be among these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ran_out: bool,
 }
 
 /// A tool that a provider refused, and that is offered no longer from here on.

@@ -74,6 +74,26 @@ proptest! {
     }
 }
 
+/// A search that runs out of requests leaves good items out, and says so.
+#[test]
+fn a_search_that_runs_out_of_requests_says_so() {
+    let ran_out = |bad: BTreeSet<usize>| {
+        let mut halving = Halving::over(200);
+        loop {
+            match halving.step() {
+                Step::Probe(without) => {
+                    let without: BTreeSet<usize> = without.into_iter().collect();
+                    halving = halving.after(bad.is_subset(&without));
+                }
+                Step::Found(found) => return (found.len() > bad.len(), halving.ran_out()),
+                Step::Blameless => panic!("the items are to blame"),
+            }
+        }
+    };
+    assert_eq!(ran_out((0..200).step_by(20).collect()), (true, true));
+    assert_eq!(ran_out(BTreeSet::from([3, 150])), (false, false));
+}
+
 #[test]
 fn e58_a_history_that_is_not_to_blame_costs_one_request() {
     let (end, probes, _) = search(200, |_| false);

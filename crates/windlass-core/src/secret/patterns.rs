@@ -130,13 +130,13 @@ fn resolved(matcher: &Matcher, text: &str) -> Found {
     Found { open: found.open.min(cut), ..found }
 }
 
-fn in_lines(matcher: &Matcher, text: &str, line: &OneLine) -> Found {
+fn in_lines(matcher: &Matcher, text: &str, line: &OneLine<'_>) -> Found {
     let Some(mut walk) = matcher.walk() else { return Found::default() };
     line.each(|byte, from| walk.take(byte, from));
     walk.end(text.len())
 }
 
-fn resolved_in_lines(matcher: &Matcher, text: &str, line: &OneLine) -> Found {
+fn resolved_in_lines(matcher: &Matcher, text: &str, line: &OneLine<'_>) -> Found {
     let Some(mut walk) = matcher.walk() else { return Found::default() };
     let cut = line.each_unescaped(|byte, from| walk.take(byte, from));
     let found = walk.end(text.len());

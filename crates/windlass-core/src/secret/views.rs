@@ -79,41 +79,36 @@ fn hex(text: &[u8], digits: usize) -> Option<u32> {
 }
 
 /// A text without its line breaks, also where they stand as escapes of JSON: as `fold` breaks a line that it is given.
-pub(super) struct OneLine {
+///
+/// Where a byte stands in the text is found by going through the text once more: a list of the breaks would take many times
+/// the memory of a text that has little else.
+pub(super) struct OneLine<'t> {
     pub(super) bytes: Vec<u8>,
-    /// From which of these bytes on, so many bytes of the text were left out.
-    left_out: Vec<(usize, usize)>,
+    text: &'t [u8],
 }
 
-impl OneLine {
-    pub(super) fn of(text: &[u8]) -> Self {
-        let (mut bytes, mut left_out) = (Vec::with_capacity(text.len()), Vec::new());
+impl<'t> OneLine<'t> {
+    pub(super) fn of(text: &'t [u8]) -> Self {
+        let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text;
         loop {
             let plain = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r' | b'\\'));
             let (before, after) = rest.split_at(plain.unwrap_or(rest.len()));
             bytes.extend_from_slice(before);
-            let (kept, length) = match after {
-                [] => break,
-                [b'\n' | b'\r', ..] => (0, 1),
-                [b'\\', b'n' | b'r', ..] => (0, 2),
-                // An escaped backslash, behind which no escape begins.
-                [b'\\', b'\\', ..] => (2, 2),
-                _ => (1, 1),
-            };
+            let (kept, length) = step(after);
+            if length == 0 {
+                break;
+            }
             let (passed, after) = after.split_at(length);
             bytes.extend_from_slice(passed.get(..kept).unwrap_or_default());
             rest = after;
-            if kept == 0 {
-                left_out.push((bytes.len(), text.len() - rest.len() - bytes.len()));
-            }
         }
-        Self { bytes, left_out }
+        Self { bytes, text }
     }
 
     /// Whether it had no line break.
     pub(super) fn was_one(&self) -> bool {
-        self.left_out.is_empty()
+        self.bytes.len() == self.text.len()
     }
 
     /// Gives each byte with the place where it stands in the text.
@@ -139,21 +134,38 @@ impl OneLine {
     }
 }
 
-/// A way along the places that were left out, which goes forward only.
+/// Of what a text begins with: how many bytes stay, and how many there are; none of none at its end.
+fn step(text: &[u8]) -> (usize, usize) {
+    match text {
+        [] => (0, 0),
+        [b'\n' | b'\r', ..] => (0, 1),
+        [b'\\', b'n' | b'r', ..] => (0, 2),
+        // An escaped backslash, behind which no escape begins.
+        [b'\\', b'\\', ..] => (2, 2),
+        _ => (1, 1),
+    }
+}
+
+/// A way along the text, which goes forward only.
 #[derive(Default)]
 struct Cursor {
-    next: usize,
-    left_out: usize,
+    /// Number of bytes of the line that are passed.
+    line: usize,
+    /// Number of bytes of the text that are passed.
+    text: usize,
 }
 
 impl Cursor {
-    /// Position of the byte at `place` in the text.
-    fn in_text(&mut self, line: &OneLine, place: usize) -> usize {
-        while let Some((_, left_out)) = line.left_out.get(self.next).filter(|(from, _)| *from <= place) {
-            self.left_out = *left_out;
-            self.next += 1;
+    /// Position of the byte at `place` in the text. Places must not fall.
+    fn in_text(&mut self, one: &OneLine<'_>, place: usize) -> usize {
+        loop {
+            let (kept, length) = step(one.text.get(self.text..).unwrap_or_default());
+            if length == 0 || (kept > 0 && place < self.line + kept) {
+                return self.text + place.saturating_sub(self.line);
+            }
+            self.line += kept;
+            self.text += length;
         }
-        place + self.left_out
     }
 }
 
@@ -167,5 +179,49 @@ pub(super) fn joined(text: &[u8], mut each: impl FnMut(u8, Range<usize>)) {
             (byte, _) => each(*byte, place..place + 1),
         }
         place += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::OneLine;
+
+    /// Each byte that stays, with its place.
+    fn placed(text: &[u8]) -> Vec<(u8, usize)> {
+        let mut all = Vec::new();
+        OneLine::of(text).each(|byte, range| all.push((byte, range.start)));
+        all
+    }
+
+    #[test]
+    fn a_text_of_line_breaks_takes_no_more_memory_than_itself() {
+        for text in
+            ["\n".repeat(100_000), "\\n".repeat(50_000), "a\n".repeat(50_000), "a\\r\n".repeat(25_000)]
+        {
+            let line = OneLine::of(text.as_bytes());
+            assert!(size_of_val(&line) + line.bytes.capacity() <= text.len() + 64);
+        }
+        assert_eq!(
+            placed(b"\n\na\\nb\\\\n\r\nc\\t\n"),
+            [(b'a', 2), (b'b', 5), (b'\\', 6), (b'\\', 7), (b'n', 8), (b'c', 11), (b'\\', 12), (b't', 13)]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn each_byte_keeps_its_place(text in "[ab\\\\nr\n\r]{0,40}") {
+            let mut last = None;
+            for (byte, place) in placed(text.as_bytes()) {
+                prop_assert_eq!(text.as_bytes().get(place), Some(&byte));
+                prop_assert!(last < Some(place));
+                last = Some(place);
+            }
+            let mut seen = Vec::new();
+            let end = OneLine::of(text.as_bytes()).each_unescaped(|_, range| seen.push(range));
+            prop_assert!(end <= text.len() && seen.iter().all(|range| range.end <= text.len()));
+            prop_assert!(seen.is_sorted_by_key(|range| range.start));
+        }
     }
 }

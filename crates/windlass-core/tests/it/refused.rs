@@ -231,7 +231,7 @@ fn e58_one_image_of_five_is_found_and_the_run_goes_on() {
     // Refused, all, the first two, the first three, the third alone.
     assert_eq!(talk.requests.len(), 5, "{:?}", talk.requests);
     let refused = talk.refused();
-    let [RefusedItems { items, model, message }] = refused.as_slice() else { panic!("{refused:?}") };
+    let [RefusedItems { items, model, message, .. }] = refused.as_slice() else { panic!("{refused:?}") };
     assert_eq!((items.len(), items[0].at, &items[0].what), (1, 0, &SuspectItem::Image { part: 3 }));
     assert_eq!((&**model, &**message), ("p/m1", WORDS));
     let history = talk.history();

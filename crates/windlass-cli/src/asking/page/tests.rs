@@ -63,15 +63,16 @@ fn what_is_nested_and_long_stands_below_its_name() {
 #[test]
 fn what_is_long_is_cut_and_can_be_shown_whole() {
     let lines: Vec<String> = (1..=100).map(|line| format!("line {line}")).collect();
-    let args = json!({ "text": lines.join("\n"), "word": "x".repeat(500) });
+    let word = format!("{}{}{}", "x".repeat(280), "y".repeat(100), "z".repeat(120));
+    let args = json!({ "text": lines.join("\n"), "word": word });
     let (short, cut) = shown(&args, None, false);
-    assert!(cut && short.contains("| line 60\n    … 40 more lines: [s]how all\n"), "{short}");
-    assert!(
-        short.ends_with(&format!("word: {}… (100 more characters: [s]how all)", "x".repeat(400))),
-        "{short}"
-    );
+    let middle = "| line 40\n    … 40 more lines: [s]how all\n    | line 81\n";
+    assert!(cut && short.contains(middle) && short.contains("| line 100\n"), "{short}");
+    let (head, tail) = ("x".repeat(280), "z".repeat(120));
+    let ends = format!("word: {head}… (100 more characters: [s]how all) …{tail}");
+    assert!(short.ends_with(&ends), "{short}");
     let (whole, cut) = shown(&args, None, true);
-    assert!(!cut && whole.contains("| line 100\n") && whole.ends_with(&"x".repeat(500)), "{whole}");
+    assert!(!cut && whole.contains("| line 100\n") && whole.ends_with(&word), "{whole}");
 }
 
 #[test]
