@@ -81,10 +81,32 @@ impl LogArgs {
         Ok(Arc::new(SqliteLog::open_with(path, options)?))
     }
 
-    /// Opens a log that must be there already: looking at runs makes none.
+    /// Opens a log to read it: looking at runs makes none. `None`: the usual one has not been made yet. One that was named, by
+    /// `--log` or with `WINDLASS_HOME`, and is not there is an error: there may be a typing mistake in the name.
     pub(crate) fn open_existing(&self) -> Result<Option<Arc<SqliteLog>>, Failure> {
         let path = self.path()?;
-        if path.exists() { self.open_at(&path).map(Some) } else { Ok(None) }
+        if path.exists() {
+            return self.open_at(&path).map(Some);
+        }
+        if self.log.is_some() {
+            return Err(self.missing());
+        }
+        if env("WINDLASS_HOME").is_some_and(|home| !home.is_empty()) {
+            let home = folder()?;
+            if !home.is_dir() {
+                let message = format!("the folder {} does not exist (WINDLASS_HOME)", home.display());
+                return Err(Failure::new(Exit::Failed, message)
+                    .hint("mend the variable, or begin there: `windlass run FILE INPUT` makes the folder"));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The log is not there.
+    pub(crate) fn missing(&self) -> Failure {
+        let path = self.path().map(|path| path.display().to_string()).unwrap_or_default();
+        Failure::new(Exit::Failed, format!("the log {path} does not exist"))
+            .hint("`windlass run FILE INPUT` creates it, or name another log with --log")
     }
 
     /// The arguments for this log in suggested commands, with a leading space.

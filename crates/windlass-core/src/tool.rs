@@ -52,6 +52,24 @@ impl ByEffect {
     }
 }
 
+/// What a server that nobody trusts hints at about one of its tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hint {
+    /// Nothing.
+    #[default]
+    None,
+    /// The tool only reads.
+    Reads,
+}
+
+impl Hint {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
 /// How a call of a tool is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -121,6 +139,9 @@ pub struct ToolSpec {
     /// How a call is carried out.
     #[serde(default)]
     pub kind: ToolKind,
+    /// What its server hints at. It counts where effects are shown, never for what is done with a call.
+    #[serde(default, skip_serializing_if = "Hint::is_none")]
+    pub hint: Hint,
     /// Timeout of one attempt, in milliseconds; `None`: the agent's `timeouts.tool_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -255,6 +276,7 @@ impl ToolSpec {
             parameters: Arc::new(parameters),
             effect: Effect::default(),
             kind: ToolKind::default(),
+            hint: Hint::None,
             timeout_ms: None,
             retries: None,
             summary_above: None,
@@ -320,6 +342,7 @@ impl Clone for ToolSpec {
             parameters: self.parameters.clone(),
             effect: self.effect,
             kind: self.kind,
+            hint: self.hint,
             timeout_ms: self.timeout_ms,
             retries: self.retries,
             summary_above: self.summary_above,

@@ -1,6 +1,6 @@
 //! The effects of a run in one line: `2 effects: write_file a.txt, send_mail 17 (outcome unknown)`.
 
-use windlass_runtime::projections::{Receipt, ReceiptOutcome};
+use windlass_runtime::projections::{Receipt, ReceiptOutcome, ResultFrom};
 
 use super::words::{count, cut, name};
 
@@ -11,10 +11,11 @@ const SHOWN_CHARS: usize = 40;
 
 /// The line; `None`: the run had no effects.
 pub(crate) fn line(receipts: &[Receipt]) -> Option<String> {
+    let receipts: Vec<&Receipt> = receipts.iter().filter(|receipt| !receipt.reads).collect();
     if receipts.is_empty() {
         return None;
     }
-    let named: Vec<String> = receipts.iter().take(NAMED).map(effect).collect();
+    let named: Vec<String> = receipts.iter().take(NAMED).map(|receipt| effect(receipt)).collect();
     let more = receipts.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     Some(format!("{}: {}{more}", count(receipts.len() as u64, "effect"), named.join(", ")))
@@ -28,11 +29,17 @@ fn effect(receipt: &Receipt) -> String {
         ReceiptOutcome::Unknown => " (outcome unknown)",
         ReceiptOutcome::Open => " (not finished)",
     };
-    format!("{}{}{outcome}", name(&receipt.tool), shown.unwrap_or_default())
+    let from = match receipt.result_from {
+        ResultFrom::Tool => "",
+        ResultFrom::Person => " (as a person says)",
+    };
+    format!("{}{}{outcome}{from}", name(&receipt.tool), shown.unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
+    use windlass_runtime::projections::Hashed;
+
     use super::*;
 
     fn receipt(tool: &str, shown: &str, outcome: ReceiptOutcome) -> Receipt {
@@ -45,6 +52,9 @@ mod tests {
             key: "k".into(),
             outcome,
             result_sha256: None,
+            hashed: Hashed::USUAL,
+            result_from: ResultFrom::Tool,
+            reads: false,
         }
     }
 
@@ -53,6 +63,10 @@ mod tests {
         let one = receipt("files__write_file", "a.txt", ReceiptOutcome::Ok);
         let two = receipt("send_mail", "17", ReceiptOutcome::Unknown);
         assert_eq!(line(&[]), None);
+        let read = Receipt { reads: true, ..one.clone() };
+        assert_eq!(line(std::slice::from_ref(&read)), None, "a read is no effect");
+        let given = Receipt { result_from: ResultFrom::Person, ..one.clone() };
+        assert_eq!(line(&[read, given]).unwrap(), "1 effect: files__write_file a.txt (as a person says)");
         assert_eq!(line(std::slice::from_ref(&one)).unwrap(), "1 effect: files__write_file a.txt");
         assert_eq!(
             line(&[one.clone(), two]).unwrap(),

@@ -30,7 +30,7 @@ fn sessions_are_listed_by_name() {
     assert_eq!(listed(&home.windlass(["sessions", "list", "--all"])), 4, "heads and three sessions");
     assert_eq!(listed(&home.windlass(["sessions", "list", "--json"])), 3);
     assert_eq!(listed(&home.windlass(["sessions", "list", "--limit", "1"])), 2);
-    let none = Home::new().windlass(["sessions", "list"]);
+    let none = Home::without_log().windlass(["sessions", "list"]);
     assert_eq!((none.code, none.stdout.as_str(), none.stderr.as_str()), (0, "", "no sessions\n"));
 }
 
@@ -71,7 +71,7 @@ fn a_session_that_does_not_exist_is_said_with_the_nearest_one() {
     }
     let runs = home.windlass(["runs", "list", "--session", "tirp"]);
     assert!(runs.code == 0 && runs.stderr.contains("no runs; did you mean session `trip`?"), "{runs:?}");
-    assert_end!(home, Home::new().windlass(["sessions", "show", "trip"]));
+    assert_end!(home, Home::without_log().windlass(["sessions", "show", "trip"]));
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn e10_a_delegate_with_the_name_of_a_tool_is_refused() {
 
 #[test]
 fn an_unknown_session_is_said() {
-    let home = Home::new();
+    let home = Home::without_log();
     assert_end!(home, home.windlass(["sessions", "events", "nobody"]));
 }
 

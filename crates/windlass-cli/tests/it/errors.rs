@@ -149,7 +149,7 @@ fn a_limit_that_is_no_number() {
 
 #[test]
 fn runs_that_do_not_exist() {
-    let home = Home::new();
+    let home = Home::without_log();
     home.write("agent.yaml", PLAIN);
     assert_end!(home, home.windlass(["runs", "show", "last"]));
     assert_eq!(home.windlass(["run", "agent.yaml", "hi"]).code, 0);

@@ -31,6 +31,13 @@ impl Home {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// One whose folder for logs is there, and empty.
+    pub(crate) fn without_log() -> Self {
+        let home = Self::new();
+        std::fs::create_dir(home.path("home")).unwrap();
+        home
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

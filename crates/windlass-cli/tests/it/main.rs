@@ -47,6 +47,7 @@ mod plans;
 mod providers;
 mod quotas;
 mod reach;
+mod reading;
 mod readme;
 mod run;
 mod scripted;

@@ -13,13 +13,14 @@ use super::import::at_home;
 use crate::error::Error;
 use crate::pages::{RunPages, numbered, with_bases};
 use crate::projections::json as forms;
+use crate::projections::receipts::{MOST_RUNS, known, tasks};
 
 /// Bytes of a payload per line.
 const PIECE: usize = 4 * 1024 * 1024;
 
-/// Writes a run, and the runs that it is based on, as JSON lines.
+/// Writes a run, the runs that it is based on, and those of the agents that it handed tasks to, as JSON lines.
 ///
-/// The runs come in the order in which an import needs them: bases first.
+/// The runs come in the order in which an import needs them: bases first, delegates after the run that called them.
 #[derive(Debug)]
 pub struct Export<'l> {
     log: &'l dyn Store,
@@ -59,13 +60,30 @@ struct Events<'l> {
     hashes: Hashes,
 }
 
+/// The run with its bases and, after them, the runs below it with theirs.
+async fn family(log: &dyn Store, run: RunId) -> Result<Vec<RunId>, Error> {
+    let mut runs = with_bases(log, run).await?;
+    let mut looked = 0;
+    while let Some(above) = runs.get(looked).copied() {
+        looked += 1;
+        for task in tasks(log, above).await? {
+            if runs.len() >= MOST_RUNS || runs.contains(&task.child) || !known(log, task.child).await? {
+                continue;
+            }
+            let below = with_bases(log, task.child).await?;
+            runs.extend(below.into_iter().filter(|run| !runs.contains(run)).collect::<Vec<_>>());
+        }
+    }
+    Ok(runs)
+}
+
 impl<'l> Export<'l> {
     /// Starts an export.
     ///
     /// # Errors
     /// The log failed.
     pub async fn of(log: &'l dyn Store, run: RunId) -> Result<Self, Error> {
-        let runs = with_bases(log, run).await?;
+        let runs = family(log, run).await?;
         Ok(Self { log, runs, begun: 0, stage: Stage::Head, ready: VecDeque::new() })
     }
 

@@ -1,7 +1,7 @@
 //! The ledger of effects: what each call of a run intended, how often it was tried, what came back, and what was in doubt.
 
 use windlass_core::event::Millis;
-use windlass_core::tool::Effect;
+use windlass_core::tool::{Effect, Hint};
 use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve};
 use windlass_store::Log;
 
@@ -18,6 +18,8 @@ pub struct CallEffects {
     pub tool: Text,
     /// Effect of running the call twice; `None`: the run no longer has the tool.
     pub effect: Option<Effect>,
+    /// Whether its tool's server says that it only reads.
+    pub reads: bool,
     /// The idempotency key that the tool is given at each try.
     pub key: Text,
     /// The arguments that it ran with, as JSON text.
@@ -231,6 +233,7 @@ fn begun(state: &State, before: &State, call: &CallId) -> Option<CallEffects> {
         call: call.clone(),
         tool: open.target_name().clone(),
         effect: state.target(open).map(|tool| tool.effect),
+        reads: state.target(open).is_some_and(|tool| tool.hint == Hint::Reads),
         key: state.call_key(call).or_else(|| before.call_key(call))?,
         args: open.args().into(),
         entries: Vec::new(),

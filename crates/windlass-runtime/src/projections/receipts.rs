@@ -9,13 +9,13 @@ use windlass_core::tool::Effect;
 use windlass_core::{CallId, CallOutcome, Fact, RunId, Text};
 use windlass_store::{Index, Log, Store};
 
-use super::effects::{CallEffects, effects};
+use super::effects::{CallEffects, Settlement, effects};
 use crate::error::Error;
 use crate::pages::RunPages;
 use crate::run::Run;
 
 /// Maximum number of runs of one family whose receipts are read.
-const MOST_RUNS: usize = 10_000;
+pub(crate) const MOST_RUNS: usize = 10_000;
 /// Maximum number of characters of an argument that a receipt shows.
 const SHOWN_CHARS: usize = 60;
 
@@ -38,6 +38,40 @@ pub struct Receipt {
     pub outcome: ReceiptOutcome,
     /// SHA-256 of the result as JSON, in hexadecimal; `None`: it gave none.
     pub result_sha256: Option<String>,
+    /// What the hashes are made of.
+    pub hashed: Hashed,
+    /// Who gave the result.
+    pub result_from: ResultFrom,
+    /// Whether the tool's server says that it only reads: such a call is not shown as an effect.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reads: bool,
+}
+
+/// What the hashes of a receipt are made of, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Hashed {
+    /// The bytes under `args_sha256`.
+    pub args: &'static str,
+    /// The bytes under `result_sha256`.
+    pub result: &'static str,
+}
+
+impl Hashed {
+    /// What they all are made of.
+    pub const USUAL: Self = Self {
+        args: "the arguments as JSON text, as the tool was given them",
+        result: "the result's content as JSON text, as the log holds it",
+    };
+}
+
+/// Who gave the result of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultFrom {
+    /// The tool.
+    Tool,
+    /// A person, who settled a call in doubt.
+    Person,
 }
 
 /// The outcome of a call with an effect.
@@ -140,6 +174,7 @@ fn receipt(run: RunId, call: &CallEffects) -> Option<Receipt> {
         return None;
     }
     let outcome = call.receipt();
+    let given = call.doubts().iter().any(|(_, settled)| *settled == Some(Settlement::PersonResult));
     Some(Receipt {
         run,
         call: call.call.clone(),
@@ -149,6 +184,9 @@ fn receipt(run: RunId, call: &CallEffects) -> Option<Receipt> {
         key: call.key.clone(),
         outcome: ReceiptOutcome::of(outcome),
         result_sha256: outcome.and_then(result_sha256),
+        hashed: Hashed::USUAL,
+        result_from: if given { ResultFrom::Person } else { ResultFrom::Tool },
+        reads: call.reads,
     })
 }
 
@@ -178,10 +216,10 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// A task that was handed to another agent.
-struct HandedOver {
+pub(crate) struct HandedOver {
     call: CallId,
     agent: Text,
-    child: RunId,
+    pub(crate) child: RunId,
     outcome: Option<CallOutcome>,
 }
 
@@ -194,13 +232,16 @@ impl HandedOver {
             key: self.child.to_string().into(),
             outcome: ReceiptOutcome::of(self.outcome.as_ref()),
             result_sha256: self.outcome.as_ref().and_then(result_sha256),
+            hashed: Hashed::USUAL,
+            result_from: ResultFrom::Tool,
+            reads: false,
             call: self.call,
             tool: self.agent,
         }
     }
 }
 
-async fn tasks(log: &dyn Log, run: RunId) -> Result<Vec<HandedOver>, Error> {
+pub(crate) async fn tasks(log: &dyn Log, run: RunId) -> Result<Vec<HandedOver>, Error> {
     let mut tasks: Vec<HandedOver> = Vec::new();
     let mut pages = RunPages::new(log, run);
     while let Some(batches) = pages.next().await? {
@@ -222,7 +263,7 @@ async fn tasks(log: &dyn Log, run: RunId) -> Result<Vec<HandedOver>, Error> {
 }
 
 /// Whether the run is in this log.
-pub(super) async fn known(log: &dyn Index, run: RunId) -> Result<bool, Error> {
+pub(crate) async fn known(log: &dyn Index, run: RunId) -> Result<bool, Error> {
     match log.summary(run).await {
         Ok(_) => Ok(true),
         Err(windlass_store::StoreError::UnknownRun { .. }) => Ok(false),

@@ -9,7 +9,7 @@ use rmcp::model::{Tool as ServerTool, ToolAnnotations};
 use serde_json::Value;
 use windlass_core::ToolSpec;
 use windlass_core::secret::{mask, mask_json};
-use windlass_core::tool::{ByEffect, Effect};
+use windlass_core::tool::{ByEffect, Effect, Hint};
 
 use super::config::McpConfig;
 use super::reading::{Remark, Remarks};
@@ -219,7 +219,10 @@ fn spec(config: &McpConfig, listed: &ServerTool, offered: Offered) -> ToolSpec {
     let overrides = &config.overrides;
     let mut spec = ToolSpec::new(offered.name, description, schema);
     let hinted = || if config.trust { effect(listed.annotations.as_ref()) } else { Effect::Once };
-    spec.effect = config.tools.effect(&listed.name).or(overrides.effect).unwrap_or_else(hinted);
+    let declared = config.tools.effect(&listed.name).or(overrides.effect);
+    spec.effect = declared.unwrap_or_else(hinted);
+    let reads = declared.is_none() && effect(listed.annotations.as_ref()) == Effect::ReadOnly;
+    spec.hint = if reads { Hint::Reads } else { Hint::None };
     spec.approve = overrides.approve.unwrap_or_default();
     spec.by_effect = ByEffect::of(overrides.approve);
     spec.timeout_ms = overrides.timeout_ms;

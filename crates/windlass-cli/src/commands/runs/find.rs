@@ -19,15 +19,9 @@ const NAMED: usize = 5;
 
 /// Opens the log and finds the run.
 pub(super) async fn open(args: &LogArgs, word: &str) -> Result<(Arc<SqliteLog>, RunId), Failure> {
-    let log = args.open_existing()?.ok_or_else(|| no_log(args))?;
+    let log = args.open_existing()?.ok_or_else(|| args.missing())?;
     let run = run(&*log, word).await?;
     Ok((log, run))
-}
-
-fn no_log(args: &LogArgs) -> Failure {
-    let path = args.path().map(|path| path.display().to_string()).unwrap_or_default();
-    Failure::new(Exit::Failed, format!("the log {path} does not exist"))
-        .hint("`windlass run FILE INPUT` creates it, or name another log with --log")
 }
 
 async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {

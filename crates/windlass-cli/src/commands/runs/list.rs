@@ -1,7 +1,7 @@
 //! `windlass runs list`.
 
 use clap::Args;
-use windlass_core::SessionId;
+use windlass_core::{RunState, SessionId};
 use windlass_runtime::ListPages;
 use windlass_runtime::projections::json;
 use windlass_store::{RunFilter, RunStatus, RunSummary, SqliteLog};
@@ -58,6 +58,7 @@ pub(super) struct ListArgs {
 }
 
 pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> {
+    let log_words = log.words();
     let log = log.open_existing()?;
     let runs = match &log {
         Some(log) => chosen(&args, log).await?,
@@ -67,6 +68,10 @@ pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> 
         runs.iter().try_for_each(|line| out::json(&json::summary(line)))?;
     } else if let Some(log) = log.as_ref().filter(|_| !runs.is_empty()) {
         listed::table(log, &runs).await?.iter().try_for_each(out::line)?;
+        if let Some(line) = runs.iter().find(|line| line.parent.is_none() && is_interrupted(line)) {
+            let run = line.run;
+            out::note(format_args!("`windlass runs resume{log_words} {run}` continues an interrupted run"));
+        }
     } else {
         let near = match (&log, &args.session) {
             (Some(log), Some(session)) => near_session(log, session).await?,
@@ -109,6 +114,11 @@ async fn chosen(args: &ListArgs, log: &SqliteLog) -> Result<Vec<RunSummary>, Fai
         }
     }
     Ok(runs)
+}
+
+/// Whether the process that drove a run has died.
+pub(super) fn is_interrupted(line: &RunSummary) -> bool {
+    line.run_state == RunState::Running && line.holder.is_none()
 }
 
 /// The status in a log, which calls an interrupted run running.

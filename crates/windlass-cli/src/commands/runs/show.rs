@@ -13,6 +13,7 @@ use windlass_store::{Index, Log, RunSummary, Store};
 
 use super::approvals::Approvals;
 use super::find;
+use super::list::is_interrupted;
 use super::measures;
 use crate::answers;
 use crate::failure::{Exit, Failure};
@@ -88,6 +89,9 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     questions(&*log, &run, log_args).await?;
     if args.events {
         history(&*log, id, summary.started_at, &cuts).await?;
+    }
+    if is_interrupted(&summary) {
+        out::note(format_args!("`windlass runs resume{} {id}` continues it", log_args.words()));
     }
     if cuts.any() {
         let (log, events) = (log_args.words(), if args.events { " -e" } else { "" });
