@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use windlass_core::secret::mask_url_parts;
+
 /// The address of a server. Prints as it is written in the file: parts from the environment stay `${NAME}`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
@@ -12,6 +14,12 @@ pub struct Address {
 impl Address {
     pub(super) fn new(text: impl Into<String>, written: impl Into<String>) -> Self {
         Self { text: text.into(), written: written.into() }
+    }
+
+    /// An address that stands in no file. The secrets in it are masked.
+    pub fn given(text: &str) -> Self {
+        mask_url_parts(text);
+        Self::new(text, text)
     }
 
     /// The whole address: only for the place that calls it.

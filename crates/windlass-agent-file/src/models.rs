@@ -35,6 +35,8 @@ pub struct ModelEntry {
     pub base_url: Option<Address>,
     /// The key, instead of the provider's usual variable.
     pub key: Option<Secret>,
+    /// Origin of the key, for the error that it was refused: the place in the file, and the variables that it names.
+    pub key_source: Option<String>,
     /// A command that prints the key: a line for the shell, or a program with its arguments; empty: there is none.
     pub key_command: Vec<String>,
     /// More headers.
@@ -129,6 +131,7 @@ impl ModelEntry {
             use_: self.use_.clone(),
             base_url: self.base_url.as_ref().map(|url| url.expose().to_owned()),
             key: self.key.clone(),
+            key_source: self.key_source.clone(),
             key_command: self.key_command.clone(),
             headers: self.headers.clone(),
             timeouts: self.timeouts.over(usual),
@@ -350,6 +353,7 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         role: Role::Main,
         base_url: keys.base_url.map(|url| reading.address(&url)).transpose()?,
         key_command,
+        key_source: keys.key.as_ref().map(|key| reading.source_of(key)),
         key: keys.key.map(|key| reading.secret(&key)).transpose()?,
         headers: reading.secrets(&keys.headers)?,
         temperature: keys.temperature.map(|number| number.0),
@@ -398,5 +402,12 @@ fn name_of<T: AsRef<str>>(
     if full || has_base_url || matches!(text, "auto" | "tour") || reading.model_names == ModelNames::Plain {
         return Ok(text.to_owned());
     }
-    Err(name.wrong("provider/model (such as openai/gpt-5-mini), auto or tour"))
+    let error = name.wrong("provider/model (such as openai/gpt-5-mini), auto or tour");
+    Err(match windlass_models::providers::named_alone(text) {
+        near if near.is_empty() => error,
+        near => {
+            let message = format!("{}; did you mean {}?", error.problem, near.join(" or "));
+            name.error("yaml.wrong_value", message)
+        }
+    })
 }

@@ -72,6 +72,14 @@ impl<'e> Reading<'e> {
         self.folder.join(written)
     }
 
+    /// Where a secret comes from: its place, and the variables that it is made of.
+    pub(super) fn source_of(&self, written: &At<SecretText>) -> String {
+        let parts = written.value.as_str().split("${").skip(1);
+        let names: Vec<&str> = parts.filter_map(|part| Some(part.split_once('}')?.0)).collect();
+        let place = format!("{}:{}:{}", self.file, written.place.line, written.place.column);
+        if names.is_empty() { place } else { format!("{} ({place})", names.join(" and ")) }
+    }
+
     /// A field that holds a secret: `${NAME}` is read from the environment.
     pub(super) fn secret(&mut self, written: &At<SecretText>) -> Result<Secret, YamlError> {
         let (text, values) = self.expand(written.value.as_str(), written)?;

@@ -40,6 +40,7 @@ fn read_pinned(path: &Path, overrides: &Overrides, pinned: &[String]) -> Result<
         AgentFile::read(path, &|name| overrides.env(name))?
     };
     overrides.apply(&mut file, pinned);
+    overrides.check(&file)?;
     file.check_available()?;
     Ok(file)
 }

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use windlass_core::event::LimitReached;
+use windlass_core::event::{FailKind, LimitReached};
+use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::policy::LimitKind;
 use windlass_core::run::QuotaWait;
 use windlass_core::{Message, RunId, RunState, Status};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
+use crate::agents::now;
 use crate::answers;
 use crate::asking::{Terminal, leave_prompt};
 use crate::assistant;
@@ -18,7 +20,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
-use crate::view::words::{name, time};
+use crate::view::words::{name, short_span, short_time, time};
 use crate::view::{View, exit_of};
 use crate::waiting::Withdrawn;
 
@@ -68,6 +70,7 @@ pub(crate) async fn drive(
     words: &Words,
 ) -> Result<Run, Failure> {
     let (run, handle) = (prepared.id(), prepared.handle());
+    view.says_end();
     let mut show = pin!(shown(prepared.updates(), view));
     let (mut all_shown, stopped) = (false, Cell::new(None));
     let ended = {
@@ -225,13 +228,44 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
                 Some(why) => failure.cause(why),
                 None => failure,
             };
-            let of_model = kind == windlass_core::event::FailKind::Model;
-            let doctor = of_model.then_some("`windlass doctor` shows which models are reachable");
+            let of_model = kind == FailKind::Model;
+            let hint = run.state().model_failure().filter(|_| of_model).and_then(remedy);
             failure
-                .maybe_hint(doctor.map(str::to_owned))
+                .maybe_hint(hint)
                 .hint(format!("`windlass runs show{} -e {id}` shows what happened", words.log))
         }
         Status::Answered | Status::Concluded | Status::Clarification => Failure::new(exit, ""),
+    }
+}
+
+/// What helps against a model's failure, if it is known.
+fn remedy(failure: &ModelFailure) -> Option<String> {
+    let provider = failure.model.split('/').next().unwrap_or_default();
+    match failure.kind {
+        FailureKind::RateLimited | FailureKind::Overloaded => {
+            let wait = failure.retry_after_ms?;
+            let at = short_time(now().saturating_add(wait));
+            Some(format!(
+                "again in {}, at {at}; `loop: {{ wait_for_quota: true }}` waits in the run",
+                short_span(wait)
+            ))
+        }
+        // It asks each server, which says more than one that was not reached.
+        FailureKind::Connect => Some("`windlass doctor` shows which models are reachable".to_owned()),
+        FailureKind::NotFound => {
+            Some(format!("`windlass models list {}` lists its models", quoted(provider)))
+        }
+        FailureKind::Timeout
+        | FailureKind::Server
+        | FailureKind::Auth
+        | FailureKind::BadRequest
+        | FailureKind::ContextLength
+        | FailureKind::Unsupported
+        | FailureKind::Protocol
+        | FailureKind::Cut
+        | FailureKind::TooLarge
+        | FailureKind::Cancelled
+        | FailureKind::OverBudget(_) => None,
     }
 }
 

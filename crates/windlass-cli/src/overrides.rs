@@ -7,7 +7,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use windlass_core::policy::{LATER, LimitKind, Preset};
 use windlass_core::text::nearest;
-use windlass_runtime::agent_file::{AgentFile, DelegateEntry, ModelEntry};
+use windlass_runtime::agent_file::{Address, AgentFile, DelegateEntry, ModelEntry};
 use windlass_runtime::yaml::Place;
 
 use crate::failure::{Exit, Failure};
@@ -21,6 +21,11 @@ pub(crate) struct Overrides {
     #[arg(short, long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
+    /// Ask the model at this address, such as http://127.0.0.1:8080/v1: with `--model`, or the file's models. Without a key in the
+    /// file, none is sent there
+    #[arg(long, value_name = "URL", value_parser = base_url)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base_url: Option<String>,
     /// Set a limit: model_calls, tool_calls, tool_rounds, tokens, seconds, cost_usd, … (may be repeated)
     #[arg(long = "limit", value_name = "NAME=N", value_parser = limit)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -39,9 +44,26 @@ pub(crate) struct Overrides {
     pub(crate) variables: Option<BTreeMap<String, String>>,
 }
 
+/// Reads an address. One with a login is refused: it is remembered for later commands, and secrets are not.
+fn base_url(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let Some(rest) = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")) else {
+        return Err("expected an address such as http://127.0.0.1:8080/v1".to_owned());
+    };
+    if rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@')) {
+        return Err("an address with a login stands in an agent file: `base_url: \"${NAME}\"`".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 /// Whether a loop reads this variable of the environment.
 fn is_of_a_loop(name: &str) -> bool {
     Preset::ALL.iter().flat_map(Preset::variables).any(|(own, _)| *own == name)
+}
+
+/// Whether a model's name has no server of its own to be asked elsewhere.
+fn is_chosen(name: &str) -> bool {
+    matches!(name, "auto" | "tour" | "windlass/tour")
 }
 
 /// Reads `NAME=FILE`. The path is made absolute, because the run may be resumed from another directory.
@@ -111,6 +133,15 @@ impl Overrides {
         Ok(())
     }
 
+    /// Refuses an address for which no model is named.
+    pub(crate) fn check(&self, file: &AgentFile) -> Result<(), Failure> {
+        if self.base_url.is_none() || file.models.iter().any(|entry| !is_chosen(&entry.use_)) {
+            return Ok(());
+        }
+        Err(Failure::new(Exit::Usage, "`--base-url` needs the name of a model")
+            .hint("name it with `-m NAME`: any name that the server knows"))
+    }
+
     /// The agent file with all this in place. `pinned` are the models that a run has used: they stand in for `auto`,
     /// which might find another one today.
     pub(crate) fn apply(&self, file: &mut AgentFile, pinned: &[String]) {
@@ -124,6 +155,11 @@ impl Overrides {
         }
         if let Some(model) = &self.model {
             file.models = vec![ModelEntry { use_: model.clone(), ..ModelEntry::default() }];
+        }
+        if let Some(url) = &self.base_url {
+            for entry in file.models.iter_mut().filter(|entry| !is_chosen(&entry.use_)) {
+                entry.base_url = Some(Address::given(url));
+            }
         }
         if file.models.is_empty() {
             file.models = vec![ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];

@@ -82,6 +82,13 @@ impl View {
         self
     }
 
+    /// An error follows that says why the run failed.
+    pub(crate) fn says_end(&mut self) {
+        if let Self::Plain(plain) = self {
+            plain.says_end = true;
+        }
+    }
+
     pub(crate) fn update(&mut self, update: &Update) {
         match self {
             Self::Plain(plain) => {

@@ -405,6 +405,9 @@ pub struct OutputRejected {
     /// The call of the finish tool that was not accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
+    /// Whether the reply and the note are of no use beyond this run: the session goes on without them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passing: bool,
 }
 
 /// See [`Fact::CancelRequested`].

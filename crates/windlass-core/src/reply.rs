@@ -116,6 +116,9 @@ pub struct ModelFailure {
     /// Delay that the provider asks for, in milliseconds (`Retry-After`, RFC 9110, 10.2.3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// Whether it is about a quota that no wait refills: asking again is in vain.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_final: bool,
     /// Time limit that the call reached, in milliseconds, if it failed at one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_ms: Option<u64>,
@@ -135,7 +138,8 @@ pub struct ModelFailure {
 impl std::fmt::Display for ModelFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "model {} failed", self.model)?;
-        if let Some(status) = self.status {
+        // The provider's words name it already.
+        if let Some(status) = self.status.filter(|status| !self.message.contains(&format!("({status})"))) {
             write!(f, " (HTTP {status})")?;
         }
         write!(f, ": {}", self.message)
@@ -150,6 +154,7 @@ impl ModelFailure {
             status: None,
             message: message.into(),
             retry_after_ms: None,
+            is_final: false,
             after_ms: None,
             refuses: None,
             tool: None,

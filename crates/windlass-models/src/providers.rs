@@ -16,12 +16,14 @@ use crate::wires::{Quirks, Wire, wire};
 
 mod entry;
 mod expand;
+mod near;
 
 pub use self::entry::{
     AutoEntry, BaseUrl, CallsEntry, Day, Entries, Entry, ListPrice, ModelEntry, Names, Probe, ProviderFile,
     Quirk as QuirkName, Variable, Variables, Wires, Words,
 };
 pub(crate) use self::expand::placeholders;
+pub use self::near::{models_near, named_alone};
 
 /// The built-in file.
 pub const YAML: &str = include_str!("providers.yaml");
@@ -209,8 +211,8 @@ impl Provider {
 
     /// Whether a model reasons before it answers, though nobody asks for it.
     pub fn reasons(&self, model: &str) -> bool {
-        let entries = self.models.iter().filter(|entry| covers(&entry.model, model));
-        entries.filter_map(|entry| entry.reasoning).next().unwrap_or(false)
+        let mut entries = self.models.iter().filter(|entry| covers(&entry.model, model));
+        entries.find_map(|entry| entry.reasoning).unwrap_or(false)
     }
 
     /// The variable that names its address, if there is one.

@@ -9,7 +9,8 @@ use windlass_core::secret::{Secret, mask, mask_url_parts};
 
 use crate::http::KeyCommand;
 use crate::providers::{
-    OPENAI_COMPATIBLE, Provider, key_variables, names_near, placeholders, provider, provider_names,
+    OPENAI_COMPATIBLE, Provider, key_variables, named_alone, names_near, placeholders, provider,
+    provider_names,
 };
 use crate::tour::Tour;
 use crate::wires::{Wire, WireFacts};
@@ -47,6 +48,8 @@ pub struct ModelSettings {
     /// The key, instead of the provider's usual variable. With a base URL of its own a provider's variable is not
     /// read: a key never reaches another server.
     pub key: Option<Secret>,
+    /// Origin of `key`, for the error that it was refused.
+    pub key_source: Option<String>,
     /// A command that prints the key, instead of the provider's usual variable: a line for the shell, or a program with its
     /// arguments; empty: there is none. It runs when a model is called ([`KeyCommand`]).
     pub key_command: Vec<String>,
@@ -148,7 +151,9 @@ fn split(settings: &ModelSettings) -> Result<(&'static Provider, &str), ModelErr
         Some(compatible) => Ok((compatible, name)),
         None if known => Err(ModelError::MissingBaseUrl { name: name.to_owned() }),
         None => {
-            let nearest = names_near(provider_name);
+            // A model without its provider.
+            let alone = if model.is_empty() { named_alone(name) } else { Vec::new() };
+            let nearest = if alone.is_empty() { names_near(provider_name) } else { alone };
             Err(ModelError::UnknownProvider { name: provider_name.to_owned(), nearest })
         }
     }
@@ -166,8 +171,15 @@ fn adapter(
     // A provider's key is for the provider's own address.
     let at_home = own_url.is_none();
     let own = settings.key.is_some() || !settings.key_command.is_empty();
-    let usual = || provider.keys.iter().find_map(|variable| set(env, variable)).map(Secret::from);
-    let key = settings.key.clone().or_else(|| usual().filter(|_| at_home && !own));
+    let usual = || {
+        let mut keys = provider.keys.iter();
+        let found = keys.find_map(|variable| Some((set(env, variable)?, variable)));
+        found.filter(|_| at_home && !own)
+    };
+    let (key, key_source) = match (&settings.key, usual()) {
+        (None, Some((key, variable))) => (Some(Secret::from(key)), Some(variable.clone())),
+        (key, _) => (key.clone(), settings.key_source.clone()),
+    };
     let command = match settings.key_command.as_slice() {
         [] if at_home && key.is_none() => provider.key_command.as_slice(),
         command => command,
@@ -188,6 +200,7 @@ fn adapter(
     let wire = api.unwrap_or_else(|| wire_at(provider, first, &base_url));
     let model = HttpModel::new(HttpModelConfig {
         key,
+        key_source: key_source.or_else(|| command.first().map(|program| program_of(program))),
         key_command: (!command.is_empty()).then(|| KeyCommand::shared(command)),
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
@@ -199,6 +212,11 @@ fn adapter(
         ..HttpModelConfig::new(wire, provider.name.as_str(), base_url)
     })?;
     offline::admit(model, &settings.use_, env)
+}
+
+/// The command as errors name it: its first word, because arguments may be secrets.
+fn program_of(line: &str) -> String {
+    format!("the command `{}`", line.split_whitespace().next().unwrap_or_default())
 }
 
 /// A variable's value, if there is one that is not blank.

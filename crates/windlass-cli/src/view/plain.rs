@@ -16,7 +16,7 @@ use serde_json::Value;
 use windlass_core::budget::Counters;
 use windlass_core::event::{
     Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, MessageQueued, Millis, RunEnded,
-    RunInput, RunResumed, RunStarted, SteerKind, StepBranched, TurnCompleted, TurnFailed,
+    RunInput, RunResumed, RunStarted, SteerKind, StepBranched, TurnCompleted,
 };
 use windlass_core::policy::Wire;
 use windlass_core::run::LogLevel;
@@ -26,7 +26,7 @@ use windlass_runtime::Update;
 use super::Paper;
 use super::phrases::{Calls, Cuts, changed};
 use super::waits::Waits;
-use super::words::{LINE_CHARS, count, cut, limit, name, rejection, span, time, usage};
+use super::words::{LINE_CHARS, count, cut, limit, name, rejection, span, usage};
 use crate::out::{self, Style};
 
 /// Level of detail for a run.
@@ -58,6 +58,8 @@ pub(crate) struct Plain {
     pub(super) questions: bool,
     /// Whether the run's id is left out.
     pub(super) brief: bool,
+    /// Whether an error follows that says why the run failed.
+    pub(super) says_end: bool,
     pub(super) paper: Paper,
     /// What the run waits for.
     pub(super) waits: Waits,
@@ -95,6 +97,7 @@ impl Plain {
             answers: if out::stdout_is_terminal() { Answers::Streamed } else { Answers::Final },
             questions: false,
             brief: false,
+            says_end: false,
             paper: Paper::default(),
             waits: Waits::default(),
             run: None,
@@ -171,7 +174,7 @@ impl Plain {
             Update::Log(line) if self.detail == Detail::Verbose => self.remark(&cut(&line.text, usize::MAX)),
             Update::Void { .. } | Update::Call { .. } | Update::Partial { .. } | Update::Log(_) => {}
             Update::Refused { invalid } => self.warn(&format!("refused: {invalid}")),
-            Update::Events(_) => super::each(update, |_, event| self.event(event)),
+            Update::Events(_) => self.events(update),
         }
     }
 
@@ -347,23 +350,6 @@ impl Plain {
             return;
         }
         self.remark(&format!("changed: {}", changed(adjusted)));
-    }
-
-    fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {
-        let failure = &failed.failure;
-        let then = match (failed.retry_at, failed.next_model) {
-            (Some(retry_at), _) if failed.for_quota => {
-                format!("; waits for a quota until {}", time(retry_at))
-            }
-            (None, None) if failed.beside.is_some() => "; the other model goes on".to_owned(),
-            (_, Some(_)) => "; trying the next model".to_owned(),
-            (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
-            (None, None) => String::new(),
-        };
-        if failure.kind != windlass_core::model::FailureKind::Cancelled {
-            let message = self.cuts.chars(&failure.message, LINE_CHARS * 2);
-            self.warn(&format!("{}: {message}{then}", failure.model));
-        }
     }
 
     fn name(&self, call: &CallId) -> String {

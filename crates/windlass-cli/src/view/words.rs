@@ -114,6 +114,25 @@ pub(crate) fn time(ms: u64) -> String {
     )
 }
 
+/// The time of a day, with the day if it is another one than today.
+pub(crate) fn short_time(ms: u64) -> String {
+    let time = i64::try_from(ms).ok().and_then(chrono::DateTime::from_timestamp_millis);
+    let Some(time) = time.map(|time| time.with_timezone(&chrono::Local)) else { return ms.to_string() };
+    let today = time.date_naive() == chrono::Local::now().date_naive();
+    time.format(if today { "%H:%M" } else { "%Y-%m-%d %H:%M" }).to_string()
+}
+
+/// A span of time to its minute: `1 h`, `1 h 20 min`.
+pub(crate) fn short_span(ms: u64) -> String {
+    let minutes = ms.div_ceil(60_000);
+    match (minutes / 60, minutes % 60) {
+        (0, _) if ms < 60_000 => format!("{} s", ms.div_ceil(1_000)),
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
 /// A limit that was reached: its value, the usage where that differs, and the amount that the next call would have needed.
 pub(crate) fn limit(reached: &LimitReached) -> String {
     let show = |number| reached.limit.show(number);

@@ -37,6 +37,7 @@ mod kit;
 mod limits;
 mod listing;
 mod meaning;
+mod model_failures;
 mod money;
 mod moved;
 mod own_agents;

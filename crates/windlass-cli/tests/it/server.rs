@@ -22,6 +22,8 @@ pub(crate) enum Reply {
     Refuses(u16, &'static str),
     /// An error with this object.
     Fails(u16, &'static str),
+    /// A web page.
+    Page(u16, &'static str),
 }
 
 /// A server for as many requests as it has replies.
@@ -106,6 +108,10 @@ fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {
         Reply::Fails(status, error) => {
             send(head(*status, "content-type: application/json\r\n"));
             send(format!("{{\"error\":{error}}}"));
+        }
+        Reply::Page(status, page) => {
+            send(head(*status, "content-type: text/html\r\n"));
+            send((*page).to_owned());
         }
         Reply::Call(name, arguments) => {
             send(head(200, sse));

@@ -100,7 +100,7 @@ impl Decision {
     /// Delay before a retry with the same model; `None`: the failure is final.
     fn retry_wait(&self, ask: &Ask, failure: &ModelFailure, jitter: u16) -> Option<u64> {
         let transport = self.state.setup.policy.transport;
-        if !failure.kind.retryable() || ask.attempt > transport.retries {
+        if !failure.kind.retryable() || failure.is_final || ask.attempt > transport.retries {
             return None;
         }
         if failure.kind == FailureKind::Timeout && ask.remedies.has_timed_out(ask.model) {

@@ -138,7 +138,7 @@ impl Decision {
             };
             fill(form, "{error}", message).into()
         };
-        self.record(OutputRejected { reason: Rejection::Invalid, note, call });
+        self.record(OutputRejected { reason: Rejection::Invalid, note, call, passing: false });
         true
     }
 

@@ -66,7 +66,7 @@ impl Decision {
             return self.fail(FailKind::Parse, error.into());
         }
         let note = fill(&self.state.setup.policy.wording.texts.json_again, "{error}", message).into();
-        self.record(OutputRejected { reason: Rejection::Invalid, note, call: None });
+        self.record(OutputRejected { reason: Rejection::Invalid, note, call: None, passing: false });
         self.plan_on();
     }
 

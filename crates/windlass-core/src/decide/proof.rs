@@ -64,7 +64,7 @@ impl Decision {
             self.fail(FailKind::Unproven, error.into());
             return false;
         }
-        self.record(OutputRejected { reason: Rejection::Unproven, note, call });
+        self.record(OutputRejected { reason: Rejection::Unproven, note, call, passing: false });
         true
     }
 }

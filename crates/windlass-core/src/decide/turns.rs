@@ -186,7 +186,7 @@ impl Decision {
             };
             self.fail(kind, error.into());
         } else {
-            self.record(OutputRejected { reason, note, call: None });
+            self.record(OutputRejected { reason, note, call: None, passing: true });
             self.next_turn();
         }
     }
@@ -220,7 +220,7 @@ impl Decision {
                 self.end(Status::Failed(FailKind::NoCall), text, Some(error.into()));
             }
             Some((_, note)) => {
-                self.record(OutputRejected { reason: Rejection::NoCall, note, call: None });
+                self.record(OutputRejected { reason: Rejection::NoCall, note, call: None, passing: false });
                 self.next_turn();
             }
         }

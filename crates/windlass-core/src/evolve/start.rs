@@ -94,6 +94,11 @@ impl State {
         if merges {
             self.setup.prompt = start.input.instruct(&self.setup.prompt);
         }
+        let splices = self.conversation.without_passing();
+        if !splices.is_empty() {
+            self.conversation.gauge.follow(&splices);
+            self.edited(&splices);
+        }
         self.conversation.gauge.begun = self.conversation.history.len();
         let first = self.conversation.history.len();
         // Of a conversation, the last message that somebody said is the input, unless it is a pinned rule.

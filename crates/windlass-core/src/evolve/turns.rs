@@ -124,6 +124,9 @@ impl State {
         let failed = self.asks.close(turn.purpose, turn.about.as_ref());
         self.asked_for(&turn.failure.usage, failed.as_ref());
         let Some(mut failed) = failed else { return };
+        if turn.retry_at.is_none() && turn.next_model.is_none() {
+            self.turn.failure = Some(Box::new(turn.failure.clone()));
+        }
         self.note_failed_model(turn, failed.model);
         failed.remedies = self.remedies_of(&failed, &turn.failure, self.clock.now);
         failed.remedies.wait(turn.for_quota);
@@ -164,6 +167,14 @@ impl State {
             }
             return;
         }
-        self.conversation.history.push(Arc::new(Message::user(rejected.note.clone())));
+        let note = Arc::new(Message::user(rejected.note.clone()));
+        if rejected.passing {
+            let reply = self.conversation.history.last().cloned();
+            let said =
+                |reply: &Arc<Message>| matches!(&**reply, Message::Assistant(said) if said.calls.is_empty());
+            self.conversation.passing.extend(reply.filter(said));
+            self.conversation.passing.push(note.clone());
+        }
+        self.conversation.history.push(note);
     }
 }

@@ -1,10 +1,13 @@
 //! The conversation: its messages, and what is known of all of them together.
 
+use std::sync::Arc;
+
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync, VectorSync};
 
 use crate::event::{Splice, Steered};
 use crate::history::History;
 use crate::ids::{CallId, Text};
+use crate::message::Message;
 use crate::state::context::{Gauge, LeftOut};
 use crate::stored::Ref;
 
@@ -26,6 +29,8 @@ pub(crate) struct Conversation {
     pub(crate) left_out: RedBlackTreeMapSync<Text, LeftOut>,
     /// Size of requests, and places that compactions look at.
     pub(crate) gauge: Gauge,
+    /// Replies in vain and what was said about them: the session goes on without them.
+    pub(crate) passing: Vec<Arc<Message>>,
     /// Which model wrote the replies from a place on, by its name; an empty name: nobody knows.
     speakers: VectorSync<(usize, Text)>,
 }
@@ -52,6 +57,19 @@ impl Conversation {
             if from >= end { from - (end - at) + splice.insert.len() } else { from.min(at) }
         };
         self.speakers = self.speakers.iter().map(|(from, model)| (moved(*from), model.clone())).collect();
+    }
+
+    /// The changes that leave out what is of no use beyond the run, the last message first, so that no place moves.
+    pub(crate) fn without_passing(&mut self) -> Vec<Splice> {
+        let passing = std::mem::take(&mut self.passing);
+        if passing.is_empty() {
+            return Vec::new();
+        }
+        let passes = |at: &usize| {
+            self.history.get(*at).is_some_and(|message| passing.iter().any(|one| Arc::ptr_eq(one, message)))
+        };
+        let places = (0..self.history.len()).rev().filter(passes);
+        places.map(|at| Splice { at: at as u64, remove: 1, insert: Vec::new() }).collect()
     }
 
     /// Whether there is something that only the reading tool gives.

@@ -116,6 +116,11 @@ impl State {
         remedies
     }
 
+    /// The failure of the last model call, if nothing was tried after it.
+    pub fn model_failure(&self) -> Option<&ModelFailure> {
+        self.turn.failure.as_deref()
+    }
+
     /// The quota that the run is suspended for: it goes on by itself. `None`: it goes on now, has ended, or waits for people.
     pub fn quota_wait(&self) -> Option<QuotaWait> {
         if self.run_state() != RunState::Suspended || self.questions.are_put() {

@@ -4,7 +4,7 @@ use crate::call_args::CallArgs;
 use crate::ids::Text;
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
-use crate::reply::StopReason;
+use crate::reply::{ModelFailure, StopReason};
 use crate::state::{Remedies, Search};
 
 /// The current turn.
@@ -30,6 +30,8 @@ pub(crate) struct Turn {
     pub(crate) branched: Vec<Branched>,
     /// What the failures of its model call say, while a pause has laid that call aside.
     pub(crate) remedies: Remedies,
+    /// The failure of its model call, once nothing is tried any more.
+    pub(crate) failure: Option<Box<ModelFailure>>,
     /// The search for the items that its provider refuses.
     pub(crate) search: Option<Box<Search>>,
     /// What happened several times in a row, up to this turn.

@@ -18,8 +18,10 @@ use windlass_threads::{LARGE_BYTES, off_thread};
 use super::body::Body;
 use super::client::Answer;
 use super::events::EventReader;
+use super::failure::is_passing;
 use super::first::{comes_in_events, shows_events};
 use super::frames::Frames;
+use super::hints;
 use super::keys::{Kept, KeyCommand};
 use super::mending::tolerant;
 use super::model::{Addressed, Server, sign};
@@ -82,9 +84,13 @@ pub(super) async fn open(mut call: Call, body: Vec<u8>) -> Result<Reading, Model
     }
     let asked = call.asked();
     let (server, bytes) = (call.server.clone(), data.len() as u64);
+    let page = hints::web_page(&data);
     let decode = move || tolerant(&data, |data| server.wire.decode(&server.dialect, data, &asked));
     let reply = if bytes < LARGE_BYTES { decode() } else { Box::pin(off_thread(bytes, decode)).await };
-    let reply = reply.map_err(|error| call.undecoded(error, Usage::default()))?;
+    let reply = reply.map_err(|error| match page {
+        Some(page) => call.failure(FailureKind::Protocol, hints::page_words(&page)),
+        None => call.undecoded(error, Usage::default()),
+    })?;
     call.took(&reply.usage);
     Ok(Reading::Whole(Some(Box::new(reply))))
 }
@@ -345,7 +351,8 @@ impl Call {
     }
 
     pub(super) fn expired(&self, expired: Expired) -> ModelFailure {
-        let words = format!("{expired} from {}", self.server.endpoint.host);
+        let key = expired.key().map(|key| format!(" (`timeouts.{key}`)")).unwrap_or_default();
+        let words = format!("{expired} from {}{key}", self.server.endpoint.host);
         ModelFailure { after_ms: expired.limit_ms(), ..self.failure(FailureKind::Timeout, words) }
     }
 
@@ -380,12 +387,25 @@ impl Call {
         self.refused_for(kind, retry_after_ms);
         let Refused { status, report, .. } = refused;
         let refuses = words.refusal(kind, Some(status), &report.message);
-        let said = if kind == FailureKind::NotFound {
-            format!("{} (model `{}` at {})", report.message, self.model, address.url)
-        } else {
-            report.message
+        let said = match kind {
+            FailureKind::NotFound => {
+                let near = hints::near(&server.dialect.label, &self.model);
+                format!("{} (model `{}` at {}){near}", report.message, self.model, address.url)
+            }
+            FailureKind::Auth => match server.key_source.as_deref().filter(|_| matches!(status, 401 | 403)) {
+                Some(source) => format!("{}; the key is that of {source}", report.message),
+                None => report.message,
+            },
+            _ => report.message,
         };
-        Err(ModelFailure { status: Some(status), retry_after_ms, refuses, ..self.failure(kind, said) })
+        let is_final = report.is_final && is_passing(kind);
+        Err(ModelFailure {
+            status: Some(status),
+            retry_after_ms,
+            is_final,
+            refuses,
+            ..self.failure(kind, said)
+        })
     }
 
     /// Reads a body to its end, whose `first` bytes were read already.

@@ -43,7 +43,7 @@ pub enum HttpError {
         reason: &'static str,
     },
     /// The connection took too long to be made.
-    #[error("no connection to {host} within {limit_ms} ms")]
+    #[error("no connection to {host} within {limit_ms} ms (`timeouts.connect_ms`)")]
     ConnectTimeout {
         /// The server, as `host:port`.
         host: String,

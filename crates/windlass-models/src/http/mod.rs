@@ -16,6 +16,7 @@ mod events;
 mod failure;
 mod first;
 mod frames;
+mod hints;
 mod keys;
 mod mending;
 mod model;

@@ -16,6 +16,7 @@ use super::blaming::blamed;
 use super::call::{Call, open};
 use super::client::Route;
 use super::endpoint::{Endpoint, Target};
+use super::hints::bare;
 use super::keys::KeyCommand;
 use super::restoring::Restoring;
 use super::timeouts::Timeouts;
@@ -38,6 +39,8 @@ pub struct HttpModelConfig {
     pub key: Option<Secret>,
     /// A command that prints the key; `key` counts where both are given.
     pub key_command: Option<Arc<KeyCommand>>,
+    /// Origin of the key, for the error that it was refused: a variable, or a place in a file.
+    pub key_source: Option<String>,
     /// More headers; one with the name of the key's header stands in for it. Their values count as secrets.
     pub headers: Vec<(String, Secret)>,
     /// Time limits of a call.
@@ -66,6 +69,7 @@ impl HttpModelConfig {
             name: name.into(),
             base_url: base_url.into(),
             key: None,
+            key_source: None,
             key_command: None,
             headers: Vec::new(),
             timeouts: Timeouts::default(),
@@ -99,6 +103,8 @@ pub(crate) struct Server {
     pub(crate) dialect: Dialect,
     /// The command that prints the key, if there is one and the settings have none.
     pub(crate) key_command: Option<Arc<KeyCommand>>,
+    /// Origin of the key, for errors.
+    pub(super) key_source: Option<String>,
     pub(super) turns: Turns,
     headers: HeaderMap,
     allow_proxy: bool,
@@ -147,6 +153,7 @@ impl HttpModel {
             wire: config.wire,
             turns: Turns::new(config.rate, &account),
             headers,
+            key_source: config.key_source,
             key_command,
             endpoint,
             timeouts: config.timeouts,
@@ -268,9 +275,14 @@ impl Server {
 
 /// Adds the header with the key, unless there is one of its name.
 pub(super) fn sign(headers: &mut HeaderMap, facts: &WireFacts, key: &Secret) -> Result<(), ModelError> {
+    let bare = bare(key.expose());
+    if bare != key.expose().trim() {
+        // A server may repeat what it was sent.
+        drop(Secret::from(bare));
+    }
     let (name, value) = match facts.key {
-        KeyHeader::Bearer => (AUTHORIZATION, Cow::Owned(format!("Bearer {}", key.expose().trim()))),
-        KeyHeader::Named(name) => (HeaderName::from_static(name), Cow::Borrowed(key.expose())),
+        KeyHeader::Bearer => (AUTHORIZATION, Cow::Owned(format!("Bearer {bare}"))),
+        KeyHeader::Named(name) => (HeaderName::from_static(name), Cow::Borrowed(bare)),
     };
     if !headers.contains_key(&name) {
         let value = secret(name.as_str(), &value)?;

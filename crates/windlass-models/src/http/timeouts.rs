@@ -58,6 +58,19 @@ impl Expired {
     }
 }
 
+impl Expired {
+    /// The key of the limit under `timeouts`.
+    pub(super) fn key(self) -> Option<&'static str> {
+        match self {
+            Self::FirstToken(_) => Some("first_token_ms"),
+            Self::Idle(_) => Some("idle_ms"),
+            Self::Thinking(_) => Some("thinking_ms"),
+            Self::Total(_) => Some("total_ms"),
+            Self::Linger => None,
+        }
+    }
+}
+
 impl fmt::Display for Expired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -9,6 +9,7 @@ use windlass_core::model::FailureKind;
 
 use super::client::Answer;
 use super::failure::{Report, is_passing, report};
+use super::hints::{page_words, web_page};
 use super::rate_limits::{reset, retry_after};
 use super::timeouts::Watch;
 
@@ -35,6 +36,10 @@ pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
         data.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
     }
     let mut report = report(&data);
+    if let Some(page) = web_page(&data) {
+        // A gateway that has no answer of the API says so with a page of its own.
+        report.message = if status.is_server_error() { page } else { page_words(&page) };
+    }
     if report.message.is_empty() {
         status.canonical_reason().unwrap_or("no words").clone_into(&mut report.message);
     }

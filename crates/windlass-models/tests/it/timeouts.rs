@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use tokio::net::{TcpSocket, TcpStream};
-use windlass_core::model::FailureKind;
+use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_models::wires::anthropic_messages::AnthropicMessages;
 use windlass_models::wires::openai_responses::OpenAiResponses;
 use windlass_models::{Delta, HttpModel, HttpModelConfig, Model, Timeouts, assemble};
@@ -17,6 +17,12 @@ const SHORT: u64 = 50;
 
 fn long() -> Timeouts {
     Timeouts { connect_ms: LONG, first_token_ms: LONG, idle_ms: LONG, thinking_ms: LONG, total_ms: LONG }
+}
+
+/// The failure says which limit was reached, and its key.
+fn assert_words(failure: &ModelFailure, words: &str, key: &str) {
+    let message = &failure.message;
+    assert!(message.starts_with(words) && message.ends_with(&format!("(`timeouts.{key}`)")), "{message}");
 }
 
 #[tokio::test]
@@ -41,7 +47,7 @@ async fn e42_comments_and_roles_are_no_first_token() {
     let failure = ask(&within(&server.url, Timeouts { first_token_ms: SHORT, ..long() }), true)
         .await
         .expect_err("late");
-    assert!(failure.message.starts_with("no first token within 50 ms"), "{}", failure.message);
+    assert_words(&failure, "no first token within 50 ms", "first_token_ms");
 }
 
 #[tokio::test]
@@ -50,7 +56,7 @@ async fn e42_a_reply_that_is_not_streamed_has_no_first_token() {
     let timeouts = Timeouts { first_token_ms: 1, idle_ms: 1, total_ms: SHORT, ..long() };
     let failure = ask(&within(&server.url, timeouts), false).await.expect_err("late");
     assert_eq!(failure.kind, FailureKind::Timeout);
-    assert!(failure.message.starts_with("no end of the reply within 50 ms"), "{}", failure.message);
+    assert_words(&failure, "no end of the reply within 50 ms", "total_ms");
 }
 
 #[tokio::test]
@@ -62,7 +68,7 @@ async fn e42_e41_idle_between_tokens_counts_what_was_paid() {
     assert_eq!(deltas.next().await, Some(Ok(Delta::Text("Hel".into()))));
     let failure = deltas.next().await.expect("an end").expect_err("late");
     assert_eq!(failure.kind, FailureKind::Timeout);
-    assert!(failure.message.starts_with("no further token within 50 ms"), "{}", failure.message);
+    assert_words(&failure, "no further token within 50 ms", "idle_ms");
     assert!(
         failure.usage.estimated && failure.usage.input > 0 && failure.usage.output == 1,
         "{:?}",
@@ -80,7 +86,7 @@ async fn e56_a_flood_of_comments_and_empty_pieces_does_not_hold_off_the_idle_lim
     let failure =
         ask(&within(&server.url, Timeouts { idle_ms: SHORT, ..long() }), true).await.expect_err("late");
     assert_eq!(failure.kind, FailureKind::Timeout);
-    assert!(failure.message.starts_with("no further token within 50 ms"), "{}", failure.message);
+    assert_words(&failure, "no further token within 50 ms", "idle_ms");
 }
 
 #[tokio::test]
@@ -91,7 +97,7 @@ async fn e42_idle_inside_a_whole_body() {
     let server = Server::start(vec![Step::Send(head), Step::Hang]).await;
     let failure =
         ask(&within(&server.url, Timeouts { idle_ms: SHORT, ..long() }), false).await.expect_err("late");
-    assert!(failure.message.starts_with("no further token within 50 ms"), "{}", failure.message);
+    assert_words(&failure, "no further token within 50 ms", "idle_ms");
 }
 
 #[tokio::test]
@@ -101,7 +107,7 @@ async fn e42_total_of_a_stream_that_never_ends() {
     let failure =
         ask(&within(&server.url, Timeouts { total_ms: SHORT, ..long() }), true).await.expect_err("late");
     assert_eq!(failure.kind, FailureKind::Timeout);
-    assert!(failure.message.starts_with("no end of the reply within 50 ms"), "{}", failure.message);
+    assert_words(&failure, "no end of the reply within 50 ms", "total_ms");
     assert!(failure.usage.output > 0);
 }
 
@@ -130,7 +136,7 @@ async fn e42_nobody_takes_the_connection() {
     let model = within(&format!("http://{address}"), Timeouts { connect_ms: SHORT, ..long() });
     let failure = ask(&model, true).await.expect_err("no connection");
     assert_eq!(failure.kind, FailureKind::Connect);
-    assert_eq!(&*failure.message, format!("no connection to {address} within 50 ms"));
+    assert_eq!(&*failure.message, format!("no connection to {address} within 50 ms (`timeouts.connect_ms`)"));
     drop((listener, queue));
 }
 

@@ -1,11 +1,14 @@
 //! Lines about calls, context and iterations.
 
-use windlass_core::Fact;
 use windlass_core::event::{
-    CallFinished, CallStarted, CodeFinished, CodeStarted, ContextWarned, DelegationFinished, Millis,
+    CallFinished, CallStarted, CodeFinished, CodeStarted, ContextWarned, DelegationFinished, FailKind,
+    Millis, TurnFailed,
 };
+use windlass_core::{Fact, Status};
+use windlass_runtime::Update;
 
-use super::Plain;
+use super::{LINE_CHARS, Plain};
+use crate::view::each;
 use crate::view::hedged::unhedged;
 use crate::view::phrases::{compaction, not_compacted};
 use crate::view::refused;
@@ -80,6 +83,37 @@ impl Plain {
             remark(format!("judged: {found}{more}"))
         } else {
             None
+        }
+    }
+
+    /// Events that were written together. The failure that ends a run is said once: by the error that follows.
+    pub(super) fn events(&mut self, update: &Update) {
+        let mut fails = false;
+        let failed = |fact: &Fact| matches!(fact, Fact::RunEnded(end) if end.status == Status::Failed(FailKind::Model));
+        each(update, |_, event| fails |= failed(&event.fact));
+        let last = |fact: &Fact| matches!(fact, Fact::TurnFailed(turn) if turn.retry_at.is_none() && turn.next_model.is_none());
+        let said = fails && self.says_end;
+        each(update, |_, event| {
+            if !(said && last(&event.fact)) {
+                self.event(event);
+            }
+        });
+    }
+
+    pub(super) fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {
+        let failure = &failed.failure;
+        let then = match (failed.retry_at, failed.next_model) {
+            (Some(retry_at), _) if failed.for_quota => {
+                format!("; waits for a quota until {}", time(retry_at))
+            }
+            (None, None) if failed.beside.is_some() => "; the other model goes on".to_owned(),
+            (_, Some(_)) => "; trying the next model".to_owned(),
+            (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
+            (None, None) => String::new(),
+        };
+        if failure.kind != windlass_core::model::FailureKind::Cancelled {
+            let message = self.cuts.chars(&failure.message, LINE_CHARS * 2);
+            self.warn(&format!("{}: {message}{then}", failure.model));
         }
     }
 }

@@ -1,0 +1,127 @@
+//! What is said of a model that cannot be asked.
+
+use crate::kit::{End, Home, end};
+use crate::server::{Reply, Server};
+
+/// A question to a model of a server that gives these replies.
+fn asked(replies: Vec<Reply>, args: &[&str], key: &str) -> (End, Server) {
+    let (home, server) = (Home::new(), Server::start(replies));
+    let mut command = home.command(args.iter().chain(&["Hello there."]));
+    command.env("OPENAI_API_KEY", key).env("OPENAI_BASE_URL", &server.url);
+    (end(command.output().unwrap()), server)
+}
+
+const KEY: &str = "sk-no-real-key";
+
+#[test]
+fn a_failure_is_said_once_with_what_helps() {
+    let invalid = r#"{"message": "Incorrect API key provided", "code": "invalid_api_key"}"#;
+    let unknown = r#"{"message": "No such model", "code": "model_not_found"}"#;
+    for (reply, words, hint) in [
+        (
+            Reply::Fails(401, invalid),
+            "Incorrect API key provided (401); the key is that of OPENAI_API_KEY",
+            "",
+        ),
+        (
+            Reply::Fails(404, unknown),
+            "; did you mean gpt-5-mini or gpt-5-nano?",
+            "`windlass models list openai`",
+        ),
+        (
+            Reply::Page(200, "<!doctype html><title>Hi</title>"),
+            "the address answers with a web page (\"Hi\"): is base_url right?",
+            "",
+        ),
+        (
+            Reply::Page(404, "<html><title>None</title>"),
+            "a web page (\"None\"): is base_url right? (404)",
+            "",
+        ),
+    ] {
+        let (said, _) = asked(vec![reply], &["-m", "openai/gpt-5-minni"], KEY);
+        assert_eq!(said.code, 69, "{said:?}");
+        assert_eq!(said.stderr.matches(words).count(), 1, "{words}: {}", said.stderr);
+        assert!(said.stderr.contains(hint), "{}", said.stderr);
+        assert!(!said.stderr.contains("doctor") && !said.stderr.contains("HTTP"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn a_limit_says_when_it_ends_and_a_spent_quota_is_asked_once() {
+    let (said, _) = asked(vec![Reply::Status(429, "retry-after: 3600\r\n")], &["-m", "openai/m"], KEY);
+    let hint =
+        said.stderr.lines().find(|line| line.starts_with("hint: again in 1 h, at ")).unwrap_or_default();
+    assert!(hint.contains("wait_for_quota: true"), "{said:?}");
+    let spent = r#"{"message": "You exceeded your current quota", "code": "insufficient_quota"}"#;
+    let replies = vec![Reply::Fails(429, spent), Reply::Pieces(vec!["never"])];
+    let (said, server) = asked(replies, &["-m", "openai/m"], KEY);
+    assert!(said.code == 69 && !said.stderr.contains("again in"), "{said:?}");
+    server.requests.recv().unwrap();
+    assert!(server.requests.try_recv().is_err(), "asked once");
+}
+
+#[test]
+fn the_key_of_a_file_and_the_limit_of_a_wait_are_named() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Fails(401, r#"{"message": "No"}"#)]);
+    let model = |more: &str| format!("name: a\nmodel:\n  use: m\n  base_url: {}\n{more}", server.url);
+    home.write("a.yaml", &model("  key: \"${MY_KEY}\"\n"));
+    let run = |args: &[&str]| end(home.command(args).env("MY_KEY", "a-secret-key").output().unwrap());
+    let said = run(&["run", "a.yaml", "-q", "Hello"]);
+    assert!(said.stderr.contains("the key is that of MY_KEY (a.yaml:5:8)"), "{said:?}");
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    home.write(
+        "a.yaml",
+        &format!("name: a\nmodel: {{ use: m, base_url: \"{url}\", timeouts: {{ first_token_ms: 50 }} }}\nretry: {{ retries: 0 }}\n"),
+    );
+    let said = run(&["run", "a.yaml", "-q", "Hello"]);
+    assert!(said.stderr.contains("(`timeouts.first_token_ms`)"), "{said:?}");
+}
+
+#[test]
+fn a_key_that_was_copied_with_quotes_or_its_scheme_is_mended() {
+    for key in ["\"sk-no-real-key\"", "Bearer sk-no-real-key", "'Bearer sk-no-real-key' "] {
+        let (said, server) = asked(vec![Reply::Pieces(vec!["Hello."])], &["-q", "-m", "openai/m"], key);
+        assert_eq!((said.code, &*said.stdout), (0, "Hello.\n"), "{said:?}");
+        let head = server.heads.recv().unwrap();
+        assert!(head.contains("authorization: bearer sk-no-real-key\r\n"), "{head}");
+    }
+}
+
+#[test]
+fn a_model_without_its_provider_is_suggested_with_it() {
+    let home = Home::new();
+    for (name, meant) in [
+        ("gpt-5-mini", "did you mean openai/gpt-5-mini?"),
+        ("gpt5-mini", "did you mean openai/gpt-5-mini"),
+        ("claude-haiku-4-5", "anthropic/claude-haiku-4-5"),
+    ] {
+        let said = home.windlass(["-m", name, "Hello there."]);
+        assert!(said.code == 65 && said.stderr.contains(meant), "{name}: {said:?}");
+        home.write("a.yaml", &format!("name: a\nmodel: {name}\n"));
+        let said = home.windlass(["run", "a.yaml", "Hello there."]);
+        assert!(said.code == 65 && said.stderr.contains(meant), "{name}: {said:?}");
+    }
+}
+
+#[test]
+fn a_base_url_stands_on_the_command_line() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Pieces(vec!["Hello."]), Reply::Pieces(vec!["Again."])]);
+    let run = |args: &[&str]| end(home.command(args).env("OPENAI_API_KEY", KEY).output().unwrap());
+    let said = run(&["-q", "-m", "some-model", "--base-url", &server.url, "Hello there."]);
+    assert_eq!((said.code, &*said.stdout), (0, "Hello.\n"), "{said:?}");
+    assert_eq!(server.requests.recv().unwrap()["model"], "some-model");
+    assert!(!server.heads.recv().unwrap().contains("authorization"), "no key reaches another server");
+    home.write("a.yaml", "name: a\nmodel: openai/m\n");
+    let said = run(&["run", "a.yaml", "-q", "--base-url", &server.url, "Hello there."]);
+    assert_eq!((said.code, &*said.stdout), (0, "Again.\n"), "{said:?}");
+    assert!(!server.heads.recv().unwrap().contains("authorization"), "no key reaches another server");
+    let alone = run(&["--base-url", &server.url, "Hello there."]);
+    assert!(alone.code == 2 && alone.stderr.contains("-m NAME"), "{alone:?}");
+    for bad in ["127.0.0.1:8080", "http://ann:pass@127.0.0.1"] {
+        assert_eq!(run(&["-m", "m", "--base-url", bad, "Hello there."]).code, 2, "{bad}");
+    }
+}
