@@ -34,9 +34,9 @@ pub(super) struct SchemaKeys {
     pub(super) schema: At<SchemaText>,
 }
 
-/// The schema, which must be a valid one that costs little to check. The author of a file can change a pattern that would
-/// go unchecked, so it is an error here.
-pub(super) fn checked(written: &At<SchemaText>, reading: &Reading<'_>) -> Result<Value, YamlError> {
+/// The schema, which must be a valid one that costs little to check. A pattern with look-around, such as pydantic writes for each
+/// `Decimal`, goes unchecked with a warning; another one, which the author can make smaller, is an error.
+pub(super) fn checked(written: &At<SchemaText>, reading: &mut Reading<'_>) -> Result<Value, YamlError> {
     let schema = Value::Object(written.value.0.clone());
     let checker = match Checker::new(&schema) {
         Ok(checker) => checker,
@@ -53,10 +53,18 @@ pub(super) fn checked(written: &At<SchemaText>, reading: &Reading<'_>) -> Result
             });
         }
     };
-    match checker.unchecked().first() {
-        Some(pattern) => Err(unchecked(written, pattern, reading)),
-        None => Ok(schema),
+    for pattern in checker.unchecked() {
+        let fault = unchecked(written, pattern, reading);
+        if !pattern.is_beyond_linear_time() {
+            return Err(fault);
+        }
+        let place = pattern.place.replace('/', ".");
+        reading.unchecked.push(format!(
+            "{}:{}:{}: `{}{place}`: {pattern}; it is not checked",
+            reading.file, fault.line, fault.column, written.path
+        ));
     }
+    Ok(schema)
 }
 
 /// The first part of a schema that is not as JSON Schema wants it, at its place: others are found once it is mended.

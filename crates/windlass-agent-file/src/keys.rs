@@ -129,6 +129,7 @@ impl AgentKeys {
         let name = self.name.take().map_or_else(|| reading.default_name(), |name| name.0);
         let mut file = Body::from(self).file("", name, reading)?;
         file.unmasked = std::mem::take(&mut reading.unmasked);
+        file.unchecked = std::mem::take(&mut reading.unchecked);
         Ok(file)
     }
 }
@@ -151,7 +152,7 @@ impl At<BranchKeys> {
 impl Body {
     /// The file of these keys, which stand at that path of the document.
     fn file(self, path: &str, name: String, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError> {
-        let schema = |keys: Option<SchemaKeys>, reading: &Reading<'_>| {
+        let schema = |keys: Option<SchemaKeys>, reading: &mut Reading<'_>| {
             keys.map(|keys| checked(&keys.schema, reading)).transpose()
         };
         let models = self.model.map(|model| models::entries(&model, reading)).transpose()?;
@@ -184,6 +185,7 @@ impl Body {
             folder: reading.folder.clone(),
             file: reading.file.clone(),
             unmasked: Vec::new(),
+            unchecked: Vec::new(),
             node: reading.root.at(path).unwrap_or(reading.root).clone(),
         })
     }

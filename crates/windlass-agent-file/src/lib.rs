@@ -108,6 +108,8 @@ pub struct AgentFile {
     pub file: String,
     /// For each secret of the file that is too short to be masked: which, in one line.
     pub unmasked: Vec<String>,
+    /// For each pattern of the file's schemas that is not checked: which and why, in one line.
+    pub unchecked: Vec<String>,
     /// The file as it is written, for places.
     node: Node,
 }

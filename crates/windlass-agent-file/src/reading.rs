@@ -27,6 +27,8 @@ pub(super) struct Reading<'e> {
     pub(super) root: &'e Node,
     /// Warnings about secrets that are too short to be masked.
     pub(super) unmasked: Vec<String>,
+    /// Warnings about patterns that are not checked.
+    pub(super) unchecked: Vec<String>,
     parent: PathBuf,
     stem: Option<String>,
     env: Env<'e>,
@@ -45,6 +47,7 @@ impl<'e> Reading<'e> {
             model_names,
             root,
             unmasked: Vec::new(),
+            unchecked: Vec::new(),
             stem: file.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
             env,
         }

@@ -1,6 +1,7 @@
 mod bad;
 mod docs;
 mod good;
+mod patterns;
 mod schema;
 
 use std::path::Path;

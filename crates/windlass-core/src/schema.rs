@@ -13,6 +13,7 @@ mod fault;
 mod graph;
 mod lenient;
 mod misplaced;
+mod modern;
 mod pattern;
 mod plain;
 
@@ -23,5 +24,6 @@ pub(crate) use checker::Checks;
 pub use checker::{Checker, MAX_CHECK_STEPS, Misfit};
 pub use fault::{SchemaFault, UncheckedPattern};
 pub use misplaced::{Misplaced, misplaced_parts};
+pub use modern::modern;
 pub(crate) use plain::resolved;
 pub use plain::{MAX_PLAIN_VALUES, plain_schema};

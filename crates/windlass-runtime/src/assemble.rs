@@ -328,7 +328,7 @@ async fn alone(
     delegates: Vec<Arc<dyn Delegate>>,
     told: &mut Told,
 ) -> Result<AgentBuilder, AssembleError> {
-    told.chosen.extend(file.unmasked.iter().cloned());
+    told.chosen.extend(file.unmasked.iter().chain(&file.unchecked).cloned());
     told.note(file);
     let builder = prompted(Agent::builder(file.name.as_str()), file)?;
     let mut builder = builder

@@ -13,6 +13,7 @@ use super::document::{Document, place_of, pointer_to};
 use super::fault::{SchemaFault, UncheckedPattern};
 use super::graph::{self, Graph};
 use super::lenient::rewritten;
+use super::modern::modern;
 
 /// Maximum number of steps of a check. A step is a keyword applied to a value, or some bytes of a text.
 pub const MAX_CHECK_STEPS: u64 = 500_000;
@@ -137,6 +138,8 @@ impl Checker {
     /// It is no schema, too large, or refers to something outside itself.
     pub fn new(schema: &Value) -> Result<Self, SchemaFault> {
         bounds::measure(schema)?;
+        let modern = modern(schema);
+        let schema = &*modern;
         let document = Document::new(schema)?;
         let (graph, found) = graph::read(&document)?;
         let weight = bounds::check(&document, &graph, &found)?;

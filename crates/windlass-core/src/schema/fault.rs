@@ -81,6 +81,15 @@ pub struct UncheckedPattern {
 }
 
 impl UncheckedPattern {
+    /// Whether it is a regular expression with look-around or back references, which no linear engine matches.
+    pub fn is_beyond_linear_time(&self) -> bool {
+        let marks = ["(?=", "(?!", "(?<=", "(?<!", "\\k<", "(?P="];
+        let is_back = |pair: &[u8]| matches!(pair, [b'\\', b'1'..=b'9']);
+        self.refusal == Refusal::NotLinear
+            && (marks.iter().any(|mark| self.pattern.contains(mark))
+                || self.pattern.as_bytes().windows(2).any(is_back))
+    }
+
     /// Advice for the author of the schema.
     pub const HELP: &str = "write it without look-around and back references, with smaller repetitions, or say in the description what is meant";
 }

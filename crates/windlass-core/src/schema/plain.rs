@@ -1,5 +1,6 @@
 //! JSON Schemas as models are shown them: references inlined, titles out.
 
+use super::modern::modern;
 use serde_json::{Map, Value};
 
 use super::document::DATA;
@@ -18,6 +19,8 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 /// A type that contains itself cannot be inlined: its reference stays, and with it the definitions. Where references
 /// multiply beyond [`MAX_PLAIN_VALUES`], all of them stay.
 pub fn plain_schema(schema: &Value) -> Value {
+    let modern = modern(schema);
+    let schema = &*modern;
     let mut inlining =
         Plain { root: schema, references: References::Inlined, within: Vec::new(), left: MAX_PLAIN_VALUES };
     inlining.whole().unwrap_or_else(|| {

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
+use windlass_core::schema::modern;
 
 /// Keywords that no provider takes at the root.
 pub(super) const COMBINATORS: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"];
@@ -31,6 +32,17 @@ pub(crate) struct Sent<'s> {
 
 /// The form of a schema that is sent. `with_properties`: an object must list its properties, even if there are none.
 pub(crate) fn sent(schema: &Value, with_properties: bool) -> Sent<'_> {
+    match modern(schema) {
+        Cow::Borrowed(schema) => as_object(schema, with_properties),
+        // Anthropic refuses schemas of earlier versions.
+        Cow::Owned(schema) => {
+            let Sent { schema, rule } = as_object(&schema, with_properties);
+            Sent { schema: Cow::Owned(schema.into_owned()), rule }
+        }
+    }
+}
+
+fn as_object(schema: &Value, with_properties: bool) -> Sent<'_> {
     let Value::Object(fields) = schema else {
         return Sent { schema: Cow::Owned(json!({ "type": "object", "properties": {} })), rule: None };
     };
@@ -243,11 +255,12 @@ fn either(one: Value, other: Value) -> Value {
         all.extend(new);
         return json!({ "enum": all });
     }
-    let mut all = match one {
-        Value::Object(mut fields) if fields.len() == 1 && fields.contains_key("anyOf") => {
-            fields.get_mut("anyOf").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default()
-        }
-        one => vec![one],
+    let mut one = one;
+    let choices = one.as_object_mut().filter(|fields| fields.len() == 1);
+    let choices = choices.and_then(|fields| fields.get_mut("anyOf")).and_then(Value::as_array_mut);
+    let mut all = match choices.map(std::mem::take) {
+        Some(choices) => choices,
+        None => vec![one],
     };
     if !all.contains(&other) {
         all.push(other);

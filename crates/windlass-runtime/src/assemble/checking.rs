@@ -55,7 +55,7 @@ impl Told {
     /// Notes what a file's author should know, where it is only checked.
     pub(super) fn note(&mut self, file: &AgentFile) {
         let Some(notes) = &mut self.checking else { return };
-        notes.warnings.extend(file.unmasked.iter().cloned());
+        notes.warnings.extend(file.unmasked.iter().chain(&file.unchecked).cloned());
         notes.warnings.extend(file.missing_input().into_iter().map(|part| missing_part(file, &part)));
     }
 }
