@@ -198,6 +198,11 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         Known::default()
     }
 
+    /// What of a choice's settings its API does not take, or not so: a line each. Default: nothing.
+    fn unsent(&self, _choice: &ModelChoice) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Asks the model. Dropping the stream stops the call.
     fn call(&self, request: ModelRequest) -> Deltas;
 }
@@ -218,6 +223,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn known(&self, name: &str) -> Known {
         (**self).known(name)
+    }
+
+    fn unsent(&self, choice: &ModelChoice) -> Vec<String> {
+        (**self).unsent(choice)
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

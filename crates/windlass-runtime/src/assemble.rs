@@ -381,6 +381,7 @@ async fn models(file: &AgentFile, env: Env<'_>, told: &mut Told) -> Result<Vec<N
         return Ok(played(file, player));
     }
     let mut models = asked(file, env, &mut told.chosen).await?;
+    told.chosen.extend(models.iter().flat_map(|named| named.model.unsent(&named.choice)));
     if let Some(Cassette::Record(recorder)) = &told.cassette {
         for named in &mut models {
             named.model = recorder.model(named.model.clone());

@@ -3,6 +3,10 @@
 /// Efforts that mean no reasoning.
 const OFF: [&str; 4] = ["none", "off", "false", "disabled"];
 
+/// What is said where an effort that means no reasoning is not sent.
+pub(crate) const LEAST: &str =
+    "the model knows no such effort: its least one is sent, or none if it does not reason";
+
 /// Whether an effort means no reasoning.
 pub(crate) fn is_off(effort: &str) -> bool {
     OFF.iter().any(|word| effort.trim().eq_ignore_ascii_case(word))

@@ -268,3 +268,18 @@ async fn e44_reasoning_goes_back_where_the_settings_say_so() {
         assert_eq!(body.contains(r#""reasoning_content":"Two and two.""#), sent, "{returned:?}: {body}");
     }
 }
+
+#[test]
+fn k54_a_model_tells_before_it_is_asked_which_settings_it_does_not_take() {
+    let wire = windlass_models::wires::wire("anthropic_messages").expect("a wire");
+    let model = HttpModel::new(HttpModelConfig { wire, ..config("http://127.0.0.1:1") }).expect("good");
+    let choice = |temperature: f64| windlass_core::model::ModelChoice {
+        name: "test/claude-haiku-4-5".into(),
+        temperature: Some(temperature),
+        ..Default::default()
+    };
+    assert!(model.unsent(&choice(0.5)).is_empty());
+    let said = "model test/claude-haiku-4-5: temperature: the nearest value from 0 to 1 is sent, because the API takes no other";
+    assert_eq!(model.unsent(&choice(1.5)), [said]);
+    assert_eq!(model.unsent(&choice(1.5)), [said], "each agent is told");
+}

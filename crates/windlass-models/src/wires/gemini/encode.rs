@@ -11,6 +11,7 @@ use self::content::Contents;
 use super::generation::{is_third, thinking};
 use crate::ModelRequest;
 use crate::wires::json::{field, json_value, number};
+use crate::wires::once::{dropped, say};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::tools::offered;
 use crate::wires::{Dialect, Encoding};
@@ -135,6 +136,12 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
     for (name, value) in numbers {
         number(&mut fields, name, value);
     }
+    if model.parallel.is_some() {
+        dropped(model, "parallel");
+    }
+    if !model.metadata.is_empty() {
+        dropped(model, "metadata");
+    }
     if let Some(max) = model.max_tokens {
         field(&mut fields, "maxOutputTokens");
         json_value(&mut fields, &max);
@@ -147,8 +154,10 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
         fields.extend_from_slice(b",\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
         json_value(&mut fields, &**schema);
     }
-    if let Some(effort) = &model.reasoning {
-        thinking(&mut fields, dialect.plain_name(&model.name), effort);
+    if let Some(effort) = &model.reasoning
+        && thinking(&mut fields, dialect.plain_name(&model.name), effort)
+    {
+        say(model, "reasoning", "the nearest effort that the model knows is sent");
     }
     if let Some(fields) = fields.get(1..).filter(|fields| !fields.is_empty()) {
         out.extend_from_slice(b",\"generationConfig\":{");

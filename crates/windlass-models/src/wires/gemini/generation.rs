@@ -22,7 +22,9 @@ pub(super) fn is_third(model: &str) -> bool {
 /// Levels and budgets are those of "OpenAI compatibility": `minimal` and `low` are 1,024 tokens for models before Gemini 3,
 /// `medium` 8,192, `high` 24,576, and `none` 0, or 128 for a Pro model ("Thinking"). Thinking of Gemini 3 cannot be switched off: `none` is its least level, and
 /// efforts above `high` are `high`. Any other word is sent as a level.
-pub(super) fn thinking(out: &mut Vec<u8>, model: &str, effort: &str) {
+///
+/// Whether the effort is another one than was asked for, because the model has none such.
+pub(super) fn thinking(out: &mut Vec<u8>, model: &str, effort: &str) -> bool {
     let effort = if is_off(effort) { "none".to_owned() } else { effort.trim().to_ascii_lowercase() };
     let third = is_third(model);
     let budget = match effort.as_str() {
@@ -52,4 +54,10 @@ pub(super) fn thinking(out: &mut Vec<u8>, model: &str, effort: &str) {
         json_string(out, &level);
     }
     out.push(b'}');
+    match effort.as_str() {
+        "none" => budget != Some(0),
+        "minimal" => third && model.contains("-pro"),
+        "xhigh" | "max" => true,
+        _ => false,
+    }
 }

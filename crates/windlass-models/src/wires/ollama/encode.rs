@@ -9,6 +9,7 @@ use self::content::{is_left_out, message};
 use crate::ModelRequest;
 use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value, number};
+use crate::wires::once::{dropped, say};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::tools::offered;
 use crate::wires::{Dialect, Encoding};
@@ -87,6 +88,9 @@ fn settings(out: &mut Vec<u8>, request: &ModelRequest) {
     if let Some(effort) = &request.model.reasoning {
         field(out, "think");
         think(out, effort);
+        if &**effort == "minimal" {
+            say(&request.model, "reasoning", "low is sent, because the API knows no lower effort");
+        }
     }
     options(out, request);
     // By default a server drops the oldest messages that do not fit into its context, and the beginning of a reply that grows
@@ -109,6 +113,15 @@ fn think(out: &mut Vec<u8>, effort: &str) {
 /// `,"options":{…}` of the sampling settings; nothing if there is none (Ollama, "Modelfile: valid parameters and values").
 fn options(out: &mut Vec<u8>, request: &ModelRequest) {
     let model = &request.model;
+    if model.parallel.is_some() {
+        dropped(model, "parallel");
+    }
+    if !model.metadata.is_empty() {
+        dropped(model, "metadata");
+    }
+    if model.strict {
+        dropped(model, "strict");
+    }
     let before = out.len();
     number(out, "temperature", model.temperature);
     number(out, "top_p", model.top_p);

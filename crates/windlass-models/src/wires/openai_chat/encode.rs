@@ -9,9 +9,10 @@ use self::content::{is_left_out, message};
 use self::ids::OwnIds;
 pub(super) use self::ids::is_long;
 use crate::ModelRequest;
-use crate::wires::effort::{is_off, least};
+use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
+use crate::wires::once::say;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
 use crate::wires::tools::held;
@@ -146,6 +147,9 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     number(out, "presence_penalty", request.model.presence_penalty);
     if let Some(reasoning) = &request.model.reasoning {
         let least = is_off(reasoning).then(|| least(dialect.plain_name(&request.model.name)));
+        if least.is_some_and(|least| !least.is_some_and(is_off)) {
+            say(&request.model, "reasoning", LEAST);
+        }
         if let Some(effort) = least.unwrap_or(Some(reasoning)) {
             field(out, "reasoning_effort");
             json_string(out, effort);

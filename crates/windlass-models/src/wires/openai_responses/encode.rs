@@ -12,9 +12,10 @@ use windlass_core::model::{ModelChoice, ToolChoice};
 
 use self::items::{Open, message};
 use crate::ModelRequest;
-use crate::wires::effort::{is_off, least};
+use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
+use crate::wires::once::say;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
 use crate::wires::tools::held;
@@ -160,7 +161,11 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     number(out, "top_p", model.top_p);
     number(out, "presence_penalty", model.presence_penalty);
     if let Some(reasoning) = &model.reasoning {
-        reasoning_of(out, reasoning, dialect.plain_name(&model.name));
+        let name = dialect.plain_name(&model.name);
+        if is_off(reasoning.split('/').next().unwrap_or_default()) && !least(name).is_some_and(is_off) {
+            say(model, "reasoning", LEAST);
+        }
+        reasoning_of(out, reasoning, name);
     }
     if !model.metadata.is_empty() {
         field(out, "metadata");

@@ -8,6 +8,7 @@ use crate::ModelRequest;
 use crate::wires::anthropic_messages::models::Model;
 use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value};
+use crate::wires::once::{dropped, say};
 
 /// The least budget of thinking, in tokens ("Extended thinking").
 const MIN_BUDGET: u64 = 1024;
@@ -44,8 +45,7 @@ impl<'r> Thinking<'r> {
         if model.thinks_adaptively() {
             return Self::Adaptive(if effort == "minimal" { "low" } else { effort });
         }
-        let named = BUDGETS.iter().find(|(name, _)| *name == effort).map(|(_, budget)| *budget);
-        let wanted = named.or_else(|| effort.parse().ok()).unwrap_or(MIN_BUDGET);
+        let wanted = budget_of(effort).unwrap_or(MIN_BUDGET);
         // The budget is part of the limit, and an answer needs room beside it.
         let budget = wanted.min(max_tokens / 2).max(MIN_BUDGET);
         if budget < max_tokens { Self::Budget(budget) } else { Self::Unsaid }
@@ -81,6 +81,9 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
         Thinking::Budget(_) if scene.lacks_thought => Thinking::Unsaid,
         Thinking::Unsaid | Thinking::Least | Thinking::Adaptive(_) | Thinking::Budget(_) => asked,
     };
+    if let Some(words) = unlike(settings, asked, thinking) {
+        say(settings, "reasoning", words);
+    }
     write_thinking(out, thinking, model);
     let effort = match asked {
         Thinking::Adaptive(effort) => Some(effort),
@@ -91,11 +94,21 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
     sampling(out, settings, model, thinking.is_on());
     // A text of blanks alone is refused.
     let stop: Vec<_> = settings.stop.iter().filter(|text| !text.trim().is_empty()).collect();
+    if stop.len() < settings.stop.len() {
+        say(settings, "stop", "texts of blanks alone are left out: the provider refuses them");
+    }
     if !stop.is_empty() {
         field(out, "stop_sequences");
         json_value(out, &stop);
     }
     // The API stores nothing else.
+    if settings.metadata.keys().any(|key| **key != *"user_id") {
+        say(
+            settings,
+            "metadata",
+            "of the metadata only user_id is sent: the provider's API knows nothing else",
+        );
+    }
     if let Some(user) = settings.metadata.get("user_id") {
         out.extend_from_slice(b",\"metadata\":{\"user_id\":");
         json_string(out, user);
@@ -105,6 +118,32 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
         out.extend_from_slice(b",\"stream\":true");
     }
     out.push(b'}');
+}
+
+/// What of the effort is not sent as it is set.
+fn unlike(settings: &ModelChoice, asked: Thinking<'_>, sent: Thinking<'_>) -> Option<&'static str> {
+    let effort = settings.reasoning.as_deref()?;
+    match sent {
+        Thinking::Unsaid if asked == Thinking::Unsaid => {
+            Some("the setting is left out: max_tokens has no room for thinking")
+        }
+        // A turn that must call a tool, and what follows it, cannot think.
+        Thinking::Unsaid => {
+            Some("the setting is left out where a tool must be called: the provider refuses both")
+        }
+        Thinking::Adaptive(level) if level != effort => {
+            Some("low is sent, because the model knows no lower effort")
+        }
+        Thinking::Budget(budget) => (budget_of(effort) != Some(budget))
+            .then_some("the nearest budget that the API and max_tokens allow is sent"),
+        Thinking::Least | Thinking::Adaptive(_) => None,
+    }
+}
+
+/// The budget that an effort means.
+fn budget_of(effort: &str) -> Option<u64> {
+    let named = BUDGETS.iter().find(|(name, _)| *name == effort).map(|(_, budget)| *budget);
+    named.or_else(|| effort.parse().ok())
 }
 
 fn write_thinking(out: &mut Vec<u8>, thinking: Thinking<'_>, model: Model<'_>) {
@@ -150,17 +189,48 @@ fn output_config(out: &mut Vec<u8>, effort: Option<&str>, schema: Option<&Value>
 /// Temperature from 0 to 1 and nucleus sampling, as far as the model takes them. With thinking the temperature is 1, and nucleus
 /// sampling at least 0.95 ("Extended thinking", "Feature compatibility").
 fn sampling(out: &mut Vec<u8>, settings: &ModelChoice, model: Model<'_>, thinks: bool) {
+    if settings.presence_penalty.is_some() {
+        dropped(settings, "presence_penalty");
+    }
     if !model.takes_sampling() {
+        for (setting, value) in [("temperature", settings.temperature), ("top_p", settings.top_p)] {
+            if value.is_some() {
+                say(settings, setting, "the setting is left out: the model takes no sampling settings");
+            }
+        }
         return;
     }
     let temperature = settings.temperature.filter(|temperature| temperature.is_finite() && !thinks);
+    if settings.temperature.is_some_and(|wanted| (wanted - 1.0).abs() > f64::EPSILON) && temperature.is_none()
+    {
+        say(
+            settings,
+            "temperature",
+            "the setting is left out while the model thinks: its temperature is 1 then",
+        );
+    }
     if let Some(temperature) = temperature {
+        if !(0.0..=1.0).contains(&temperature) {
+            say(
+                settings,
+                "temperature",
+                "the nearest value from 0 to 1 is sent, because the API takes no other",
+            );
+        }
         field(out, "temperature");
         json_value(out, &temperature.clamp(0.0, 1.0));
     }
     let taken = temperature.is_some() && model.takes_one_sampling();
     let least = if thinks { 0.95 } else { 0.0 };
-    if let Some(top_p) = settings.top_p.filter(|top_p| (least..=1.0).contains(top_p) && !taken) {
+    let top_p = settings.top_p.filter(|top_p| (least..=1.0).contains(top_p) && !taken);
+    if settings.top_p.is_some() && top_p.is_none() {
+        say(
+            settings,
+            "top_p",
+            "the setting is left out: the model takes it neither beside a temperature nor out of bounds",
+        );
+    }
+    if let Some(top_p) = top_p {
         field(out, "top_p");
         json_value(out, &top_p);
     }
