@@ -148,8 +148,17 @@ impl Prices {
         self.input.max(self.cache_write)
     }
 
-    /// The cost of this usage, in pico-dollars.
+    /// The cost of this usage, in pico-dollars: at list price, or what the provider reported if that is more.
     pub fn cost(&self, usage: &Usage) -> u64 {
+        self.list_cost(usage).max(usage.reported)
+    }
+
+    /// What a model call cost; `None`: its price is unknown, and its provider has reported none.
+    pub fn cost_of(prices: Option<Self>, usage: &Usage) -> Option<u64> {
+        prices.map(|prices| prices.cost(usage)).or((usage.reported > 0).then_some(usage.reported))
+    }
+
+    fn list_cost(&self, usage: &Usage) -> u64 {
         let cached = usage.cached.min(usage.input);
         let written = usage.cache_write.min(usage.input - cached);
         (usage.input - cached - written)

@@ -154,7 +154,7 @@ pub(crate) struct Beyond {
 impl Ledger {
     /// Adds what a model call used, at the prices of the model that was asked.
     pub(crate) fn count(&mut self, usage: &Usage, prices: Option<Prices>) {
-        self.add(usage, prices.map(|prices| prices.cost(usage)));
+        self.add(usage, Prices::cost_of(prices, usage));
         self.lost = 0;
     }
 

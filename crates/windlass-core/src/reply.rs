@@ -79,6 +79,9 @@ pub struct Usage {
     /// Whether the numbers are our own estimate (a quarter of the bytes), because the provider sent none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// The cost that the provider reported itself, in pico-dollars; 0: it reported none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reported: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
@@ -100,6 +103,7 @@ impl Usage {
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
         self.estimated |= other.estimated;
+        self.reported = self.reported.saturating_add(other.reported);
     }
 }
 

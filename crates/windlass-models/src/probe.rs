@@ -281,5 +281,6 @@ fn sum(one: Usage, other: Usage) -> Usage {
         cache_write: one.cache_write + other.cache_write,
         reasoning: one.reasoning + other.reasoning,
         estimated: one.estimated || other.estimated,
+        reported: one.reported + other.reported,
     }
 }

@@ -237,9 +237,9 @@ pub(crate) async fn paid(work: ModelWork, account: Arc<SharedAccount>) -> InputK
             let ended = work.run().await;
             let used = used(&ended, prices);
             if is_stopped(&ended) {
-                drawn.stopped(used)
+                drawn.stopped(used);
             } else {
-                drawn.settle(used)
+                drawn.settle(used);
             }
             ended
         }
@@ -267,7 +267,7 @@ fn used(ended: &InputKind, prices: Option<Prices>) -> Amount {
     } else {
         Usage::default()
     };
-    let cost = prices.map_or(0, |prices| prices.cost(&usage));
+    let cost = Prices::cost_of(prices, &usage).unwrap_or(0);
     Amount { input: usage.input, output: usage.output, cost }
 }
 

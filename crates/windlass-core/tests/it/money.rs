@@ -168,6 +168,20 @@ fn e41_a_further_try_is_not_made_once_the_limit_is_used_up() {
 }
 
 #[test]
+fn k55_a_cost_that_the_provider_reports_counts_for_limits_where_it_is_more() {
+    for (reported, cost) in [(USD, USD), (5, 10 * CHEAP.input)] {
+        let mut run = Run::new(dollars(1), vec![model("m", Some(CHEAP), None)]);
+        run.fails(FailureKind::Cut, Usage { reported, ..tokens(10, 0) });
+        assert_eq!((run.state.cost(), run.status().is_some()), (Some(cost), reported == USD));
+        run.replays();
+    }
+    let mut run = Run::new(Preset::CHAT.policy(), vec![model("m", None, None)]);
+    run.replies(Some("done"), vec![], Usage { reported: USD, ..tokens(10, 10) });
+    assert_eq!(run.state.cost(), Some(USD), "no list price is needed");
+    run.replays();
+}
+
+#[test]
 fn e41_a_try_that_was_not_paid_is_made_again() {
     let mut run = Run::new(dollars(1), vec![model("m", Some(CHEAP), Some(50_000))]);
     run.fails(FailureKind::RateLimited, Usage::default());

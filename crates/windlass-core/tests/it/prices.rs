@@ -29,6 +29,26 @@ fn cached_tokens_are_part_of_the_input() {
 }
 
 #[test]
+fn k55_the_larger_of_a_reported_cost_and_the_list_price_counts() {
+    let prices = Prices::per_million(1.0, 2.0, None);
+    let reporting = |reported| Usage { reported, ..usage(1_000, 0, 0) };
+    for (reported, counted) in
+        [(0, 1_000_000_000), (999_999_999, 1_000_000_000), (5_000_000_000, 5_000_000_000)]
+    {
+        assert_eq!(prices.cost(&reporting(reported)), counted);
+        assert_eq!(Prices::cost_of(Some(prices), &reporting(reported)), Some(counted));
+    }
+    assert_eq!(Prices::cost_of(None, &reporting(7)), Some(7), "a reported cost needs no list price");
+    assert_eq!(Prices::cost_of(None, &reporting(0)), None);
+    let stored = serde_json::to_value(usage(1, 1, 0)).expect("JSON");
+    assert!(stored.get("reported").is_none(), "{stored}");
+    assert_eq!(serde_json::from_value::<Usage>(stored).expect("an old log"), usage(1, 1, 0));
+    let mut sum = reporting(u64::MAX);
+    sum.add(&reporting(1));
+    assert_eq!(sum.reported, u64::MAX);
+}
+
+#[test]
 fn a_million_small_costs_add_up_exactly() {
     let prices = Prices::per_million(0.1, 0.3, None);
     let one = prices.cost(&usage(1, 1, 0));

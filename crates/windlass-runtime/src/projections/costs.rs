@@ -73,7 +73,8 @@ pub struct CallCost {
     pub model: Text,
     /// Its tokens.
     pub usage: Usage,
-    /// Its cost in pico-dollars; `None`: the price is unknown.
+    /// Its cost in pico-dollars as limits count it: at list price, or what its provider reported if that is more; `None`: the
+    /// price is unknown, and nothing was reported.
     pub pico_usd: Option<u64>,
     /// The kind of its failure, if it failed.
     pub failed: Option<FailureKind>,
@@ -253,7 +254,7 @@ impl Reading {
         let (model, prices) =
             self.models.get(asked.unwrap_or(0) as usize).cloned().unwrap_or_else(|| ("".into(), None));
         let free = (usage.total() == 0).then_some(0);
-        let pico_usd = prices.map(|prices| prices.cost(&usage)).or(free);
+        let pico_usd = Prices::cost_of(prices, &usage).or(free);
         CallCost { seq, turn, purpose, model, usage, pico_usd, failed: None }
     }
 

@@ -1,7 +1,7 @@
 //! `windlass runs costs`.
 
 use clap::Args;
-use windlass_runtime::projections::{Cost, RunCosts, json, run_costs, total_cost};
+use windlass_runtime::projections::{CallCost, Cost, RunCosts, json, run_costs, total_cost};
 
 use super::find;
 use super::short::ShortIds;
@@ -16,7 +16,7 @@ const HEAD: [&str; COLUMNS] = ["RUN", "EVENT", "TURN", "PURPOSE", "MODEL", "IN",
 
 const HELP: &str = "\
 Prices are those of the run's start: list prices that Windlass knows (`windlass models list --prices`), or the agent file's. \
-A price that is not known is `unknown`, never zero.
+A price that is not known is `unknown`, never zero. Where a provider reports the cost itself, the larger of both counts.
 
 Examples:
   windlass runs costs last
@@ -69,7 +69,7 @@ fn calls<'r>(run: &'r RunCosts, ids: &'r ShortIds) -> impl Iterator<Item = [Stri
             call.usage.input.to_string(),
             call.usage.cached.to_string(),
             call.usage.output.to_string(),
-            price(&call.cost()),
+            price_of(call),
         ]
     });
     let tasks = run.elsewhere.iter().map(move |task| {
@@ -87,6 +87,16 @@ fn calls<'r>(run: &'r RunCosts, ids: &'r ShortIds) -> impl Iterator<Item = [Stri
         ]
     });
     calls.chain(tasks)
+}
+
+/// The cost of a call in a cell, with what its provider reported if that is another amount.
+fn price_of(call: &CallCost) -> String {
+    let counted = price(&call.cost());
+    let reported = call.usage.reported;
+    if reported == 0 || call.pico_usd == Some(reported) {
+        return counted;
+    }
+    format!("{counted} (reported: ${})", money(reported as f64 / 1e12))
 }
 
 /// The cost in a cell.

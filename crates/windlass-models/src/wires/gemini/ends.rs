@@ -47,6 +47,7 @@ pub(super) fn usage_of(counted: WireUsage) -> Option<Usage> {
         cache_write: 0,
         reasoning: thoughts,
         estimated: false,
+        reported: 0,
     })
 }
 

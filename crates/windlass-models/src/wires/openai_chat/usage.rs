@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use windlass_core::model::Usage;
+
+use crate::wires::money::Reported;
 
 /// Counts as servers send them.
 #[derive(Debug, Default, Deserialize)]
@@ -24,6 +27,11 @@ pub(super) struct WireUsage {
     /// LiteLLM's names, which are Anthropic's.
     cache_read_input_tokens: Tokens,
     cache_creation_input_tokens: Tokens,
+    /// What the call cost, in the terms of OpenRouter, Perplexity and xAI.
+    cost: Option<Box<RawValue>>,
+    cost_details: Option<Box<RawValue>>,
+    is_byok: Option<Box<RawValue>>,
+    cost_in_usd_ticks: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -77,6 +85,13 @@ pub(super) fn usage_of(usage: WireUsage, before: Option<Usage>) -> Option<Usage>
         None if reasoning > Some(listed) => listed.saturating_add(reasoning.unwrap_or(0)),
         Some(_) | None => listed,
     };
+    let reported = Reported {
+        cost: usage.cost.as_deref(),
+        details: usage.cost_details.as_deref(),
+        is_byok: usage.is_byok.as_deref(),
+        ticks: usage.cost_in_usd_ticks.as_deref(),
+    };
+    let reported = reported.pico();
     let counted = Usage {
         input,
         output,
@@ -84,6 +99,7 @@ pub(super) fn usage_of(usage: WireUsage, before: Option<Usage>) -> Option<Usage>
         cache_write: if prompt.is_some() { cache_write } else { known.cache_write },
         reasoning: reasoning.unwrap_or(if completion.is_some() { 0 } else { known.reasoning }).min(output),
         estimated: false,
+        reported: if reported > 0 { reported } else { known.reported },
     };
     Some(if counted.total() == 0 && known.total() > 0 { known } else { counted })
 }

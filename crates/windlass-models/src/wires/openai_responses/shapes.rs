@@ -13,6 +13,7 @@ use windlass_core::model::Usage;
 
 use crate::MAX_CALLS;
 use crate::wires::json::json_string;
+use crate::wires::money::Reported;
 
 /// The most fields of one object, and the most elements of one list, that are read.
 pub(super) const MAX_ITEMS: usize = MAX_CALLS;
@@ -207,6 +208,13 @@ pub(super) fn usage_of(response: &Fields<'_>) -> Option<Usage> {
         cache_write: detail("input_tokens_details", "cache_write_tokens").unwrap_or(0),
         reasoning: detail("output_tokens_details", "reasoning_tokens").unwrap_or(0),
         estimated: false,
+        reported: Reported {
+            cost: usage.get("cost"),
+            details: usage.get("cost_details"),
+            is_byok: usage.get("is_byok"),
+            ticks: usage.get("cost_in_usd_ticks"),
+        }
+        .pico(),
     })
 }
 

@@ -198,7 +198,15 @@ fn e44_another_provider_gets_neither_thinking_nor_blocks_of_hosted_tools() {
 fn usage_counts_all_input_and_what_is_billed_beside() {
     assert_eq!(
         reply("usage_in_parts").usage,
-        Usage { input: 2314, output: 40, cached: 2000, cache_write: 300, reasoning: 22, estimated: false }
+        Usage {
+            input: 2314,
+            output: 40,
+            cached: 2000,
+            cache_write: 300,
+            reasoning: 22,
+            estimated: false,
+            reported: 0
+        }
     );
     assert_eq!(
         whole(&dialect(""), &files(".json")["usage_split_only"]).expect("a reply").usage,

@@ -44,6 +44,7 @@ impl Counts {
             cache_write,
             reasoning: details.unwrap_or(0),
             estimated: false,
+            reported: 0,
         };
         for beside in self.iterations.iter().flatten().filter_map(Iteration::beside) {
             all.add(&beside);

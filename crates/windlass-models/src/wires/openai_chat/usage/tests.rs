@@ -64,3 +64,32 @@ fn a_count_that_is_none_is_passed_over() {
     assert_eq!(read(odd), Some(counted(7, 2)));
     assert_eq!(read(r#"{"total_tokens":5}"#), None);
 }
+
+#[test]
+fn k55_a_reported_cost_is_read_in_all_its_units() {
+    let of = |cost: &str| {
+        read(&format!(r#"{{"prompt_tokens":1,"completion_tokens":1,{cost}}}"#)).expect("counts").reported
+    };
+    for (json, pico) in [
+        (r#""cost":0.0123"#, 12_300_000_000),
+        (r#""cost":"0.5""#, 500_000_000_000),
+        (r#""cost":{"total_cost":0.006,"request_cost":0.005}"#, 6_000_000_000),
+        (r#""cost":0,"cost_details":{"upstream_inference_cost":0.2}"#, 200_000_000_000),
+        (r#""cost_in_usd_ticks":37756000"#, 3_775_600_000),
+        (r#""cost":0.3,"is_byok":false,"cost_details":{"upstream_inference_cost":0.3}"#, 300_000_000_000),
+        (r#""cost":0.01,"is_byok":true,"cost_details":{"upstream_inference_cost":0.2}"#, 210_000_000_000),
+        (r#""cost":"$1","cost_details":"none","is_byok":"no""#, 1_000_000_000_000),
+        (r#""cost":"","cost_in_usd_ticks":-3"#, 0),
+        (r#""cost":"NaN""#, 0),
+        (r#""cost":"-inf","cost_details":[]"#, 0),
+        (r#""cost":1e999"#, 0),
+        (r#""cost":{"total_cost":[1]}"#, 0),
+        (r#""cost":true,"cost_in_usd_ticks":"10""#, 1_000),
+        (r#""cost":-4"#, 0),
+        (r#""cost":1e300"#, 0),
+        (r#""cost":null"#, 0),
+        (r#""cost":[]"#, 0),
+    ] {
+        assert_eq!(of(json), pico, "{json}");
+    }
+}

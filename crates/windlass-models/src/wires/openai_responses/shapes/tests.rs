@@ -44,11 +44,20 @@ fn usage_in_all_its_parts() {
     assert_eq!(of("{}"), None);
     let openai = r#"{"input_tokens":100,"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},
         "output_tokens":50,"output_tokens_details":{"reasoning_tokens":40},"total_tokens":150}"#;
-    let all = Usage { input: 100, output: 50, cached: 60, cache_write: 30, reasoning: 40, estimated: false };
+    let all = Usage {
+        input: 100,
+        output: 50,
+        cached: 60,
+        cache_write: 30,
+        reasoning: 40,
+        estimated: false,
+        reported: 0,
+    };
     assert_eq!(of(openai), Some(all));
     let xai = r#"{"input_tokens":100,"output_tokens":5,"output_tokens_details":{"reasoning_tokens":20},
         "total_tokens":125,"cost_in_usd_ticks":37756000}"#;
-    assert_eq!(of(xai), Some(Usage { input: 100, output: 25, reasoning: 20, ..Usage::default() }));
+    let reported = 3_775_600_000;
+    assert_eq!(of(xai), Some(Usage { input: 100, output: 25, reasoning: 20, reported, ..Usage::default() }));
     let less = r#"{"input_tokens":100,"output_tokens":5,"total_tokens":100}"#;
     assert_eq!(of(less), Some(Usage { input: 100, output: 5, ..Usage::default() }));
 }
