@@ -213,6 +213,8 @@ pub enum Quirk {
     ShortIds,
     /// [`Quirks::stored_replies`].
     StoredReplies,
+    /// [`Quirks::thoughts_beside`].
+    ThoughtsBeside,
 }
 
 impl Quirk {
@@ -224,6 +226,7 @@ impl Quirk {
             return_reasoning: has(Self::ReturnReasoning),
             short_ids: has(Self::ShortIds),
             stored_replies: has(Self::StoredReplies),
+            thoughts_beside: has(Self::ThoughtsBeside),
         }
     }
 }

@@ -166,6 +166,8 @@ pub struct Quirks {
     /// The provider keeps replies, and a turn sends only what follows the last one (OpenAI Responses: `store` and
     /// `previous_response_id`). A run then depends on the provider's memory.
     pub stored_replies: bool,
+    /// Thoughts of Gemini models are in neither the counted output nor the total.
+    pub thoughts_beside: bool,
 }
 
 impl Quirks {
@@ -176,6 +178,7 @@ impl Quirks {
         return_reasoning: false,
         short_ids: false,
         stored_replies: false,
+        thoughts_beside: false,
     };
 
     /// The quirks of both.
@@ -187,6 +190,7 @@ impl Quirks {
             return_reasoning: self.return_reasoning || other.return_reasoning,
             short_ids: self.short_ids || other.short_ids,
             stored_replies: self.stored_replies || other.stored_replies,
+            thoughts_beside: self.thoughts_beside || other.thoughts_beside,
         }
     }
 }

@@ -44,13 +44,21 @@ pub struct Decoder {
     finished: bool,
     done: bool,
     usage: Option<Usage>,
+    /// Whether thoughts of Gemini models are counted nowhere, and whether this is one.
+    thoughts_beside: bool,
+    is_gemini: bool,
     output_bytes: usize,
 }
 
 impl Decoder {
     /// A decoder for one reply of a provider.
     pub fn new(dialect: &Dialect) -> Self {
-        Self { label: dialect.label.clone(), returns: dialect.quirks.return_reasoning, ..Self::default() }
+        Self {
+            label: dialect.label.clone(),
+            returns: dialect.quirks.return_reasoning,
+            thoughts_beside: dialect.quirks.thoughts_beside,
+            ..Self::default()
+        }
     }
 
     /// Whether anything of the reply came.
@@ -165,7 +173,7 @@ impl Decoder {
     }
 
     fn count(&mut self, usage: Option<WireUsage>) -> Option<Usage> {
-        let counted = usage_of(usage?, self.usage)?;
+        let counted = usage_of(usage?, self.usage, self.thoughts_beside && self.is_gemini)?;
         self.usage = Some(counted);
         Some(counted)
     }
@@ -178,7 +186,8 @@ impl Decoder {
 
     /// Takes what one body says.
     fn take(&mut self, body: Body, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
-        let Body { choices, usage, error, x_groq, message, detail } = body;
+        let Body { choices, usage, model, error, x_groq, message, detail } = body;
+        self.is_gemini |= model.is_gemini;
         let groq = x_groq.unwrap_or_default();
         let own = choices.0.is_some();
         let choice = choices.0.filter(|choice| self.is_read(choice));

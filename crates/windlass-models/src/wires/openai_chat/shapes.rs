@@ -24,6 +24,8 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 pub(super) struct Body {
     pub(super) choices: First<Choice>,
     pub(super) usage: Option<WireUsage>,
+    /// The model that answered.
+    pub(super) model: Answering,
     #[serde(deserialize_with = "error")]
     pub(super) error: Option<Value>,
     /// Groq's own: counts, and why a stream was stopped early.
@@ -33,6 +35,19 @@ pub(super) struct Body {
     pub(super) message: Option<Value>,
     #[serde(deserialize_with = "error")]
     pub(super) detail: Option<Value>,
+}
+
+/// What is read of the name of the model that answered. Anything but a text counts as absent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Answering {
+    pub(super) is_gemini: bool,
+}
+
+impl<'de> Deserialize<'de> for Answering {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        Ok(Self { is_gemini: raw.get().starts_with("\"google/") || raw.get().starts_with("\"gemini") })
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -55,7 +55,8 @@ struct OutputDetails {
 /// Reads counts. `None` where nothing was counted: some servers send an empty object in each chunk.
 ///
 /// Counts come late, twice and in parts: a part that is missing is as it was `before`, and a count of nothing at all changes nothing.
-pub(super) fn usage_of(usage: WireUsage, before: Option<Usage>) -> Option<Usage> {
+/// `thoughts_beside`: thoughts are in no total.
+pub(super) fn usage_of(usage: WireUsage, before: Option<Usage>, thoughts_beside: bool) -> Option<Usage> {
     let (prompt, completion) = (usage.prompt_tokens.0, usage.completion_tokens.0);
     if prompt.is_none() && completion.is_none() {
         return None;
@@ -81,8 +82,9 @@ pub(super) fn usage_of(usage: WireUsage, before: Option<Usage>) -> Option<Usage>
     let output = match usage.total_tokens.0 {
         // xAI, Gemini and Mistral bill reasoning and audio that their completion tokens do not list.
         Some(total) if total > input.saturating_add(listed) => total - input,
-        // Without a total, more reasoning than output can only stand beside it.
-        None if reasoning > Some(listed) => listed.saturating_add(reasoning.unwrap_or(0)),
+        Some(_) if thoughts_beside => listed.saturating_add(reasoning.unwrap_or(0)),
+        // More reasoning than output can only stand beside it.
+        Some(_) | None if reasoning > Some(listed) => listed.saturating_add(reasoning.unwrap_or(0)),
         Some(_) | None => listed,
     };
     let reported = Reported {

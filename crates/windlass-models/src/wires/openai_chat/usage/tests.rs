@@ -3,7 +3,7 @@ use windlass_core::model::Usage;
 use super::usage_of;
 
 fn read(json: &str) -> Option<Usage> {
-    usage_of(serde_json::from_str(json).expect("usage"), None)
+    usage_of(serde_json::from_str(json).expect("usage"), None, false)
 }
 
 fn counted(input: u64, output: u64) -> Usage {
@@ -47,7 +47,7 @@ fn what_is_billed_beside_the_completion_counts_as_output() {
 
 #[test]
 fn counts_that_come_in_parts_or_twice_are_never_added_up() {
-    let take = |before, json: &str| usage_of(serde_json::from_str(json).expect("usage"), before);
+    let take = |before, json: &str| usage_of(serde_json::from_str(json).expect("usage"), before, false);
     let first = take(None, r#"{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":4}}"#);
     assert_eq!(first, Some(Usage { cached: 4, ..counted(9, 0) }));
     let second = take(first, r#"{"completion_tokens":3}"#);
@@ -92,4 +92,19 @@ fn k55_a_reported_cost_is_read_in_all_its_units() {
     ] {
         assert_eq!(of(json), pico, "{json}");
     }
+}
+
+#[test]
+fn k55_thoughts_that_no_total_counts_are_output_where_the_server_is_known_for_it() {
+    let json = r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"completion_tokens_details":{"reasoning_tokens":4}}"#;
+    let of =
+        |beside| usage_of(serde_json::from_str(json).expect("usage"), None, beside).expect("counts").output;
+    assert_eq!((of(false), of(true)), (5, 9));
+    // More than the output is beside it everywhere.
+    let more = r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"completion_tokens_details":{"reasoning_tokens":40}}"#;
+    assert_eq!(read(more).expect("counts").output, 45);
+    // A total that has them is believed.
+    let total = json.replace(":15", ":19");
+    let counted = usage_of(serde_json::from_str(&total).expect("usage"), None, true).expect("counts");
+    assert_eq!((counted.output, counted.reasoning), (9, 4));
 }

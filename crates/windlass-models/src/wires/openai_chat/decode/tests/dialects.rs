@@ -391,3 +391,34 @@ fn what_only_the_provider_understands_has_a_bound() {
     let error = (0..20).find_map(|_| decoder.event(chunk.as_bytes(), &mut VecDeque::new()).err());
     assert_eq!(error.expect("it has a bound").kind, FailureKind::TooLarge);
 }
+
+#[test]
+fn k55_vercel_s_gateway_counts_thoughts_of_gemini_in_no_total() {
+    let quirks = crate::providers::quirks_of_host("ai-gateway.vercel.sh");
+    let output = |model: &str, quirks: Quirks| {
+        let dialect = Dialect { quirks, ..Dialect::default() };
+        let usage = r#""usage":{"prompt_tokens":10,"completion_tokens":50,"total_tokens":60,
+            "completion_tokens_details":{"reasoning_tokens":40}}"#;
+        let body = format!(
+            r#"{{"id":"g","model":{model},"choices":[{{"index":0,"finish_reason":"stop","message":{{"role":"assistant","content":"Hi"}}}}],{usage}}}"#
+        );
+        let asked = Asked { model: "m".into(), content_bytes: 4 };
+        let whole = decode(&dialect, body.as_bytes(), &asked).expect("a reply").usage.output;
+        let chunk = body.replace("message", "delta").replace('\n', " ");
+        let mut decoder = Decoder::new(&dialect);
+        let mut queue = VecDeque::new();
+        decoder.event(chunk.as_bytes(), &mut queue).expect("a chunk");
+        let streamed = queue.iter().find_map(|delta| match delta {
+            crate::Delta::Usage(usage) => Some(usage.output),
+            _ => None,
+        });
+        assert_eq!(streamed, Some(whole));
+        whole
+    };
+    assert_eq!(output(r#""google/gemini-2.5-pro""#, quirks), 90);
+    assert_eq!(output(r#""openai/gpt-5""#, quirks), 50, "others are counted as they should be");
+    assert_eq!(output(r#""google/gemini-2.5-pro""#, Quirks::NONE), 50, "and so are other gateways");
+    for odd in ["null", "7", r#"{"id":"google/"}"#] {
+        assert_eq!(output(odd, quirks), 50, "{odd}");
+    }
+}
