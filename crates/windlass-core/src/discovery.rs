@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::ids::RunId;
 use crate::policy::{CodeMode, Discovery, LimitKind, Policy, View};
-use crate::state::{State, UPDATE_BLACKBOARD, update_blackboard};
-use crate::stored::{READ_RESULT, read_result};
+use crate::state::{State, update_blackboard};
+use crate::stored::read_result;
 use crate::tool::{Offer, ToolKind, ToolSpec};
 
 /// The name of the tool that finds tools.
@@ -129,8 +129,9 @@ impl State {
     /// Takes the agent's tools over, and offers those of Windlass that this conversation needs.
     pub(crate) fn offer_tools(&mut self, mut own: Arc<Vec<ToolSpec>>) {
         // A hook that was shown ours may hand them back with the others.
-        let named = [READ_RESULT, SEARCH_TOOLS, UPDATE_BLACKBOARD];
-        let ours = |tool: &ToolSpec| named.contains(&&*tool.name) || tool.runs_code();
+        let ours = |tool: &ToolSpec| {
+            matches!(tool.kind, ToolKind::Read | ToolKind::Search | ToolKind::Board | ToolKind::Code)
+        };
         if own.iter().any(ours) {
             Arc::make_mut(&mut own).retain(|tool| !ours(tool));
         }

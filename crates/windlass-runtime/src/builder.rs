@@ -377,7 +377,7 @@ impl AgentBuilder {
         let delegates = self.delegates.iter().map(|agent| reachable(&agent.spec()));
         let beside = beside(delegates, &branches, None, finish.as_ref());
         let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
-        self.reserve_names(&all, &policy).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
+        self.reserve_names(&all, &policy, !branches.is_empty())?;
         let examples: Vec<_> = std::mem::take(&mut self.examples).into_iter().map(Arc::new).collect();
         let system = system.map(|text| Arc::new(Message::system(text)));
         let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());

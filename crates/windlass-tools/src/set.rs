@@ -11,9 +11,9 @@ use windlass_core::{Text, ToolSpec};
 use crate::error::ToolSetError;
 use crate::tool::Tool;
 
-/// Names that Windlass offers itself; no other tool may have them.
-pub const RESERVED: [&str; 6] =
-    ["__finish__", "read_result", "branch", "call_parent_tool", "search_tools", "update_blackboard"];
+/// Names that Windlass may offer itself in any run; no other tool may have them. Its other names are taken only where they are
+/// offered.
+pub const RESERVED: [&str; 3] = ["__finish__", "read_result", "call_parent_tool"];
 
 /// Maximum length of a tool's name, in bytes: the limit of OpenAI's API for function names.
 pub const MAX_NAME: usize = 64;

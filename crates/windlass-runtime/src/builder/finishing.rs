@@ -6,9 +6,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde_json::Value;
 use windlass_code::Code;
+use windlass_core::policy::View;
 use windlass_core::policy::{CodeMode, Discovery, Hooks, LimitKind, Stop, Turns, Usual};
 use windlass_core::text::{covers, nearest};
-use windlass_core::tool::{PARENT_TOOL, RUN_CODE};
+use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL, RUN_CODE, SEARCH_TOOLS, UPDATE_BLACKBOARD};
 use windlass_core::{Policy, Text, ToolSpec};
 use windlass_store::{Holder, Store};
 use windlass_tools::{ToolSet, ToolSetError};
@@ -68,7 +69,6 @@ impl AgentBuilder {
         found.into_iter().try_for_each(|tool| all.add(tool)).map(|()| all)
     }
 
-    /// Delegates are offered by their names: those must be as good as names of tools.
     /// The program that runs code, where the model writes some.
     pub(super) fn program_of_code(&self, policy: &Policy) -> Result<Option<Code>, Error> {
         if policy.calls.code == CodeMode::Off {
@@ -78,13 +78,31 @@ impl AgentBuilder {
         named.map(Some).map_err(|source| Error::Code { agent: self.name.to_string(), source })
     }
 
-    pub(super) fn reserve_names(&self, tools: &ToolSet, policy: &Policy) -> Result<(), ToolSetError> {
-        let mut names = tools.clone();
-        if policy.calls.code != CodeMode::Off {
-            names.reserve(RUN_CODE, "code")?;
-        }
-        let mut specs = self.delegates.iter().map(|delegate| delegate.spec());
-        specs.try_for_each(|spec| names.reserve(&spec.name, &spec.origin))
+    /// Delegates are offered by their names: those must be as good as names of tools. So are Windlass's own tools, where it offers
+    /// them. A tool that a source offers later is held to the same.
+    pub(super) fn reserve_names(
+        &mut self,
+        tools: &ToolSet,
+        policy: &Policy,
+        branches: bool,
+    ) -> Result<(), Error> {
+        let own = [
+            (policy.calls.code != CodeMode::Off, RUN_CODE, "code"),
+            (policy.request.discovery == Discovery::Search, SEARCH_TOOLS, "loop.discovery"),
+            (policy.request.view == View::Blackboard, UPDATE_BLACKBOARD, "loop.view"),
+            (branches, BRANCH_TOOL, "branches"),
+        ];
+        let own = own.into_iter().filter(|(is_offered, ..)| *is_offered);
+        let own = own.map(|(_, name, origin)| (name.into(), origin.into()));
+        let delegates = self.delegates.iter().map(|delegate| delegate.spec());
+        let names: Vec<(Text, Text)> = own.chain(delegates.map(|spec| (spec.name, spec.origin))).collect();
+        let mut all = tools.clone();
+        let mut reserved = |(name, origin): (Text, Text)| {
+            all.reserve(&name, &origin)?;
+            self.tools.reserve(&name, &origin)
+        };
+        let done = names.into_iter().try_for_each(&mut reserved);
+        done.map_err(|source| Error::Tools { agent: self.name.to_string(), source })
     }
 
     /// How the system message is made, and the message itself where it is the same for all runs.

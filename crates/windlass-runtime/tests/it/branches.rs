@@ -98,12 +98,30 @@ fn a34_names_that_clash_are_refused() {
     let tool = |name| FnTool::new(name, |_, _| async { Ok("".into()) });
     let plain = || agent(&ground, calls_then_answers(&[]));
     let branch = plain().tool(tool("branch")).branch(Agent::builder("one")).build().unwrap_err();
-    insta::assert_snapshot!(windlass_runtime::in_full(&branch), @"agent `tested` cannot be built: the name `branch` of a tool from code is reserved by Windlass");
+    insta::assert_snapshot!(windlass_runtime::in_full(&branch), @"agent `tested` cannot be built: Duplicate tool name: branch (one is from code, one from branches)");
     let parent = plain().branch(Agent::builder("one").tool(tool("call_parent_tool"))).build().unwrap_err();
     insta::assert_snapshot!(windlass_runtime::in_full(&parent), @"agent `one` cannot be built: the name `call_parent_tool` of a tool from code is reserved by Windlass");
     let twice =
         plain().branch(Agent::builder("one")).known_branch(Agent::builder("one")).build().unwrap_err();
     insta::assert_snapshot!(windlass_runtime::in_full(&twice), @"agent `tested` has two tools named `one`: one from branches, one from branches");
+}
+
+#[test]
+fn a34_names_of_windlass_s_tools_are_free_where_it_does_not_offer_them() {
+    let ground = Ground::new();
+    let named = |name: &'static str| {
+        let tool = FnTool::new(name, |_, _| async { Ok("mine".into()) });
+        let calls: &'static [(&str, &str)] = Box::leak(Box::new([(name, "{}")]));
+        agent(&ground, calls_then_answers(calls)).tool(tool)
+    };
+    for name in ["search_tools", "update_blackboard", "branch", "run_code"] {
+        let run = ground.wait(named(name).build().expect("free").run("Go.")).expect("it runs");
+        assert_eq!(run.status(), Some(Status::Answered), "{name}");
+        assert!(ground.kinds(run.id()).contains(&"CallStarted"), "{name} is called");
+        assert!(run.state().tools().iter().any(|tool| &*tool.name == name), "{name}");
+    }
+    let searching = named("search_tools").search_tools().build().unwrap_err();
+    insta::assert_snapshot!(windlass_runtime::in_full(&searching), @"agent `tested` cannot be built: Duplicate tool name: search_tools (one is from code, one from loop.discovery)");
 }
 
 /// An agent whose hook asks for a branch that no model knows, and goes on with what it says.

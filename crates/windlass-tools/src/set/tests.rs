@@ -77,7 +77,11 @@ fn e10_reserved_names_and_names_of_delegates_are_refused() {
     set.add(tool("add", "code")).unwrap();
     let error = set.reserve("add", "agent ./add.yaml").unwrap_err();
     assert_eq!(error.to_string(), "Duplicate tool name: add (one is from code, one from agent ./add.yaml)");
-    assert_eq!(set.reserve("branch", "agent x").unwrap_err().code(), "tool_reserved");
+    assert_eq!(set.reserve("read_result", "agent x").unwrap_err().code(), "tool_reserved");
+    for name in ["search_tools", "branch", "update_blackboard"] {
+        let mut free = ToolSet::new();
+        free.add(tool(name, "mcp git")).unwrap();
+    }
     set.add_own(tool("read_result", "windlass")).unwrap();
     assert_eq!(names(&set), ["add", "read_result"]);
 }
