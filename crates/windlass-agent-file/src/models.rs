@@ -69,7 +69,7 @@ pub struct ModelEntry {
     pub structured_output: Option<bool>,
     /// Metadata that the provider stores with each request.
     pub metadata: Vec<(String, String)>,
-    /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only.
+    /// Whether marks for the provider's cache are sent; `None`: to Anthropic and OpenRouter.
     pub cache_control: Option<bool>,
     /// List prices. Without them a run has no cost, and a limit on cost is refused.
     pub prices: Option<Prices>,
@@ -200,7 +200,7 @@ pub(super) struct ModelMap {
     #[serde(default)]
     #[schemars(extend("maxProperties" = MAX_METADATA))]
     metadata: At<Pairs<LooseText>>,
-    /// Whether the marks of `loop.cache` are sent. Default: to OpenRouter only.
+    /// Whether the marks of `loop.cache` are sent. Default: to Anthropic and OpenRouter.
     cache_control: Option<bool>,
     /// List prices. Without them a run has no cost, and a limit on cost is refused.
     prices: Option<PriceKeys>,

@@ -55,7 +55,7 @@ pub struct ModelSettings {
     pub key_command: Vec<String>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,
-    /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only ([`HttpModelConfig::cache_control`]).
+    /// Whether marks for the provider's cache are sent; `None`: to Anthropic and OpenRouter ([`HttpModelConfig::cache_control`]).
     pub cache_control: Option<bool>,
     /// The name of the wire ([`wires::wire`]); `None`: the provider's. An unknown name is the provider's, too.
     pub api: Option<&'static str>,

@@ -14,8 +14,9 @@ use std::task::{Context, Poll};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Need;
-use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Role, Usage};
-use windlass_core::{ActionId, InputKind, State, Text};
+use windlass_core::model::{FailureKind, Growth, ModelChoice, ModelFailure, Prices, Role, Usage};
+use windlass_core::policy::{Another, CachePoint, LimitKind, Turns};
+use windlass_core::{ActionId, InputKind, State, Text, ToolSpec};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Progress, Thoughts};
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
@@ -83,7 +84,13 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
     model.temperature = model.temperature_or(state.policy().request.temperature);
     let bounds = [model.max_tokens, view.max_tokens];
     model.max_tokens = bounds.into_iter().flatten().min();
-    let prefix = match state.growth(action)? {
+    let growth = state.growth(action)?;
+    let cache = if growth == Growth::Appended && marks_by_itself(state, &model) {
+        marks_of(view.prompt.len())
+    } else {
+        view.cache_points
+    };
+    let prefix = match growth {
         Growth::Appended => prefix.clone(),
         Growth::Built => PrefixCell::default(),
     };
@@ -95,10 +102,31 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
         tools: view.tools,
         choice: view.choice,
         response_schema: view.output_form.map(|schema| (OUTPUT_NAME.into(), schema)),
-        cache: view.cache_points,
+        cache,
         stream,
         prefix,
     })
+}
+
+/// Whether a request is marked for the provider's cache though the file says nothing of it: what is written to the cache has a price
+/// of its own there, and the run can have more than one turn, which reads it.
+fn marks_by_itself(state: &State, model: &ModelChoice) -> bool {
+    let policy = state.policy();
+    let is_priced = model.prices.is_some_and(|prices| prices.cache_write != prices.input);
+    // A limit on model calls lifts the usual one turn.
+    let one_turn = match policy.limit(LimitKind::ModelCalls) {
+        Some(most) => most <= 1,
+        None => policy.bounds.turns == Turns::One,
+    };
+    let goes_on =
+        || state.shown_tools().iter().any(ToolSpec::is_offered) || policy.replies.another != Another::Never;
+    is_priced && policy.request.cache.is_auto() && !one_turn && goes_on()
+}
+
+/// The front of a request, which never changes, and its newest message, which the next turn goes on from.
+fn marks_of(front: usize) -> Vec<CachePoint> {
+    let front = front.checked_sub(1).and_then(|last| i64::try_from(last).ok());
+    front.into_iter().chain([-1]).map(CachePoint::at).collect()
 }
 
 /// About how much a request is to make: much where a text is made of the conversation, else it is copied.

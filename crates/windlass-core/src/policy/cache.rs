@@ -41,12 +41,29 @@ impl CachePoint {
     }
 }
 
-/// The messages of a request that are marked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CachePoints(pub Vec<CachePoint>);
+/// The messages of a request that are marked, and whether nobody has said which: then the front and the newest message are, where
+/// it pays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachePoints(pub Vec<CachePoint>, pub bool);
+
+impl Default for CachePoints {
+    fn default() -> Self {
+        Self(Vec::new(), true)
+    }
+}
+
+impl CachePoints {
+    /// Whether the front and the newest message are marked where it pays.
+    pub fn is_auto(&self) -> bool {
+        self.1 && self.0.is_empty()
+    }
+}
 
 impl Serialize for CachePoints {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.is_auto() {
+            return serializer.serialize_str(AUTO);
+        }
         // An empty list is refused, as acorn refuses it.
         if self.0.is_empty() { serializer.serialize_bool(false) } else { self.0.serialize(serializer) }
     }
@@ -55,12 +72,20 @@ impl Serialize for CachePoints {
 impl<'de> Deserialize<'de> for CachePoints {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        points(&value).map(Self).map_err(|words| D::Error::custom(refusal("policy.cache", &words, HELP)))
+        if value == AUTO {
+            return Ok(Self::default());
+        }
+        points(&value)
+            .map(|points| Self(points, false))
+            .map_err(|words| D::Error::custom(refusal("policy.cache", &words, HELP)))
     }
 }
 
+/// The value of whoever says nothing.
+const AUTO: &str = "auto";
+
 /// Help for an invalid value.
-const HELP: &str = "`cache` is true, or a list such as [{ location: message, role: system }]";
+const HELP: &str = "`cache` is auto, true, or a list such as [{ location: message, role: system }]";
 
 impl JsonSchema for CachePoints {
     fn inline_schema() -> bool {
@@ -74,7 +99,7 @@ impl JsonSchema for CachePoints {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let point = generator.subschema_for::<WrittenPoint>();
         let points = json_schema!({ "type": "array", "minItems": 1, "items": point });
-        json_schema!({ "oneOf": [{ "enum": [true, false, null] }, points] })
+        json_schema!({ "oneOf": [{ "enum": ["auto", true, false, null] }, points] })
     }
 }
 
@@ -168,10 +193,24 @@ fn kind(value: &Value) -> &'static str {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{CachePoint, points};
+    use super::{CachePoint, CachePoints, points};
+    use crate::policy::Policy;
 
     fn refusal(value: &Value) -> String {
         points(value).unwrap_err()
+    }
+
+    #[test]
+    fn a33_a_stored_no_stays_no_and_what_was_not_said_is_auto() {
+        let mut stored = serde_json::to_value(Policy::default()).unwrap();
+        let read = |stored: &Value| serde_json::from_value::<Policy>(stored.clone()).unwrap().request.cache;
+        assert!(read(&stored).is_auto());
+        stored["request"]["cache"] = false.into();
+        let none = read(&stored);
+        assert!(!none.is_auto() && none.0.is_empty());
+        assert_eq!(serde_json::to_value(&none).unwrap(), json!(false));
+        stored["request"].as_object_mut().unwrap().remove("cache");
+        assert_eq!(read(&stored), CachePoints::default());
     }
 
     #[test]

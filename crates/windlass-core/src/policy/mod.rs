@@ -70,7 +70,9 @@ policy! {
         view: View = View::Full,
         /// Tools that a request shows. Every tool can be called in either case.
         discovery: Discovery = Discovery::All,
-        /// Messages that are marked for the provider's cache. `true`: the system message and the first one.
+        /// Messages that are marked for the provider's cache. `true`: the system message and the first one. `auto`: the front of
+        /// the conversation and its newest message, where writing to the cache has a price of its own and the run can have
+        /// more than one turn.
         cache: CachePoints = CachePoints::default(),
         /// Whether the run waits for a quota that opens again, once no model that it may ask has any left: it is suspended until
         /// then, holds nothing, and goes on by itself.

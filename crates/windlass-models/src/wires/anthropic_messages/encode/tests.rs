@@ -155,6 +155,25 @@ fn a_marker_that_moves_leaves_what_is_kept_as_it_is() {
 }
 
 #[test]
+fn e38_requests_with_moving_markers_begin_alike_without_them() {
+    let mut turn = request(vec![Message::user("One")]);
+    turn.tools = Arc::new(vec![tool("f")]);
+    turn.cache = vec![CachePoint::at(0), CachePoint::at(-1)];
+    let mut before = None;
+    for at in 0..4 {
+        let body = String::from_utf8(encode(&caching(), &turn).body).expect("text");
+        assert_eq!(body.matches("cache_control").count(), 2, "the front and the newest message: {body}");
+        let plain = body.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+        assert_eq!(plain, text_of(&turn), "markers are all that differs");
+        let messages = plain.split("]}],\"tools\"").next().map(str::to_owned).expect("the messages");
+        assert!(before.is_none_or(|before: String| messages.starts_with(&before)), "turn {at}");
+        before = Some(messages);
+        turn.messages.push(Arc::new(calling(vec![call(&format!("c{at}"), "{}")])));
+        turn.messages.push(Arc::new(result(&format!("c{at}"), "A".into(), false)));
+    }
+}
+
+#[test]
 fn markers_stand_where_the_api_takes_them() {
     let sealed = r#"{"wire":"anthropic_messages","parts":[{"k":"text","n":2},{"k":"own","o":{"type":"redacted_thinking","data":"r"}},{"k":"reasoning","o":{"signature":"s"}}]}"#;
     let sealed = Some(SealedReasoning { provider: "anthropic".into(), data: sealed.into() });
