@@ -4,6 +4,7 @@
 //! neither it nor the command's words stand in any message.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,6 +21,9 @@ use super::rate_limits::instant;
 
 /// Timeout of a command, in milliseconds.
 pub const KEY_COMMAND_MS: u64 = 30_000;
+
+/// Time in which the output of a command is read to its end once the command has ended, in milliseconds.
+const LEFT_OPEN_MS: u64 = 500;
 
 /// The most bytes of a command's output that are read.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
@@ -116,9 +120,9 @@ impl KeyCommand {
         #[cfg(unix)]
         command.process_group(0);
         let child = command.spawn().map_err(|error| format!("cannot be run: {error}"))?;
-        let _group = Group::of(&child);
+        let group = Group::of(&child);
         let limit = Duration::from_millis(KEY_COMMAND_MS);
-        let Ok(ended) = tokio::time::timeout(limit, ended(child)).await else {
+        let Ok(ended) = tokio::time::timeout(limit, ended(child, &group)).await else {
             return Err(format!("took longer than {KEY_COMMAND_MS} ms"));
         };
         let (status, printed, complaint) = ended.map_err(|error| format!("cannot be read: {error}"))?;
@@ -152,8 +156,8 @@ impl Group {
     }
 }
 
-impl Drop for Group {
-    fn drop(&mut self) {
+impl Group {
+    fn end(&self) {
         #[cfg(unix)]
         if let Some(leader) = self.leader {
             // An error means that no process is left.
@@ -162,19 +166,50 @@ impl Drop for Group {
     }
 }
 
-async fn ended(mut child: Child) -> std::io::Result<(std::process::ExitStatus, String, String)> {
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What a command printed until it ended. What it leaves running in the background ends then, and keeps nobody waiting for the
+/// end of its output.
+async fn ended(
+    mut child: Child,
+    group: &Group,
+) -> std::io::Result<(std::process::ExitStatus, String, String)> {
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    let (printed, complaint) = futures_util::future::join(beginning(out), beginning(err)).await;
-    Ok((child.wait().await?, printed?, complaint?))
+    let (mut printed, mut complaint) = (Vec::new(), Vec::new());
+    let status = {
+        let mut reading = pin!(futures_util::future::try_join(
+            beginning(out, &mut printed),
+            beginning(err, &mut complaint)
+        ));
+        tokio::select! {
+            read = &mut reading => {
+                read?;
+                child.wait().await?
+            }
+            status = child.wait() => {
+                group.end();
+                // A process that has left the group may hold the output open for longer.
+                if let Ok(read) = tokio::time::timeout(Duration::from_millis(LEFT_OPEN_MS), reading).await {
+                    read?;
+                }
+                status?
+            }
+        }
+    };
+    let text = |data: Vec<u8>| String::from_utf8_lossy(&data).into_owned();
+    Ok((status, text(printed), text(complaint)))
 }
 
 /// Reads the beginning of a stream. Dropping the rest ends a program that prints without end.
-async fn beginning<R: AsyncRead + Unpin>(stream: Option<R>) -> std::io::Result<String> {
-    let mut data = Vec::new();
+async fn beginning<R: AsyncRead + Unpin>(stream: Option<R>, data: &mut Vec<u8>) -> std::io::Result<()> {
     if let Some(stream) = stream {
-        stream.take(MAX_OUTPUT_BYTES).read_to_end(&mut data).await?;
+        stream.take(MAX_OUTPUT_BYTES).read_to_end(data).await?;
     }
-    Ok(String::from_utf8_lossy(&data).into_owned())
+    Ok(())
 }
 
 impl Kept {
@@ -283,6 +318,26 @@ mod tests {
         };
         std::fs::remove_file(&path).expect("it is there");
         gone(pid.trim()).await;
+    }
+
+    #[tokio::test]
+    async fn e62_a_process_that_a_command_leaves_behind_ends_and_the_key_counts() {
+        let path = std::env::temp_dir().join(format!("windlass-key-behind-{}", std::process::id()));
+        for before in ["", "setsid "] {
+            let line =
+                format!("{before}sleep 302 & echo $! > {}; echo a-key-that-counts{before}", path.display());
+            let command = KeyCommand::shared(&words(&[&line]));
+            let key = tokio::time::timeout(Duration::from_secs(20), command.key()).await.expect("at once");
+            let (kept, _) = key.expect("a key");
+            assert_eq!(kept.key.expose(), format!("a-key-that-counts{before}").trim());
+            let pid = std::fs::read_to_string(&path).expect("its id");
+            if before.is_empty() {
+                gone(pid.trim()).await;
+            } else {
+                std::process::Command::new("kill").arg(pid.trim()).status().expect("kill");
+            }
+        }
+        std::fs::remove_file(&path).expect("it is there");
     }
 
     /// Waits until a process is no more, or a child that nobody has waited for.
