@@ -12,7 +12,7 @@ use super::AgentFile;
 use super::kinds::Filled;
 use super::prompt::{self, PromptEntry};
 use super::reading::Reading;
-use crate::template::{Fault, check_reading};
+use crate::template::{Fault, Template, TemplateError, check_reading};
 use crate::yaml::{At, Kind, OfKind, Place, Problem, Valued, YamlError, of_kind};
 
 /// The largest file of instructions, in bytes (1 MiB).
@@ -81,6 +81,9 @@ pub(super) struct Templated {
     pub(super) help: &'static str,
 }
 
+/// Inputs for which instructions are tried: none, words, and a number.
+const TRIALS: [&str; 3] = ["", "What is there?", "17"];
+
 const INSTRUCTIONS: Templated = Templated {
     what: "The instructions are",
     known: &["input"],
@@ -144,6 +147,40 @@ impl AgentFile {
             }
         }
         missing
+    }
+
+    /// Renders the instructions for a few inputs of the agent's kind. Gives one for which they fail, and why; `None`: they fit all.
+    /// Those that read the input are only tried where it is a text: which objects an agent takes is not known.
+    ///
+    /// # Errors
+    /// They fail for every input.
+    pub fn try_instructions(&self) -> Result<Option<(&'static str, TemplateError)>, TemplateError> {
+        let own = Some(self.instructions.text()).filter(|_| !self.instructions.is_verbatim());
+        let more: &[String] = match &self.prompt {
+            PromptEntry::Plain { instructions } | PromptEntry::React { instructions } => instructions,
+            PromptEntry::Template(_) => &[],
+        };
+        let told = !self.missing_input().is_empty();
+        let mut unfit = None;
+        for text in own.into_iter().chain(more.iter().map(String::as_str)) {
+            let reads = text.contains("input");
+            if reads && self.input_schema.is_some() {
+                continue;
+            }
+            let template = Template::new(text)?;
+            let trials = TRIALS.iter().map(|input| (*input, template.render(&Value::from(*input)).err()));
+            // Parts that a text never has are told by themselves.
+            let counts = |error: &TemplateError| !(reads && told && error.is_undefined());
+            let mut failed: Vec<_> =
+                trials.filter_map(|(input, error)| Some((input, error.filter(counts)?))).collect();
+            let everywhere = failed.len() == TRIALS.len();
+            let Some(first) = failed.drain(..).next() else { continue };
+            if everywhere {
+                return Err(first.1);
+            }
+            unfit = unfit.or(Some(first));
+        }
+        Ok(unfit)
     }
 
     fn input_may_have(&self, part: &str) -> bool {

@@ -22,6 +22,13 @@ pub(crate) use check::{Fault, check, check_reading};
 #[error(transparent)]
 pub struct TemplateError(#[from] Error);
 
+impl TemplateError {
+    /// Whether something that the template reads is not there.
+    pub(crate) fn is_undefined(&self) -> bool {
+        self.0.kind() == ErrorKind::UndefinedError
+    }
+}
+
 /// The largest template, in bytes (1 MiB).
 const MAX_TEMPLATE_BYTES: usize = 1024 * 1024;
 /// The steps that rendering a template may take; to count the work of an operator takes two more.

@@ -329,7 +329,7 @@ async fn alone(
     told: &mut Told,
 ) -> Result<AgentBuilder, AssembleError> {
     told.chosen.extend(file.unmasked.iter().chain(&file.unchecked).cloned());
-    told.note(file);
+    told.note(file)?;
     let builder = prompted(Agent::builder(file.name.as_str()), file)?;
     let mut builder = builder
         .description(file.description.as_str())

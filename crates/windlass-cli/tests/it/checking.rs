@@ -1,4 +1,6 @@
-//! `windlass agents check` sees what `windlass run` would refuse (issue 22, line 21).
+//! `windlass agents check` sees what `windlass run` would refuse.
+
+use serde_json::json;
 
 use crate::kit::{Home, end};
 
@@ -40,6 +42,43 @@ fn a_check_sees_what_a_run_would_refuse_of_instructions() {
         assert_eq!(run.code, 0, "{text}: {run:?}");
         let all = home.windlass(["runs", "show", "last", "--events", "--json"]).stdout;
         assert!(all.contains(&serde_json::to_string(text).unwrap()), "{text}: {all}");
+    }
+}
+
+#[test]
+fn a_check_tries_instructions_as_a_run_renders_them() {
+    let home = Home::new();
+    for text in [
+        "{{ 1/0 }}",
+        "{{ -'a' }}",
+        "{{ 'a'|round }}",
+        "{% for i in range(100000000) %}{{ i }}{% endfor %}",
+        "{{ input + 1 }}",
+        "{{ input[99] }}",
+        "{{ 10 / input }}",
+    ] {
+        home.write("a.yaml", &format!("name: a\nmodel: tour\ninstructions: {}\n", json!(text)));
+        let check = home.windlass(["agents", "check", "a.yaml"]);
+        assert_eq!(check.code, 65, "{text}: {check:?}");
+        assert!(
+            check.stderr.contains("the instructions of agent `a` cannot be rendered"),
+            "{text}: {check:?}"
+        );
+        assert_eq!(home.windlass(["run", "a.yaml", "-q", "Hello"]).code, 65, "{text}");
+    }
+    // Some inputs fit, or nobody knows which objects come.
+    let warned = "the instructions of `a` cannot be rendered for the input \"\"";
+    for (text, more, warns) in [
+        ("{{ 10 / (input|length) }}", "", true),
+        (
+            "{{ 10 / input.share }}",
+            "input: { schema: { type: object, properties: { share: { type: number } } } }\n",
+            false,
+        ),
+    ] {
+        home.write("a.yaml", &format!("name: a\nmodel: tour\n{more}instructions: {}\n", json!(text)));
+        let check = home.windlass(["agents", "check", "a.yaml"]);
+        assert_eq!((check.code, check.stderr.contains(warned)), (0, warns), "{text}: {check:?}");
     }
 }
 

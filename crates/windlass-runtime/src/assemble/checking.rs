@@ -13,6 +13,8 @@ use super::{AssembleError, Named, Told, entries, family, once_each, resolved};
 use crate::agent::Agent;
 use crate::agent_file::{AgentFile, McpEntry, ToolEntry, UnmatchedPattern};
 use crate::builder::AgentBuilder;
+use crate::error::{Error, in_full};
+
 use crate::source::ToolSource;
 
 /// What a check found beside errors.
@@ -53,10 +55,23 @@ pub fn check(file: &AgentFile, env: Env<'_>) -> Result<Checked, AssembleError> {
 
 impl Told {
     /// Notes what a file's author should know, where it is only checked.
-    pub(super) fn note(&mut self, file: &AgentFile) {
-        let Some(notes) = &mut self.checking else { return };
+    ///
+    /// # Errors
+    /// The instructions cannot be rendered for any input.
+    pub(super) fn note(&mut self, file: &AgentFile) -> Result<(), AssembleError> {
+        let Some(notes) = &mut self.checking else { return Ok(()) };
+        let tried = file.try_instructions();
+        let failed = tried.map_err(|source| Error::Template { agent: file.name.clone(), source })?;
         notes.warnings.extend(file.unmasked.iter().chain(&file.unchecked).cloned());
         notes.warnings.extend(file.missing_input().into_iter().map(|part| missing_part(file, &part)));
+        notes.warnings.extend(failed.map(|(input, error)| {
+            format!(
+                "the instructions of `{}` cannot be rendered for the input \"{input}\": {}",
+                file.name,
+                in_full(&error)
+            )
+        }));
+        Ok(())
     }
 }
 
