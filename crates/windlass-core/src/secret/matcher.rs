@@ -11,6 +11,9 @@ use super::MASK;
 /// The most falls of a state, on average, for which all transitions are put into a table.
 const MOST_FALLS: u64 = 16;
 
+/// The most states for which all transitions are put into a table: it has 64 bytes and more for each of them.
+const MOST_IN_TABLE: usize = 64 * 1024;
+
 /// Patterns as an automaton. Matches may overlap, so all of them are found: of two secrets that share bytes, no rest of
 /// either may stay.
 pub(super) struct Matcher {
@@ -44,7 +47,7 @@ impl Matcher {
         let States { depths, ends, falls } = States::of(&walker, start, patterns, longest);
         let all_falls: u64 = falls.iter().map(|fall| u64::from(*fall)).sum();
         // A table of all transitions is the fastest to walk, but each of its entries falls all the way.
-        let quick = all_falls <= MOST_FALLS * falls.len() as u64;
+        let quick = all_falls <= MOST_FALLS * falls.len() as u64 && falls.len() <= MOST_IN_TABLE;
         #[cfg(test)]
         BUILT.with(|built| built.set(built.get() + if quick { all_falls } else { 0 }));
         let kind = if quick { None } else { Some(AhoCorasickKind::ContiguousNFA) };

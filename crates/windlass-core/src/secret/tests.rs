@@ -250,7 +250,15 @@ fn built(secret: &str) -> u64 {
 #[test]
 fn building_the_masks_of_a_secret_costs_its_length() {
     type Shape = (&'static str, fn(usize) -> String);
-    let shapes: [Shape; 5] = [
+    let shapes: [Shape; 6] = [
+        ("letters without order", |n| {
+            let mut at = 7_u32;
+            let letter = |_| {
+                at = at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                char::from(b'a' + (at >> 24) as u8 % 26)
+            };
+            (0..n).map(letter).collect()
+        }),
         ("equal letters", |n| "a".repeat(n)),
         ("pairs", |n| "ab".repeat(n)),
         ("a key with equal letters behind", |n| format!("sk-{}", "a".repeat(n))),
