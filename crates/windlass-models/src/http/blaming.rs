@@ -9,20 +9,18 @@ use windlass_core::{Text, ToolSpec};
 /// What a refusal of one tool is about. Others are about tools as such.
 const ABOUT: [&str; 6] = ["schema", "parameters", "properties", "description", "name", "invalid_function"];
 
-/// What stands before the place of a tool, the innermost list first.
-const PLACES: [&str; 6] = [
-    "function_declarations[",
-    "functiondeclarations[",
-    "function_declarations.",
-    "functiondeclarations.",
-    "tools[",
-    "tools.",
-];
+/// The lists of tools in a request, the innermost first.
+const LISTS: [&str; 3] = ["function_declarations", "functiondeclarations", "tools"];
+
+/// What stands between a list and a place in it: `tools[3]`, `tools.3`, `/tools/3`, `('body', 'tools', 3)` of pydantic, and the same as
+/// JSON.
+const BETWEEN: [&str; 7] = ["[", ".", "/", "', ", "',", "\", ", "\","];
 
 /// Names the tool that a failed request was refused for, if it was one.
-pub(super) fn blamed(mut failure: ModelFailure, tools: &[ToolSpec]) -> ModelFailure {
+pub fn blamed(mut failure: ModelFailure, tools: &[ToolSpec]) -> ModelFailure {
     let is_refusal = matches!(failure.kind, FailureKind::BadRequest | FailureKind::Unsupported)
-        && matches!(failure.status, Some(400 | 422));
+        // An error within a good response has no status.
+        && matches!(failure.status, None | Some(200 | 400 | 422));
     if is_refusal && let Some(tool) = tool_in(&failure.message, tools) {
         failure.message = format!("tool `{tool}` is refused: {}", failure.message).into();
         failure.tool = Some(tool);
@@ -46,8 +44,9 @@ fn is_named(message: &str, name: &str) -> bool {
     let part = |at: usize| {
         let before = message.get(..at).unwrap_or_default();
         let after = message.get(at + name.len()..).and_then(|rest| rest.chars().next());
-        let quoted =
-            before.ends_with(['\'', '"', '`']) && after.is_some_and(|next| matches!(next, '\'' | '"' | '`'));
+        let is_quote = |letter: char| matches!(letter, '\'' | '"' | '`' | '‘' | '’' | '“' | '”');
+        // A quote within JSON text stands behind a backslash.
+        let quoted = before.ends_with(is_quote) && after.is_some_and(|next| is_quote(next) || next == '\\');
         let before = before.to_lowercase();
         let behind = ["function ", "tool ", "function: ", "tool: "].iter().any(|word| before.ends_with(word));
         let ends = after.is_none_or(|next| !(next.is_alphanumeric() || matches!(next, '_' | '-' | '.')));
@@ -58,9 +57,10 @@ fn is_named(message: &str, name: &str) -> bool {
 
 /// The place of a tool in the words, which are in lower case.
 fn place_in(words: &str) -> Option<usize> {
-    PLACES.iter().find_map(|before| {
-        let mut rests = words.match_indices(before).filter_map(|(at, _)| words.get(at + before.len()..));
+    LISTS.iter().find_map(|list| {
+        let mut rests = words.match_indices(list).filter_map(|(at, _)| words.get(at + list.len()..));
         rests.find_map(|rest| {
+            let rest = BETWEEN.iter().find_map(|between| rest.strip_prefix(between))?;
             let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
             rest.get(..end)?.parse().ok()
         })
@@ -94,6 +94,17 @@ mod tests {
             ),
             ("invalid JSON schema for tool search, tools[0].function.parameters: bad", Some("search")),
             ("Invalid 'tools[2].function.name': string does not match pattern", Some("web.find")),
+            (
+                "1 validation error: ('body', 'tools', 1, 'function', 'parameters') field required",
+                Some("search_all"),
+            ),
+            (r#"{"loc":["body","tools",2,"function","parameters"],"msg":"bad"}"#, Some("web.find")),
+            ("#/tools/1/function/parameters: expected object", Some("search_all")),
+            ("toolConfig.tools.0.toolSpec.inputSchema.json: bad schema", Some("search")),
+            ("The schema of \\\"web.find\\\" is bad", Some("web.find")),
+            (r#"The parameters of "search" are no schema"#, Some("search")),
+            ("functionDeclarations[2]: name is missing", Some("web.find")),
+            ("128 tools, 1 of them with a bad schema", None),
             ("Tool 'nobody' has a bad schema", None),
             ("tools.9.input_schema: bad", None),
             ("tools[0] is not supported", None),

@@ -200,6 +200,9 @@ pub(crate) fn report_of(error: &Value) -> Report {
     let mut numbers = numbers.filter_map(|key| error.get(key).and_then(Value::as_u64));
     let status = numbers.find_map(|number| u16::try_from(number).ok().filter(|s| (400..600).contains(s)));
     let message = message.map_or_else(|| cut(&error.to_string()), cut);
+    // OpenAI may name the refused tool here alone.
+    let place = text("param").filter(|place| place.starts_with("tools") && !message.contains(place));
+    let message = place.map_or_else(|| message.clone(), |place| format!("{message} ({})", cut(place)));
     Report::new(with_source(message, error), code, status, error)
 }
 

@@ -31,6 +31,7 @@ mod tls;
 mod trouble;
 mod turns;
 
+pub use self::blaming::blamed;
 pub use self::client::{HttpClient, HttpError};
 pub use self::failure::{ErrorWords, Report};
 pub(crate) use self::failure::{cut, error_in, report, report_of};

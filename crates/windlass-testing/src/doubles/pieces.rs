@@ -4,7 +4,7 @@ use serde_json::Value;
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_models::wires::Wire;
 use windlass_models::wires::openai_chat::OpenAiChat;
-use windlass_models::{Assembler, Delta, ModelRequest};
+use windlass_models::{Assembler, Delta, ModelRequest, blamed};
 
 use crate::fixture::{FailWith, ModelEntry, ScriptedCall, ScriptedDelta};
 use crate::fn_model::model_failure;
@@ -40,7 +40,8 @@ pub(super) fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
         // A scripted server words its refusals as those of the usual wire do.
         let refuses = OpenAiChat.facts().errors.refusal(kind, status, words);
         let failed = model_failure(request, kind, words);
-        pieces.push(Err(ModelFailure { status, retry_after_ms, refuses, usage, ..failed }));
+        let failed = ModelFailure { status, retry_after_ms, refuses, usage, ..failed };
+        pieces.push(Err(blamed(failed, &request.tools)));
         return pieces;
     }
     let only_deltas = entry.text.is_none() && entry.reasoning.is_none() && entry.calls.is_empty();

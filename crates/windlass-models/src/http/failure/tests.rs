@@ -78,6 +78,11 @@ fn tools_that_are_not_supported() {
 #[test]
 fn words_from_bodies_of_all_shapes() {
     let words = |body: &str| report(body.as_bytes()).message;
+    assert_eq!(
+        words(r#"{"error":{"message":"Invalid schema","param":"tools[3].function.parameters"}}"#),
+        "Invalid schema (tools[3].function.parameters)"
+    );
+    assert_eq!(words(r#"{"error":{"message":"Bad temperature","param":"temperature"}}"#), "Bad temperature");
     assert_eq!(words(r#"{"error":{"message":"m","code":"c"}}"#), "m");
     assert_eq!(words(r#"{"error":"e"}"#), "e");
     assert_eq!(words(r#"{"message":"m"}"#), "m");
