@@ -150,12 +150,14 @@ impl Prices {
 
     /// The cost of this usage, in pico-dollars: at list price, or what the provider reported if that is more.
     pub fn cost(&self, usage: &Usage) -> u64 {
-        self.list_cost(usage).max(usage.reported)
+        self.list_cost(usage).max(usage.reported.get())
     }
 
     /// What a model call cost; `None`: its price is unknown, and its provider has reported none.
     pub fn cost_of(prices: Option<Self>, usage: &Usage) -> Option<u64> {
-        prices.map(|prices| prices.cost(usage)).or((usage.reported > 0).then_some(usage.reported))
+        prices
+            .map(|prices| prices.cost(usage))
+            .or((!usage.reported.is_none()).then_some(usage.reported.get()))
     }
 
     fn list_cost(&self, usage: &Usage) -> u64 {

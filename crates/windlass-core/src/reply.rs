@@ -80,8 +80,48 @@ pub struct Usage {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
     /// The cost that the provider reported itself, in pico-dollars; 0: it reported none.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub reported: u64,
+    #[serde(default, skip_serializing_if = "Pico::is_none")]
+    pub reported: Pico,
+}
+
+/// An amount in pico-dollars, up to 72,057 USD: it takes the room beside a flag, for there are many counts.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+pub struct Pico([u8; 7]);
+
+impl Pico {
+    /// The amount.
+    pub fn get(self) -> u64 {
+        self.0.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
+    }
+
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        self.0 == [0; 7]
+    }
+}
+
+impl From<u64> for Pico {
+    /// What is too much is the most.
+    fn from(pico: u64) -> Self {
+        let mut kept = [u8::MAX; 7];
+        if pico >> 56 == 0 {
+            kept.iter_mut().zip(pico.to_le_bytes()).for_each(|(kept, byte)| *kept = byte);
+        }
+        Self(kept)
+    }
+}
+
+impl From<Pico> for u64 {
+    fn from(pico: Pico) -> Self {
+        pico.get()
+    }
+}
+
+impl std::fmt::Debug for Pico {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
@@ -103,7 +143,7 @@ impl Usage {
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
         self.estimated |= other.estimated;
-        self.reported = self.reported.saturating_add(other.reported);
+        self.reported = self.reported.get().saturating_add(other.reported.get()).into();
     }
 }
 

@@ -281,6 +281,6 @@ fn sum(one: Usage, other: Usage) -> Usage {
         cache_write: one.cache_write + other.cache_write,
         reasoning: one.reasoning + other.reasoning,
         estimated: one.estimated || other.estimated,
-        reported: one.reported + other.reported,
+        reported: one.reported.get().saturating_add(other.reported.get()).into(),
     }
 }

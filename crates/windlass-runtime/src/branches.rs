@@ -162,17 +162,18 @@ impl Agent {
     /// A branch of so many inherited messages. If its parent marks as usual what a provider's cache should keep, the system
     /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew.
     fn caching(&self, inherited: usize) -> Self {
-        let marks = self.inner().above.as_ref().is_some_and(|above| {
-            let cache = &above.agent.policy().request.cache.0;
-            *cache == CachePoint::usual()
-        });
+        let marks = self
+            .inner()
+            .above
+            .as_ref()
+            .is_some_and(|above| above.agent.policy().request.cache.said() == CachePoint::usual());
         let before = self.inner().prompt_len();
         let Some(last) = (before + inherited).checked_sub(1).filter(|_| marks && inherited > 0) else {
             return self.clone();
         };
         let mut policy = Policy::clone(self.policy());
         policy.request.cache.0 =
-            vec![CachePoint::role("system"), CachePoint::at(i64::try_from(last).unwrap_or(i64::MAX))];
+            Some(vec![CachePoint::role("system"), CachePoint::at(i64::try_from(last).unwrap_or(i64::MAX))]);
         Self::from_inner(Inner { policy: Arc::new(policy), ..self.inner().again() })
     }
 

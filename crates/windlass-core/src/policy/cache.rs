@@ -43,19 +43,18 @@ impl CachePoint {
 
 /// The messages of a request that are marked, and whether nobody has said which: then the front and the newest message are, where
 /// it pays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CachePoints(pub Vec<CachePoint>, pub bool);
-
-impl Default for CachePoints {
-    fn default() -> Self {
-        Self(Vec::new(), true)
-    }
-}
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CachePoints(pub Option<Vec<CachePoint>>);
 
 impl CachePoints {
     /// Whether the front and the newest message are marked where it pays.
     pub fn is_auto(&self) -> bool {
-        self.1 && self.0.is_empty()
+        self.0.is_none()
+    }
+
+    /// The points that somebody has said.
+    pub fn said(&self) -> &[CachePoint] {
+        self.0.as_deref().unwrap_or_default()
     }
 }
 
@@ -65,7 +64,7 @@ impl Serialize for CachePoints {
             return serializer.serialize_str(AUTO);
         }
         // An empty list is refused, as acorn refuses it.
-        if self.0.is_empty() { serializer.serialize_bool(false) } else { self.0.serialize(serializer) }
+        if self.said().is_empty() { serializer.serialize_bool(false) } else { self.0.serialize(serializer) }
     }
 }
 
@@ -76,7 +75,7 @@ impl<'de> Deserialize<'de> for CachePoints {
             return Ok(Self::default());
         }
         points(&value)
-            .map(|points| Self(points, false))
+            .map(|points| Self(Some(points)))
             .map_err(|words| D::Error::custom(refusal("policy.cache", &words, HELP)))
     }
 }
@@ -207,7 +206,7 @@ mod tests {
         assert!(read(&stored).is_auto());
         stored["request"]["cache"] = false.into();
         let none = read(&stored);
-        assert!(!none.is_auto() && none.0.is_empty());
+        assert!(!none.is_auto() && none.said().is_empty());
         assert_eq!(serde_json::to_value(&none).unwrap(), json!(false));
         stored["request"].as_object_mut().unwrap().remove("cache");
         assert_eq!(read(&stored), CachePoints::default());

@@ -163,7 +163,9 @@ fn dependencies(value: &Value, draft: Draft, out: &mut Map<String, Value>) {
             Value::Array(_) => drop(required.insert(name.clone(), dependency.clone())),
             // Draft 3 names one property without a list.
             Value::String(_) => drop(required.insert(name.clone(), vec![dependency.clone()].into())),
-            _ => drop(schemas.insert(name.clone(), rewritten(dependency, draft))),
+            Value::Object(_) | Value::Bool(_) | Value::Null | Value::Number(_) => {
+                schemas.insert(name.clone(), rewritten(dependency, draft));
+            }
         }
     }
     for (key, all) in [("dependentRequired", required), ("dependentSchemas", schemas)] {

@@ -45,7 +45,7 @@ pub(super) fn view(state: &State, ask: &Ask) -> View {
         tools,
         choice,
         output_form: output_form.map(|schema| Arc::new(plain_schema(schema))),
-        cache_points: policy.request.cache.0.clone(),
+        cache_points: policy.request.cache.said().to_vec(),
         max_tokens: None,
         bytes: bytes(state, wire),
     }
@@ -67,7 +67,7 @@ fn by_schema(state: &State, ask: &Ask, form: AnswerForm) -> View {
         tools: Arc::default(),
         choice: ToolChoice::None,
         output_form: Some(Arc::new(alternatives(shown, &ask.choice, answer))),
-        cache_points: policy.request.cache.0.clone(),
+        cache_points: policy.request.cache.said().to_vec(),
         max_tokens: None,
         bytes: bytes(state, Wire::Schema),
     }

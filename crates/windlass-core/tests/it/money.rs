@@ -171,12 +171,12 @@ fn e41_a_further_try_is_not_made_once_the_limit_is_used_up() {
 fn k55_a_cost_that_the_provider_reports_counts_for_limits_where_it_is_more() {
     for (reported, cost) in [(USD, USD), (5, 10 * CHEAP.input)] {
         let mut run = Run::new(dollars(1), vec![model("m", Some(CHEAP), None)]);
-        run.fails(FailureKind::Cut, Usage { reported, ..tokens(10, 0) });
+        run.fails(FailureKind::Cut, Usage { reported: reported.into(), ..tokens(10, 0) });
         assert_eq!((run.state.cost(), run.status().is_some()), (Some(cost), reported == USD));
         run.replays();
     }
     let mut run = Run::new(Preset::CHAT.policy(), vec![model("m", None, None)]);
-    run.replies(Some("done"), vec![], Usage { reported: USD, ..tokens(10, 10) });
+    run.replies(Some("done"), vec![], Usage { reported: USD.into(), ..tokens(10, 10) });
     assert_eq!(run.state.cost(), Some(USD), "no list price is needed");
     run.replays();
 }

@@ -31,7 +31,7 @@ fn cached_tokens_are_part_of_the_input() {
 #[test]
 fn k55_the_larger_of_a_reported_cost_and_the_list_price_counts() {
     let prices = Prices::per_million(1.0, 2.0, None);
-    let reporting = |reported| Usage { reported, ..usage(1_000, 0, 0) };
+    let reporting = |reported: u64| Usage { reported: reported.into(), ..usage(1_000, 0, 0) };
     for (reported, counted) in
         [(0, 1_000_000_000), (999_999_999, 1_000_000_000), (5_000_000_000, 5_000_000_000)]
     {
@@ -45,7 +45,8 @@ fn k55_the_larger_of_a_reported_cost_and_the_list_price_counts() {
     assert_eq!(serde_json::from_value::<Usage>(stored).expect("an old log"), usage(1, 1, 0));
     let mut sum = reporting(u64::MAX);
     sum.add(&reporting(1));
-    assert_eq!(sum.reported, u64::MAX);
+    assert_eq!(sum.reported.get(), (1 << 56) - 1, "nothing overflows");
+    assert_eq!(size_of::<Usage>(), 6 * size_of::<u64>(), "it takes no room of its own");
 }
 
 #[test]

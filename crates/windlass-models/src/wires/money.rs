@@ -9,8 +9,8 @@ const PICO_A_TICK: f64 = 100.0;
 /// Pico-dollars of a dollar.
 const PICO_A_USD: f64 = 1e12;
 
-/// The most that is believed of one call: a million USD, in pico-dollars.
-const MOST: f64 = 1e18;
+/// The most that is believed of one call: 70,000 USD, in pico-dollars.
+const MOST: f64 = 7e16;
 
 /// The parts of a count that say what a call cost, as they came.
 #[derive(Clone, Copy, Debug, Default)]

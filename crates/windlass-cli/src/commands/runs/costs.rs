@@ -92,7 +92,7 @@ fn calls<'r>(run: &'r RunCosts, ids: &'r ShortIds) -> impl Iterator<Item = [Stri
 /// The cost of a call in a cell, with what its provider reported if that is another amount.
 fn price_of(call: &CallCost) -> String {
     let counted = price(&call.cost());
-    let reported = call.usage.reported;
+    let reported = call.usage.reported.get();
     if reported == 0 || call.pico_usd == Some(reported) {
         return counted;
     }

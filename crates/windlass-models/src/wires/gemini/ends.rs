@@ -1,6 +1,6 @@
 //! Owns what the reasons for an end and the counts of a reply mean.
 
-use windlass_core::model::{FailureKind, StopReason, Usage};
+use windlass_core::model::{FailureKind, Pico, StopReason, Usage};
 
 use super::shapes::WireUsage;
 
@@ -47,7 +47,7 @@ pub(super) fn usage_of(counted: WireUsage) -> Option<Usage> {
         cache_write: 0,
         reasoning: thoughts,
         estimated: false,
-        reported: 0,
+        reported: Pico::default(),
     })
 }
 

@@ -101,7 +101,7 @@ pub(super) fn usage_of(usage: WireUsage, before: Option<Usage>, thoughts_beside:
         cache_write: if prompt.is_some() { cache_write } else { known.cache_write },
         reasoning: reasoning.unwrap_or(if completion.is_some() { 0 } else { known.reasoning }).min(output),
         estimated: false,
-        reported: if reported > 0 { reported } else { known.reported },
+        reported: if reported > 0 { reported.into() } else { known.reported },
     };
     Some(if counted.total() == 0 && known.total() > 0 { known } else { counted })
 }

@@ -214,7 +214,8 @@ pub(super) fn usage_of(response: &Fields<'_>) -> Option<Usage> {
             is_byok: usage.get("is_byok"),
             ticks: usage.get("cost_in_usd_ticks"),
         }
-        .pico(),
+        .pico()
+        .into(),
     })
 }
 

@@ -205,7 +205,7 @@ fn usage_counts_all_input_and_what_is_billed_beside() {
             cache_write: 300,
             reasoning: 22,
             estimated: false,
-            reported: 0
+            reported: 0.into()
         }
     );
     assert_eq!(

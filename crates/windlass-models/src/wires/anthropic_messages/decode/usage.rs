@@ -1,6 +1,6 @@
 //! Owns how Anthropic's counts of tokens become a [`Usage`].
 
-use windlass_core::model::Usage;
+use windlass_core::model::{Pico, Usage};
 
 use super::shapes::{Counts, Iteration};
 
@@ -44,7 +44,7 @@ impl Counts {
             cache_write,
             reasoning: details.unwrap_or(0),
             estimated: false,
-            reported: 0,
+            reported: Pico::default(),
         };
         for beside in self.iterations.iter().flatten().filter_map(Iteration::beside) {
             all.add(&beside);

@@ -68,7 +68,10 @@ fn a_count_that_is_none_is_passed_over() {
 #[test]
 fn k55_a_reported_cost_is_read_in_all_its_units() {
     let of = |cost: &str| {
-        read(&format!(r#"{{"prompt_tokens":1,"completion_tokens":1,{cost}}}"#)).expect("counts").reported
+        read(&format!(r#"{{"prompt_tokens":1,"completion_tokens":1,{cost}}}"#))
+            .expect("counts")
+            .reported
+            .get()
     };
     for (json, pico) in [
         (r#""cost":0.0123"#, 12_300_000_000),

@@ -51,12 +51,12 @@ fn usage_in_all_its_parts() {
         cache_write: 30,
         reasoning: 40,
         estimated: false,
-        reported: 0,
+        reported: 0.into(),
     };
     assert_eq!(of(openai), Some(all));
     let xai = r#"{"input_tokens":100,"output_tokens":5,"output_tokens_details":{"reasoning_tokens":20},
         "total_tokens":125,"cost_in_usd_ticks":37756000}"#;
-    let reported = 3_775_600_000;
+    let reported = 3_775_600_000.into();
     assert_eq!(of(xai), Some(Usage { input: 100, output: 25, reasoning: 20, reported, ..Usage::default() }));
     let less = r#"{"input_tokens":100,"output_tokens":5,"total_tokens":100}"#;
     assert_eq!(of(less), Some(Usage { input: 100, output: 5, ..Usage::default() }));
