@@ -74,7 +74,7 @@ pub(crate) async fn drive(
     let mut show = pin!(shown(prepared.updates(), view));
     let (mut all_shown, stopped) = (false, Cell::new(None));
     let ended = {
-        let mut work = pin!(prepared.drive());
+        let mut work = Box::pin(prepared.drive());
         let mut stop = pin!(stop(&handle, interrupts, &stopped));
         loop {
             tokio::select! {

@@ -169,7 +169,7 @@ impl State {
     pub(crate) fn without_denied(&self, tools: &Arc<Vec<ToolSpec>>) -> Arc<Vec<ToolSpec>> {
         let policy = &self.setup.policy;
         let changes = |tool: &ToolSpec| {
-            let refused = self.toolbox.refused.contains(&tool.name);
+            let refused = self.toolbox.refused.as_ref().is_some_and(|all| all.contains(&tool.name));
             let denied = policy.denied(&tool.name).is_some() && !matches!(tool.kind, ToolKind::Finish(_));
             match tool.offer {
                 Offer::Offered if refused => Some(Offer::Withheld),

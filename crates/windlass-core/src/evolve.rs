@@ -201,7 +201,7 @@ impl State {
             self.stay_within_budget();
         }
         if let Some(refused) = &adjusted.refused {
-            self.toolbox.refused.push(refused.tool.clone());
+            Arc::make_mut(self.toolbox.refused.get_or_insert_default()).push(refused.tool.clone());
         }
         let anew = adjusted.policy.is_some() || adjusted.refused.is_some();
         if let Some(tools) = adjusted.tools.as_ref().or(anew.then_some(&self.toolbox.own)) {

@@ -163,15 +163,15 @@ pub struct ModelFailure {
     /// Whether it is about a quota that no wait refills: asking again is in vain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_final: bool,
-    /// Time limit that the call reached, in milliseconds, if it failed at one.
+    /// Time limit that the call reached, in milliseconds, if it failed at one. The longest that is told are 49 days.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after_ms: Option<u64>,
+    pub after_ms: Option<u32>,
     /// The part of the request that the server refuses, if its words name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuses: Option<Refusal>,
     /// The tool that the server refuses the request for, if its words name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<Text>,
+    pub tool: Option<Box<Text>>,
     /// Usage that was charged in spite of the failure (the stream broke after its usage was sent).
     #[serde(default)]
     pub usage: Usage,

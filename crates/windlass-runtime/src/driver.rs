@@ -291,7 +291,10 @@ impl Driver {
         uses: Option<PostId>,
     ) -> Result<Result<(), InvalidInput>, Error> {
         let mut what = masked(&**self.agent.environment(), what).await;
-        if let Err(invalid) = self.agent.complete_steering(&self.state, &mut what).await? {
+        // Boxed, as all that few inputs need.
+        if matches!(what, InputKind::Steer(_))
+            && let Err(invalid) = Box::pin(self.agent.complete_steering(&self.state, &mut what)).await?
+        {
             self.publisher.send(Update::Refused { invalid: Arc::new(invalid.clone()) });
             return Ok(Err(invalid));
         }
@@ -323,7 +326,8 @@ impl Driver {
         let (heard, after) = (self.posts.heard(), self.follows);
         let append = Append { run, expected, events, cause, fence, uses, heard, after, run_state };
         match self.agent.log().append(append).await {
-            Err(StoreError::Unheard { .. }) => return self.hear_first(batch, uses).await,
+            // Boxed: it is rare, and takes room.
+            Err(StoreError::Unheard { .. }) => return Box::pin(self.hear_first(batch, uses)).await,
             appended => appended?,
         }
         if next.is_finished() {

@@ -65,7 +65,7 @@ enum ModelsCommand {
 /// Carries out one of the commands.
 pub(crate) async fn run(args: ModelsArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
-    interrupts.or(carry_out(args)).await?
+    interrupts.or(Box::pin(carry_out(args))).await?
 }
 
 async fn carry_out(args: ModelsArgs) -> Result<Exit, Failure> {

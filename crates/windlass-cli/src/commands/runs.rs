@@ -100,7 +100,7 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Watch(args) => watch::run(args, log).await,
         RunsCommand::Answer(args) => Box::pin(answer::run(args, log)).await,
         RunsCommand::Resume(args) => Box::pin(resume::run(args, log)).await,
-        RunsCommand::Cancel(args) => cancel::run(args, log).await,
+        RunsCommand::Cancel(args) => Box::pin(cancel::run(args, log)).await,
         RunsCommand::Steer(args) => steer::run(args, log).await,
         RunsCommand::Pause(args) => steer::pause_run(args, log).await,
         RunsCommand::Effects(args) => effects::run(args, log).await,

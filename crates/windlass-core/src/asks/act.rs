@@ -42,7 +42,7 @@ pub(super) fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) 
 fn text_of(texts: &Texts, failure: &ModelFailure) -> Option<Text> {
     let after = failure.after_ms.filter(|_| !texts.model_timed_out.is_empty());
     let template = if after.is_some() { &texts.model_timed_out } else { &texts.model_failed };
-    let seconds = after.map_or(String::new(), |ms| (ms as f64 / 1e3).to_string());
+    let seconds = after.map_or(String::new(), |ms| (f64::from(ms) / 1e3).to_string());
     let text = filled(template, &[("error", &failure.to_string()), ("seconds", &seconds)]);
     (!text.is_empty()).then(|| text.into())
 }

@@ -139,7 +139,7 @@ impl Decision {
     /// Continues another agent's task after its question was answered.
     pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
         let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
-        let order = TaskOrder::Answer(InputReceived { question, answer, by: self.by.clone() });
+        let order = TaskOrder::Answer(Box::new(InputReceived { question, answer, by: self.by.clone() }));
         self.hand_over(open, run, order, open.lent);
     }
 

@@ -152,7 +152,7 @@ pub enum TaskOrder {
     #[default]
     Work,
     /// It goes on with the answer to its question, which was put to people here.
-    Answer(InputReceived),
+    Answer(Box<InputReceived>),
     /// It comes to its end: the run that handed it the task is being stopped. It may have used something since, and must not
     /// be left open.
     Stop,

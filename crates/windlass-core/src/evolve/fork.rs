@@ -59,7 +59,7 @@ impl State {
         self.questions.withdraw();
         self.questions.rules.clear();
         // Another agent's models may take what those before refused.
-        self.toolbox.refused.clear();
+        self.toolbox.refused = None;
         // A run is adopted only by a person.
         self.ledger.lost = 0;
         self.go_on_anew(

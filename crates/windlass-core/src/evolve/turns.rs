@@ -172,8 +172,9 @@ impl State {
             let reply = self.conversation.history.last().cloned();
             let said =
                 |reply: &Arc<Message>| matches!(&**reply, Message::Assistant(said) if said.calls.is_empty());
-            self.conversation.passing.extend(reply.filter(said));
-            self.conversation.passing.push(note.clone());
+            let passing = Arc::make_mut(self.conversation.passing.get_or_insert_default());
+            passing.extend(reply.filter(said));
+            passing.push(note.clone());
         }
         self.conversation.history.push(note);
     }

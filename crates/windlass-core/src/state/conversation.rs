@@ -29,8 +29,8 @@ pub(crate) struct Conversation {
     pub(crate) left_out: RedBlackTreeMapSync<Text, LeftOut>,
     /// Size of requests, and places that compactions look at.
     pub(crate) gauge: Gauge,
-    /// Replies in vain and what was said about them: the session goes on without them.
-    pub(crate) passing: Vec<Arc<Message>>,
+    /// Replies in vain and what was said about them, if any: the session goes on without them.
+    pub(crate) passing: Option<Arc<Vec<Arc<Message>>>>,
     /// Which model wrote the replies from a place on, by its name; an empty name: nobody knows.
     speakers: VectorSync<(usize, Text)>,
 }
@@ -61,10 +61,7 @@ impl Conversation {
 
     /// The changes that leave out what is of no use beyond the run, the last message first, so that no place moves.
     pub(crate) fn without_passing(&mut self) -> Vec<Splice> {
-        let passing = std::mem::take(&mut self.passing);
-        if passing.is_empty() {
-            return Vec::new();
-        }
+        let Some(passing) = self.passing.take() else { return Vec::new() };
         let passes = |at: &usize| {
             self.history.get(*at).is_some_and(|message| passing.iter().any(|one| Arc::ptr_eq(one, message)))
         };

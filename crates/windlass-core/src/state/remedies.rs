@@ -17,7 +17,7 @@ pub(crate) struct Remedies {
     /// When models have a quota again, at most one entry for each.
     opens: Vec<Opening>,
     /// The last key that was refused and can be renewed.
-    pub(crate) expired: Option<Expired>,
+    pub(crate) expired: Option<Box<Expired>>,
     /// The waits for a quota so far.
     pub(crate) waits: u32,
     /// The model whose request was sent and timed out: it is asked once more.
@@ -79,7 +79,7 @@ impl Remedies {
             FailureKind::Auth => {
                 if let Some(program) = key_from.cloned() {
                     let (status, words) = (failure.status, failure.message.clone());
-                    self.expired = Some(Expired { model, program, status, words });
+                    self.expired = Some(Box::new(Expired { model, program, status, words }));
                 }
             }
             FailureKind::Timeout => self.timed_out = Some(model),

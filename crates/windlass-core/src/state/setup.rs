@@ -85,8 +85,8 @@ pub(crate) struct Toolbox {
     pub(crate) all: Arc<Vec<ToolSpec>>,
     /// Tools that requests show.
     pub(crate) shown: Arc<Vec<ToolSpec>>,
-    /// Those that a provider refused: they are offered no longer.
-    pub(crate) refused: Vec<Text>,
+    /// Those that a provider refused, if any: they are offered no longer.
+    pub(crate) refused: Option<Arc<Vec<Text>>>,
     /// Seals that approvals are bound to beside the tools' descriptions.
     pub(crate) seals: Option<Arc<Seals>>,
 }

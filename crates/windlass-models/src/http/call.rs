@@ -353,7 +353,8 @@ impl Call {
     pub(super) fn expired(&self, expired: Expired) -> ModelFailure {
         let key = expired.key().map(|key| format!(" (`timeouts.{key}`)")).unwrap_or_default();
         let words = format!("{expired} from {}{key}", self.server.endpoint.host);
-        ModelFailure { after_ms: expired.limit_ms(), ..self.failure(FailureKind::Timeout, words) }
+        let after_ms = expired.limit_ms().map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
+        ModelFailure { after_ms, ..self.failure(FailureKind::Timeout, words) }
     }
 
     fn undecoded(&self, error: DecodeError, usage: Usage) -> ModelFailure {
@@ -387,16 +388,15 @@ impl Call {
         self.refused_for(kind, retry_after_ms);
         let Refused { status, report, .. } = refused;
         let refuses = words.refusal(kind, Some(status), &report.message);
-        let said = match kind {
-            FailureKind::NotFound => {
-                let near = hints::near(&server.dialect.label, &self.model);
-                format!("{} (model `{}` at {}){near}", report.message, self.model, address.url)
-            }
-            FailureKind::Auth => match server.key_source.as_deref().filter(|_| matches!(status, 401 | 403)) {
-                Some(source) => format!("{}; the key is that of {source}", report.message),
-                None => report.message,
-            },
-            _ => report.message,
+        let key = server.key_source.as_deref();
+        let key = key.filter(|_| kind == FailureKind::Auth && matches!(status, 401 | 403));
+        let said = if kind == FailureKind::NotFound {
+            let near = hints::near(&server.dialect.label, &self.model);
+            format!("{} (model `{}` at {}){near}", report.message, self.model, address.url)
+        } else if let Some(source) = key {
+            format!("{}; the key is that of {source}", report.message)
+        } else {
+            report.message
         };
         let is_final = report.is_final && is_passing(kind);
         Err(ModelFailure {

@@ -114,7 +114,7 @@ impl Driver {
 
     /// A task without its words.
     fn task(&self, run: RunId, order: &TaskOrder, cancel: &CancellationToken) -> Task {
-        let answer = if let TaskOrder::Answer(answer) = order { Some(answer.clone()) } else { None };
+        let answer = if let TaskOrder::Answer(answer) = order { Some((**answer).clone()) } else { None };
         Task {
             run,
             parent: self.state.run(),

@@ -195,8 +195,11 @@ fn e24_a_task_that_an_import_claims_to_have_handed_over_leads_into_no_run_of_our
     for event in &mut events {
         if let Fact::DelegationStarted(started) = &mut event.fact {
             started.run = waiting.id();
-            started.order =
-                TaskOrder::Answer(InputReceived { question: "q1".into(), answer: Answer::Approve, by: None });
+            started.order = TaskOrder::Answer(Box::new(InputReceived {
+                question: "q1".into(),
+                answer: Answer::Approve,
+                by: None,
+            }));
         }
     }
     batches[last].events = events.into();

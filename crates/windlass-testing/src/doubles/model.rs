@@ -170,7 +170,7 @@ impl Call {
         let words = format!("no end of the reply within {total_ms} ms");
         let failed = model_failure(&self.request, FailureKind::Timeout, &words);
         let usage = entry.usage.unwrap_or_default();
-        vec![Err(ModelFailure { usage, after_ms: Some(total_ms), ..failed })]
+        vec![Err(ModelFailure { usage, after_ms: u32::try_from(total_ms).ok(), ..failed })]
     }
 }
 

@@ -15,7 +15,7 @@ fn refuse(talk: &mut Talk, tool: &str) -> ActionId {
     let action = talk.asked().unwrap();
     let failure = ModelFailure {
         status: Some(400),
-        tool: Some(tool.into()),
+        tool: Some(Box::new(tool.into())),
         refuses: Some(Refusal::Tools),
         ..ModelFailure::new(FailureKind::BadRequest, REFUSED, "p/m1")
     };
@@ -67,7 +67,7 @@ fn e58_a_refusal_of_a_tool_that_is_not_offered_ends_the_run() {
     let action = talk.asked().unwrap();
     let failure = ModelFailure {
         status: Some(400),
-        tool: Some("read".into()),
+        tool: Some(Box::new("read".into())),
         ..ModelFailure::new(FailureKind::BadRequest, REFUSED, "p/m1")
     };
     talk.take(InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 });
