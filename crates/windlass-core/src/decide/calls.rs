@@ -363,12 +363,14 @@ fn has_room(state: &State, calls: &[OpenCall], place: usize, open: &OpenCall) ->
                 | Stage::CodeWaits
                 | Stage::Delegated { .. }
                 | Stage::Retrying { .. }
-                | Stage::Doubted { .. }
+                | Stage::Doubted { asked: Asked::Tool, .. }
         )
     };
     let beside = |other: &OpenCall| other.origin.code().is_some() == open.origin.code().is_some();
     let running = calls.iter().filter(|other| busy(other) && beside(other)).count();
-    let unfinished = |other: &OpenCall| !matches!(other.stage, Stage::Done(_));
+    // Nobody waits for a person who settles a call in doubt.
+    let over = |stage: &Stage| matches!(stage, Stage::Done(_) | Stage::Doubted { asked: Asked::Person, .. });
+    let unfinished = |other: &OpenCall| !over(&other.stage);
     let before = || {
         let before = calls.get(..place).unwrap_or_default().iter();
         before.filter(|other| other.origin.code() == open.origin.code())
