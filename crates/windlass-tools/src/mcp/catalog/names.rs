@@ -53,7 +53,8 @@ fn plain(name: &str) -> (String, bool) {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let changed: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     let left = changed.chars().filter(char::is_ascii_alphanumeric).count();
-    let poor = changed != *name && left < MIN_LEFT;
+    // A name such as `ls` says what it says; one without a letter says nothing.
+    let poor = left < MIN_LEFT && (changed != *name || left == 0);
     (changed, poor)
 }
 

@@ -57,7 +57,7 @@ fn e53_what_a_server_says_of_its_tools_is_masked() {
 fn names_have_the_prefix_and_only_plain_characters() {
     let mut config = McpConfig::stdio("files", ["x"]);
     assert_eq!(
-        names(&config, &["read_file", "a.b/c", "ls", "get-sum", "é", "查找", "查询", "a.b"]),
+        names(&config, &["read_file", "a.b/c", "ls", "get-sum", "é", "查找", "查询", "a.b", "--"]),
         [
             "files__read_file",
             "files__a_b_c",
@@ -67,6 +67,7 @@ fn names_have_the_prefix_and_only_plain_characters() {
             "files_____300331",
             "files_____bcd677",
             "files__a_b_2e7336",
+            "files__--_d8156b",
         ]
     );
     config.prefix = Some("f s".to_owned());
