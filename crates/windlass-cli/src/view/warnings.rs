@@ -4,20 +4,27 @@ use serde_json::{Value, json};
 use windlass_runtime::agent_file::UnmatchedPattern;
 use windlass_tools::ToolWarning;
 
-use super::words::count;
+use super::words::{count, cut};
 
 /// Maximum number of warnings shown; a server may have a thousand tools.
 const SHOWN: usize = 10;
 
+/// Maximum number of characters of a warning.
+const LINE_CHARS: usize = 600;
+
 /// The lines for people: the first ones, and how many more there are.
 pub(crate) fn lines(warnings: &[ToolWarning]) -> Vec<String> {
-    let mut lines: Vec<_> =
-        warnings.iter().take(SHOWN).map(|warning| format!("warning: {warning}")).collect();
+    let mut lines: Vec<_> = warnings.iter().take(SHOWN).map(|warning| line(&warning.to_string())).collect();
     if let Some(more @ 1..) = warnings.len().checked_sub(SHOWN) {
-        let more = count(more as u64, "more tool");
-        lines.push(format!("warning: the same applies to {more}: `--json` lists all"));
+        let more = count(more as u64, "more warning");
+        lines.push(format!("warning: {more} of this kind: `windlass tools list FILE --json` has all"));
     }
     lines
+}
+
+/// Servers choose the names in it: it stays on its line.
+fn line(warning: &str) -> String {
+    format!("warning: {}", cut(warning, LINE_CHARS))
 }
 
 /// One of them for programs.
@@ -28,7 +35,7 @@ pub(crate) fn value(warning: &ToolWarning) -> Value {
 
 /// The line about a pattern for people.
 pub(crate) fn pattern_line(pattern: &UnmatchedPattern) -> String {
-    format!("warning: {pattern}")
+    line(&pattern.to_string())
 }
 
 /// A pattern for programs.
@@ -57,7 +64,13 @@ mod tests {
         let warnings: Vec<_> = (0..1000).map(warning).collect();
         assert_eq!(lines(&warnings).len(), SHOWN + 1);
         let last = lines(&warnings).pop().unwrap();
-        assert_eq!(last, "warning: the same applies to 990 more tools: `--json` lists all");
+        assert_eq!(
+            last,
+            "warning: 990 more warnings of this kind: `windlass tools list FILE --json` has all"
+        );
+        let named = ToolWarning { tool: "bad\nwarning: \u{1b}[2Jline".to_owned(), ..warning(1) };
+        let line = lines(&[named]).pop().unwrap();
+        assert!(line.contains("bad warning: ") && !line.contains(['\n', '\u{1b}']), "{line}");
         assert_eq!(lines(warnings.get(..SHOWN).unwrap()).len(), SHOWN);
         assert!(lines(&[]).is_empty());
     }
