@@ -48,6 +48,22 @@ fn a_failure_is_said_once_with_what_helps() {
 }
 
 #[test]
+fn an_answer_that_may_be_a_proxys_own_names_it() {
+    let (home, proxy) = (Home::new(), Server::start(vec![Reply::Status(502, "")]));
+    home.write(
+        "a.yaml",
+        "name: a\nmodel: { use: m, base_url: \"http://model.invalid/v1\" }\nretry: { retries: 0 }\n",
+    );
+    let address = proxy.url.trim_end_matches("/v1");
+    let mut command = home.command(["run", "a.yaml", "Hello"]);
+    // The proxy stands on this machine, and is asked in the place of the other one.
+    command.env("HTTP_PROXY", address).env_remove("WINDLASS_OFFLINE");
+    let said = end(command.output().unwrap());
+    let words = format!("it was asked through the proxy {}", address.trim_start_matches("http://"));
+    assert!(said.code == 69 && said.stderr.contains(&words), "{said:?}");
+}
+
+#[test]
 fn a_limit_says_when_it_ends_and_a_spent_quota_is_asked_once() {
     let (said, _) = asked(vec![Reply::Status(429, "retry-after: 3600\r\n")], &["-m", "openai/m"], KEY);
     let hint =

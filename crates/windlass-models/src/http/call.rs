@@ -398,6 +398,12 @@ impl Call {
         } else {
             report.message
         };
+        // Its words may be the proxy's own.
+        let route = server.ready().ok().filter(|_| matches!(status, 407 | 502..=504));
+        let said = match route.and_then(|(route, _)| route.forwarding_proxy()) {
+            Some(proxy) => format!("{said}; it was asked through the proxy {proxy}"),
+            None => said,
+        };
         let is_final = report.is_final && is_passing(kind);
         Err(ModelFailure {
             status: Some(status),

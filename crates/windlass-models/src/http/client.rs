@@ -259,6 +259,14 @@ impl Route {
         }
     }
 
+    /// The proxy that requests are sent to in the server's stead: it may answer with words of its own.
+    pub(crate) fn forwarding_proxy(&self) -> Option<&str> {
+        match &self.via {
+            Via::Forward(_) => self.via.proxy(),
+            Via::Direct | Via::Tunnel(_) => None,
+        }
+    }
+
     /// The server as `host:port`, and the proxy before it, for messages.
     fn host(&self) -> String {
         let usual = if is_tls(&self.origin) { 443 } else { 80 };
