@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::model::{ModelChoice, Prices};
 use windlass_core::policy::{LimitKind, Share};
@@ -163,4 +164,64 @@ fn e40_a_sub_agent_without_a_price_under_a_limit_on_cost_is_refused() {
         matches!(&refused, Error::UnknownPriceBelow { delegate, .. } if delegate == "middle"),
         "{refused}"
     );
+}
+
+/// Three of a worker's tasks at once, and then the answer.
+const THREE: &[(&str, &str)] =
+    &[("worker", r#"{"task": "one"}"#), ("worker", r#"{"task": "two"}"#), ("worker", r#"{"task": "three"}"#)];
+const TWO: &[(&str, &str)] = &[("middle", r#"{"task": "one"}"#), ("middle", r#"{"task": "two"}"#)];
+
+/// A root above two runs of an agent that has three tasks done each, with a way to share at either level.
+fn family(ground: &Ground, shares: &[serde_json::Value; 2], most: u64) -> Agent {
+    let middle = named(ground, "middle", calls_then_answers(THREE))
+        .settings(&json!({ "share": shares[1], "at_limit": "none" }))
+        .delegate(Arc::new(AgentDelegate::new(worker(ground))))
+        .build()
+        .unwrap();
+    named(ground, "root", calls_then_answers(TWO))
+        .settings(&json!({ "share": shares[0], "at_limit": "none", "limits": { "output_tokens": most } }))
+        .delegate(Arc::new(AgentDelegate::new(middle)))
+        .build()
+        .unwrap()
+}
+
+fn ways() -> impl Strategy<Value = serde_json::Value> {
+    prop_oneof![
+        Just(json!("equal")),
+        Just(json!("shared")),
+        (1_u32..=5).prop_map(|n| json!({ "fixed": f64::from(n) / 10.0 }))
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    /// A call that waits for a reservation waits: it is woken, or stopped with its run, and nothing spins meanwhile.
+    #[test]
+    fn e40_nested_families_end_whatever_they_share(
+        upper in ways(),
+        lower in ways(),
+        most in prop_oneof![Just(15_u64), Just(25), Just(45), Just(95), Just(400)],
+        cancel in proptest::option::of(0_u64..300),
+    ) {
+        let ground = Ground::slow();
+        let shares = [upper, lower];
+        let prepared = ground.wait(family(&ground, &shares, most).prepare("Go.", options())).unwrap();
+        let (id, handle) = (prepared.id(), prepared.handle());
+        let at = format!("{shares:?}, {most}, cancelled at {cancel:?}");
+        let run = ground.drive(prepared, |count| {
+            assert!(count < MOST_POLLS, "{at}: it does not end");
+            if cancel == Some(count) {
+                handle.send_now(windlass_core::InputKind::Cancel { reason: None });
+            }
+            false
+        });
+        let run = run.unwrap();
+        prop_assert!(matches!(run.run_state(), RunState::Ended(_)), "{at}: {:?}", run.status());
+        let mut below = tasks(&ground, id);
+        let lowest: Vec<RunId> = below.iter().flat_map(|run| tasks(&ground, *run)).collect();
+        below.extend(lowest);
+        prop_assert!(below.iter().all(|run| ground.state(*run).is_finished()), "{at}");
+        let made = ground.seen.paid.load(Ordering::SeqCst) / INPUT;
+        prop_assert!(made * OUTPUT <= most, "{at}: {made} calls were paid");
+    }
 }
