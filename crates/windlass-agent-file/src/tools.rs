@@ -103,7 +103,7 @@ pub struct CommandEntry {
     pub name: String,
     /// The program and its arguments. `{arg}` becomes that argument.
     pub run: Vec<String>,
-    /// A program that says, after a crash, whether a call happened.
+    /// A program that says whether a call in doubt happened.
     pub check: Option<Vec<String>>,
     /// Description for the model.
     pub description: String,
@@ -373,7 +373,7 @@ with_overrides! {
         /// `{{` is a brace. All arguments come as JSON on stdin.
         #[schemars(length(min = 1))]
         run: At<Vec<String>>,
-        /// A program that says, after a crash, whether a call happened: exit code 0 for yes, with the result on stdout, 1 for
+        /// A program that says whether a call in doubt happened: exit code 0 for yes, with the result on stdout, 1 for
         /// no.
         #[schemars(length(min = 1))]
         check: Option<At<Vec<String>>>,

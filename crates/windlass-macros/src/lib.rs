@@ -60,7 +60,7 @@ use proc_macro::TokenStream;
 /// | `retries = 2` | how often a failed call is tried again; default: the policy's |
 /// | `approve` | a person must allow each call |
 /// | `poll` | equal calls in a row are legitimate |
-/// | `check = path` | with `effect = "once"`: an async function that says, after a crash, whether a call happened |
+/// | `check = path` | with `effect = "once"`: an async function that says whether a call in doubt happened |
 /// | `crate = path` | where `windlass-tools` is; default: `::windlass::tools` |
 ///
 /// A `check` function has the parameters of the tool (the context too, if the tool has one) and gives

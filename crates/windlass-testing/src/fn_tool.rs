@@ -66,7 +66,7 @@ impl FnTool {
         self
     }
 
-    /// With a function that says, after a crash, whether a call happened.
+    /// With a function that says whether a call in doubt happened.
     pub fn check<F, R>(mut self, check: F) -> Self
     where
         F: Fn(ToolContext, Value) -> R + Send + Sync + 'static,

@@ -64,7 +64,7 @@ pub struct CommandSettings {
     /// Effect of running it twice; default `once`, because it is unknown.
     #[serde(default)]
     pub effect: Option<Effect>,
-    /// A command line that says, after a crash, whether a call happened: exit code 0 for yes, with the result on stdout,
+    /// A command line that says whether a call in doubt happened: exit code 0 for yes, with the result on stdout,
     /// 1 for no. Anything else means that it cannot be said.
     #[serde(default)]
     pub check: Option<Vec<String>>,
