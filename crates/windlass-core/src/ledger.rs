@@ -241,6 +241,9 @@ impl State {
     /// Upper bound for a call of `model` that is to begin, with all that enters the conversation as it begins.
     pub(crate) fn need_of_next(&self, next: &TurnStarted, model: &ModelChoice) -> Need {
         let subject = (next.purpose, next.about.as_ref());
+        if !next.without.is_empty() {
+            return self.leaving_out(&next.without).need(subject, model);
+        }
         if !self.is_entered(next) {
             return self.need(subject, model);
         }
@@ -271,7 +274,13 @@ impl State {
     /// The needs of a model call that is going on, for an account that it draws on before it begins.
     pub fn need_of(&self, action: ActionId) -> Option<Need> {
         let ask = self.asked(action)?;
-        Some(self.need((ask.purpose, ask.about.as_ref()), self.setup.models.get(ask.model as usize)?))
+        Some(self.need_of_ask(ask, self.setup.models.get(ask.model as usize)?))
+    }
+
+    /// Upper bound for a call of `model` that has begun: of its own request, in which items may be left out.
+    fn need_of_ask(&self, ask: &Ask, model: &ModelChoice) -> Need {
+        let probed = self.probed(ask);
+        probed.as_ref().unwrap_or(self).need((ask.purpose, ask.about.as_ref()), model)
     }
 
     /// The reservation of a model call that is going on.
@@ -289,9 +298,9 @@ impl State {
 
     /// Reservation of a model call that begins now with the current conversation.
     pub(crate) fn reserve(&self, turn: &TurnStarted) -> Reservation {
-        let model = self.setup.models.get(turn.model as usize);
-        let need =
-            model.map_or_else(Need::unknown, |model| self.need((turn.purpose, turn.about.as_ref()), model));
+        let ask = self.asks.get(turn.purpose, turn.about.as_ref());
+        let known = ask.zip(self.setup.models.get(turn.model as usize));
+        let need = known.map_or_else(Need::unknown, |(ask, model)| self.need_of_ask(ask, model));
         need.reserve(&self.left(Some(turn)))
     }
 

@@ -141,9 +141,14 @@ impl State {
     /// The state as a probe's request is made from it. `None`: the ask is no probe, or the conversation was edited since.
     pub(crate) fn probed(&self, ask: &Ask) -> Option<Self> {
         self.search_of(ask)?;
-        let mut probed = self.clone();
-        probed.conversation.history.edit(&left_out(&self.conversation.history, &ask.without));
-        Some(probed)
+        Some(self.leaving_out(&ask.without))
+    }
+
+    /// The state with placeholders in place of these items.
+    pub(crate) fn leaving_out(&self, items: &[Suspect]) -> Self {
+        let mut left = self.clone();
+        left.conversation.history.edit(&left_out(&self.conversation.history, items));
+        left
     }
 }
 

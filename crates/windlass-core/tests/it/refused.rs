@@ -377,6 +377,24 @@ fn e58_a_search_goes_on_after_the_death_of_its_process() {
     lost.holds();
 }
 
+/// A placeholder can be longer than its item: each request of a search is reserved at its own size, and so is each that was
+/// lost with its process.
+#[test]
+fn e40_a_request_without_some_items_is_reserved_at_its_own_size() {
+    let mut talk = Talk::new(&["i1"]);
+    talk.dies = true;
+    talk.start(chat(), &["p/m1"], images(2));
+    while let Some(action) = talk.asked() {
+        let before = talk.state.reserved().input;
+        let view = talk.state.view(action).unwrap();
+        let bytes: u64 = view.prompt.iter().chain(view.messages.iter()).map(|message| message.bytes()).sum();
+        talk.answer(&said("Seen.", "m1"));
+        assert_eq!(talk.state.reserved().input - before, bytes / 4);
+    }
+    assert!(talk.requests.len() > 2, "there was a search: {:?}", talk.requests);
+    assert_eq!(talk.status(), Status::Answered);
+}
+
 /// Newer Claude models take a block of thinking only behind the very messages that it was made for ("Preserved thinking").
 #[test]
 fn e58_reasoning_bound_to_a_replaced_item_goes_with_it() {
