@@ -9,9 +9,9 @@ use serde::de::{DeserializeSeed, EnumAccess, Error, SeqAccess, VariantAccess, Vi
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use windlass_core::settings::refusal;
-use windlass_core::text::nearest;
+use windlass_core::text::{did_you_mean, nearest};
 
-use crate::yaml::{At, Entries, Kind, OfKind, Valued, did_you_mean, of_kind};
+use crate::yaml::{At, Entries, Kind, OfKind, Valued, of_kind};
 
 /// A choice from a catalogue, with its options.
 pub(super) trait Catalogue: Sized {

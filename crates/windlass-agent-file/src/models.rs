@@ -9,6 +9,7 @@ use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
 use windlass_models::{ModelSettings, Rate, Timeouts};
 
+use windlass_core::text::did_you_mean;
 use self::words::{Api, Reasoning, ReturnReasoning};
 use super::AgentFile;
 use super::address::Address;
@@ -403,11 +404,10 @@ fn name_of<T: AsRef<str>>(
         return Ok(text.to_owned());
     }
     let error = name.wrong("provider/model (such as openai/gpt-5-mini), auto or tour");
-    Err(match windlass_models::providers::named_alone(text) {
-        near if near.is_empty() => error,
-        near => {
-            let message = format!("{}; did you mean {}?", error.problem, near.join(" or "));
-            name.error("yaml.wrong_value", message)
-        }
+    let near = did_you_mean(&windlass_models::providers::named_alone(text));
+    Err(if near.is_empty() {
+        error
+    } else {
+        name.error("yaml.wrong_value", format!("{}{near}", error.problem))
     })
 }

@@ -9,7 +9,7 @@ use serde::de::VariantAccess;
 use serde_json::Value;
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
-use windlass_core::text::nearest;
+use windlass_core::text::{did_you_mean, nearest};
 use windlass_core::tool::Effect;
 use windlass_tools::builtin::{Builtin, Takes};
 use windlass_tools::command::{CommandSettings, CommandTool, passes_gate};
@@ -22,7 +22,7 @@ use super::kinds::{AddressText, Filled, OrNothing, Pairs, SecretText, ToolName};
 use super::overrides::{Overrides, with_overrides};
 use super::reading::Reading;
 use super::services::{self, ServiceChoice, ServiceEntry};
-use crate::yaml::{At, Place, YamlError, did_you_mean};
+use crate::yaml::{At, Place, YamlError};
 use chosen::Chosen;
 pub use chosen::McpTools;
 

@@ -17,7 +17,6 @@ mod scalar;
 mod words;
 
 pub use at::{At, Entries, Hidden, Kind, OfKind, OneOrMany, Valued, of_kind};
-pub(crate) use error::did_you_mean;
 pub use error::{Problem, YamlError};
 pub use faults::{all_faults, first_fault, is_unknown_key};
 pub use load::{MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, parse, parse_with_faults};

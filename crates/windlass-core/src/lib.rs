@@ -216,7 +216,7 @@ pub mod text {
     pub use crate::glob::covers;
     pub use crate::json::MAX_VALUES;
     pub use crate::ledger::estimated_tokens;
-    pub use crate::nearest::nearest;
+    pub use crate::nearest::{did_you_mean, nearest};
     pub use crate::shown::{shown_args, shown_name, shown_value};
     pub use crate::steps::{Shape, Steps, doubling};
     pub use crate::unseen::is_unseen;

@@ -31,6 +31,11 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<
     close.take(MOST).map(|(_, name)| name.to_owned()).collect()
 }
 
+/// The end of a message that names an unknown word: `; did you mean a or b?`, or nothing where no name is near.
+pub fn did_you_mean(nearest: &[String]) -> String {
+    if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(" or ")) }
+}
+
 impl Comparing {
     /// Returns the close names, or the three least distant ones if none is close, so that a call of an unknown tool always
     /// learns of an existing one. With no steps left it returns the first names.

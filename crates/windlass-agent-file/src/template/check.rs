@@ -3,11 +3,10 @@
 use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
-use windlass_core::text::{Steps, nearest};
+use windlass_core::text::{Steps, did_you_mean, nearest};
 
 use super::MAX_TEMPLATE_BYTES;
 use super::filters::{FILTERS, TESTS};
-use crate::yaml::did_you_mean;
 
 /// The most tokens of one tag: the parser and the compiler go as deep as a tag is long.
 const MAX_TAG_TOKENS: usize = 500;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use thiserror::Error;
+use windlass_core::text::did_you_mean;
 
 use super::node::Place;
 
@@ -28,7 +29,7 @@ pub struct YamlError {
 pub enum Problem {
     /// The text is no YAML.
     Syntax {
-        /// What is wrong, in our words for the commonest mistakes, else in the parser's.
+        /// The mistake, in our words for the commonest ones, else in the parser's.
         message: String,
         /// Advice for the author.
         help: Option<String>,
@@ -189,11 +190,6 @@ impl fmt::Display for Problem {
             Self::Other { message, .. } => f.write_str(message),
         }
     }
-}
-
-/// `; did you mean a or b?`, or nothing.
-pub(crate) fn did_you_mean(nearest: &[String]) -> String {
-    if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(" or ")) }
 }
 
 fn inside(path: &str) -> String {

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::checker::cut;
-use crate::text::nearest;
+use super::modern::modern;
+use crate::text::{did_you_mean, nearest};
 
 /// The most parts that are named.
 const MOST: usize = 64;
@@ -15,7 +16,7 @@ const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "a
 pub struct Misplaced {
     /// Its JSON Pointer.
     pub pointer: String,
-    /// What is wrong with it.
+    /// Its fault.
     pub words: String,
 }
 
@@ -54,7 +55,5 @@ fn not_a_type(value: &Value) -> Option<String> {
         "none" | "nil" => vec!["null".to_owned()],
         _ => nearest(wrong, TYPES),
     };
-    let near =
-        if known.is_empty() { String::new() } else { format!("; did you mean {}?", known.join(" or ")) };
-    Some(format!("there is no type {}{near}", cut(&Value::from(wrong))))
+    Some(format!("there is no type {}{}", cut(&Value::from(wrong)), did_you_mean(&known)))
 }

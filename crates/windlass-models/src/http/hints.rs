@@ -1,6 +1,8 @@
 //! Words that say of a failure what its status and the provider's words do not: a page in place of an API, names that are meant,
 //! the origin of a key.
 
+use windlass_core::text::did_you_mean;
+
 use crate::providers;
 
 /// The most bytes of a body that are looked at.
@@ -8,11 +10,15 @@ const MOST_BYTES: usize = 4096;
 /// The most characters of a page's title that are shown.
 const TITLE_CHARS: usize = 80;
 
-/// What a body is where it is a web page: with its title, if it has one.
+/// Words for a body that is a web page: with its title, if it has one.
 pub(super) fn web_page(body: &[u8]) -> Option<String> {
     let start = body.get(..MOST_BYTES).unwrap_or(body);
+    let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start).trim_ascii_start();
+    // Each whole reply is looked at: one that is no page costs no copy.
+    if !start.starts_with(b"<") {
+        return None;
+    }
     let text = String::from_utf8_lossy(start);
-    let text = text.trim_start_matches('\u{feff}').trim_start();
     let lower = text.to_ascii_lowercase();
     if !["<!doctype html", "<html", "<head", "<body"].iter().any(|begin| lower.starts_with(begin)) {
         return None;
@@ -34,8 +40,7 @@ pub(super) fn page_words(page: &str) -> String {
 /// `; did you mean a?`, of the provider's models that are known by their prices.
 pub(super) fn near(provider: &str, model: &str) -> String {
     let model = model.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/')).unwrap_or(model);
-    let near = providers::models_near(provider, model);
-    if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
+    did_you_mean(&providers::models_near(provider, model))
 }
 
 /// A key as it is sent: without quotes around it and the `Bearer ` in front that were copied with it.

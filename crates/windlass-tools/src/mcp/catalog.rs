@@ -9,6 +9,7 @@ use rmcp::model::{Tool as ServerTool, ToolAnnotations};
 use serde_json::Value;
 use windlass_core::ToolSpec;
 use windlass_core::secret::{mask, mask_json};
+use windlass_core::text::did_you_mean;
 use windlass_core::tool::{ByEffect, Effect, Hint};
 
 use super::config::McpConfig;
@@ -114,11 +115,7 @@ impl Making<'_> {
         let names: Vec<&str> = taken.iter().map(String::as_str).collect();
         if !names.is_empty() {
             for (key, pattern, nearest) in self.config.tools.unlisted(&names) {
-                let hint = if nearest.is_empty() {
-                    String::new()
-                } else {
-                    format!("; did you mean {}?", nearest.join(" or "))
-                };
+                let hint = did_you_mean(&nearest);
                 self.warnings.push(ToolWarning {
                     server: self.config.name.clone(),
                     tool: pattern.to_owned(),

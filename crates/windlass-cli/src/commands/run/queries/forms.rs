@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use windlass_core::text::nearest;
+use windlass_core::text::{did_you_mean, nearest};
 
 use super::Query;
 
@@ -148,12 +148,7 @@ fn from_value(value: Value, at: u64) -> Result<Query, String> {
     match map.keys().next() {
         None => Ok(Query { key, input }),
         Some(unknown) => {
-            let near = nearest(unknown, QUERY.into_iter().chain(ID));
-            let near = if near.is_empty() {
-                String::new()
-            } else {
-                format!("; did you mean {}?", near.join(" or "))
-            };
+            let near = did_you_mean(&nearest(unknown, QUERY.into_iter().chain(ID)));
             Err(format!("unknown key `{unknown}`{near}"))
         }
     }
