@@ -23,6 +23,7 @@ mod layout;
 mod money;
 pub(crate) mod once;
 mod prefix;
+mod replies;
 mod root;
 mod strict;
 #[cfg(test)]
@@ -298,7 +299,7 @@ impl DecodeError {
     }
 
     /// A second reply in the stream of a first one: the stream is broken, and nothing of it counts.
-    pub fn second_reply(first: &str, second: &str) -> Self {
+    fn second_reply(first: &str, second: &str) -> Self {
         let message = format!("the stream is broken: reply `{second}` begins within reply `{first}`");
         Self { kind: FailureKind::Cut, ..Self::protocol(message) }
     }

@@ -10,6 +10,7 @@ use self::blocks::Blocks;
 use self::shapes::{Counts, End, Event, Whole};
 use super::ERRORS;
 use crate::http::report_of;
+use crate::wires::replies::ReplyIds;
 use crate::wires::{Asked, Decode, DecodeError, Dialect, estimate, quoted};
 use crate::{Assembler, Delta};
 
@@ -24,10 +25,7 @@ const DONE: &[u8] = b"[DONE]";
 #[derive(Debug)]
 pub struct Decoder {
     dialect: Dialect,
-    /// The id of the message.
-    id: Option<String>,
-    /// The id of another message that began in the same stream.
-    second: Option<String>,
+    replies: ReplyIds,
     blocks: Blocks,
     counts: Counts,
     finished: bool,
@@ -39,30 +37,11 @@ impl Decoder {
     pub fn new(dialect: &Dialect) -> Self {
         Self {
             dialect: dialect.clone(),
-            id: None,
-            second: None,
+            replies: ReplyIds::default(),
             blocks: Blocks::new(dialect),
             counts: Counts::default(),
             finished: false,
             done: false,
-        }
-    }
-
-    /// A message begins. Two in one stream are answers to two requests, whose blocks would run together.
-    fn begin(&mut self, id: Option<Value>) {
-        let Some(Value::String(id)) = id else { return };
-        match &self.id {
-            Some(first) if *first != id => self.second = Some(id),
-            Some(_) => {}
-            None => self.id = Some(id),
-        }
-    }
-
-    /// The second message begins to say something.
-    fn goes_on(&self) -> Result<(), DecodeError> {
-        match (&self.id, &self.second) {
-            (Some(first), Some(second)) => Err(DecodeError::second_reply(first, second)),
-            _ => Ok(()),
         }
     }
 
@@ -105,12 +84,14 @@ impl Decode for Decoder {
             &*event.kind,
             "content_block_start" | "content_block_delta" | "message_delta" | "message_stop"
         ) {
-            self.goes_on()?;
+            self.replies.only_one()?;
         }
         match &*event.kind {
             "message_start" => {
                 let start = event.message.unwrap_or_default();
-                self.begin(start.id);
+                if let Some(Value::String(id)) = start.id {
+                    self.replies.begin(id);
+                }
                 self.count(start.usage, out);
             }
             "content_block_start" if !self.finished => {

@@ -10,6 +10,7 @@ use windlass_core::model::{Reply, StopReason, Usage};
 use self::items::{At, Items, Kind};
 use super::ends::{error_event, reported, stop_reason};
 use super::shapes::{Fields, usage_of};
+use crate::wires::replies::ReplyIds;
 use crate::wires::{Asked, Decode, DecodeError, Dialect, estimate, quoted};
 use crate::{Assembler, Delta};
 
@@ -26,10 +27,7 @@ pub struct Decoder {
     stored: bool,
     items: Items,
     response: Option<String>,
-    /// The response's id, whoever stores it.
-    id: Option<String>,
-    /// The id of another response that began in the same stream.
-    second: Option<String>,
+    replies: ReplyIds,
     /// The response's own end came.
     finished: bool,
     /// `[DONE]` came.
@@ -45,8 +43,7 @@ impl Decoder {
             stored: dialect.quirks.stored_replies,
             items: Items::default(),
             response: None,
-            id: None,
-            second: None,
+            replies: ReplyIds::default(),
             finished: false,
             marked: false,
             usage: None,
@@ -139,16 +136,6 @@ impl Decoder {
         Ok(())
     }
 
-    /// A response begins. Two in one stream are answers to two requests, whose calls would both run.
-    fn begin(&mut self, response: &Fields<'_>) {
-        let Some(id) = response.text("id").filter(|id| !id.is_empty()) else { return };
-        match &self.id {
-            Some(first) if **first != *id => self.second = Some(id.into_owned()),
-            Some(_) => {}
-            None => self.id = Some(id.into_owned()),
-        }
-    }
-
     /// What any event says of the response as a whole.
     fn note(&mut self, response: &Fields<'_>) {
         if self.stored
@@ -179,10 +166,10 @@ impl Decode for Decoder {
         }
         let event = Fields::read(data).map_err(|error| DecodeError::unreadable(&error, data))?;
         let name = event.text("type").unwrap_or_default();
-        if let (Some(first), Some(second)) = (&self.id, &self.second)
+        if let Err(error) = self.replies.only_one()
             && brings_something(&event, &name)
         {
-            return Err(DecodeError::second_reply(first, second));
+            return Err(error);
         }
         match &*name {
             "response.output_item.added" => self.added(&event, out),
@@ -207,7 +194,9 @@ impl Decode for Decoder {
             "error" => Err(error_event(&event, data)),
             "response.created" => {
                 let response = event.object("response").unwrap_or_default();
-                self.begin(&response);
+                if let Some(id) = response.text("id").filter(|id| !id.is_empty()) {
+                    self.replies.begin(id.into_owned());
+                }
                 self.note(&response);
                 Ok(())
             }
