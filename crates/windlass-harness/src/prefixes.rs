@@ -228,17 +228,7 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             fence = log.acquire(run, &fence.holder).await.map_err(|error| in_full(&error))?;
         }
         held = run_state == RunState::Running;
-        let append = Append {
-            run,
-            expected: batch.first - 1,
-            events: batch.events.clone(),
-            cause: batch.cause.clone(),
-            fence: fence.clone(),
-            uses: None,
-            heard: None,
-            after: None,
-            run_state,
-        };
+        let append = Append::of(run, batch.clone(), fence.clone(), run_state);
         log.append(append).await.map_err(|error| in_full(&error))?;
     }
     Ok(())

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use windlass_core::Message;
-use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice};
+use windlass_core::model::{ModelChoice, ModelFailure, Reply, StopReason};
 
 use crate::{Assembler, Delta, Model, ModelRequest, PrefixCell, assemble};
 
@@ -38,18 +38,8 @@ pub struct Broken {
 
 /// A plain request to ask the suite's questions with.
 pub fn request(model: &str, said: &str) -> ModelRequest {
-    ModelRequest {
-        model: ModelChoice { name: model.into(), temperature: Some(0.0), ..ModelChoice::default() },
-        purpose: Purpose::Act,
-        prompt: Arc::default(),
-        messages: std::iter::once(Arc::new(Message::user(said))).collect(),
-        tools: Arc::default(),
-        choice: ToolChoice::Auto,
-        response_schema: None,
-        cache: Vec::new(),
-        stream: true,
-        prefix: PrefixCell::default(),
-    }
+    let model = ModelChoice { name: model.into(), temperature: Some(0.0), ..ModelChoice::default() };
+    ModelRequest { stream: true, ..ModelRequest::new(model, [Message::user(said)]) }
 }
 
 /// All checks that need no exact equality of two answers: for live models, which never say the same twice.

@@ -46,6 +46,22 @@ pub struct ModelRequest {
 pub const MAX_MARKED: usize = 4;
 
 impl ModelRequest {
+    /// A request of these messages alone: without instructions and tools, and for the whole reply at once.
+    pub fn new(model: ModelChoice, messages: impl IntoIterator<Item = Message>) -> Self {
+        Self {
+            model,
+            purpose: Purpose::Act,
+            prompt: Arc::default(),
+            messages: messages.into_iter().map(Arc::new).collect(),
+            tools: Arc::default(),
+            choice: ToolChoice::Auto,
+            response_schema: None,
+            cache: Vec::new(),
+            stream: false,
+            prefix: PrefixCell::default(),
+        }
+    }
+
     /// The places of the messages that are marked for the provider's cache, in order, at most [`MAX_MARKED`]: of more, the
     /// first and the last ones.
     pub fn marked(&self) -> Vec<usize> {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use windlass_core::message::{Content, Media, MediaSource, Part};
-use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, ToolChoice, Usage};
+use windlass_core::model::{ModelChoice, ModelFailure, Reply, Usage};
 use windlass_core::policy::CachePoint;
 use windlass_core::secret::mask;
 use windlass_core::{Message, ToolSpec};
 
-use crate::{Assembler, Delta, Model, ModelError, ModelRequest, PrefixCell, Thoughts, assemble, resolve};
+use crate::{Assembler, Delta, Model, ModelError, ModelRequest, Thoughts, assemble, resolve};
 
 /// The most tokens of a probe's reply. Reasoning models count their thoughts: a smaller limit leaves no word.
 pub const PROBE_TOKENS: u64 = 512;
@@ -158,18 +158,8 @@ fn outcome(works: bool) -> Outcome {
 
 fn request(name: &str, said: impl Into<Content>) -> ModelRequest {
     let message = Message::User { content: said.into(), pinned: false };
-    ModelRequest {
-        model: ModelChoice { name: name.into(), max_tokens: Some(PROBE_TOKENS), ..ModelChoice::default() },
-        purpose: Purpose::Act,
-        prompt: Arc::default(),
-        messages: std::iter::once(Arc::new(message)).collect(),
-        tools: Arc::default(),
-        choice: ToolChoice::Auto,
-        response_schema: None,
-        cache: Vec::new(),
-        stream: false,
-        prefix: PrefixCell::default(),
-    }
+    let model = ModelChoice { name: name.into(), max_tokens: Some(PROBE_TOKENS), ..ModelChoice::default() };
+    ModelRequest::new(model, [message])
 }
 
 /// The words of a reply in place of what was asked for.
@@ -264,23 +254,16 @@ async fn caches(model: &dyn Model, name: &str) -> Looked {
     asked.prompt = Arc::new(vec![Arc::new(Message::system(SENTENCE.repeat(REPEATS)))]);
     asked.cache = vec![CachePoint::role("system")];
     let first = assemble(model.call(asked.clone()), name).await?.usage;
-    let second = assemble(model.call(asked), name)
-        .await
-        .map_err(|failure| ModelFailure { usage: sum(first, failure.usage), ..failure })?;
-    let second = second.usage;
+    let second = match assemble(model.call(asked), name).await {
+        Ok(reply) => reply.usage,
+        Err(mut failure) => {
+            failure.usage.add(&first);
+            return Err(failure);
+        }
+    };
+    let mut usage = first;
+    usage.add(&second);
     let found =
         format!("cached {} of {} tokens, written before: {}", second.cached, second.input, first.cache_write);
-    Ok((outcome(second.cached > 0), found, sum(first, second)))
-}
-
-fn sum(one: Usage, other: Usage) -> Usage {
-    Usage {
-        input: one.input + other.input,
-        output: one.output + other.output,
-        cached: one.cached + other.cached,
-        cache_write: one.cache_write + other.cache_write,
-        reasoning: one.reasoning + other.reasoning,
-        estimated: one.estimated || other.estimated,
-        reported: one.reported.get().saturating_add(other.reported.get()).into(),
-    }
+    Ok((outcome(second.cached > 0), found, usage))
 }

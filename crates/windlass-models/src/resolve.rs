@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use url::Url;
 use windlass_core::Message;
-use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
+use windlass_core::model::{ModelChoice, Reply, ToolChoice};
 use windlass_core::secret::{Secret, mask, mask_url_parts};
 
 use crate::http::KeyCommand;
@@ -14,9 +14,7 @@ use crate::providers::{
 };
 use crate::tour::Tour;
 use crate::wires::{Wire, WireFacts};
-use crate::{
-    HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Rate, Timeouts, assemble, wires,
-};
+use crate::{HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, Rate, Timeouts, assemble, wires};
 
 mod auto;
 mod offline;
@@ -119,20 +117,10 @@ pub async fn list_models(settings: &ModelSettings, env: Env<'_>) -> Result<Vec<S
 /// # Errors
 /// [`ModelError::Failed`] with the model's failure.
 pub async fn check(model: &dyn Model, name: &str) -> Result<Reply, ModelError> {
-    let message = Message::user("Say hello in one word.");
-    let request = ModelRequest {
-        // Reasoning models count their thoughts: a smaller limit leaves no word.
-        model: ModelChoice { name: name.into(), max_tokens: Some(512), ..ModelChoice::default() },
-        purpose: Purpose::Act,
-        prompt: Arc::default(),
-        messages: std::iter::once(Arc::new(message)).collect(),
-        tools: Arc::default(),
-        choice: ToolChoice::None,
-        response_schema: None,
-        cache: Vec::new(),
-        stream: false,
-        prefix: PrefixCell::default(),
-    };
+    // Reasoning models count their thoughts: a smaller limit leaves no word.
+    let choice = ModelChoice { name: name.into(), max_tokens: Some(512), ..ModelChoice::default() };
+    let request = ModelRequest::new(choice, [Message::user("Say hello in one word.")]);
+    let request = ModelRequest { choice: ToolChoice::None, ..request };
     assemble(model.call(request), name)
         .await
         .map(|reply| Reply { text: reply.text.map(|text| mask(&text).into()), ..reply })

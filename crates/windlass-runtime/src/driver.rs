@@ -320,14 +320,15 @@ impl Driver {
             "the state is the fold of its events"
         );
         let (run, events) = (next.run(), Arc::<[Event]>::from(events));
-        let (expected, fence) = (self.state.version(), self.lease.fence().clone());
-        let (run_state, batch) = (run_state(&next), Batch { first: expected + 1, cause, events });
-        let (events, cause) = (batch.events.clone(), batch.cause.clone());
-        let (heard, after) = (self.posts.heard(), self.follows);
-        let append = Append { run, expected, events, cause, fence, uses, heard, after, run_state };
+        let batch = Batch { first: self.state.version() + 1, cause, events };
+        let append = Append {
+            uses,
+            heard: self.posts.heard(),
+            after: self.follows,
+            ..Append::of(run, batch.clone(), self.lease.fence().clone(), run_state(&next))
+        };
         match self.agent.log().append(append).await {
-            // Boxed: it is rare, and takes room.
-            Err(StoreError::Unheard { .. }) => return Box::pin(self.hear_first(batch, uses)).await,
+            Err(StoreError::Unheard { .. }) => return self.hear_first(batch, uses).await,
             appended => appended?,
         }
         if next.is_finished() {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use futures_util::future::try_join_all;
 use windlass_core::event::Cause;
 use windlass_core::{Event, Fact, RunId, RunState};
-use windlass_store::{Append, Fence, Holder, Log, MemoryLog, SqliteLog, Store, StoreError};
+use windlass_store::{Append, Batch, Fence, Holder, Log, MemoryLog, SqliteLog, Store, StoreError};
 
 /// Bytes of text in each appended event.
 const TEXT: usize = 1_024;
@@ -70,19 +70,8 @@ async fn one_run(log: Arc<dyn Store>, number: u64, appends: u64) -> Result<(), S
     let fence = Fence { holder: Holder("example".into()), epoch: 1 };
     for step in 0..appends {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
-        let run_state = RunState::Running;
-        log.append(Append {
-            run,
-            expected: step * 2,
-            events,
-            cause: Cause::Steer,
-            fence: fence.clone(),
-            uses: None,
-            heard: None,
-            after: None,
-            run_state,
-        })
-        .await?;
+        let batch = Batch { first: step * 2 + 1, cause: Cause::Steer, events };
+        log.append(Append::of(run, batch, fence.clone(), RunState::Running)).await?;
     }
     Ok(())
 }

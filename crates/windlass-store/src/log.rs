@@ -66,6 +66,15 @@ pub struct Append {
     pub run_state: RunState,
 }
 
+impl Append {
+    /// An append that uses no post and looks at neither inbox nor session.
+    pub fn of(run: RunId, batch: Batch, fence: Fence, run_state: RunState) -> Self {
+        let Batch { first, cause, events } = batch;
+        let expected = first.saturating_sub(1);
+        Self { run, expected, events, cause, fence, uses: None, heard: None, after: None, run_state }
+    }
+}
+
 /// A live stream of batches.
 pub type Batches = Pin<Box<dyn Stream<Item = Result<Batch, StoreError>> + Send>>;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use windlass::store::{Append, Fence, Holder};
+use windlass::store::{Append, Batch, Fence, Holder};
 use windlass::{MemoryLog, SqliteLog, Store};
 use windlass_core::event::Cause;
 use windlass_core::{Event, Fact, RunId, RunState};
@@ -70,19 +70,8 @@ async fn appending(
     ];
     for step in 0..appends {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
-        let (fence, cause, run_state) = (fence.clone(), Cause::Steer, RunState::Running);
-        log.append(Append {
-            run,
-            expected: step * 2,
-            events,
-            cause,
-            fence,
-            uses: None,
-            heard: None,
-            after: None,
-            run_state,
-        })
-        .await?;
+        let batch = Batch { first: step * 2 + 1, cause: Cause::Steer, events };
+        log.append(Append::of(run, batch, fence.clone(), RunState::Running)).await?;
     }
     Ok(())
 }

@@ -112,24 +112,9 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
         .map(|number| async move {
             let run = id(number);
             let fence = Fence { holder: windlass::store::Holder("bench".into()), epoch: 1 };
-            let mut expected = 0;
             for batch in sample {
-                let (events, cause) = (as_run(run, &batch.events), batch.cause.clone());
-                let count = events.len() as u64;
-                let run_state = RunState::Running;
-                log.append(Append {
-                    run,
-                    expected,
-                    events,
-                    cause,
-                    fence: fence.clone(),
-                    uses: None,
-                    heard: None,
-                    after: None,
-                    run_state,
-                })
-                .await?;
-                expected += count;
+                let batch = Batch { events: as_run(run, &batch.events), ..batch.clone() };
+                log.append(Append::of(run, batch, fence.clone(), RunState::Running)).await?;
             }
             log.park(run, &fence, None).await
         })

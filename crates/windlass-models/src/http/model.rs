@@ -8,7 +8,7 @@ use futures_util::future::ready;
 use futures_util::{FutureExt, TryFutureExt, TryStreamExt};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, Purpose, ToolChoice};
+use windlass_core::model::{FailureKind, ModelChoice, ModelFailure};
 use windlass_core::secret::{Secret, mask};
 
 use super::binding;
@@ -23,7 +23,7 @@ use super::timeouts::Timeouts;
 use super::turns::{Account, Rate, Turns, tokens};
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts, is_off, once};
-use crate::{Deltas, Known, Model, ModelError, ModelRequest, PrefixCell, providers};
+use crate::{Deltas, Known, Model, ModelError, ModelRequest, providers};
 
 /// The configuration of an [`HttpModel`].
 #[derive(Clone, Debug)]
@@ -208,18 +208,7 @@ impl Model for HttpModel {
     }
 
     fn unsent(&self, choice: &ModelChoice) -> Vec<String> {
-        let request = ModelRequest {
-            model: choice.clone(),
-            purpose: Purpose::Act,
-            prompt: Arc::default(),
-            messages: std::iter::empty().collect(),
-            tools: Arc::default(),
-            choice: ToolChoice::Auto,
-            response_schema: None,
-            cache: Vec::new(),
-            stream: false,
-            prefix: PrefixCell::default(),
-        };
+        let request = ModelRequest::new(choice.clone(), []);
         once::heard(|| drop(self.server.wire.encode(&self.server.dialect, &request)))
     }
 

@@ -191,20 +191,7 @@ async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Bat
         } else {
             RunState::Running
         };
-        let (expected, fence) = (batch.first - 1, fence.clone());
-        let Batch { cause, events, .. } = batch;
-        log.append(Append {
-            run,
-            expected,
-            events,
-            cause,
-            fence,
-            uses: None,
-            heard: None,
-            after: None,
-            run_state,
-        })
-        .await?;
+        log.append(Append::of(run, batch, fence.clone(), run_state)).await?;
     }
     match state.run_state() {
         RunState::Ended(_) => {}

@@ -88,18 +88,9 @@ pub(super) async fn begin_as(log: &dyn Store, number: u32, started: RunStarted) 
 
 /// An append of a running run by `maker` with epoch 1.
 pub(super) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
-    let cause = cause(expected + 1);
-    Append {
-        run,
-        expected,
-        events,
-        cause,
-        fence: fence("maker", 1),
-        uses: None,
-        heard: None,
-        after: None,
-        run_state: RunState::Running,
-    }
+    let first = expected + 1;
+    let batch = Batch { first, cause: cause(first), events };
+    Append::of(run, batch, fence("maker", 1), RunState::Running)
 }
 
 /// Ends a run that has so many events.

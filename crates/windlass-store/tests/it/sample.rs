@@ -7,7 +7,7 @@ use windlass_core::event::{AgentRef, Base, Cause, RunEnded, RunInput, RunStarted
 use windlass_core::model::Usage;
 use windlass_core::policy::Preset;
 use windlass_core::{Event, Fact, Message, RunId, RunState, Status};
-use windlass_store::{Append, Fence, Holder, Store};
+use windlass_store::{Append, Batch, Fence, Holder, Store};
 
 pub(crate) fn id(number: u128) -> RunId {
     RunId::from_number(number)
@@ -53,17 +53,8 @@ pub(crate) fn ended() -> Arc<[Event]> {
 
 pub(crate) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
     let cause = if expected == 0 { Cause::Start } else { Cause::Steer };
-    Append {
-        run,
-        expected,
-        events,
-        cause,
-        fence: fence("maker", 1),
-        uses: None,
-        heard: None,
-        after: None,
-        run_state: RunState::Running,
-    }
+    let batch = Batch { first: expected + 1, cause, events };
+    Append::of(run, batch, fence("maker", 1), RunState::Running)
 }
 
 pub(crate) fn end(run: RunId, expected: u64) -> Append {

@@ -7,7 +7,7 @@ use serde_json::json;
 use windlass::models::{Deltas, ModelRequest};
 use windlass::policy::LimitKind;
 use windlass::runtime::DriveOptions;
-use windlass::store::{Append, Fence, Holder};
+use windlass::store::{Append, Batch, Fence, Holder};
 use windlass::{Agent, MemoryLog, Model, SqliteLog, Store, tool};
 use windlass_core::event::Cause;
 use windlass_core::{Event, Fact, RunId, RunState};
@@ -92,19 +92,8 @@ async fn appending(log: Arc<dyn Store>, appends: usize) -> Outcome<()> {
     let run = RunId::from_number(1);
     for step in 0..appends as u64 {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
-        let (fence, cause, run_state) = (fence.clone(), Cause::Steer, RunState::Running);
-        log.append(Append {
-            run,
-            expected: step * 2,
-            events,
-            cause,
-            fence,
-            uses: None,
-            heard: None,
-            after: None,
-            run_state,
-        })
-        .await?;
+        let batch = Batch { first: step * 2 + 1, cause: Cause::Steer, events };
+        log.append(Append::of(run, batch, fence.clone(), RunState::Running)).await?;
     }
     Ok(())
 }
