@@ -53,7 +53,7 @@ use crate::ledger::{Counters, Ledger};
 use crate::message::Message;
 use crate::open_call::{Asked, OpenCall, Stage};
 use crate::outcome::Status;
-use crate::policy::{LimitKind, Memory, Policy, Stop, WhileRunning, Wire};
+use crate::policy::{LimitKind, Memory, Policy, Stop, Wire};
 use crate::reply::Usage;
 use crate::tool::{OutputForm, ToolKind, ToolSpec};
 
@@ -213,8 +213,7 @@ impl State {
     /// Whether a message that the run has not heard when it ends waits for a run of its own.
     pub fn keeps_unheard(&self) -> bool {
         let past = &self.setup.policy.past;
-        let keeps = matches!(past.while_running, WhileRunning::Queue | WhileRunning::Steer);
-        keeps && self.session().is_some() && past.memory != Memory::Off
+        past.while_running.keeps_unheard() && self.session().is_some() && past.memory != Memory::Off
     }
 
     /// The span that tells of the run (`traceparent`), where one does.

@@ -128,7 +128,12 @@ pub async fn answer(
     (question, answer): (QuestionId, Answer),
 ) -> Result<Delivery, Error> {
     let (run, question) = asked_at(log, run, question).await?;
-    post(log, run, at, InputKind::Answered { question, answer, by: Some(AnswerSource::Program.into()) }).await
+    post(log, run, at, answered(question, answer)).await
+}
+
+/// An answer that a program gives.
+pub(crate) fn answered(question: QuestionId, answer: Answer) -> InputKind {
+    InputKind::Answered { question, answer, by: Some(AnswerSource::Program.into()) }
 }
 
 /// Steers a run that any process drives, or none: the message enters the conversation at the next turn.
@@ -263,7 +268,7 @@ impl Agent {
         answer: Answer,
     ) -> Result<Delivery, Error> {
         let (run, question) = asked_at(&**self.log(), run, question.into()).await?;
-        self.post(run, InputKind::Answered { question, answer, by: Some(AnswerSource::Program.into()) }).await
+        self.post(run, answered(question, answer)).await
     }
 
     /// Steers a run that any process drives, or none: the message enters the conversation at the next turn. A text is a message of

@@ -122,7 +122,6 @@ impl Decision {
         }
     }
 
-    /// Objection of the agent's own check to the reply: part of the input, so that it is recorded with any reply.
     /// Records a reply that is only read.
     pub(crate) fn record_read(&mut self, ask: &Ask, reply: Reply) {
         let objection = self.objection.clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Decided, Decision};
 use crate::asks::{Ask, Place};
-use crate::event::{InputReceived, InputRequested, MessageQueued, RunPaused, Steered, TurnStarted};
+use crate::event::{InputRequested, MessageQueued, RunPaused, Steered, TurnStarted};
 use crate::ids::{QuestionId, Text};
 use crate::invalid_input::InvalidInput;
 use crate::message::Message;
@@ -83,7 +83,7 @@ impl Decision {
     pub(super) fn resumed_by_answer(&mut self, question: QuestionId, answer: Answer) {
         let paused = self.state.questions.paused.clone();
         let said = if let Answer::Resume { text } = &answer { text.clone() } else { None };
-        self.record(InputReceived { question, answer, by: self.by.clone() });
+        self.received(question, answer);
         if let Some(text) = said {
             self.record(Steered::from(text));
         }

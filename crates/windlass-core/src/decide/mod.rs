@@ -35,13 +35,15 @@ use self::delegation::Done;
 use crate::action::{Input, InputKind};
 use crate::cause::Cause;
 use crate::event::{
-    Adjusted, AnsweredBy, CancelRequested, Event, Fact, InputRequested, MessageQueued, RunInput, RunResumed,
+    Adjusted, AnsweredBy, CancelRequested, Event, Fact, InputReceived, InputRequested, MessageQueued,
+    RunInput, RunResumed,
 };
-use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
+use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, QuestionId, Text};
 use crate::invalid_input::InvalidInput;
 use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
+use crate::question::Answer;
 use crate::schema::Checks;
 use crate::state::{Closing, Phase, State};
 
@@ -202,6 +204,11 @@ impl Decision {
         let event = Event { at: self.at, fact: fact.into() };
         self.state.apply(&event);
         self.events.push(event);
+    }
+
+    /// Records an answer with its giver.
+    pub(crate) fn received(&mut self, question: QuestionId, answer: Answer) {
+        self.record(InputReceived { question, answer, by: self.by.clone() });
     }
 
     fn cancel(&mut self, request: CancelRequested) -> Decided {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Decided, Decision};
 use crate::args::check_args;
 use crate::asks::contract;
-use crate::event::{AnsweredBy, CallDecided, Decision as Verdict, InputReceived, LimitRaised};
+use crate::event::{AnsweredBy, CallDecided, Decision as Verdict, LimitRaised};
 use crate::ids::{CallId, QuestionId, Text};
 use crate::invalid_input::InvalidInput;
 use crate::message::Content;
@@ -38,7 +38,7 @@ impl Decision {
         }
         let call = open.call.as_ref().and_then(|call| self.state.open_call(call)).cloned();
         if let Some(call) = call.as_ref().filter(|call| matches!(call.stage, Stage::DelegateAsks { .. })) {
-            self.record(InputReceived { question: open.id, answer: answer.clone(), by: self.by.clone() });
+            self.received(open.id, answer.clone());
             self.delegate_again(call, answer);
             return Ok(());
         }
@@ -74,7 +74,7 @@ impl Decision {
         if let Answer::ApproveWith { args } = &answer {
             self.check_edited(call, args)?;
         }
-        self.record(InputReceived { question: open.id.clone(), answer: answer.clone(), by: self.by.clone() });
+        self.received(open.id.clone(), answer.clone());
         let id = call.call.id.clone();
         match answer {
             // What was allowed must still be what would run: an approval is bound to a digest (E24).
@@ -148,12 +148,12 @@ impl Decision {
                 let (lent, found) = (limit.show(lent), number.to_string());
                 return Err(InvalidInput::BeyondBudget { limit, lent, found });
             }
-            self.record(InputReceived { question, answer, by: self.by.clone() });
+            self.received(question, answer);
             self.record(LimitRaised { limit, max });
             self.go_on_raised(limit);
             return Ok(());
         }
-        self.record(InputReceived { question, answer: answer.clone(), by: self.by.clone() });
+        self.received(question, answer.clone());
         if let Some(text) = answer.conclusion() {
             self.conclude(text);
         }

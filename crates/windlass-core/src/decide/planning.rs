@@ -4,8 +4,8 @@ use super::limits::fill;
 use super::{Decision, RAW_OUTPUT};
 use crate::asks::{Ask, contract};
 use crate::event::{
-    InputReceived, InputRequested, OutputRejected, PlanMade, PlanProposed, PlanStep, Purpose, Rejection,
-    StepFinished, StepStatus, StepWork, ToolChoice, TurnFailed, TurnStarted,
+    InputRequested, OutputRejected, PlanMade, PlanProposed, PlanStep, Purpose, Rejection, StepFinished,
+    StepStatus, StepWork, ToolChoice, TurnFailed, TurnStarted,
 };
 use crate::forms::ReadCall;
 use crate::ids::{CallId, QuestionId, Text};
@@ -241,7 +241,7 @@ impl Decision {
 
     /// A person's answer about a plan or the result of a step.
     pub(super) fn plan_answered(&mut self, question: QuestionId, answer: Answer) {
-        self.record(InputReceived { question, answer: answer.clone(), by: self.by.clone() });
+        self.received(question, answer.clone());
         let Some(plan) = self.state.progress.plan.clone() else { return };
         match (answer, &plan.stage) {
             (Answer::Result(text), _) => {

@@ -2,8 +2,7 @@
 
 use super::Decision;
 use crate::asks::{Ask, Place};
-use crate::event::{InputReceived, InputRequested, ResumedBy, TurnFailed, TurnStarted};
-use crate::ids::QuestionId;
+use crate::event::{InputRequested, ResumedBy, TurnFailed, TurnStarted};
 use crate::open_call::{OpenCall, Stage};
 use crate::policy::LimitKind;
 use crate::question::{Answer, QuestionKind};
@@ -101,8 +100,7 @@ impl Decision {
 
     /// A person has renewed the key: the same call is made again, or, if somebody has said something, a new one.
     pub(super) fn key_renewed(&mut self, open: OpenQuestion, answer: Answer) {
-        let question: QuestionId = open.id;
-        self.record(InputReceived { question, answer, by: self.by.clone() });
+        self.received(open.id, answer);
         if self.state.phase != Phase::Between {
             return;
         }

@@ -23,6 +23,13 @@ pub enum WhileRunning {
     Interrupt,
 }
 
+impl WhileRunning {
+    /// Whether a message that the run has not heard when it ends waits for a run of its own.
+    pub fn keeps_unheard(self) -> bool {
+        matches!(self, Self::Queue | Self::Steer)
+    }
+}
+
 /// Earlier runs that a new conversation is reminded of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,12 +2,12 @@
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use windlass_core::event::{AnswerSource, Steered};
+use windlass_core::event::Steered;
 use windlass_core::run::QuotaWait;
 use windlass_core::{Answer, InputKind, QuestionId, RunId, Text};
 
 use crate::agent::Agent;
-use crate::control::paused_at;
+use crate::control::{answered, paused_at};
 use crate::driver::Sent;
 use crate::error::Error;
 use crate::load::load;
@@ -80,12 +80,7 @@ impl RunHandle {
     /// # Errors
     /// The question is not open, or the answer does not fit it.
     pub async fn answer(&self, question: impl Into<QuestionId>, answer: Answer) -> Result<(), Error> {
-        self.send(InputKind::Answered {
-            question: question.into(),
-            answer,
-            by: Some(AnswerSource::Program.into()),
-        })
-        .await
+        self.send(answered(question.into(), answer)).await
     }
 
     /// Sends any input. Where the run is no longer driven here, it goes to the durable inbox.

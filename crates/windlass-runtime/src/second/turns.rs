@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use windlass_core::event::{MessageQueued, Millis};
-use windlass_core::policy::WhileRunning;
-use windlass_core::{Fact, RunId, RunState, SessionId, State};
+use windlass_core::{RunId, RunState, SessionId, State};
 use windlass_store::{RunNumber, Store, StoreError};
 
 use crate::agent::Agent;
 use crate::control::run_end;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::load;
+use crate::load::{load, start_of};
+use crate::projections::receipts::known;
 use crate::run::{DriveOptions, Prepared};
 
 /// How long the process that brought a message may take to begin its run, in milliseconds. Another one does it then.
@@ -51,9 +51,7 @@ impl Agent {
     /// # Errors
     /// The log failed.
     pub async fn began_with(&self, run: RunId, input: impl Into<RunMessages>) -> Result<bool, Error> {
-        let batches = self.log().read(run, 1, 1).await?;
-        let first = batches.first().and_then(|batch| batch.events.first());
-        let Some(Fact::RunStarted(start)) = first.map(|event| &event.fact) else { return Ok(false) };
+        let start = start_of(&**self.log(), run).await?;
         Ok(self.take_input(input.into()).is_ok_and(|(input, _)| input == start.input))
     }
 
@@ -112,7 +110,7 @@ impl Agent {
         let environment = &**self.environment();
         for _ in 0..PATIENCE_MS / LOOK_MS {
             environment.sleep_until(environment.now().saturating_add(LOOK_MS)).await;
-            if has(&**self.log(), queued.run).await? {
+            if known(&**self.log(), queued.run).await? {
                 return Ok(());
             }
         }
@@ -172,19 +170,11 @@ fn taken_by_another(driven: Result<(), Error>) -> Result<(), Error> {
 /// The message that waits longest for an answer when a session's run has ended.
 pub(super) async fn unanswered(log: &dyn Store, end: &State) -> Result<Option<Arc<MessageQueued>>, Error> {
     for queued in end.queued() {
-        if !has(log, queued.run).await? {
+        if !known(log, queued.run).await? {
             return Ok(Some(queued.clone()));
         }
     }
     Ok(None)
-}
-
-async fn has(log: &dyn Store, run: RunId) -> Result<bool, Error> {
-    match log.summary(run).await {
-        Ok(_) => Ok(true),
-        Err(StoreError::UnknownRun { .. }) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Which of these runs hold messages that no run has answered: they are needed until then.
@@ -194,11 +184,11 @@ async fn has(log: &dyn Store, run: RunId) -> Result<bool, Error> {
 pub async fn holding_messages(log: &dyn Store, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
     let mut holding = Vec::new();
     for run in runs {
-        let batches = log.read(*run, 1, 1).await?;
-        let first = batches.first().and_then(|batch| batch.events.first());
-        let Some(Fact::RunStarted(start)) = first.map(|event| &event.fact) else { continue };
-        let keeps = matches!(start.policy.past.while_running, WhileRunning::Queue | WhileRunning::Steer);
-        if keeps && start.session.is_some() && unanswered(log, &load(log, *run).await?).await?.is_some() {
+        let start = start_of(log, *run).await?;
+        if start.policy.past.while_running.keeps_unheard()
+            && start.session.is_some()
+            && unanswered(log, &load(log, *run).await?).await?.is_some()
+        {
             holding.push(*run);
         }
     }
