@@ -71,7 +71,7 @@ impl Instructions {
     }
 }
 
-/// What the templates of one key are called, see, and can be replaced by.
+/// Facts about the templates of one key.
 pub(super) struct Templated {
     /// The beginning of messages about it.
     pub(super) what: &'static str,
@@ -131,14 +131,11 @@ impl AgentFile {
     /// The parts of the input that the templates need and that the input never has: of a text, any; of an object, those that
     /// its schema does not name.
     pub fn missing_input(&self) -> Vec<String> {
-        let own = Some(self.instructions.text()).filter(|_| !self.instructions.is_verbatim());
-        let (more, prompt): (&[String], _) = match &self.prompt {
-            PromptEntry::Plain { instructions } | PromptEntry::React { instructions } => (instructions, None),
-            PromptEntry::Template(template) => (&[], Some(template.text())),
+        let prompt = match &self.prompt {
+            PromptEntry::Template(template) => Some((template.text(), prompt::PROMPT.known)),
+            PromptEntry::Plain { .. } | PromptEntry::React { .. } => None,
         };
-        let instructions = own.into_iter().chain(more.iter().map(String::as_str));
-        let of_instructions = instructions.map(|text| (text, INSTRUCTIONS.known));
-        let texts = of_instructions.chain(prompt.map(|text| (text, prompt::PROMPT.known)));
+        let texts = self.templates().map(|text| (text, INSTRUCTIONS.known)).chain(prompt);
         let parts = texts.filter_map(|(text, known)| check_reading(text, known).ok()).flatten();
         let mut missing: Vec<String> = Vec::new();
         for part in parts.filter(|part| !self.input_may_have(part)) {
@@ -155,14 +152,8 @@ impl AgentFile {
     /// # Errors
     /// They fail for every input.
     pub fn try_instructions(&self) -> Result<Option<(&'static str, TemplateError)>, TemplateError> {
-        let own = Some(self.instructions.text()).filter(|_| !self.instructions.is_verbatim());
-        let more: &[String] = match &self.prompt {
-            PromptEntry::Plain { instructions } | PromptEntry::React { instructions } => instructions,
-            PromptEntry::Template(_) => &[],
-        };
-        let told = !self.missing_input().is_empty();
         let mut unfit = None;
-        for text in own.into_iter().chain(more.iter().map(String::as_str)) {
+        for text in self.templates() {
             let reads = text.contains("input");
             if reads && self.input_schema.is_some() {
                 continue;
@@ -170,17 +161,28 @@ impl AgentFile {
             let template = Template::new(text)?;
             let trials = TRIALS.iter().map(|input| (*input, template.render(&Value::from(*input)).err()));
             // Parts that a text never has are told by themselves.
-            let counts = |error: &TemplateError| !(reads && told && error.is_undefined());
-            let mut failed: Vec<_> =
+            let counts =
+                |error: &TemplateError| !(reads && error.is_undefined() && !self.missing_input().is_empty());
+            let failed: Vec<_> =
                 trials.filter_map(|(input, error)| Some((input, error.filter(counts)?))).collect();
             let everywhere = failed.len() == TRIALS.len();
-            let Some(first) = failed.drain(..).next() else { continue };
+            let Some(first) = failed.into_iter().next() else { continue };
             if everywhere {
                 return Err(first.1);
             }
             unfit = unfit.or(Some(first));
         }
         Ok(unfit)
+    }
+
+    /// The instructions' templates: the agent's own, and those of its prompt.
+    fn templates(&self) -> impl Iterator<Item = &str> {
+        let own = Some(self.instructions.text()).filter(|_| !self.instructions.is_verbatim());
+        let more: &[String] = match &self.prompt {
+            PromptEntry::Plain { instructions } | PromptEntry::React { instructions } => instructions,
+            PromptEntry::Template(_) => &[],
+        };
+        own.into_iter().chain(more.iter().map(String::as_str))
     }
 
     fn input_may_have(&self, part: &str) -> bool {

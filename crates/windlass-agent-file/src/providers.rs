@@ -62,8 +62,13 @@ fn texts(node: &Node) -> Vec<(&str, Place)> {
 
 /// Refuses an alias that is another provider's name or alias: which of the two is meant would depend on their order.
 fn check_aliases(node: &Node, file: &str) -> Result<(), YamlError> {
+    let own = named(node);
+    if own.iter().all(|provider| provider.aliases.is_none()) {
+        // A name wins over an alias: only an alias of its own can be taken already.
+        return Ok(());
+    }
     let built_in = parse(providers::YAML)?;
-    let (own, built_in) = (named(node), named(&built_in));
+    let built_in = named(&built_in);
     let mut taken: HashMap<&str, (&str, String)> = HashMap::new();
     let here = |place: Place| format!("{file}:{}:{}", place.line, place.column);
     let there = |place: Place| format!("the built-in providers.yaml:{}:{}", place.line, place.column);

@@ -1,4 +1,4 @@
-//! What can be said of an agent file without starting anything.
+//! Facts about an agent file that are found without starting anything.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +10,10 @@ use windlass_runtime::{AssembleError, check, check_delegates, local_tools, servi
 use crate::failure::Failure;
 use crate::home;
 
-/// Stands in for variables that are not set: long enough to be masked, and a host's name.
-const STAND_INS: [&str; 2] = ["unset-environment-variable", "http://127.0.0.1:9"];
+/// Stands in for a variable that is not set: long enough to be masked, and a host's name.
+const PART: &str = "unset-environment-variable";
+/// Stands in for one that holds a whole address.
+const ADDRESS: &str = "http://127.0.0.1:9";
 
 /// Facts about a valid file.
 pub(super) struct Sound {
@@ -33,13 +35,7 @@ pub(super) struct Sound {
 /// All that can be said of a file, or all that is wrong with it.
 pub(super) fn looked(path: &Path) -> Result<Sound, Vec<Failure>> {
     // Whether a variable stands for an address or for a part of one is seen from what fits.
-    let mut found = STAND_INS.map(|stand_in| look(path, &Unset::with(stand_in)));
-    let fits = found.iter().position(Result::is_ok).unwrap_or_default();
-    if let Some(found) = found.get_mut(fits).filter(|found| found.is_ok()) {
-        return std::mem::replace(found, Err(Vec::new()));
-    }
-    let [first, _] = found;
-    first
+    look(path, &Unset::with(PART)).or_else(|wrong| look(path, &Unset::with(ADDRESS)).map_err(|_| wrong))
 }
 
 fn look(path: &Path, unset: &Unset) -> Result<Sound, Vec<Failure>> {
