@@ -156,6 +156,10 @@ inputs! {
     Self::TimerFired { .. } => TimerFired,
 }
 
+/// The inputs that a call brings which runs, here or with another agent.
+const OF_CALLS: &[&str] =
+    &["CallEnded", "CallLost", "CodeCalls", "CodeEnded", "Delegated", "DelegateAsks", "DelegateWaits"];
+
 impl StateKind {
     /// The reason why an input of that kind ([`InputKind::KINDS`]) never fits a state of this kind; `None`: it may fit.
     pub fn refuses(self, input: &str) -> Option<&'static str> {
@@ -176,11 +180,9 @@ impl StateKind {
             (self == Ended, "the run has ended"),
             (is(&["Start"]), "a run starts once"),
             (is(&["Objected"]) && !calling, "no model call of the loop is going on"),
-            (is(&["Raced"]) && !calling && !acting, "no model call is going on"),
             // Beside calls a summary may be in the making.
-            (is(&["Replied", "ModelFailed"]) && !calling && !acting, "no model call is going on"),
-            (is(&["CallEnded", "CallLost", "CodeCalls", "CodeEnded"]) && !working, "no call runs"),
-            (is(&["Delegated", "DelegateAsks", "DelegateWaits"]) && !working, "no call runs"),
+            (is(&["Replied", "Raced", "ModelFailed"]) && !calling && !acting, "no model call is going on"),
+            (is(OF_CALLS) && !working, "no call runs"),
             (is(&["Checked"]) && self != Checking && !stopping, "nothing is checked"),
             (is(&["Stepped"]) && self != Self::Hook, "no hook is asked"),
             // A pause may be asked for at any time.

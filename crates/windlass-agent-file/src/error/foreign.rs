@@ -4,7 +4,7 @@ use windlass_tools::builtin::Builtin;
 
 use crate::yaml::{Problem, YamlError};
 
-/// What a foreign key is here.
+/// The place here of a foreign key.
 #[derive(Clone, Copy)]
 enum Here {
     /// Another key of the same map.
@@ -26,6 +26,21 @@ const SERVERS: &str = "a tool server is a tool: `tools: [ { mcp: { name: files, 
 const OUTPUT: &str = "a typed output is `output: { schema: { ... } }`";
 const INPUT: &str = "a typed input is `input: { schema: { ... } }`";
 const MEMORY: &str = "memory is a service: `tools: [ { service: memory } ]`";
+
+/// Keys that limit turns, of an agent or of its loop.
+const TURN_KEYS: &[&str] = &[
+    "max_turns",
+    "max_iterations",
+    "max_iter",
+    "max_iters",
+    "max_steps",
+    "max_loops",
+    "max_rounds",
+    "max_calls",
+    "max_model_calls",
+    "recursion_limit",
+    "turn_limit",
+];
 
 /// Keys of an agent, in lower case with underscores.
 const AGENT: &[(&[&str], Here)] = &[
@@ -57,24 +72,8 @@ const AGENT: &[(&[&str], Here)] = &[
     (&["few_shot", "few_shots", "shots", "few_shot_examples"], Key("examples")),
     (&["agent_name", "id", "title"], Key("name")),
     (&["summary", "about"], Key("description")),
-    (
-        &[
-            "max_turns",
-            "max_iterations",
-            "max_iter",
-            "max_iters",
-            "max_steps",
-            "max_loops",
-            "max_rounds",
-            "max_calls",
-            "max_model_calls",
-            "max_llm_calls",
-            "recursion_limit",
-            "turn_limit",
-            "max_consecutive_auto_reply",
-        ],
-        Advice(TURNS),
-    ),
+    (TURN_KEYS, Advice(TURNS)),
+    (&["max_llm_calls", "max_consecutive_auto_reply"], Advice(TURNS)),
     (
         &[
             "temperature",
@@ -145,33 +144,25 @@ const AGENT: &[(&[&str], Here)] = &[
 
 const IN_LOOP: &str = "limits of a loop stand together: `limits: { model_calls: N }`";
 
-const LOOP_KEYS: &[(&[&str], Here)] = &[(
-    &[
-        "max_turns",
-        "max_iterations",
-        "max_iter",
-        "max_iters",
-        "max_steps",
-        "max_loops",
-        "max_rounds",
-        "max_calls",
-        "max_model_calls",
-        "recursion_limit",
-        "turn_limit",
-        "model_calls",
-        "tool_calls",
-        "iterations",
-        "tool_rounds",
-        "tokens",
-        "seconds",
-        "cost_usd",
-        "max_tokens",
-        "max_cost",
-        "timeout",
-        "max_seconds",
-    ],
-    Advice(IN_LOOP),
-)];
+const LOOP_KEYS: &[(&[&str], Here)] = &[
+    (TURN_KEYS, Advice(IN_LOOP)),
+    (
+        &[
+            "model_calls",
+            "tool_calls",
+            "iterations",
+            "tool_rounds",
+            "tokens",
+            "seconds",
+            "cost_usd",
+            "max_tokens",
+            "max_cost",
+            "timeout",
+            "max_seconds",
+        ],
+        Advice(IN_LOOP),
+    ),
+];
 
 const LIMITS: &[(&[&str], Here)] = &[
     (

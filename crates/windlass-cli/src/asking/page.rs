@@ -100,14 +100,7 @@ impl Page {
             Value::String(text) if text.contains('\n') => {
                 self.line(indent, label);
                 let lines: Vec<&str> = text.split('\n').collect();
-                let (head, tail) = self.ends(lines.len());
-                for (at, line) in lines.iter().enumerate().filter(|(at, _)| *at < head || *at >= tail) {
-                    if at == tail {
-                        self.more(indent + INDENT, tail - head);
-                    }
-                    let line = self.shortened(line);
-                    self.line(indent + INDENT, &format!("| {line}"));
-                }
+                self.ends(indent + INDENT, &lines, |line| (Style::Plain, "| ", line));
             }
             Value::String(text) => {
                 let text = if is_bare(text) { self.shortened(text) } else { self.shortened(&shown(value)) };
@@ -141,26 +134,32 @@ impl Page {
     }
 
     fn sides(&mut self, indent: usize, sides: &[Side]) {
-        let (head, tail) = self.ends(sides.len());
-        for (at, side) in sides.iter().enumerate().filter(|(at, _)| *at < head || *at >= tail) {
+        self.ends(indent, sides, |side| match side {
+            Side::Place(text) => (Style::Dim, "", text),
+            Side::Same(text) => (Style::Plain, " ", text),
+            Side::Added(text) => (Style::Added, "+", text),
+            Side::Removed(text) => (Style::Removed, "-", text),
+        });
+    }
+
+    /// Lines with their style and their sign: all, or the beginning and the end.
+    fn ends<'l, L>(
+        &mut self,
+        indent: usize,
+        lines: &'l [L],
+        shown: impl Fn(&'l L) -> (Style, &'static str, &'l str),
+    ) {
+        let (head, tail) = LINES;
+        let all = self.whole || lines.len() <= head + tail;
+        let (head, tail) = if all { (lines.len(), lines.len()) } else { (head, lines.len() - tail) };
+        for (at, line) in lines.iter().enumerate().filter(|(at, _)| *at < head || *at >= tail) {
             if at == tail {
                 self.more(indent, tail - head);
             }
-            let (style, sign, text) = match side {
-                Side::Place(text) => (Style::Dim, "", text),
-                Side::Same(text) => (Style::Plain, " ", text),
-                Side::Added(text) => (Style::Added, "+", text),
-                Side::Removed(text) => (Style::Removed, "-", text),
-            };
+            let (style, sign, text) = shown(line);
             let text = self.shortened(text);
             self.styled(style, indent, &format!("{sign}{text}"));
         }
-    }
-
-    /// Of so many lines, where the beginning ends and where the end begins.
-    fn ends(&self, lines: usize) -> (usize, usize) {
-        let (head, tail) = LINES;
-        if self.whole || lines <= head + tail { (lines, lines) } else { (head, lines - tail) }
     }
 
     fn more(&mut self, indent: usize, lines: usize) {

@@ -56,9 +56,7 @@ impl Expired {
             Self::Linger => None,
         }
     }
-}
 
-impl Expired {
     /// The key of the limit under `timeouts`.
     pub(super) fn key(self) -> Option<&'static str> {
         match self {

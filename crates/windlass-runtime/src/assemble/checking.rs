@@ -14,7 +14,6 @@ use crate::agent::Agent;
 use crate::agent_file::{AgentFile, McpEntry, ToolEntry, UnmatchedPattern};
 use crate::builder::AgentBuilder;
 use crate::error::{Error, in_full};
-
 use crate::source::ToolSource;
 
 /// What a check found beside errors.
