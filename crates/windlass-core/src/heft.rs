@@ -153,7 +153,7 @@ impl Fact {
     }
 }
 
-/// What has changed, without the tools.
+/// The changes, without the tools.
 fn of_adjusted(adjusted: &Adjusted) -> u64 {
     let prompt = adjusted.prompt.iter().flat_map(|prompt| prompt.iter());
     let prompt: u64 = prompt.map(|message| of_message(message)).sum();

@@ -1,4 +1,4 @@
-//! What the commonest mistakes in YAML are, in words of ours: the parser's say where it stopped, not what to write.
+//! Words of ours for the commonest mistakes in YAML: the parser's say where it stopped, not what to write.
 
 use super::node::Place;
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::kit::{Home, end};
 
-/// What a prompt of another tool may hold, with a part of the message.
+/// Contents that a prompt of another tool may have, with a part of the message.
 const FOREIGN: [(&str, &str); 14] = [
     ("Deploy with ${{ secrets.TOKEN }}.", "there is no value `secrets`"),
     ("You are {{ bot_name }}.", "there is no value `bot_name`"),

@@ -1,4 +1,4 @@
-//! What is said of a model that cannot be asked.
+//! Words about a model that cannot be asked.
 
 use crate::kit::{End, Home, end};
 use crate::server::{Reply, Server};

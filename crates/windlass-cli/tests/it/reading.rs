@@ -1,4 +1,4 @@
-//! What is read from a log, and what is said of it.
+//! Reading from a log, and the words about it.
 
 use crate::kit::{Home, PLAIN, end, until};
 use crate::tool_server::{ToolServer, echo};

@@ -6,7 +6,7 @@
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::{Text, ToolSpec};
 
-/// What a refusal of one tool is about. Others are about tools as such.
+/// Subjects of a refusal of one tool. Others are about tools as such.
 const ABOUT: [&str; 6] = ["schema", "parameters", "properties", "description", "name", "invalid_function"];
 
 /// The lists of tools in a request, the innermost first.

@@ -3,7 +3,7 @@
 /// Efforts that mean no reasoning.
 const OFF: [&str; 4] = ["none", "off", "false", "disabled"];
 
-/// What is said where an effort that means no reasoning is not sent.
+/// Words for an effort that means no reasoning and is not sent.
 pub(crate) const LEAST: &str =
     "the model knows no such effort: its least one is sent, or none if it does not reason";
 

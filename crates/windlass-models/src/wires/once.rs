@@ -9,7 +9,7 @@ use windlass_core::model::ModelChoice;
 /// The most models that are remembered of one setting: beyond, nothing more is said.
 const MOST: usize = 1_024;
 
-/// What was said: settings with their models.
+/// All that was said: settings with their models.
 static SAID: Mutex<BTreeMap<&'static str, BTreeSet<String>>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
@@ -17,7 +17,7 @@ thread_local! {
     static HEARD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// What is said of a model while its request is made, a line each, whether or not it was said before.
+/// Everything said of a model while its request is made, a line each, whether or not it was said before.
 pub(crate) fn heard(encode: impl FnOnce()) -> Vec<String> {
     HEARD.set(Some(Vec::new()));
     encode();

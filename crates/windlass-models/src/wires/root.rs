@@ -172,7 +172,7 @@ impl Choices<'_> {
         all
     }
 
-    /// What one choice brings: its own properties, and those of its choices.
+    /// The properties that one choice brings: its own ones, and those of its choices.
     fn one(&mut self, schema: &Value, depth: usize) -> Lifted {
         let Some(left) = self.left.checked_sub(1) else { return Lifted::default() };
         self.left = left;

@@ -38,7 +38,7 @@ pub struct Receipt {
     pub outcome: ReceiptOutcome,
     /// SHA-256 of the result as JSON, in hexadecimal; `None`: it gave none.
     pub result_sha256: Option<String>,
-    /// What the hashes are made of.
+    /// The input of the hashes.
     pub hashed: Hashed,
     /// Who gave the result.
     pub result_from: ResultFrom,
@@ -47,7 +47,7 @@ pub struct Receipt {
     pub reads: bool,
 }
 
-/// What the hashes of a receipt are made of, in words.
+/// The input of a receipt's hashes, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Hashed {
     /// The bytes under `args_sha256`.
@@ -57,7 +57,7 @@ pub struct Hashed {
 }
 
 impl Hashed {
-    /// What they all are made of.
+    /// The input of them all.
     pub const USUAL: Self = Self {
         args: "the arguments as JSON text, as the tool was given them",
         result: "the result's content as JSON text, as the log holds it",
