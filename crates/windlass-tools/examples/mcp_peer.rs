@@ -122,7 +122,7 @@ fn old(kind: &str, more: &str) -> Result<(), Box<dyn Error>> {
 }
 
 /// A page of a list that does not end as it should: with an empty cursor, with one that was there before, with a page that
-/// was there before, or with an error.
+/// was there before, with an error, without a list, or with a map or a text in place of one.
 fn page(kind: &str, cursor: Option<&Value>) -> Option<Value> {
     let page = |name: &str, next: &str| {
         Some(json!({"tools": [{"name": name, "inputSchema": {}}], "nextCursor": next}))
@@ -131,9 +131,14 @@ fn page(kind: &str, cursor: Option<&Value>) -> Option<Value> {
     match (kind, count) {
         ("empty", 0) => page("one", ""),
         ("empty", _) => page("two", ""),
-        ("cursor" | "breaks", 0) => page("one", "a"),
+        ("cursor" | "breaks" | "listless", 0) => page("one", "a"),
         ("cursor", _) => page("two", "a"),
         ("page", _) => page("one", &"x".repeat(count + 1)),
+        ("listless" | "never", _) => Some(json!({"nextCursor": "b"})),
+        ("map", 0) => {
+            Some(json!({"tools": {"one": {"inputSchema": {}}, "key": {"name": "two"}}, "nextCursor": "a"}))
+        }
+        ("map", _) => Some(json!({"tools": "none"})),
         _ => None,
     }
 }

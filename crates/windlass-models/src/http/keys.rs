@@ -156,7 +156,6 @@ impl Group {
     }
 }
 
-impl Group {
     fn end(&self) {
         #[cfg(unix)]
         if let Some(leader) = self.leader {
@@ -164,7 +163,6 @@ impl Group {
             rustix::process::kill_process_group(leader, rustix::process::Signal::KILL).ok();
         }
     }
-}
 
 impl Drop for Group {
     fn drop(&mut self) {
@@ -172,7 +170,7 @@ impl Drop for Group {
     }
 }
 
-/// What a command printed until it ended. What it leaves running in the background ends then, and keeps nobody waiting for the
+/// The output of a command until it ended. Whatever it leaves running in the background ends then, and keeps nobody waiting for the
 /// end of its output.
 async fn ended(
     mut child: Child,

@@ -147,6 +147,13 @@ impl Link {
                     tracing::warn!(%error, "an MCP server's list of tools breaks off");
                     return Ok(tools);
                 }
+                Err(ServiceError::UnexpectedResponse) => {
+                    tracing::warn!(
+                        server = config.name,
+                        "an MCP server answers a request for its tools without a list"
+                    );
+                    return Ok(tools);
+                }
                 Err(error) => return Err(self.explain(config, mask, &error).await),
             };
             let names: Vec<_> = page.tools.iter().map(|tool| tool.name.clone()).collect();

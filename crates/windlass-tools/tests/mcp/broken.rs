@@ -124,7 +124,9 @@ async fn e47_odd_tools_cost_nothing_but_themselves() {
 #[tokio::test]
 async fn e47_a_list_that_goes_in_circles_ends_with_what_came() {
     let pages = |kind: &str| config(&["old", "pages", kind]);
-    for (kind, expected) in [("empty", 2), ("cursor", 2), ("page", 1), ("breaks", 1)] {
+    for (kind, expected) in
+        [("empty", 2), ("cursor", 2), ("page", 1), ("breaks", 1), ("listless", 1), ("never", 0), ("map", 2)]
+    {
         let mut config = pages(kind);
         config.lifecycle = Lifecycle::Initialize;
         let server = soon(McpServer::connect(config)).await.expect("a server");

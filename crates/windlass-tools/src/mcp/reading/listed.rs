@@ -47,14 +47,16 @@ impl Remarks {
 
 /// Whether this is a list of tools.
 pub(super) fn is_list(result: &Map<String, Value>) -> bool {
-    result.get("tools").is_some_and(|tools| tools.is_array() || tools.is_null())
+    result.contains_key("tools")
 }
 
 /// Makes a list of tools readable.
 pub(super) fn mend(result: &mut Map<String, Value>) {
     let tools = match result.remove("tools") {
         Some(Value::Array(tools)) => tools.into_iter().map(entry).collect(),
-        _ => Vec::new(),
+        Some(Value::Object(tools)) => tools.into_iter().map(named).map(entry).collect(),
+        None | Some(Value::Null) => Vec::new(),
+        Some(other @ (Value::Bool(_) | Value::Number(_) | Value::String(_))) => vec![entry(other)],
     };
     let cursor = match result.remove("nextCursor") {
         Some(Value::String(cursor)) => Some(cursor),
@@ -66,6 +68,14 @@ pub(super) fn mend(result: &mut Map<String, Value>) {
     result.insert("tools".to_owned(), Value::Array(tools));
     result.extend(cursor.map(|cursor| ("nextCursor".to_owned(), Value::String(cursor))));
     result.extend(kind.map(|kind| ("resultType".to_owned(), kind)));
+}
+
+/// One tool of a map: its key is its name, if it has none of its own.
+fn named((name, mut listed): (String, Value)) -> Value {
+    if let Value::Object(tool) = &mut listed {
+        tool.entry("name").or_insert_with(|| name.into());
+    }
+    listed
 }
 
 /// One tool as rmcp reads it.
