@@ -41,15 +41,13 @@ pub(super) fn checked(written: &At<SchemaText>, reading: &mut Reading<'_>) -> Re
     let checker = match Checker::new(&schema) {
         Ok(checker) => checker,
         Err(fault) => {
-            let invalid = matches!(fault, SchemaFault::Invalid(_));
-            if let Some(error) = invalid.then(|| misplaced(written, &schema, reading)).flatten() {
-                return Err(error);
-            }
-            let what = if invalid { "is not a valid JSON Schema" } else { "cannot be used" };
-            let error = written.error("agent.schema", format!("`{}` {what}: {fault}", written.path));
-            return Err(match fault.help() {
-                Some(help) => error.with_help(help),
-                None => error,
+            // The first of them: others are found once it is mended.
+            let parts = if fault.is_of_size() { Vec::new() } else { misplaced_parts(&schema) };
+            return Err(match parts.into_iter().next() {
+                Some(Misplaced { pointer, words }) => {
+                    part(written, &pointer, &format!("is not a valid JSON Schema: {words}"), None, reading)
+                }
+                None => unusable(written, &schema, &fault, reading),
             });
         }
     };
@@ -67,14 +65,32 @@ pub(super) fn checked(written: &At<SchemaText>, reading: &mut Reading<'_>) -> Re
     Ok(schema)
 }
 
-/// The first part of a schema that is not as JSON Schema wants it, at its place: others are found once it is mended.
-fn misplaced(written: &At<SchemaText>, schema: &Value, reading: &Reading<'_>) -> Option<YamlError> {
-    let Misplaced { pointer, words } = misplaced_parts(schema).into_iter().next()?;
-    let place = reading.root.at(&written.path).map_or(written.place, |node| node.locate_pointer(&pointer));
+/// A schema that is well-formed as far as JSON Schema's own schema says, and cannot be used.
+fn unusable(
+    written: &At<SchemaText>,
+    schema: &Value,
+    fault: &SchemaFault,
+    reading: &Reading<'_>,
+) -> YamlError {
+    let invalid = matches!(fault, SchemaFault::Invalid(_));
+    let what = if invalid { "is not a valid JSON Schema" } else { "cannot be used" };
+    let pointer = fault.pointer(schema).unwrap_or_default();
+    part(written, &pointer, &format!("{what}: {fault}"), fault.help(), reading)
+}
+
+/// An error at a part of a schema.
+fn part(
+    written: &At<SchemaText>,
+    pointer: &str,
+    words: &str,
+    help: Option<&str>,
+    reading: &Reading<'_>,
+) -> YamlError {
+    let place = reading.root.at(&written.path).map_or(written.place, |node| node.locate_pointer(pointer));
     let path = format!("{}{}", written.path, pointer.replace('/', "."));
-    let message = format!("`{path}` is not a valid JSON Schema: {words}");
-    let help = None;
-    Some(YamlError::new(place, path, Problem::Other { code: "agent.schema", message, help }))
+    let message = format!("`{path}` {words}");
+    let help = help.map(str::to_owned);
+    YamlError::new(place, path, Problem::Other { code: "agent.schema", message, help })
 }
 
 fn unchecked(written: &At<SchemaText>, pattern: &UncheckedPattern, reading: &Reading<'_>) -> YamlError {

@@ -244,6 +244,9 @@ output:
       a: { type: str }
       b: { minimum: x, items: 5 }
       c: { type: [string, nul] }
+      d: { $ref: \"#/$defs/nope\" }
+      e: { items: { $ref: other.json }, default: { $ref: data } }
+      $ref: { $ref: \"#/$defs/nope\" }
     required: a
 ";
     let folder = tempfile::tempdir().unwrap();
@@ -260,7 +263,10 @@ output:
             "6:12 `output.schema.properties.b.minimum` is not a valid JSON Schema: \"x\" is not of type \"number\"",
             "6:24 `output.schema.properties.b.items` is not a valid JSON Schema: 5 is not of types \"boolean\", \"object\"",
             "7:12 `output.schema.properties.c.type` is not a valid JSON Schema: there is no type \"nul\"; did you mean null?",
-            "8:5 `output.schema.required` is not a valid JSON Schema: \"a\" is not of type \"array\"",
+            "8:12 `output.schema.properties.d.$ref` cannot be used: the reference `#/$defs/nope` has no target within the schema",
+            "9:21 `output.schema.properties.e.items.$ref` cannot be used: the reference `other.json` has no target within the schema",
+            "10:15 `output.schema.properties.$ref.$ref` cannot be used: the reference `#/$defs/nope` has no target within the schema",
+            "11:5 `output.schema.required` is not a valid JSON Schema: \"a\" is not of type \"array\"",
         ]
     );
 }

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 use super::bounds::{MAX_DEPTH, MAX_EXPANDED, MAX_IN_PLACE_DEPTH, MAX_SCHEMA_BYTES, MAX_VALUES};
+use super::document::{DATA, NAMED};
+use super::graph::REFERENCES;
 use super::pattern::Refusal;
 
 /// Why a schema cannot be used.
@@ -48,6 +52,30 @@ pub enum SchemaFault {
 }
 
 impl SchemaFault {
+    /// Whether the schema is too large or too deep to be looked into.
+    pub fn is_of_size(&self) -> bool {
+        matches!(self, Self::TooManyValues | Self::TooLong | Self::TooDeep)
+    }
+
+    /// JSON Pointer of the fault in the schema as it was written, if one part is to blame.
+    pub fn pointer(&self, schema: &Value) -> Option<String> {
+        match self {
+            Self::Circle { place } => {
+                let pointer = place.strip_prefix('#')?;
+                schema.pointer(pointer).map(|_| pointer.to_owned())
+            }
+            Self::Reference { reference } | Self::Dynamic { reference } => {
+                reference_in(schema, reference, false)
+            }
+            Self::Invalid(_)
+            | Self::TooManyValues
+            | Self::TooLong
+            | Self::TooDeep
+            | Self::ChainTooLong
+            | Self::Expands => None,
+        }
+    }
+
     /// A remedy, in words.
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -67,6 +95,28 @@ impl SchemaFault {
             ),
             Self::Dynamic { .. } => Some("use `$ref`"),
         }
+    }
+}
+
+/// Where a schema, whose depth is within bounds, has that reference. `names`: the keys are names, not keywords.
+fn reference_in(schema: &Value, reference: &str, names: bool) -> Option<String> {
+    let below = |key: &str, found: String| format!("/{}{found}", key.replace('~', "~0").replace('/', "~1"));
+    match schema {
+        Value::Object(map) => map.iter().find_map(|(key, value)| {
+            let is_reference = !names && REFERENCES.contains(&key.as_str());
+            if is_reference && value == reference {
+                return Some(below(key, String::new()));
+            }
+            if !names && DATA.contains(&key.as_str()) {
+                return None;
+            }
+            let named = !names && NAMED.contains(&key.as_str());
+            reference_in(value, reference, named).map(|found| below(key, found))
+        }),
+        Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| {
+            reference_in(item, reference, false).map(|found| below(&at.to_string(), found))
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 

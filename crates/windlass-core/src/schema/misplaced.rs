@@ -20,9 +20,12 @@ pub struct Misplaced {
     pub words: String,
 }
 
-/// The parts of a schema that the meta-schema of JSON Schema 2020-12 refuses, in the order of their places.
+/// The parts of a schema, whose size and depth are within bounds, that the meta-schema of JSON Schema 2020-12 refuses, in
+/// the order of their places.
 pub fn misplaced_parts(schema: &Value) -> Vec<Misplaced> {
     let meta = jsonschema::draft202012::meta::validator();
+    let modern = modern(schema);
+    let schema = &*modern;
     let errors = meta.iter_errors(schema).take(MOST);
     let mut parts: Vec<Misplaced> = errors
         .map(|error| {
