@@ -2,14 +2,16 @@
 
 mod words;
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_core::model::{ModelChoice, Prices, Role};
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
+use windlass_core::text::did_you_mean;
 use windlass_models::{ModelSettings, Rate, Timeouts};
 
-use windlass_core::text::did_you_mean;
 use self::words::{Api, Reasoning, ReturnReasoning};
 use super::AgentFile;
 use super::address::Address;
@@ -40,6 +42,8 @@ pub struct ModelEntry {
     pub key_source: Option<String>,
     /// A command that prints the key: a line for the shell, or a program with its arguments; empty: there is none.
     pub key_command: Vec<String>,
+    /// Folder that `key_command` starts in: the agent file's.
+    pub key_folder: Option<PathBuf>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,
     /// Sampling temperature.
@@ -134,6 +138,7 @@ impl ModelEntry {
             key: self.key.clone(),
             key_source: self.key_source.clone(),
             key_command: self.key_command.clone(),
+            key_folder: self.key_folder.clone(),
             headers: self.headers.clone(),
             timeouts: self.timeouts.over(usual),
             rate: self.rate,
@@ -349,11 +354,13 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
             Problem::Other { code: "agent.metadata", message: found, help: None },
         ));
     }
+    let key_folder = (!key_command.is_empty()).then(|| reading.folder.clone());
     Ok(ModelEntry {
         use_: name_of(&keys.use_, keys.base_url.is_some(), reading)?,
         role: Role::Main,
         base_url: keys.base_url.map(|url| reading.address(&url)).transpose()?,
         key_command,
+        key_folder,
         key_source: keys.key.as_ref().map(|key| reading.source_of(key)),
         key: keys.key.map(|key| reading.secret(&key)).transpose()?,
         headers: reading.secrets(&keys.headers)?,

@@ -1,5 +1,6 @@
 //! Owns names of models: `provider/model` to something that can be called.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use url::Url;
@@ -51,6 +52,8 @@ pub struct ModelSettings {
     /// A command that prints the key, instead of the provider's usual variable: a line for the shell, or a program with its
     /// arguments; empty: there is none. It runs when a model is called ([`KeyCommand`]).
     pub key_command: Vec<String>,
+    /// Folder that `key_command` starts in; `None`: the process's.
+    pub key_folder: Option<PathBuf>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,
     /// Whether marks for the provider's cache are sent; `None`: to Anthropic and OpenRouter ([`HttpModelConfig::cache_control`]).
@@ -168,9 +171,9 @@ fn adapter(
         (None, Some((key, variable))) => (Some(Secret::from(key)), Some(variable.clone())),
         (key, _) => (key.clone(), settings.key_source.clone()),
     };
-    let command = match settings.key_command.as_slice() {
-        [] if at_home && key.is_none() => provider.key_command.as_slice(),
-        command => command,
+    let (command, folder) = match settings.key_command.as_slice() {
+        [] if at_home && key.is_none() => (provider.key_command.as_slice(), None),
+        command => (command, settings.key_folder.as_deref()),
     };
     let signed = settings.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     let keyless = key.is_none() && command.is_empty() && !signed;
@@ -189,7 +192,7 @@ fn adapter(
     let model = HttpModel::new(HttpModelConfig {
         key,
         key_source: key_source.or_else(|| command.first().map(|program| program_of(program))),
-        key_command: (!command.is_empty()).then(|| KeyCommand::shared(command)),
+        key_command: (!command.is_empty()).then(|| KeyCommand::shared(command, folder)),
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
         rate: settings.rate.or(provider.rate),

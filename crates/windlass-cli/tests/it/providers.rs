@@ -95,6 +95,17 @@ fn e62_a_key_command_of_an_agent_file_runs_when_the_model_is_called() {
     assert_eq!(home.read("runs"), "", "checking runs nothing");
     assert_eq!(home.windlass(["run", "-q", "agent.yaml", "hi"]).stdout, "Hello.\n");
     assert_eq!(home.read("runs"), "x\n");
+    // Paths start from the agent file's folder, wherever the command line stands.
+    let (home, server) = (Home::new(), Server::start(vec![Reply::Pieces(vec!["Hello."])]));
+    std::fs::create_dir(home.path("agents")).unwrap();
+    home.write("agents/key.sh", "echo other-key-123456\n");
+    let model_there = format!(
+        "name: x\nmodel: {{ use: openai/m, base_url: \"{}\", key_command: [sh, key.sh] }}\n",
+        server.url
+    );
+    home.write("agents/agent.yaml", &model_there);
+    assert_eq!(home.windlass(["run", "-q", "agents/agent.yaml", "hi"]).stdout, "Hello.\n");
+    assert!(server.heads.recv().unwrap().contains("bearer other-key-123456"));
     home.write("failing.yaml", &model("[sh, -c, 'echo please log in >&2; exit 4']"));
     let said = home.windlass(["run", "failing.yaml", "hi"]);
     assert_eq!(said.code, 75, "a person may log in: {said:?}");

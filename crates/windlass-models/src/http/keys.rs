@@ -4,6 +4,7 @@
 //! neither it nor the command's words stand in any message.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
@@ -37,8 +38,15 @@ const EARLY: Duration = Duration::from_secs(30);
 /// One command is one key for the whole process: it is kept in memory, and made anew when it expires or a server refuses it.
 #[derive(Debug)]
 pub struct KeyCommand {
-    words: Vec<String>,
+    line: Line,
     kept: Mutex<Option<Kept>>,
+}
+
+/// Words of a command, and the folder that it starts in; `None`: the process's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Line {
+    words: Vec<String>,
+    folder: Option<PathBuf>,
 }
 
 /// A key that a command printed.
@@ -48,21 +56,23 @@ pub(crate) struct Kept {
     expires: Option<SystemTime>,
 }
 
-/// All commands of the process by their words.
-static COMMANDS: StdMutex<Option<HashMap<Vec<String>, Arc<KeyCommand>>>> = StdMutex::new(None);
+/// All commands of the process.
+static COMMANDS: StdMutex<Option<HashMap<Line, Arc<KeyCommand>>>> = StdMutex::new(None);
 
 impl KeyCommand {
     /// The command of these words: one word is a line for `sh -c`, several are a program and its arguments.
-    pub fn shared(words: &[String]) -> Arc<Self> {
+    /// It starts in `folder`, where relative paths begin; `None`: in the process's own.
+    pub fn shared(words: &[String], folder: Option<&Path>) -> Arc<Self> {
         let mut all = COMMANDS.lock().unwrap_or_else(PoisonError::into_inner);
         let all = all.get_or_insert_default();
-        let new = || Arc::new(Self { words: words.to_vec(), kept: Mutex::new(None) });
-        all.entry(words.to_vec()).or_insert_with(new).clone()
+        let line = Line { words: words.to_vec(), folder: folder.map(Path::to_owned) };
+        let new = || Arc::new(Self { line: line.clone(), kept: Mutex::new(None) });
+        all.entry(line.clone()).or_insert_with(new).clone()
     }
 
     /// Its words.
     pub(super) fn words(&self) -> &[String] {
-        &self.words
+        &self.line.words
     }
 
     /// The key, and whether the command made it just now. Calls that come together run the command once.
@@ -89,7 +99,7 @@ impl KeyCommand {
 
     /// The program that prints the key.
     pub(crate) fn program(&self) -> &str {
-        self.words.first().and_then(|words| words.split_whitespace().next()).unwrap_or_default()
+        self.line.words.first().and_then(|words| words.split_whitespace().next()).unwrap_or_default()
     }
 
     /// Forgets a key that a server refused. A newer one stays.
@@ -102,7 +112,7 @@ impl KeyCommand {
 
     /// The output of the command.
     async fn run(&self) -> Result<String, String> {
-        let mut command = match self.words.as_slice() {
+        let mut command = match self.line.words.as_slice() {
             [line] => {
                 let mut shell = Command::new("sh");
                 shell.arg("-c").arg(line);
@@ -115,6 +125,9 @@ impl KeyCommand {
             }
             [] => return Err("is empty".to_owned()),
         };
+        if let Some(folder) = &self.line.folder {
+            command.current_dir(folder);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         // A group of its own, so that what the command started ends with it.
         #[cfg(unix)]
@@ -154,7 +167,6 @@ impl Group {
             leader: child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)),
         }
     }
-}
 
     fn end(&self) {
         #[cfg(unix)]
@@ -163,6 +175,7 @@ impl Group {
             rustix::process::kill_process_group(leader, rustix::process::Signal::KILL).ok();
         }
     }
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
@@ -277,13 +290,13 @@ mod tests {
 
     #[tokio::test]
     async fn e62_a_failing_command_says_why_and_hides_its_words() {
-        let failing = KeyCommand::shared(&words(&["echo not logged in >&2; exit 3 # secret-argument"]));
+        let failing = KeyCommand::shared(&words(&["echo not logged in >&2; exit 3 # secret-argument"]), None);
         let failure = failing.key().await.expect_err("it fails");
         assert_eq!(&*failure.message, "the key command `echo` failed (exit status: 3): not logged in");
-        let silent = KeyCommand::shared(&words(&["true"])).key().await.expect_err("no key");
+        let silent = KeyCommand::shared(&words(&["true"]), None).key().await.expect_err("no key");
         assert_eq!(&*silent.message, "the key command `true` printed no key");
         let nobody =
-            KeyCommand::shared(&words(&["/nowhere/at-all", "x"])).key().await.expect_err("no program");
+            KeyCommand::shared(&words(&["/nowhere/at-all", "x"]), None).key().await.expect_err("no program");
         assert!(
             nobody.message.starts_with("the key command `/nowhere/at-all` cannot be run: "),
             "{nobody:?}"
@@ -294,14 +307,14 @@ mod tests {
     async fn e62_what_a_command_started_ends_with_it_and_its_words_are_masked() {
         let secret = windlass_core::secret::Secret::new("hunter2-of-the-key-command");
         let line = format!("sleep 300 >/dev/null 2>&1 & echo {} >&2; echo $! >&2; exit 1", secret.expose());
-        let failure = KeyCommand::shared(&words(&[&line])).key().await.expect_err("it fails");
+        let failure = KeyCommand::shared(&words(&[&line]), None).key().await.expect_err("it fails");
         assert!(!failure.message.contains("hunter2"), "{failure:?}");
         let pid = failure.message.lines().last().expect("a line").trim();
         gone(pid).await;
         // A call that is stopped.
         let path = std::env::temp_dir().join(format!("windlass-key-{}", std::process::id()));
         let line = format!("sleep 301 & echo $! > {}; wait", path.display());
-        let stopped = KeyCommand::shared(&words(&[&line]));
+        let stopped = KeyCommand::shared(&words(&[&line]), None);
         let begun = async {
             loop {
                 match std::fs::read_to_string(&path) {
@@ -324,7 +337,7 @@ mod tests {
         for before in ["", "setsid "] {
             let line =
                 format!("{before}sleep 302 & echo $! > {}; echo a-key-that-counts{before}", path.display());
-            let command = KeyCommand::shared(&words(&[&line]));
+            let command = KeyCommand::shared(&words(&[&line]), None);
             let key = tokio::time::timeout(Duration::from_secs(20), command.key()).await.expect("at once");
             let (kept, _) = key.expect("a key");
             assert_eq!(kept.key.expose(), format!("a-key-that-counts{before}").trim());
@@ -352,7 +365,7 @@ mod tests {
 
     #[tokio::test]
     async fn e62_output_without_end_is_read_in_part() {
-        let endless = KeyCommand::shared(&words(&["yes"]));
+        let endless = KeyCommand::shared(&words(&["yes"]), None);
         let failure = endless.key().await.expect_err("the program was ended");
         assert!(failure.message.starts_with("the key command `yes` failed"), "{failure:?}");
     }

@@ -396,7 +396,7 @@ async fn e56_pings_comments_and_empty_pieces_are_no_progress_on_each_wire() {
 async fn e62_a_command_s_key_is_made_when_the_model_is_called_on_each_wire() {
     for (number, spoken) in SPOKEN.iter().enumerate() {
         let server = Server::start(spoken.stream(&spoken.recorded(spoken.text))).await;
-        let command = KeyCommand::shared(&["printf".into(), format!("made-{number}-%s"), "now".into()]);
+        let command = KeyCommand::shared(&["printf".into(), format!("made-{number}-%s"), "now".into()], None);
         let config = spoken.config(&server.url);
         let config = HttpModelConfig { key: None, key_command: Some(command), ..config };
         ask(&HttpModel::new(config).expect("good"), true).await.expect("a reply");

@@ -243,7 +243,8 @@ fn runs(file: &std::path::Path) -> usize {
 async fn e62_a_command_s_key_is_kept_until_a_server_refuses_it() {
     let (file, words) = counting("kept");
     let server = Server::start(json(HELLO_WHOLE)).await;
-    let command = HttpModelConfig { key_command: Some(KeyCommand::shared(&words)), ..config(&server.url) };
+    let command =
+        HttpModelConfig { key_command: Some(KeyCommand::shared(&words, None)), ..config(&server.url) };
     let model = HttpModel::new(command.clone()).expect("good");
     assert_eq!(runs(&file), 0, "it runs when the model is called");
     ask(&model, false).await.expect("a reply");
@@ -270,7 +271,7 @@ async fn e42_a_401_on_a_static_key_fails_at_once() {
     let server = Server::start(response("401 Unauthorized", "", r#"{"error":{"message":"no"}}"#)).await;
     let own = HttpModelConfig {
         key: Some("static-key".into()),
-        key_command: Some(KeyCommand::shared(&["true".into()])),
+        key_command: Some(KeyCommand::shared(&["true".into()], None)),
         ..config(&server.url)
     };
     let failure = ask(&HttpModel::new(own).expect("good"), true).await.expect_err("refused");
@@ -281,7 +282,7 @@ async fn e42_a_401_on_a_static_key_fails_at_once() {
 #[tokio::test]
 async fn e62_a_command_that_fails_is_an_auth_failure_without_a_request() {
     let server = Server::start(json(HELLO_WHOLE)).await;
-    let command = KeyCommand::shared(&["echo please log in >&2; false".into()]);
+    let command = KeyCommand::shared(&["echo please log in >&2; false".into()], None);
     let own = HttpModelConfig { key_command: Some(command), ..config(&server.url) };
     let model = HttpModel::new(own).expect("good");
     let failure = ask(&model, true).await.expect_err("no key");
