@@ -102,6 +102,19 @@ fn s25_a_batch_with_another_query_in_the_same_place_is_refused() {
 }
 
 #[test]
+fn s25_a_batch_of_another_agent_is_refused() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    home.write("queries.txt", "What is 2 + 3?\n");
+    assert_eq!(batch(&home, &["--batch-id", "b"]).0, 0);
+    home.write("agent.yaml", &PLAIN.replacen("name: ", "name: other-", 1));
+    let (code, values, stderr) = batch(&home, &["--batch-id", "b"]);
+    assert_eq!((code, values.len()), (2, 0), "{stderr}");
+    assert!(stderr.contains("batch b is one of the agent `"), "{stderr}");
+    assert_eq!(home.windlass(["runs", "list", "--json"]).stdout.lines().count(), 1);
+}
+
+#[test]
 fn s25_a_query_that_fails_stops_no_other_and_the_exit_code_tells() {
     let home = Home::new();
     home.write("agent.yaml", &format!("{PLAIN}loop: {{ limits: {{ model_calls: 1 }}, at_limit: fail }}\n"));

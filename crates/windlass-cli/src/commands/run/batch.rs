@@ -133,12 +133,22 @@ impl Batch<'_> {
         self.sum_up(&id, &sums)
     }
 
-    /// The same name with another query in the same place is another batch: nothing of it is run.
+    /// The same name with another agent, or with another query in the same place, is another batch: nothing of it is run.
     async fn check_same(&self, id: &str, queries: &[Query]) -> Result<(), Failure> {
         for query in queries {
             let session = Some(SessionId::from(format!("batch/{id}/{}", query.key)));
             let runs = self.log.list(RunFilter { session, ..RunFilter::default() }).await?;
             let Some(first) = runs.last() else { continue };
+            if first.agent != *self.agent.name() {
+                let what = format!(
+                    "batch {id} is one of the agent `{}`, and this one is `{}`",
+                    first.agent,
+                    self.agent.name()
+                );
+                return Err(Failure::new(Exit::Usage, what)
+                    .detail(format!("run {} answers its query {}", first.run, query.key))
+                    .hint("nothing was run; another `--batch-id` begins another batch"));
+            }
             if !self.agent.began_with(first.run, query.input.as_str()).await? {
                 let (key, now) = (&query.key, cut(&query.input, QUERY_CHARS));
                 let before = cut(&first.title, QUERY_CHARS);
