@@ -26,6 +26,47 @@ const OPEN: &str =
 const PAY: &str =
     r#"{"plan_text": ["pay"], "description": "pay", "type": "CODE", "code": "return s__pay()"}"#;
 
+/// Notes its key, and what it was called with.
+const NOTES: &str = r#"
+tools:
+  - command:
+      name: note
+      run: [sh, -c, "echo \"$1 $WINDLASS_IDEMPOTENCY_KEY\" >> keys", "{text}", "{text}"]
+      description: Notes a text.
+      parameters: { type: object, properties: { text: { type: string } }, required: [text] }
+      effect: idempotent
+  - command:
+      name: turn
+      run: [sh, -c, "[ -e begun ] && printf c || printf b; touch begun"]
+      description: Tells the turn.
+      effect: read_only
+loop: { preset: plan, retry_wait_ms: 1 }
+instructions: You note.
+"#;
+/// Its first try fails at its end.
+const NOTE: &str = r#"{"plan_text": ["note"], "description": "note", "type": "CODE", "code": "note(text='a')\nnote(text='a')\nlast = turn()\nnote(text=last)\nif last == 'b':\n    return unheard_of\nreturn 'noted'"}"#;
+const CLOSED: &str =
+    r#"{"original_goal_achieved": true, "local_goal_achieved": true, "solution_summary": "noted"}"#;
+
+/// A further try of a step has its calls matched one by one: by place, tool and arguments.
+#[test]
+fn e36_a_further_try_of_a_step_keeps_the_key_of_each_call_that_it_makes_again() {
+    let model =
+        Server::start([OPEN, NOTE, CLOSED].map(|text| Reply::Pieces(vec![text])).into_iter().collect());
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{}{NOTES}", model.agent()));
+    let end = home.windlass(["run", "agent.yaml", "Note."]);
+    assert_eq!(end.code, 0, "{end:?}");
+    let keys = home.read("keys");
+    let keys: Vec<(&str, &str)> = keys.lines().filter_map(|line| line.split_once(' ')).collect();
+    let [first, second] = [&keys[..3], &keys[3..]];
+    assert_eq!(first.iter().map(|call| call.0).collect::<String>(), "aab");
+    assert_eq!(second.iter().map(|call| call.0).collect::<String>(), "aac");
+    assert_eq!(first[..2], second[..2], "the same place, tool and arguments: the same key");
+    assert_ne!(first[0].1, first[1].1, "another place is another call");
+    assert_ne!(first[2].1, second[2].1, "other arguments are another call");
+}
+
 /// Exactly one payment is made, whatever the preset and its tries, and a person is asked before anything follows.
 #[test]
 fn e30_a_server_that_dies_after_its_effect_pays_once_under_every_preset() {

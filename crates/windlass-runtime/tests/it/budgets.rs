@@ -8,9 +8,9 @@ use serde_json::json;
 use windlass_core::model::{ModelChoice, Prices};
 use windlass_core::policy::{LimitKind, Share};
 use windlass_core::{Fact, RunId, RunState, Status};
-use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Error};
+use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Environment, Error};
 use windlass_store::Index;
-use windlass_testing::{FnModel, said};
+use windlass_testing::{BEGINNING, FnModel, said};
 
 use crate::ground::{Ground, assert_sound, options};
 use crate::scenarios::calls_then_answers;
@@ -183,6 +183,52 @@ fn family(ground: &Ground, shares: &[serde_json::Value; 2], most: u64) -> Agent 
         .delegate(Arc::new(AgentDelegate::new(middle)))
         .build()
         .unwrap()
+}
+
+/// The room below is held by calls of workers that hear nothing: those that wait for it wait under the limit on time, at
+/// whichever level that one stands.
+#[test]
+fn e22_a_limit_on_time_ends_calls_that_wait_for_a_shared_limit() {
+    for timed in ["root", "middle", "worker"] {
+        let ground = Ground::slow();
+        let limits = |name| {
+            let mut limits = json!({});
+            if timed == name {
+                limits["seconds"] = json!(1);
+            }
+            if name == "root" {
+                limits["output_tokens"] = json!(55);
+            }
+            json!({ "share": "shared", "at_limit": "none", "limits": limits })
+        };
+        let silent = FnModel::streaming(|_, _| Box::pin(futures_util::stream::pending()));
+        let worker = named(&ground, "worker", silent).settings(&limits("worker")).build().unwrap();
+        let middle = named(&ground, "middle", calls_then_answers(THREE))
+            .settings(&limits("middle"))
+            .delegate(Arc::new(AgentDelegate::new(worker)))
+            .build()
+            .unwrap();
+        let root = named(&ground, "root", calls_then_answers(TWO))
+            .settings(&limits("root"))
+            .delegate(Arc::new(AgentDelegate::new(middle)))
+            .build()
+            .unwrap();
+        let prepared = ground.wait(root.prepare("Go.", options())).unwrap();
+        let id = prepared.id();
+        let run = ground.drive(prepared, |count| {
+            assert!(count < MOST_POLLS, "limit of {timed}: it does not end");
+            false
+        });
+        let run = run.unwrap();
+        assert!(matches!(run.run_state(), RunState::Ended(_)), "{timed}: {:?}", run.status());
+        let took = ground.environment.now() - BEGINNING;
+        assert!((1_000..=3_000).contains(&took), "{timed}: {took} ms");
+        let mut below = tasks(&ground, id);
+        let lowest: Vec<RunId> = below.iter().flat_map(|run| tasks(&ground, *run)).collect();
+        assert_eq!(lowest.len(), 6, "{timed}");
+        below.extend(lowest);
+        assert!(below.iter().all(|run| ground.state(*run).is_finished()), "{timed}");
+    }
 }
 
 fn ways() -> impl Strategy<Value = serde_json::Value> {

@@ -1,7 +1,11 @@
 //! What is broken around a run does not break the run: panics, empty streams, huge results.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use futures_util::StreamExt;
 use futures_util::stream;
+use serde_json::json;
 use windlass_core::event::FailKind;
 use windlass_core::{CallOutcome, Fact, Message, Status};
 use windlass_models::{Delta, Deltas, ModelRequest};
@@ -55,6 +59,38 @@ fn a_tool_that_panics_gives_the_model_an_error_and_the_others_go_on() {
         "sound is done",
     ];
     assert_eq!(results, expected);
+}
+
+/// A tool that panics may have had its effect: nobody knows, so that a person is asked, whatever tries are left.
+#[test]
+fn e30_a_once_tool_that_panics_is_in_doubt_and_not_tried_again() {
+    for late in [false, true] {
+        let ground = Ground::slow();
+        let begun = Arc::new(AtomicUsize::new(0));
+        let count = begun.clone();
+        let tool = FnTool::new("pay", move |_, _| {
+            count.fetch_add(1, Ordering::SeqCst);
+            assert!(late, "before the first await");
+            async {
+                windlass_testing::step_aside().await;
+                panic!("in the {}", "middle")
+            }
+        })
+        .spec(|spec| spec.effect = windlass_core::tool::Effect::Once);
+        let agent = ground
+            .agent(calls_then_answers(&[("pay", "{}")]))
+            .settings(&json!({ "retries": 2 }))
+            .tool(tool)
+            .build()
+            .unwrap();
+        let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
+        let run = ground.drive(prepared, |_| false).unwrap();
+        assert_eq!((run.status(), begun.load(Ordering::SeqCst)), (None, 1), "late: {late}");
+        assert_eq!(run.questions()[0].kind, windlass_core::event::QuestionKind::Outcome);
+        let kinds = ground.kinds(run.id());
+        assert!(kinds.contains(&"CallDoubted"), "{kinds:?}");
+        assert!(!kinds.iter().any(|kind| matches!(*kind, "CallRetried" | "CallFinished")), "{kinds:?}");
+    }
 }
 
 #[test]
