@@ -156,6 +156,11 @@ impl OpenCall {
         self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
     }
 
+    /// The run and the id in its idempotency key, if `own` runs it.
+    pub(crate) fn key(&self, own: RunId) -> (RunId, CallId) {
+        (self.keyed_by(own), self.key_id().clone())
+    }
+
     /// Its id in its idempotency key.
     pub(crate) fn key_id(&self) -> &CallId {
         self.key_call.as_ref().unwrap_or(&self.call.id)

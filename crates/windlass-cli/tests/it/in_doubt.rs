@@ -67,6 +67,41 @@ fn e36_a_further_try_of_a_step_keeps_the_key_of_each_call_that_it_makes_again() 
     assert_ne!(first[2].1, second[2].1, "other arguments are another call");
 }
 
+const PAYS: &str = r#"
+tools:
+  - command:
+      name: pay
+      run: [sh, -c, "echo {order} >> paid"]
+      description: Pays.
+      parameters: { type: object, properties: { order: { type: integer } }, required: [order] }
+      effect: once
+  - command:
+      name: look
+      run: [sh, -c, "[ -e begun ] && echo good && exit; touch begun; exit 3"]
+      description: Fails at first.
+      effect: read_only
+loop: { preset: plan, retry_wait_ms: 1 }
+instructions: You pay.
+"#;
+/// The first try takes another way than the second, and fails at its end.
+const WAYS: [&str; 2] = [
+    r#"{"plan_text": ["pay"], "description": "pay", "type": "CODE", "code": "x = 'bad'\ntry:\n    x = look()\nexcept Exception as e:\n    pay(order=9)\npay(order=4)\nif x == 'bad':\n    return unheard_of\nreturn x"}"#,
+    r#"{"plan_text": ["pay"], "description": "pay", "type": "CODE", "code": "x = 'bad'\norders = [1, 2]\ntry:\n    x = look()\n    orders = [2, 1]\nexcept Exception as e:\n    x = 'bad'\nfor n in orders:\n    pay(order=n)\nif x == 'bad':\n    return unheard_of\nreturn x"}"#,
+];
+
+/// A payment that has happened is not made once more because it is another one in the order of the calls.
+#[test]
+fn e30_a_further_try_of_a_step_pays_nothing_twice_whatever_way_it_takes() {
+    for (way, expected) in WAYS.into_iter().zip(["9\n4\n", "1\n2\n"]) {
+        let model =
+            Server::start([OPEN, way, CLOSED].map(|text| Reply::Pieces(vec![text])).into_iter().collect());
+        let home = Home::new();
+        home.write("agent.yaml", &format!("{}{PAYS}", model.agent()));
+        let end = home.windlass(["run", "agent.yaml", "Pay."]);
+        assert_eq!((end.code, home.read("paid").as_str()), (0, expected), "{end:?}");
+    }
+}
+
 /// Exactly one payment is made, whatever the preset and its tries, and a person is asked before anything follows.
 #[test]
 fn e30_a_server_that_dies_after_its_effect_pays_once_under_every_preset() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::{CallFinished, CodeCalled, CodeFinished, CodeStarted};
-use crate::ids::CallId;
+use crate::ids::{CallId, RunId};
 use crate::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
 use crate::outcome::CallOutcome;
 use crate::state::{Ending, Phase, State};
@@ -28,12 +28,15 @@ impl State {
         let below = code.known().cloned();
         let asked_at = code.asked_at;
         let first = self.code_calls(&called.call).count();
-        let mut fresh = Vec::with_capacity(called.calls.len());
+        let mut fresh: Vec<OpenCall> = Vec::with_capacity(called.calls.len());
         for (place, call) in called.calls.iter().enumerate() {
             let place = u32::try_from(first + place).unwrap_or(u32::MAX);
             let mut open = self.opened(call, Origin::Code { by: called.call.clone(), place });
             open.asked_at = asked_at;
-            let made = below.as_ref().and_then(|below| below.made_at(place, &open));
+            let made = below.as_ref().and_then(|below| {
+                let before = self.code_calls(&called.call).chain(&fresh);
+                below.made_before(place, &open, &before.map(|call| call.key(self.run)).collect::<Vec<_>>())
+            });
             if let Some(made) = made {
                 let (run, id) = &made.key;
                 open.key_call = Some(id.clone()).filter(|id| *id != open.call.id);
@@ -137,7 +140,7 @@ fn waits(open: &OpenCall) -> bool {
 }
 
 /// A call of code as a later try finds it, if it was started.
-fn made(open: &OpenCall, own: crate::ids::RunId) -> Option<MadeBelow> {
+fn made(open: &OpenCall, own: RunId) -> Option<MadeBelow> {
     let Origin::Code { place, .. } = open.origin else { return None };
     if open.attempt == 0 && open.in_base.is_none() {
         return None;
@@ -152,28 +155,31 @@ fn made(open: &OpenCall, own: crate::ids::RunId) -> Option<MadeBelow> {
         made: Vec::new(),
     });
     let (name, args) = (open.call.name.clone(), open.call.args.to_text());
-    let (key, known) = ((open.keyed_by(own), open.key_id().clone()), Some(known));
+    let (key, known) = (open.key(own), Some(known));
     Some(MadeBelow { place, name, args, attempt: open.attempt, failed: open.failed, key, known })
 }
 
 impl InBase {
-    /// The call of code that was made at this place, if it is this one.
-    fn made_at(&self, place: u32, open: &OpenCall) -> Option<&MadeBelow> {
-        let same = |made: &&MadeBelow| {
-            made.place == place && made.name == open.call.name && *made.args == *open.call.args
+    /// The call of code, of those whose keys are not `taken`, that this one is: of the same tool with the same arguments, at
+    /// the same place if there is one. A branch that is not taken again, or another order, moves the others.
+    fn made_before(&self, place: u32, open: &OpenCall, taken: &[(RunId, CallId)]) -> Option<&MadeBelow> {
+        let equal = |made: &&MadeBelow| {
+            made.name == open.call.name && *made.args == *open.call.args && !taken.contains(&made.key)
         };
-        self.made.iter().find(same)
+        // Of several, one that has happened: it is not made once more.
+        let order = |made: &&MadeBelow| (made.place != place, made.known.is_none(), made.place);
+        self.made.iter().filter(equal).min_by_key(order)
     }
 
     /// Adds calls of code; the same call takes the place of an earlier one.
     pub(super) fn take(&mut self, made: Vec<MadeBelow>) {
-        self.made.retain(|known| !made.iter().any(|fresh| fresh.is_same(known)));
+        self.made.retain(|known| !made.iter().any(|fresh| fresh.key == known.key));
         self.made.extend(made);
     }
 }
 
 /// Whether a call has its outcome from an earlier try of the same code.
-pub(crate) fn happened_before(open: &OpenCall, own: crate::ids::RunId) -> Option<&CallOutcome> {
+pub(crate) fn happened_before(open: &OpenCall, own: RunId) -> Option<&CallOutcome> {
     let known = open.known().filter(|known| known.run == own && open.origin.code().is_some())?;
     known.outcome.as_ref()
 }
