@@ -1,9 +1,10 @@
 //! Owns how the pieces of a streamed reply become a [`Reply`]: the one fold behind streaming and blocking calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::StreamExt;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::Text;
 use windlass_core::message::{Media, Reasoning, SealedReasoning};
@@ -200,12 +201,19 @@ impl Assembler {
         }
         let spoken = !self.reasoning.is_empty() || self.sealed.is_some();
         let reasoning = spoken.then(|| Reasoning { text: self.reasoning.into(), sealed: self.sealed });
-        let calls = apart(self.calls).into_iter().filter(|call| !call.is_empty()).map(|call| ReplyCall {
-            id: call.id,
-            name: call.name.unwrap_or_default(),
-            // Nothing, and a null, is how providers write a call without arguments.
-            args: if matches!(call.args.trim(), "" | "null") { "{}".into() } else { call.args.into() },
-        });
+        let calls =
+            apart(without_beginnings(self.calls)).into_iter().filter(|call| !call.is_empty()).map(|call| {
+                ReplyCall {
+                    id: call.id,
+                    name: call.name.unwrap_or_default(),
+                    // Nothing, and a null, is how providers write a call without arguments.
+                    args: if matches!(call.args.trim(), "" | "null") {
+                        "{}".into()
+                    } else {
+                        call.args.into()
+                    },
+                }
+            });
         Reply {
             text: (!self.text.is_empty()).then(|| self.text.into()),
             reasoning,
@@ -294,15 +302,40 @@ fn apart(mut calls: Vec<OpenCall>) -> Vec<OpenCall> {
             all.push(call);
             continue;
         }
-        all.extend(glued.into_iter().enumerate().map(|(at, args)| OpenCall {
-            // An id stands for one call.
-            id: call.id.clone().filter(|_| at == 0),
-            name: call.name.clone(),
-            args: args.to_owned(),
-            ..OpenCall::default()
-        }));
+        let id = call.id.clone().filter(|id| !id.trim().is_empty());
+        let mut told: Vec<Value> = Vec::new();
+        for (at, args) in glued.into_iter().enumerate() {
+            // What comes twice under one id is one call, glued together or not (E7).
+            if id.is_some() {
+                let read = serde_json::from_str(args).unwrap_or_default();
+                if told.contains(&read) {
+                    continue;
+                }
+                told.push(read);
+            }
+            all.push(OpenCall {
+                // An id stands for one call.
+                id: call.id.clone().filter(|_| at == 0),
+                name: call.name.clone(),
+                args: args.to_owned(),
+                ..OpenCall::default()
+            });
+        }
     }
     all
+}
+
+/// The calls without those that are the mere beginning of another one, before its arguments came: they have its id and its
+/// name (E7).
+fn without_beginnings(mut calls: Vec<OpenCall>) -> Vec<OpenCall> {
+    let is_bare = |call: &OpenCall| call.args.is_empty() && call.id.is_some();
+    if calls.len() < 2 || !calls.iter().any(is_bare) {
+        return calls;
+    }
+    let named = |call: &OpenCall| Some((call.id.clone()?, call.name.clone()));
+    let begun: BTreeSet<_> = calls.iter().filter(|call| !call.args.is_empty()).filter_map(named).collect();
+    calls.retain(|call| !is_bare(call) || named(call).is_none_or(|named| !begun.contains(&named)));
+    calls
 }
 
 impl OpenCall {

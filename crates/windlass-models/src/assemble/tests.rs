@@ -238,6 +238,12 @@ fn parallel_calls_that_are_glued_together_are_split_by_their_brackets() {
         );
         assert_eq!(calls(&[call(None, id, Some("f"), first), call(None, id, None, rest)]), two, "{cut}");
     }
+    // What comes twice under one id is one call; without an id nobody knows.
+    let twice = r#"{"a":1}{"a": 1}"#;
+    assert_eq!(calls(&[call(Some(0), Some("c1"), Some("f"), twice)]), [made("c1", "f", r#"{"a":1}"#)]);
+    let piece = |id| call(Some(0), id, Some("f"), r#"{"a":1}"#);
+    assert_eq!(calls(&[piece(Some("c1")), piece(Some("c1"))]), [made("c1", "f", r#"{"a":1}"#)]);
+    assert_eq!(calls(&[call(Some(0), None, Some("f"), twice)]).len(), 2);
     // An id of its own, and no name.
     let named = [made("c1", "f", r#"{"a":1}"#), made("c2", "f", r#"{"a":2}"#)];
     assert_eq!(
@@ -251,6 +257,14 @@ fn parallel_calls_that_are_glued_together_are_split_by_their_brackets() {
     for args in [r#"{"a":1}x"#, r#"{"a":1}{"a""#, r#"{"a":1}[2]"#, r#"{"a":1}}"#, "12 13"] {
         assert_eq!(calls(&[call(Some(0), Some("c1"), Some("f"), args)]), [made("c1", "f", args)], "{args}");
     }
+    // The beginning of a call, before its arguments came, beside the whole one.
+    let (bare, whole) =
+        (call(Some(0), Some("c1"), Some("f"), ""), call(Some(1), Some("c1"), Some("f"), "{\"a\":1}"));
+    for both in [[bare.clone(), whole.clone()], [whole.clone(), bare.clone()]] {
+        assert_eq!(calls(&both), [made("c1", "f", "{\"a\":1}")]);
+    }
+    let other = call(Some(1), Some("c2"), Some("f"), "{\"a\":1}");
+    assert_eq!(calls(&[bare, other]), [made("c1", "f", "{}"), made("c2", "f", "{\"a\":1}")]);
     // Another id in each piece of one call is no other call.
     assert_eq!(
         calls(&[
