@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use serde::de::IgnoredAny;
-use windlass_core::model::{FailureKind, Usage};
+use windlass_core::model::Usage;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::frames::{EventTooLong, Frames};
-use super::mending::{Mended, readable};
+use super::mending::{Halves, lenient};
 use crate::wires::{Decode, DecodeError};
 use crate::{Delta, Progress};
 
@@ -31,8 +31,7 @@ pub(super) struct EventReader {
 struct Parts {
     frames: Frames,
     decoder: Box<dyn Decode>,
-    /// An event that ends within a character, until the next one says how it goes on.
-    held: Option<Mended>,
+    halves: Halves,
     /// No more bytes will come.
     closed: bool,
 }
@@ -43,62 +42,27 @@ impl Parts {
         if self.decoder.is_done() { None } else { self.frames.find() }
     }
 
-    /// Decodes the event that was found, and the one before it whose last character may go on in it.
-    fn decode_mended(
-        &mut self,
-        mended: Option<Mended>,
-        out: &mut VecDeque<Delta>,
-    ) -> Result<(), DecodeError> {
-        let mut mended = mended;
-        if let Some(mut held) = self.held.take() {
-            if let Some(next) = &mut mended {
-                held.join(next);
-            }
-            event(&mut *self.decoder, &held.data, out)?;
-        }
-        match mended {
-            Some(mended) if mended.is_open() => self.held = Some(mended),
-            Some(mended) => event(&mut *self.decoder, &mended.data, out)?,
-            None => event(&mut *self.decoder, self.frames.data(), out)?,
-        }
-        Ok(())
-    }
-
-    /// Decodes what is held: nothing more comes.
+    /// Says of the halves that still wait that they stay alone: nothing more comes.
     fn release(&mut self, out: &mut VecDeque<Delta>) {
-        if let Some(held) = self.held.take() {
+        for rest in self.halves.rest() {
             // A stream that does not end well for it is one that was cut.
-            event(&mut *self.decoder, &held.data, out).ok();
+            self.decoder.event(&rest, out).ok();
         }
     }
 
     /// Decodes the event that was found.
     fn decode(&mut self, out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         let data = self.frames.data();
-        let mended = Mended::of(data);
-        let decoded = if mended.is_some() || self.held.is_some() {
-            self.decode_mended(mended, out)
-        } else {
-            event(&mut *self.decoder, data, out)
-        };
-        let data = self.frames.data();
+        let mended = self.halves.take(data).unwrap_or_default();
+        for rest in mended.before {
+            // What is wrong with the reply as a whole is said by the event itself.
+            self.decoder.event(&rest, out).ok();
+        }
+        let decoder = &mut *self.decoder;
+        let decoded = lenient(data, mended.data.as_deref().unwrap_or(data), |data| decoder.event(data, out));
         // A body that ends within an event was cut: what stands of the event is no violation of the API.
         let was_cut = || is_part(data).is_some_and(|part| part || self.decoder.is_finished());
         if decoded.is_err() && self.closed && was_cut() { Ok(()) } else { decoded }
-    }
-}
-
-/// Decodes an event, once more in a mended form if it is no JSON.
-fn event(decoder: &mut dyn Decode, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
-    let decoded = decoder.event(data, out);
-    match &decoded {
-        // A failure that is none of the syntax comes from a part of the event that was read, and stays.
-        Err(error)
-            if error.kind == FailureKind::Protocol && serde_json::from_slice::<IgnoredAny>(data).is_err() =>
-        {
-            readable(data).map_or(decoded, |mended| decoder.event(&mended, out))
-        }
-        Ok(()) | Err(_) => decoded,
     }
 }
 
@@ -116,7 +80,8 @@ type Away = Pin<Box<dyn Future<Output = (Box<Parts>, VecDeque<Delta>, Result<(),
 
 impl EventReader {
     pub(super) fn new(frames: Frames, decoder: Box<dyn Decode>) -> Self {
-        let parts = Some(Box::new(Parts { frames, decoder, held: None, closed: false }));
+        let halves = Halves::new(decoder.pieces());
+        let parts = Some(Box::new(Parts { frames, decoder, halves, closed: false }));
         Self {
             parts,
             away: None,

@@ -22,6 +22,7 @@ mod json;
 mod layout;
 mod money;
 pub(crate) mod once;
+mod pieced;
 mod prefix;
 mod replies;
 mod root;
@@ -33,6 +34,8 @@ mod wrapped;
 
 pub(crate) use effort::is_off;
 pub(crate) use layout::reworded;
+pub use pieced::PiecedTexts;
+pub(crate) use pieced::ToldBy;
 pub(crate) use root::sent;
 pub(crate) use strict::Forms;
 pub(crate) use wrapped::{unwrapped, wrapped};
@@ -244,6 +247,11 @@ pub trait Decode: Send {
     /// # Errors
     /// The event is not what the API promises, or it is an error that the provider reports.
     fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError>;
+
+    /// The texts of the events that come in pieces. Default: none does.
+    fn pieces(&self) -> &'static PiecedTexts {
+        &PiecedTexts::NONE
+    }
 
     /// Whether the provider said that nothing more comes.
     fn is_done(&self) -> bool;

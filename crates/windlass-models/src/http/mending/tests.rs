@@ -1,12 +1,15 @@
 use serde_json::Value;
 
-use super::{Mended, readable};
+use super::lenient::readable;
+use super::{Halves, PiecedTexts, tolerant};
 use crate::http::replay;
-use crate::wires::{Asked, Dialect, wire};
+use crate::wires::{Asked, DecodeError, Dialect, wire};
+
+mod pieces;
 
 fn mended(json: &str) -> String {
-    Mended::of(json.as_bytes())
-        .map_or_else(|| json.to_owned(), |mended| String::from_utf8(mended.data).expect("UTF-8"))
+    let mended = Halves::new(&PiecedTexts::NONE).take(json.as_bytes()).and_then(|mended| mended.data);
+    mended.map_or_else(|| json.to_owned(), |mended| String::from_utf8(mended).expect("UTF-8"))
 }
 
 #[test]
@@ -26,31 +29,46 @@ fn lone_halves_are_replaced_and_pairs_stay() {
 }
 
 #[test]
-fn halves_of_one_field_are_joined_across_events() {
-    let of = |json: &str| Mended::of(json.as_bytes()).expect("it has a half");
-    let mut first = of(r#"{"c":[{"d":{"t":"a\ud83d"}}]}"#);
-    let mut next = of(r#"{"c":[{"d":{"u":"\ude00b","t":"\ude00c\ud83d"}}]}"#);
-    assert!(first.is_open() && next.is_open());
-    first.join(&mut next);
-    let texts = |mended: &Mended| -> Value {
-        serde_json::from_slice::<Value>(&mended.data).expect("JSON")["c"][0]["d"].clone()
-    };
-    assert_eq!(texts(&first)["t"], "a😀");
-    assert_eq!(
-        (texts(&next)["u"].clone(), texts(&next)["t"].clone()),
-        ("\u{fffd}b".into(), "c\u{fffd}".into())
-    );
-    let mut last = of(r#"{"c":[{"d":{"t":"\ude01"}}]}"#);
-    next.join(&mut last);
-    assert_eq!((texts(&next)["t"].clone(), texts(&last)["t"].clone()), ("c😁".into(), "".into()));
+fn what_json_does_not_know_is_mended_outside_and_within_texts() {
+    for (given, wanted) in [
+        (
+            r#"{"a":NaN,"b":[-Infinity,Infinity],"c":"NaN \" NaN"}"#,
+            r#"{"a":null,"b":[null,null],"c":"NaN \" NaN"}"#,
+        ),
+        (
+            "[nan,-nan,inf,+Infinity,-NaN,undefined,None,0x10,True]",
+            "[null,null,null,null,null,null,null,null,true]",
+        ),
+        ("[01,-007,.5,-.5,5.,5.e2,+1,00.50,1e999]", "[1,-7,0.5,-0.5,5.0,5.0e2,1,0.50,null]"),
+        (
+            "{\"a\":\"x\u{1}y\tz\",\"b\":\"\\x1b \\u12 \\n\"}",
+            r#"{"a":"x\u0001y\u0009z","b":"\\x1b \\u12 \n"}"#,
+        ),
+        (r#"{"a":[1,2, ],"b":",]",}"#, r#"{"a":[1,2],"b":",]"}"#),
+    ] {
+        let read: Value =
+            serde_json::from_slice(&readable(given.as_bytes()).expect("it has some")).expect(given);
+        assert_eq!(read, serde_json::from_str::<Value>(wanted).expect("JSON"), "{given}");
+    }
+    for strict in [r#"{"c":"NaN"}"#, r#"{"a":[-1.5e10,0,0.5,true,false,null,"\u00e9\/"],"b":{}}"#] {
+        assert_eq!(readable(strict.as_bytes()), None);
+    }
+    let text = r#"{"a":"\ud83d\ude00 \u00e9 \"","b":[-1.5e10,NaN,],"id":07}"#;
+    for cut in 0..text.len() {
+        let _mended = readable(&text.as_bytes()[..cut]);
+    }
 }
 
 #[test]
-fn numbers_that_are_none_are_null_outside_of_texts() {
-    let given = br#"{"a":NaN,"b":[-Infinity,Infinity],"c":"NaN \" NaN"}"#;
-    let read: Value = serde_json::from_slice(&readable(given).expect("it has some")).expect("JSON");
-    assert_eq!(read, serde_json::json!({ "a": null, "b": [null, null], "c": "NaN \" NaN" }));
-    assert_eq!(readable(br#"{"c":"NaN"}"#), None);
+fn an_error_quotes_the_bytes_as_they_came() {
+    let came = br#"{"a":NaN,"b":"\ud83d"}"#;
+    let failed: Result<(), _> = tolerant(came, |data| {
+        let read = serde_json::from_slice::<Value>(data).map(|_| ());
+        read.map_err(|error| DecodeError::unreadable(&error, data))?;
+        Err(DecodeError::protocol(format!("no choice: {}", crate::wires::quoted(data))))
+    });
+    let message = failed.expect_err("it failed").message;
+    assert_eq!(message, r#"no choice: `{"a":NaN,"b":"\ud83d"}`"#);
 }
 
 /// A stream of each wire that says `Hi `, one character whose halves come in two pieces, and a lone half at the end.

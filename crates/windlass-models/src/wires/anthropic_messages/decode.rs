@@ -11,7 +11,7 @@ use self::shapes::{Counts, End, Event, Whole};
 use super::ERRORS;
 use crate::http::report_of;
 use crate::wires::replies::ReplyIds;
-use crate::wires::{Asked, Decode, DecodeError, Dialect, estimate, quoted};
+use crate::wires::{Asked, Decode, DecodeError, Dialect, PiecedTexts, ToldBy, estimate, quoted};
 use crate::{Assembler, Delta};
 
 mod blocks;
@@ -70,7 +70,20 @@ impl Decoder {
     }
 }
 
+/// The texts that come in pieces.
+static PIECES: PiecedTexts = PiecedTexts {
+    pieces: &["delta/text", "delta/thinking", "delta/partial_json"],
+    told_by: &[ToldBy { at: "", by: &["index"] }],
+    over: &["message_delta", "message_stop", "error"],
+    ends: &["content_block_start", "content_block_stop"],
+    ..PiecedTexts::NONE
+};
+
 impl Decode for Decoder {
+    fn pieces(&self) -> &'static PiecedTexts {
+        &PIECES
+    }
+
     fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         if data == DONE || data.iter().all(u8::is_ascii_whitespace) {
             return Ok(());

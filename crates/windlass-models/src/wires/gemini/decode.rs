@@ -16,7 +16,7 @@ use super::shapes::{Blob, Body, Candidate, FileData, FunctionCall, PartialArg, W
 use crate::http::{cut, report_of};
 use crate::wires::json::compact;
 use crate::wires::layout::Kind;
-use crate::wires::{Asked, Decode, DecodeError, estimate, quoted};
+use crate::wires::{Asked, Decode, DecodeError, PiecedTexts, ToldBy, estimate, quoted};
 use crate::{Assembler, Delta, MAX_CALLS};
 
 /// An end mark of other APIs, which gateways are known to add.
@@ -231,7 +231,27 @@ impl Decoder {
     }
 }
 
+/// The texts that come in pieces.
+static PIECES: PiecedTexts = PiecedTexts {
+    pieces: &[
+        "candidates/content/parts/text",
+        "candidates/content/parts/functionCall/partialArgs/stringValue",
+    ],
+    told_by: &[
+        ToldBy { at: "candidates/content/parts", by: &["thought"] },
+        ToldBy { at: "candidates/content/parts/functionCall/partialArgs", by: &["jsonPath"] },
+    ],
+    begun_by: Some(("candidates/content/parts/functionCall", "name", None)),
+    open_by: Some(("candidates/content/parts/functionCall", "willContinue")),
+    over_by: Some("candidates/finishReason"),
+    ..PiecedTexts::NONE
+};
+
 impl Decode for Decoder {
+    fn pieces(&self) -> &'static PiecedTexts {
+        &PIECES
+    }
+
     fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         let data = data.trim_ascii();
         if data.is_empty() || data == DONE {

@@ -9,7 +9,7 @@ use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 use super::ERRORS;
 use super::shapes::{Body, Said};
 use crate::http::report_of;
-use crate::wires::{Decode, DecodeError, estimate, quoted};
+use crate::wires::{Decode, DecodeError, PiecedTexts, estimate, quoted};
 use crate::{Assembler, Delta};
 
 /// Turns the lines of one streamed reply into pieces.
@@ -76,7 +76,18 @@ impl Decoder {
     }
 }
 
+/// The texts that come in pieces.
+static PIECES: PiecedTexts = PiecedTexts {
+    pieces: &["message/content", "message/thinking"],
+    over_by: Some("done"),
+    ..PiecedTexts::NONE
+};
+
 impl Decode for Decoder {
+    fn pieces(&self) -> &'static PiecedTexts {
+        &PIECES
+    }
+
     fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         let body = serde_json::from_slice(data).map_err(|error| DecodeError::unreadable(&error, data))?;
         self.body(body, out)

@@ -15,7 +15,7 @@ use super::salvage::attempts;
 use super::shapes::{Body, CallPiece, Choice, Function, Said};
 use super::usage::{WireUsage, usage_of};
 use crate::http::{error_in, report, report_of};
-use crate::wires::{Asked, Decode, DecodeError, Dialect, estimate, quoted};
+use crate::wires::{Asked, Decode, DecodeError, Dialect, PiecedTexts, ToldBy, estimate, quoted};
 use crate::{Assembler, Delta, Thoughts};
 
 /// Last event of a stream of chunks, as the API specifies.
@@ -250,7 +250,39 @@ impl Decoder {
     }
 }
 
+/// The texts that come in pieces.
+static PIECES: PiecedTexts = PiecedTexts {
+    pieces: &[
+        "choices/delta/content",
+        "choices/delta/content/text",
+        "choices/delta/content/thinking",
+        "choices/delta/content/thinking/text",
+        "choices/delta/reasoning_content",
+        "choices/delta/reasoning",
+        "choices/delta/reasoning_details/text",
+        "choices/delta/reasoning_details/summary",
+        "choices/delta/refusal",
+        ARGUMENTS,
+        "choices/delta/function_call/arguments",
+    ],
+    told_by: &[
+        ToldBy { at: "choices", by: &["index"] },
+        ToldBy { at: "choices/delta/tool_calls", by: &["index", "id"] },
+        ToldBy { at: "choices/delta/reasoning_details", by: &["index"] },
+    ],
+    // Some servers give every parallel call the index 0.
+    begun_by: Some(("choices/delta/tool_calls", "id", Some(ARGUMENTS))),
+    over_by: Some("choices/finish_reason"),
+    ..PiecedTexts::NONE
+};
+
+const ARGUMENTS: &str = "choices/delta/tool_calls/function/arguments";
+
 impl Decode for Decoder {
+    fn pieces(&self) -> &'static PiecedTexts {
+        &PIECES
+    }
+
     fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         if data == DONE {
             self.done = true;

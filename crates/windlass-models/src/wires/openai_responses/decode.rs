@@ -11,7 +11,7 @@ use self::items::{At, Items, Kind};
 use super::ends::{error_event, reported, stop_reason};
 use super::shapes::{Fields, usage_of};
 use crate::wires::replies::ReplyIds;
-use crate::wires::{Asked, Decode, DecodeError, Dialect, estimate, quoted};
+use crate::wires::{Asked, Decode, DecodeError, Dialect, PiecedTexts, ToldBy, estimate, quoted};
 use crate::{Assembler, Delta};
 
 mod items;
@@ -154,7 +154,33 @@ impl Decoder {
     }
 }
 
+/// The texts that come in pieces.
+static PIECES: PiecedTexts = PiecedTexts {
+    pieces: &["delta"],
+    told_by: &[
+        ToldBy { at: "", by: &["type"] },
+        ToldBy { at: "", by: &["output_index", "item_id"] },
+        ToldBy { at: "", by: &["content_index"] },
+        ToldBy { at: "", by: &["summary_index"] },
+    ],
+    over: &["response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"],
+    ends: &[
+        "response.output_item.done",
+        "response.output_text.done",
+        "response.refusal.done",
+        "response.reasoning.done",
+        "response.reasoning_text.done",
+        "response.reasoning_summary_text.done",
+        "response.function_call_arguments.done",
+    ],
+    ..PiecedTexts::NONE
+};
+
 impl Decode for Decoder {
+    fn pieces(&self) -> &'static PiecedTexts {
+        &PIECES
+    }
+
     fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         // A body that was cut may end within the mark.
         if !data.is_empty() && DONE.starts_with(data) {
