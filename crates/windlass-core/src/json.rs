@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
+pub use self::halves::without_halves;
 use crate::steps::Steps;
+
+mod halves;
 
 /// The most values that a JSON text of a model may hold: arguments, or an output. A value takes up to some hundred bytes of
 /// memory for two of text.
@@ -26,7 +29,11 @@ fn read_in_steps(json: &str, steps: &Steps) -> Result<Value, String> {
         return Err(format!("too large: more than {MAX_VALUES} values"));
     }
     steps.add(json.len());
-    serde_json::from_str(json).map_err(|error| format!("not valid JSON: {error}"))
+    serde_json::from_str(json).or_else(|error| {
+        // Half of a character is no reason to have all of the text written again.
+        let mended = without_halves(json).and_then(|mended| serde_json::from_str(&mended).ok());
+        mended.ok_or_else(|| format!("not valid JSON: {error}"))
+    })
 }
 
 /// Upper bound for the number of values in a JSON text: one more than its commas, colons and opening brackets outside of
@@ -51,6 +58,15 @@ mod tests {
 
     use super::*;
     use crate::steps::{Shape, doubling};
+
+    #[test]
+    fn half_a_character_makes_no_text_unreadable() {
+        for given in [r#"{"text":"\ud83d!"}"#, r#"{"text":"\udc00!"}"#] {
+            assert_eq!(read(given), Ok(json!({ "text": "\u{fffd}!" })), "{given}");
+        }
+        let error = read(r#"{"text":"\ud83d"#).expect_err("it was cut");
+        assert!(error.starts_with("not valid JSON: "), "{error}");
+    }
 
     #[test]
     fn values_are_counted_without_being_made() {

@@ -214,7 +214,7 @@ pub mod text {
     pub use crate::by_schema::{AnswerForm, AnswerPieces};
     pub use crate::fenced::{fenced_message, fenced_prompt};
     pub use crate::glob::covers;
-    pub use crate::json::MAX_VALUES;
+    pub use crate::json::{MAX_VALUES, without_halves};
     pub use crate::ledger::estimated_tokens;
     pub use crate::nearest::{did_you_mean, nearest};
     pub use crate::shown::{shown_args, shown_name, shown_value};

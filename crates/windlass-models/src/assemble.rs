@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use windlass_core::Text;
 use windlass_core::message::{Media, Reasoning, SealedReasoning};
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, ModelFailure, Reply, ReplyCall, StopReason, Usage};
-use windlass_core::text::Steps;
+use windlass_core::text::{Steps, without_halves};
 
 use crate::thoughts::{GAP, Thoughts};
 use crate::{Delta, Deltas};
@@ -201,19 +201,17 @@ impl Assembler {
         }
         let spoken = !self.reasoning.is_empty() || self.sealed.is_some();
         let reasoning = spoken.then(|| Reasoning { text: self.reasoning.into(), sealed: self.sealed });
-        let calls =
-            apart(without_beginnings(self.calls)).into_iter().filter(|call| !call.is_empty()).map(|call| {
-                ReplyCall {
-                    id: call.id,
-                    name: call.name.unwrap_or_default(),
-                    // Nothing, and a null, is how providers write a call without arguments.
-                    args: if matches!(call.args.trim(), "" | "null") {
-                        "{}".into()
-                    } else {
-                        call.args.into()
-                    },
-                }
-            });
+        let calls = apart(without_beginnings(self.calls));
+        let calls = calls.into_iter().filter(|call| !call.is_empty()).map(|call| ReplyCall {
+            id: call.id,
+            name: call.name.unwrap_or_default(),
+            args: match call.args.trim() {
+                // Nothing, and a null, is how providers write a call without arguments.
+                "" | "null" => "{}".into(),
+                // A model may write half of a character; whoever reads the arguments later reads them as JSON.
+                _ => without_halves(&call.args).unwrap_or(call.args).into(),
+            },
+        });
         Reply {
             text: (!self.text.is_empty()).then(|| self.text.into()),
             reasoning,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::args::parse_args;
 use crate::forms::ReadCall;
 use crate::ids::Text;
 
@@ -26,7 +27,7 @@ impl Args {
     /// Reads the text, unless it was read before.
     fn read(&mut self, text: &str) -> &Self {
         if matches!(self, Self::Unread) {
-            *self = serde_json::from_str(text).map_or(Self::Broken, Self::Read);
+            *self = parse_args(text).map_or(Self::Broken, Self::Read);
         }
         self
     }

@@ -260,6 +260,28 @@ fn halves_of_parallel_calls_go_to_their_own_arguments() {
     assert_eq!((args, said.calls.len()), (json!({ "a0": "x😀", "a1": "y😁\u{fffd}" }), 1));
 }
 
+/// A half that the model wrote as an escape in the JSON of its arguments.
+#[test]
+fn half_a_character_makes_no_call_malformed() {
+    for (first, then, wanted) in [
+        (r#"{\"to\":\"\\ud83d!\"}"#, "", "\u{fffd}!"),
+        (r#"{\"to\":\"x\\udc00y\"}"#, "", "x\u{fffd}y"),
+        (r#"{\"to\":\"\\ud83d"#, r#"\\ude00\"}"#, "😀"),
+        (r#"{\"to\":\"\\ud8"#, r#"3d\"}"#, "\u{fffd}"),
+    ] {
+        for name in ["openai_chat", "openai_responses", "anthropic_messages"] {
+            let said = reply(name, &[Call(0), Args(0, first), Args(0, then)]);
+            let args: Value = serde_json::from_str(&said.calls[0].args).expect("JSON");
+            assert_eq!(args, json!({ "to": wanted }), "{name}: {first}");
+        }
+    }
+    let whole = r#"{"choices":[{"finish_reason":"tool_calls","message":{"tool_calls":[{"id":"k","function":{"name":"f","arguments":"{\"a\":\"\\ud83d\"}"}}]}}]}"#;
+    let asked = Asked { model: "m".into(), content_bytes: 8 };
+    let chat = wire("openai_chat").expect("it is there");
+    let reply = chat.decode(&Dialect::default(), whole.as_bytes(), &asked).expect("a reply");
+    assert_eq!(&*reply.calls[0].args, r#"{"a":"\ufffd"}"#);
+}
+
 /// The text and the calls of a stream of chunks.
 fn chunks(deltas: &[&str]) -> (String, Vec<(String, String)>) {
     let mut stream = String::new();
