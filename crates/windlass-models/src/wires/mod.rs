@@ -20,6 +20,7 @@ mod effort;
 mod elements;
 mod json;
 mod layout;
+mod loose;
 mod money;
 pub(crate) mod once;
 mod pieced;

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use windlass_core::message::{AssistantMessage, SealedReasoning, ToolCall, ToolMessage};
 use windlass_core::model::FailureKind;
 use windlass_core::{Message, message::Reasoning};
+use windlass_models::http::replay;
 use windlass_models::wires::anthropic_messages::AnthropicMessages;
 use windlass_models::wires::openai_chat::OpenAiChat;
 use windlass_models::wires::openai_responses::OpenAiResponses;
-use windlass_models::wires::{Asked, Dialect, Wire};
+use windlass_models::wires::{Asked, Dialect, Wire, wire};
 use windlass_models::{HttpModel, HttpModelConfig, Model, assemble};
 
 use crate::server::{Server, chunk, request, stream_end, stream_head};
@@ -114,16 +115,83 @@ fn k53_an_empty_function_call_costs_no_signature() {
 }
 
 #[test]
-fn k54_content_that_is_a_json_object_is_its_text() {
+fn k54_content_that_is_another_json_value_is_its_text() {
     for (content, text) in [
         (json!({"answer": 4}), Some("{\"answer\":4}")),
         (json!({"type": "text", "text": "Hi"}), Some("Hi")),
         (json!({"type": "person", "text": "Ann"}), Some("{\"type\":\"person\",\"text\":\"Ann\"}")),
+        (json!(42), Some("42")),
+        (json!(-1.5), Some("-1.5")),
+        (json!(true), Some("true")),
+        (json!(["a", "b", null, {"type": "text", "text": "c"}, {"type": "news"}]), Some("abc")),
+        (json!(["a", {"b": 1}, 7, [1, 2]]), Some("a{\"b\":1}7[1,2]")),
+        (json!([]), None),
         (json!(null), None),
     ] {
         let reply = decoded(
             &json!({"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": content}}]}),
         );
         assert_eq!(reply.text.as_deref(), text, "{content}");
+        let chunks = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":{content}}}}}]}}\n\n\
+             data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\n"
+        );
+        assert_eq!(streamed("openai_chat", &chunks).text.as_deref(), text, "{content} in a chunk");
+    }
+}
+
+fn streamed(name: &str, stream: &str) -> windlass_core::model::Reply {
+    let asked = Asked { model: "test/m".into(), content_bytes: 0 };
+    let dialect = Dialect { label: "test".into(), ..Dialect::default() };
+    let reply = replay(wire(name).expect("it is there"), &dialect, &asked, [stream.as_bytes()]);
+    reply.expect(stream)
+}
+
+/// What a reply can be understood without, in types that no API promises.
+const FOREIGN: [(&str, &str); 5] = [
+    (
+        "openai_chat",
+        "data: {\"id\":5,\"created\":\"x\",\"model\":{\"a\":1},\"choices\":[{\"index\":\"0\",\"delta\":{\"role\":3,\"content\":\"Hi\",\"refusal\":5,\"reasoning\":{}},\"logprobs\":\"x\"}]}\n\n\
+         data: {\"choices\":[{\"index\":\"0\",\"delta\":{\"refusal\":{},\"tool_calls\":[{\"index\":\"0\",\"id\":7,\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n\
+         data: {\"choices\":[],\"x_groq\":\"x\",\"usage\":{\"prompt_tokens\":10.0,\"completion_tokens\":\"5\",\"prompt_tokens_details\":\"x\",\"completion_tokens_details\":[1]}}\n\n",
+    ),
+    (
+        "openai_responses",
+        "data: {\"type\":\"response.created\",\"response\":{\"id\":5,\"usage\":\"x\"}}\n\n\
+         data: {\"type\":\"response.output_text.delta\",\"item_id\":7,\"output_index\":\"0\",\"content_index\":{},\"delta\":\"Hi\"}\n\n\
+         data: {\"type\":\"response.output_item.done\",\"output_index\":\"1\",\"item\":{\"type\":\"function_call\",\"id\":1,\"call_id\":7,\"name\":\"f\",\"arguments\":\"{}\"}}\n\n\
+         data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":5,\"usage\":{\"input_tokens\":\"10\",\"output_tokens\":5.0,\"input_tokens_details\":\"x\"}}}\n\n",
+    ),
+    (
+        "anthropic_messages",
+        "data: {\"type\":\"message_start\",\"message\":{\"id\":5,\"usage\":{\"input_tokens\":\"10\",\"cache_creation\":5,\"cache_read_input_tokens\":\"x\"}}}\n\n\
+         data: {\"type\":\"content_block_start\",\"index\":\"0\",\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+         data: {\"type\":\"content_block_delta\",\"index\":\"0\",\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n\
+         data: {\"type\":\"content_block_stop\",\"index\":\"0\"}\n\n\
+         data: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":7,\"name\":\"f\",\"input\":{}}}\n\n\
+         data: {\"type\":\"content_block_stop\",\"index\":1}\n\n\
+         data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\",\"stop_details\":\"x\"},\"usage\":{\"output_tokens\":5.0,\"output_tokens_details\":\"x\",\"iterations\":5}}\n\n\
+         data: {\"type\":\"message_stop\"}\n\n",
+    ),
+    (
+        "gemini",
+        "data: {\"promptFeedback\":\"x\",\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\",\"thought\":\"false\",\"thoughtSignature\":5}]}}]}\n\n\
+         data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"id\":7,\"name\":\"f\",\"args\":{}}}]},\"finishReason\":\"STOP\",\"finishMessage\":5}],\"usageMetadata\":{\"promptTokenCount\":\"10\",\"candidatesTokenCount\":5.0,\"cachedContentTokenCount\":{}}}\n\n",
+    ),
+    (
+        "ollama",
+        "{\"message\":{\"content\":\"Hi\",\"thinking\":5,\"tool_calls\":[{\"id\":7,\"function\":{\"name\":\"f\",\"arguments\":{}}}]},\"done\":\"false\"}\n\
+         {\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":\"10\",\"eval_count\":5.0}\n",
+    ),
+];
+
+#[test]
+fn a_field_of_another_type_costs_no_reply() {
+    for (name, stream) in FOREIGN {
+        let reply = streamed(name, stream);
+        assert_eq!(reply.text.as_deref(), Some("Hi"), "{name}");
+        assert_eq!(reply.calls.len(), 1, "{name}: {reply:?}");
+        assert_eq!((&*reply.calls[0].name, &*reply.calls[0].args), ("f", "{}"), "{name}");
+        assert_eq!((reply.usage.input, reply.usage.output), (10, 5), "{name}: {reply:?}");
     }
 }

@@ -11,6 +11,7 @@ use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
+use crate::wires::loose::{nested, scalar};
 use crate::wires::openai_chat::shapes::{First, error};
 
 /// The most parts of one reply, or of one piece of it.
@@ -21,7 +22,9 @@ const MAX_PARTS: usize = 65_536;
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Body {
     pub(super) candidates: First<Candidate>,
+    #[serde(deserialize_with = "nested")]
     pub(super) prompt_feedback: Option<PromptFeedback>,
+    #[serde(deserialize_with = "nested")]
     pub(super) usage_metadata: Option<WireUsage>,
     #[serde(deserialize_with = "error")]
     pub(super) error: Option<Value>,
@@ -39,6 +42,7 @@ pub(super) struct Candidate {
     pub(super) content: Option<Content>,
     #[serde(deserialize_with = "reason")]
     pub(super) finish_reason: Option<Box<str>>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) finish_message: Option<String>,
 }
 
@@ -74,7 +78,9 @@ pub(super) struct Content {
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct WirePart {
     pub(super) text: Option<String>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) thought: Option<bool>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) thought_signature: Option<Box<str>>,
     pub(super) function_call: Option<FunctionCall>,
     pub(super) inline_data: Option<Blob>,
@@ -84,10 +90,12 @@ pub(super) struct WirePart {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct FunctionCall {
+    #[serde(deserialize_with = "scalar")]
     pub(super) id: Option<String>,
     pub(super) name: Option<String>,
     pub(super) args: Option<Box<RawValue>>,
     pub(super) partial_args: PartialArgs,
+    #[serde(deserialize_with = "scalar")]
     pub(super) will_continue: Option<bool>,
 }
 
@@ -99,6 +107,7 @@ pub(super) struct PartialArg {
     pub(super) string_value: Option<String>,
     pub(super) number_value: Option<Number>,
     pub(super) bool_value: Option<bool>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) will_continue: Option<bool>,
 }
 
@@ -122,17 +131,17 @@ pub(super) struct FileData {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct WireUsage {
-    #[serde(rename = "promptTokenCount")]
+    #[serde(rename = "promptTokenCount", deserialize_with = "scalar")]
     pub(super) prompt: Option<u64>,
-    #[serde(rename = "cachedContentTokenCount")]
+    #[serde(rename = "cachedContentTokenCount", deserialize_with = "scalar")]
     pub(super) cached: Option<u64>,
-    #[serde(rename = "candidatesTokenCount")]
+    #[serde(rename = "candidatesTokenCount", deserialize_with = "scalar")]
     pub(super) candidates: Option<u64>,
-    #[serde(rename = "thoughtsTokenCount")]
+    #[serde(rename = "thoughtsTokenCount", deserialize_with = "scalar")]
     pub(super) thoughts: Option<u64>,
-    #[serde(rename = "toolUsePromptTokenCount")]
+    #[serde(rename = "toolUsePromptTokenCount", deserialize_with = "scalar")]
     pub(super) tools: Option<u64>,
-    #[serde(rename = "totalTokenCount")]
+    #[serde(rename = "totalTokenCount", deserialize_with = "scalar")]
     pub(super) total: Option<u64>,
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::MAX_CALLS;
+use crate::wires::loose::scalar;
 
 /// The most bytes of a reported error that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -18,11 +19,14 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 #[serde(default)]
 pub(super) struct Body {
     pub(super) message: Option<Said>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) done: Option<bool>,
     pub(super) done_reason: Option<Box<str>>,
     /// Tokens of the request; absent where the server took all of them from its cache.
+    #[serde(deserialize_with = "scalar")]
     pub(super) prompt_eval_count: Option<u64>,
     /// Tokens of the reply.
+    #[serde(deserialize_with = "scalar")]
     pub(super) eval_count: Option<u64>,
     pub(super) error: Option<Box<RawValue>>,
 }
@@ -31,6 +35,7 @@ pub(super) struct Body {
 #[serde(default)]
 pub(super) struct Said {
     pub(super) content: Option<String>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) thinking: Option<String>,
     pub(super) images: Bounded<String>,
     pub(super) tool_calls: Bounded<Call>,
@@ -39,6 +44,7 @@ pub(super) struct Said {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Call {
+    #[serde(deserialize_with = "scalar")]
     pub(super) id: Option<String>,
     pub(super) function: Option<Function>,
 }
@@ -46,6 +52,7 @@ pub(super) struct Call {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Function {
+    #[serde(deserialize_with = "scalar")]
     pub(super) name: Option<String>,
     arguments: Option<Box<RawValue>>,
 }

@@ -5,10 +5,12 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use windlass_core::message::{Media, MediaSource};
+
+use crate::wires::json::compact;
 
 /// The most blocks of reasoning that one piece of a reply may have, and the most bytes of them together.
 const MAX_DETAILS: usize = 4096;
@@ -24,8 +26,8 @@ pub(super) enum Piece {
     Image(Media),
 }
 
-/// Content that comes as a string, as `null`, as a list of parts, as one part, or (against the API) as an object,
-/// which is its text.
+/// Content that comes as a string, as `null`, as a list of parts, as one part, or (against the API) as another value, whose JSON is
+/// its text.
 #[derive(Debug, Default)]
 pub(super) struct Pieces(pub(super) Vec<Piece>);
 
@@ -67,6 +69,26 @@ impl Part {
     }
 }
 
+/// An element of a list: a part, or (against the API) a text, or another value, whose JSON is its text.
+fn element(raw: &RawValue) -> Option<Piece> {
+    let json = raw.get();
+    let text = match json.as_bytes().first() {
+        Some(b'{') => {
+            let part: Part = serde_json::from_str(json).unwrap_or_default();
+            let is_part = part.kind.is_some();
+            match part.piece() {
+                // What nobody knows among the parts is none of the text.
+                None if !is_part => compact(json),
+                piece => return piece,
+            }
+        }
+        Some(b'"') => serde_json::from_str(json).ok()?,
+        Some(b'n') | None => return None,
+        Some(_) => compact(json),
+    };
+    (!text.is_empty()).then_some(Piece::Text(text))
+}
+
 /// An image by its address, which may hold its bytes (RFC 2397).
 fn image(url: &str) -> Option<Media> {
     if url.is_empty() {
@@ -88,7 +110,7 @@ impl<'de> Deserialize<'de> for Pieces {
         impl<'de> Visitor<'de> for Reader {
             type Value = Pieces;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, a list of parts, an object or null")
+                f.write_str("content")
             }
             fn visit_unit<E>(self) -> Result<Pieces, E> {
                 Ok(Pieces::default())
@@ -100,10 +122,22 @@ impl<'de> Deserialize<'de> for Pieces {
                 let pieces = if text.is_empty() { Vec::new() } else { vec![Piece::Text(text)] };
                 Ok(Pieces(pieces))
             }
+            fn visit_bool<E: serde::de::Error>(self, flag: bool) -> Result<Pieces, E> {
+                self.visit_string(flag.to_string())
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Pieces, E> {
+                self.visit_string(number.to_string())
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Pieces, E> {
+                self.visit_string(number.to_string())
+            }
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Pieces, E> {
+                self.visit_string(Value::from(number).to_string())
+            }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Pieces, A::Error> {
                 let mut pieces: Vec<Piece> = Vec::new();
-                while let Some(part) = items.next_element::<Part>()? {
-                    match (pieces.last_mut(), part.piece()) {
+                while let Some(part) = items.next_element::<&RawValue>()? {
+                    match (pieces.last_mut(), element(part)) {
                         (Some(Piece::Text(text)), Some(Piece::Text(more))) => text.push_str(&more),
                         (_, piece) => pieces.extend(piece),
                     }
@@ -123,7 +157,7 @@ impl<'de> Deserialize<'de> for Pieces {
     }
 }
 
-/// Text that comes as a string, as `null`, or as a list of `{"type":"text","text":…}`.
+/// Text that comes as a string, as `null`, or as a list of `{"type":"text","text":…}`; anything else counts as absent.
 #[derive(Debug, Default)]
 pub(super) struct Words(pub(super) String);
 
@@ -149,6 +183,22 @@ impl<'de> Deserialize<'de> for Words {
             }
             fn visit_string<E>(self, text: String) -> Result<Words, E> {
                 Ok(Words(text))
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<Words, E> {
+                Ok(Words::default())
+            }
+            fn visit_u64<E>(self, _: u64) -> Result<Words, E> {
+                Ok(Words::default())
+            }
+            fn visit_i64<E>(self, _: i64) -> Result<Words, E> {
+                Ok(Words::default())
+            }
+            fn visit_f64<E>(self, _: f64) -> Result<Words, E> {
+                Ok(Words::default())
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Words, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Words::default())
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Words, A::Error> {
                 let mut all = String::new();

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::parts::{Details, Pieces, Words};
 use super::usage::WireUsage;
 use crate::MAX_CALLS;
+use crate::wires::loose::{nested, scalar};
 
 /// The most bytes of a reported error that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -23,12 +24,14 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 #[serde(default)]
 pub(super) struct Body {
     pub(super) choices: First<Choice>,
+    #[serde(deserialize_with = "nested")]
     pub(super) usage: Option<WireUsage>,
     /// The model that answered.
     pub(super) model: Answering,
     #[serde(deserialize_with = "error")]
     pub(super) error: Option<Value>,
     /// Groq's own: counts, and why a stream was stopped early.
+    #[serde(deserialize_with = "nested")]
     pub(super) x_groq: Option<Groq>,
     /// Words of an error that is not wrapped in `error`.
     #[serde(deserialize_with = "error")]
@@ -53,6 +56,7 @@ impl<'de> Deserialize<'de> for Answering {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Groq {
+    #[serde(deserialize_with = "nested")]
     pub(super) usage: Option<WireUsage>,
     #[serde(deserialize_with = "error")]
     pub(super) error: Option<Value>,
@@ -62,11 +66,13 @@ pub(super) struct Groq {
 #[serde(default)]
 pub(super) struct Choice {
     /// Its number among several.
+    #[serde(deserialize_with = "scalar")]
     pub(super) index: Option<u32>,
     pub(super) delta: Option<Said>,
     pub(super) message: Option<Said>,
     pub(super) finish_reason: Option<Box<str>>,
     /// Some servers (Moonshot) count here.
+    #[serde(deserialize_with = "nested")]
     pub(super) usage: Option<WireUsage>,
     /// OpenRouter: what went wrong at the provider behind it.
     #[serde(deserialize_with = "error")]
@@ -138,7 +144,9 @@ impl<'de> Deserialize<'de> for CallPieces {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CallPiece {
+    #[serde(deserialize_with = "scalar")]
     pub(super) index: Option<u32>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) id: Option<String>,
     pub(super) function: Option<Function>,
     /// Gemini's own: a signature of the thoughts before the call.
@@ -148,6 +156,7 @@ pub(super) struct CallPiece {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Function {
+    #[serde(deserialize_with = "scalar")]
     pub(super) name: Option<String>,
     pub(super) arguments: Arguments,
 }

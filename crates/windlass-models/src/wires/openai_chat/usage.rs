@@ -7,6 +7,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use windlass_core::model::Usage;
 
+use crate::wires::loose::nested;
 use crate::wires::money::Reported;
 
 /// Counts as servers send them.
@@ -16,7 +17,9 @@ pub(super) struct WireUsage {
     prompt_tokens: Tokens,
     completion_tokens: Tokens,
     total_tokens: Tokens,
+    #[serde(deserialize_with = "nested")]
     prompt_tokens_details: Option<InputDetails>,
+    #[serde(deserialize_with = "nested")]
     completion_tokens_details: Option<OutputDetails>,
     /// DeepSeek's name for cached tokens.
     prompt_cache_hit_tokens: Tokens,
@@ -134,8 +137,8 @@ impl<'de> Deserialize<'de> for Tokens {
             fn visit_bool<E>(self, _: bool) -> Result<Tokens, E> {
                 Ok(Tokens(None))
             }
-            fn visit_str<E>(self, _: &str) -> Result<Tokens, E> {
-                Ok(Tokens(None))
+            fn visit_str<E>(self, count: &str) -> Result<Tokens, E> {
+                Ok(Tokens(count.trim().parse().ok()))
             }
             fn visit_unit<E>(self) -> Result<Tokens, E> {
                 Ok(Tokens(None))

@@ -13,6 +13,7 @@ use windlass_core::model::Usage;
 
 use crate::MAX_CALLS;
 use crate::wires::json::json_string;
+use crate::wires::loose::scalar;
 use crate::wires::money::Reported;
 
 /// The most fields of one object, and the most elements of one list, that are read.
@@ -39,9 +40,10 @@ impl<'a> Fields<'a> {
         text_of(self.get(name)?)
     }
 
-    /// A field that is a whole number, not negative.
+    /// A field that is a whole number, not negative; it may stand in a text.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
-        self.get(name)?.get().parse().ok()
+        let mut json = serde_json::Deserializer::from_str(self.get(name)?.get());
+        scalar(&mut json).ok().flatten()
     }
 
     /// A field that is an object.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::wires::loose::{nested, scalar};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,12 +14,15 @@ use serde_json::value::RawValue;
 pub(super) struct Event<'e> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Cow<'e, str>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) index: Option<u64>,
+    #[serde(deserialize_with = "nested")]
     pub(super) message: Option<Start>,
     #[serde(borrow)]
     pub(super) content_block: Option<&'e RawValue>,
     #[serde(borrow)]
     pub(super) delta: Option<&'e RawValue>,
+    #[serde(deserialize_with = "nested")]
     pub(super) usage: Option<Counts>,
     pub(super) error: Option<Value>,
 }
@@ -28,6 +32,7 @@ pub(super) struct Event<'e> {
 #[serde(default)]
 pub(super) struct Start {
     pub(super) id: Option<Value>,
+    #[serde(deserialize_with = "nested")]
     pub(super) usage: Option<Counts>,
 }
 
@@ -38,7 +43,9 @@ pub(super) struct Whole<'e> {
     #[serde(borrow)]
     pub(super) content: Option<&'e RawValue>,
     pub(super) stop_reason: Option<String>,
+    #[serde(deserialize_with = "nested")]
     pub(super) stop_details: Option<StopDetails>,
+    #[serde(deserialize_with = "nested")]
     pub(super) usage: Option<Counts>,
     pub(super) error: Option<Value>,
 }
@@ -48,6 +55,7 @@ pub(super) struct Whole<'e> {
 #[serde(default)]
 pub(super) struct End {
     pub(super) stop_reason: Option<String>,
+    #[serde(deserialize_with = "nested")]
     pub(super) stop_details: Option<StopDetails>,
 }
 
@@ -55,6 +63,7 @@ pub(super) struct End {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct StopDetails {
+    #[serde(deserialize_with = "scalar")]
     pub(super) explanation: Option<String>,
 }
 
@@ -72,6 +81,7 @@ pub(super) struct Tag<'e> {
 pub(super) struct Piece {
     pub(super) text: Option<String>,
     pub(super) thinking: Option<String>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) signature: Option<String>,
     pub(super) partial_json: Option<String>,
     pub(super) citation: Option<Value>,
@@ -83,7 +93,9 @@ pub(super) struct Piece {
 pub(super) struct Head<'e> {
     pub(super) text: Option<String>,
     pub(super) thinking: Option<String>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) id: Option<String>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) name: Option<String>,
     #[serde(borrow)]
     pub(super) input: Option<&'e RawValue>,
@@ -93,12 +105,19 @@ pub(super) struct Head<'e> {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Counts {
+    #[serde(deserialize_with = "scalar")]
     pub(super) input_tokens: Option<u64>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) output_tokens: Option<u64>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) cache_read_input_tokens: Option<u64>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) cache_creation_input_tokens: Option<u64>,
+    #[serde(deserialize_with = "nested")]
     pub(super) cache_creation: Option<CacheCreation>,
+    #[serde(deserialize_with = "nested")]
     pub(super) output_tokens_details: Option<OutputDetails>,
+    #[serde(deserialize_with = "nested")]
     pub(super) iterations: Option<Vec<Iteration>>,
 }
 
@@ -106,13 +125,16 @@ pub(super) struct Counts {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CacheCreation {
+    #[serde(deserialize_with = "scalar")]
     pub(super) ephemeral_5m_input_tokens: Option<u64>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) ephemeral_1h_input_tokens: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OutputDetails {
+    #[serde(deserialize_with = "scalar")]
     pub(super) thinking_tokens: Option<u64>,
 }
 
@@ -122,8 +144,12 @@ pub(super) struct OutputDetails {
 pub(super) struct Iteration {
     #[serde(rename = "type")]
     pub(super) kind: String,
+    #[serde(deserialize_with = "scalar")]
     pub(super) input_tokens: Option<u64>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) output_tokens: Option<u64>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) cache_read_input_tokens: Option<u64>,
+    #[serde(deserialize_with = "scalar")]
     pub(super) cache_creation_input_tokens: Option<u64>,
 }

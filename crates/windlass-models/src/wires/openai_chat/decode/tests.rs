@@ -166,7 +166,7 @@ fn garbage_inside_a_stream_is_a_protocol_failure_that_quotes_it() {
     let error = read(&[b"data: <html>oops</html>\n\n"]).expect_err("no JSON");
     assert_eq!(error.kind, FailureKind::Protocol);
     assert!(error.message.contains("<html>oops"), "{}", error.message);
-    let wrong = read(&[b"data: {\"choices\":[{\"delta\":{\"content\":5}}]}\n\n"]).expect_err("a number");
+    let wrong = read(&[b"data: {\"choices\":[{\"delta\":5}]}\n\n"]).expect_err("a number");
     assert_eq!(wrong.kind, FailureKind::Protocol);
 }
 
