@@ -114,7 +114,7 @@ mod tests {
         openai_chat::encode::encode(&dialect, &off("c/gpt-5.1"));
         assert_eq!(
             (said("c/o3-all"), said("r/o3-all"), said("c/gpt-5.1")),
-            (vec!["reasoning"], vec!["reasoning"], vec![])
+            (vec!["reasoning"], vec!["presence_penalty", "reasoning", "stop"], vec![])
         );
     }
 
@@ -128,6 +128,7 @@ mod tests {
         gemini::encode::encode(&dialect, &plain);
         ollama::encode::encode(&dialect, &plain);
         openai_chat::encode::encode(&dialect, &plain);
+        plain.model.stop = Vec::new();
         openai_responses::encode::encode(&dialect, &plain);
         assert!(said("a/claude-sonnet-4-5-plain").is_empty());
     }

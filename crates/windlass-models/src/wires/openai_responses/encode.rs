@@ -15,7 +15,7 @@ use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
-use crate::wires::once::say;
+use crate::wires::once::{dropped, say};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
 use crate::wires::tools::held;
@@ -143,8 +143,7 @@ fn tool_choice(out: &mut Vec<u8>, request: &ModelRequest) {
 
 /// Everything behind messages and tools, with the closing brace.
 ///
-/// The API has no `stop` and no `presence_penalty`. They are sent where they are set, so that a server says what it does not
-/// take: leaving them out would change what the agent asks for without a word.
+/// The API has no `stop` and no `presence_penalty` (API reference, "Create a model response") and refuses requests with one.
 fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     let model = &request.model;
     if let Some((name, schema)) = &request.response_schema {
@@ -159,7 +158,9 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         json_value(out, &max);
     }
     number(out, "top_p", model.top_p);
-    number(out, "presence_penalty", model.presence_penalty);
+    if model.presence_penalty.is_some() {
+        dropped(model, "presence_penalty");
+    }
     if let Some(reasoning) = &model.reasoning {
         let name = dialect.plain_name(&model.name);
         if is_off(reasoning.split('/').next().unwrap_or_default()) && !least(name).is_some_and(is_off) {
@@ -172,8 +173,7 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         json_value(out, &model.metadata);
     }
     if !model.stop.is_empty() {
-        field(out, "stop");
-        json_value(out, &model.stop);
+        dropped(model, "stop");
     }
     field(out, "store");
     json_value(out, &dialect.quirks.stored_replies);
