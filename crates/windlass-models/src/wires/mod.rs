@@ -23,6 +23,7 @@ mod layout;
 mod loose;
 mod money;
 pub(crate) mod once;
+mod own_ids;
 mod pieced;
 mod prefix;
 mod replies;

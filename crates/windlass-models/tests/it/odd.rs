@@ -195,3 +195,66 @@ fn a_field_of_another_type_costs_no_reply() {
         assert_eq!((reply.usage.input, reply.usage.output), (10, 5), "{name}: {reply:?}");
     }
 }
+
+/// A stream in which a wire's server makes a call of that id.
+fn made(name: &str, id: &str) -> String {
+    if name == "anthropic_messages" {
+        return format!(
+            "data: {{\"type\":\"message_start\",\"message\":{{\"id\":\"m\",\"usage\":{{\"input_tokens\":5}}}}}}\n\n\
+             data: {{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"f\",\"input\":{{}}}}}}\n\n\
+             data: {{\"type\":\"content_block_stop\",\"index\":0}}\n\n\
+             data: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"tool_use\"}},\"usage\":{{\"output_tokens\":3}}}}\n\n"
+        );
+    }
+    let item = format!(
+        "{{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"{id}\",\"name\":\"f\",\"arguments\":\"{{}}\",\"status\":\"completed\"}}"
+    );
+    format!(
+        "data: {{\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{item}}}\n\n\
+         data: {{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{item}}}\n\n\
+         data: {{\"type\":\"response.completed\",\"response\":{{\"status\":\"completed\",\"output\":[{item}]}}}}\n\n"
+    )
+}
+
+#[test]
+fn k52_odd_ids_go_back_to_their_maker_as_they_came_on_every_wire() {
+    let long = format!("call_{}", "y".repeat(66));
+    for (name, ids) in [
+        ("anthropic_messages", [&*long, "functions.echo:0", "with space"]),
+        ("openai_responses", [&*long, "functions/echo", "with space"]),
+    ] {
+        for id in ids {
+            let reply = streamed(name, &made(name, id));
+            let sealed = reply.reasoning.and_then(|reasoning| reasoning.sealed).expect("its maker is known");
+            let other = SealedReasoning { provider: "other".into(), ..sealed.clone() };
+            for (sealed, own) in [(sealed, true), (other, false)] {
+                let call =
+                    ToolCall { id: id.into(), name: "f".into(), args: "{}".into(), ..ToolCall::default() };
+                let reasoning = Some(Reasoning { text: "".into(), sealed: Some(sealed) });
+                let said = AssistantMessage { calls: vec![call], reasoning, ..AssistantMessage::default() };
+                let result =
+                    ToolMessage { call: id.into(), name: "f".into(), content: "7".into(), failed: false };
+                let mut asked = request(false);
+                let messages = [Message::user("Hi"), Message::Assistant(said), Message::Tool(result)];
+                asked.messages = messages.into_iter().map(Arc::new).collect();
+                let dialect = Dialect { label: "test".into(), ..Dialect::default() };
+                let body = wire(name).expect("it is there").encode(&dialect, &asked).body;
+                let body: Value = serde_json::from_slice(&body).expect("JSON");
+                let (call, result) = if name == "anthropic_messages" {
+                    (
+                        &body["messages"][1]["content"][0]["id"],
+                        &body["messages"][2]["content"][0]["tool_use_id"],
+                    )
+                } else {
+                    (&body["input"][1]["call_id"], &body["input"][2]["call_id"])
+                };
+                assert_eq!(call, result, "{name}: the result answers the call");
+                assert_eq!(*call == id, own, "{name}: {call}");
+            }
+        }
+    }
+    for name in ["anthropic_messages", "openai_responses"] {
+        let reply = streamed(name, &made(name, "call_1"));
+        assert!(reply.reasoning.is_none(), "{name}: an ordinary id has nothing kept for it");
+    }
+}

@@ -10,10 +10,12 @@ use windlass_core::Message;
 use windlass_core::model::ToolChoice;
 
 use self::content::{Form, Role, blocks, role_of, system_block};
+pub(super) use self::ids::is_odd;
 use self::settings::Scene;
 use crate::ModelRequest;
 use crate::model::MAX_MARKED;
 use crate::wires::json::json_string;
+use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::{Dialect, Encoding};
 
@@ -40,6 +42,8 @@ struct Messages {
     /// The blocks of each message; empty where it has none.
     spans: Vec<Span>,
     so_far: SoFar,
+    /// The provider's own ids of calls.
+    ids: OwnIds,
 }
 
 /// What the settings of a request must know of its conversation.
@@ -75,6 +79,7 @@ impl Conversation for Messages {
             leading: true,
             spans: Vec::new(),
             so_far: SoFar::default(),
+            ids: OwnIds::default(),
         }
     }
 
@@ -86,6 +91,7 @@ impl Conversation for Messages {
             Message::Assistant(said) => !said.calls.is_empty(),
             Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } => false,
         };
+        self.ids.note(&dialect.label, new, is_odd);
         let (start, end) = if is_system { self.add_system(new) } else { self.add_said(dialect, new) };
         self.spans.push(Span { is_system, start, end });
     }
@@ -192,7 +198,7 @@ impl Messages {
             });
         }
         let start = self.bytes.len();
-        blocks(&mut self.bytes, dialect, new, Form::default());
+        blocks(&mut self.bytes, dialect, &self.ids, new, Form::default());
         if self.bytes.len() == start {
             self.bytes.truncate(before);
             return (before, before);
@@ -238,7 +244,13 @@ impl Messages {
             if is_system {
                 system_block(&mut out, &message, mark);
             } else {
-                blocks(&mut out, dialect, &message, Form { mark, is_last: marks.last == Some(place) });
+                blocks(
+                    &mut out,
+                    dialect,
+                    &self.ids,
+                    &message,
+                    Form { mark, is_last: marks.last == Some(place) },
+                );
             }
             copied = span.end;
         }

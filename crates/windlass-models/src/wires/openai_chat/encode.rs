@@ -6,13 +6,13 @@ use windlass_core::Message;
 use windlass_core::model::ToolChoice;
 
 use self::content::{is_left_out, message};
-use self::ids::OwnIds;
 pub(super) use self::ids::is_long;
 use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::once::say;
+use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
 use crate::wires::tools::held;
@@ -34,7 +34,7 @@ impl Conversation for Messages {
     }
 
     fn add(&mut self, dialect: &Dialect, new: &Message) {
-        self.ids.note(dialect, new);
+        self.ids.note(&dialect.label, new, is_long);
         let bytes = &mut self.elements.bytes;
         if !is_left_out(dialect, new) {
             if !bytes.is_empty() {

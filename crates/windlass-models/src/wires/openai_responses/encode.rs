@@ -10,12 +10,14 @@ use std::collections::BTreeMap;
 use windlass_core::Message;
 use windlass_core::model::{ModelChoice, ToolChoice};
 
+pub(super) use self::items::is_odd;
 use self::items::{Open, message};
 use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::once::{dropped, say};
+use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
 use crate::wires::tools::held;
@@ -35,6 +37,8 @@ struct Messages {
     elements: Elements,
     /// Calls of the last replies whose results are written in a form of their own.
     open: Open,
+    /// The provider's own ids of calls.
+    ids: OwnIds,
     /// The number of messages in the request that was made last.
     sent: Cell<Option<usize>>,
 }
@@ -42,11 +46,12 @@ struct Messages {
 impl Conversation for Messages {
     fn start(bytes: usize) -> Self {
         let elements = Elements::with_capacity(bytes + 256);
-        Self { elements, open: BTreeMap::new(), sent: Cell::new(None) }
+        Self { elements, open: BTreeMap::new(), ids: OwnIds::default(), sent: Cell::new(None) }
     }
 
     fn add(&mut self, dialect: &Dialect, new: &Message) {
-        message(&mut self.elements.bytes, dialect, new, &mut self.open, false);
+        self.ids.note(&dialect.label, new, is_odd);
+        message(&mut self.elements.bytes, dialect, new, (&mut self.open, &self.ids), false);
         self.elements.end();
     }
 
@@ -91,7 +96,7 @@ impl Messages {
                 return None;
             }
             let mut anew = Vec::new();
-            message(&mut anew, dialect, marked, &mut Open::new(), true);
+            message(&mut anew, dialect, marked, (&mut Open::new(), &self.ids), true);
             Some(anew)
         })
     }

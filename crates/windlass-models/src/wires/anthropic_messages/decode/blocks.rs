@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use windlass_core::message::SealedReasoning;
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES};
 
+use super::super::encode::is_odd;
 use super::shapes::{Head, Piece, Tag};
 use crate::Delta;
 use crate::wires::layout::{Kind, Layout, Part};
@@ -60,6 +61,8 @@ struct Call {
     id: Option<String>,
     name: Option<String>,
     input: String,
+    /// The id would be changed if another server had made it.
+    is_odd: bool,
 }
 
 impl Blocks {
@@ -95,7 +98,8 @@ impl Blocks {
             fields.retain(|name, value| !known.contains(&name.as_str()) && !value.is_null() && *value != "");
             if block.kind == Kind::Call {
                 let input = head.input.map(|input| input.get().to_owned()).unwrap_or_default();
-                block.call = Some(Call { place: None, id: head.id, name: head.name, input });
+                let is_odd = head.id.as_deref().is_some_and(|id| !id.is_empty() && is_odd(id));
+                block.call = Some(Call { place: None, id: head.id, name: head.name, input, is_odd });
             }
         }
         block.fields = fields;
@@ -304,7 +308,8 @@ impl Block {
             Kind::Text | Kind::Call | Kind::Media => {
                 // A text begins with a list of citations even if none comes.
                 self.fields.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
-                !self.fields.is_empty()
+                // The reply says who made it, so that the id goes back as it came.
+                !self.fields.is_empty() || self.call.as_ref().is_some_and(|call| call.is_odd)
             }
         };
         let own = own.then(|| serde_json::value::to_raw_value(&self.fields).ok()).flatten();

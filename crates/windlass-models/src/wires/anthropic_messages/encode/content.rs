@@ -6,11 +6,12 @@ use windlass_core::message::Part;
 use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, ToolCall, ToolMessage};
 
 use super::CACHE_CONTROL;
-use super::ids::{fitting_id, fitting_name};
+use super::ids::{call_id, fitting_name};
 use crate::wires::Dialect;
 use crate::wires::content::note;
 use crate::wires::json::{field, json_string};
 use crate::wires::layout::{Kind, Placed, placed};
+use crate::wires::own_ids::OwnIds;
 
 /// Who says a message, as the API sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,21 +50,26 @@ pub(super) fn system_block(out: &mut Vec<u8>, message: &Message, mark: bool) {
 }
 
 /// Writes the blocks of a message, with commas between them; nothing where it has none.
-pub(super) fn blocks(out: &mut Vec<u8>, dialect: &Dialect, message: &Message, form: Form) {
+pub(super) fn blocks(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message: &Message, form: Form) {
     let mut writer = Writer::new(out);
     match message {
         Message::System { text } if text.trim().is_empty() => {}
         Message::System { text } => writer.text(&format!("<system>\n{text}\n</system>"), None),
         Message::User { content, .. } | Message::TaskDelegation { content } => writer.content(content, true),
-        Message::Assistant(said) => assistant(&mut writer, dialect, said, form.is_last),
-        Message::Tool(result) => tool_result(&mut writer, result),
+        Message::Assistant(said) => assistant(&mut writer, (dialect, ids), said, form.is_last),
+        Message::Tool(result) => tool_result(&mut writer, ids, result),
     }
     if form.mark {
         writer.mark();
     }
 }
 
-fn assistant(writer: &mut Writer<'_>, dialect: &Dialect, said: &AssistantMessage, is_last: bool) {
+fn assistant(
+    writer: &mut Writer<'_>,
+    (dialect, ids): (&Dialect, &OwnIds),
+    said: &AssistantMessage,
+    is_last: bool,
+) {
     let parts = placed(said, &dialect.label, crate::wires::anthropic_messages::NAME);
     let mut parts = parts.unwrap_or_else(|| plain(said));
     // "Final assistant content cannot end with trailing whitespace", the API says of a last message.
@@ -85,7 +91,7 @@ fn assistant(writer: &mut Writer<'_>, dialect: &Dialect, said: &AssistantMessage
             }),
             Kind::Call => {
                 if let Some(call) = said.calls.get(part.at) {
-                    tool_use(writer, call, own);
+                    tool_use(writer, ids, call, own);
                 }
             }
             // No model on this wire makes media: another one did.
@@ -108,10 +114,10 @@ fn plain(said: &AssistantMessage) -> Vec<Placed<'_>> {
     text.into_iter().chain(media).chain(calls).collect()
 }
 
-fn tool_use(writer: &mut Writer<'_>, call: &ToolCall, own: Option<&RawValue>) {
+fn tool_use(writer: &mut Writer<'_>, ids: &OwnIds, call: &ToolCall, own: Option<&RawValue>) {
     writer.block("tool_use", true, |out| {
         field(out, "id");
-        json_string(out, &fitting_id(call.id.as_str()));
+        json_string(out, &call_id(ids, &call.id));
         field(out, "name");
         json_string(out, &fitting_name(&call.name));
         field(out, "input");
@@ -130,10 +136,10 @@ fn tool_use(writer: &mut Writer<'_>, call: &ToolCall, own: Option<&RawValue>) {
     });
 }
 
-fn tool_result(writer: &mut Writer<'_>, result: &ToolMessage) {
+fn tool_result(writer: &mut Writer<'_>, ids: &OwnIds, result: &ToolMessage) {
     writer.block("tool_result", true, |out| {
         field(out, "tool_use_id");
-        json_string(out, &fitting_id(result.call.as_str()));
+        json_string(out, &call_id(ids, &result.call));
         match &result.content {
             Content::Text(text) if is_blank(text) => {}
             Content::Text(text) => {

@@ -2,12 +2,26 @@
 
 use std::borrow::Cow;
 
+use windlass_core::CallId;
+
+use crate::wires::own_ids::OwnIds;
+
 /// The most bytes of an id or a name that is written as it is ("Define tools": names have at most 64 characters; ids of the API
 /// itself are shorter).
 const MAX_BYTES: usize = 64;
 
-/// A call's id, the same for its call and its result. One that does not fit is replaced, with a number that tells it from others.
-pub(super) fn fitting_id(id: &str) -> Cow<'_, str> {
+/// A call's id, the same for its call and its result: as the server made it, or one that fits.
+pub(super) fn call_id<'i>(own: &OwnIds, id: &'i CallId) -> Cow<'i, str> {
+    if own.has(id) { Cow::Borrowed(id.as_str()) } else { fitting_id(id.as_str()) }
+}
+
+/// Whether an id of another server would be replaced.
+pub(in crate::wires::anthropic_messages) fn is_odd(id: &str) -> bool {
+    !fits(id)
+}
+
+/// An id that does not fit is replaced, with a number that tells it from others.
+fn fitting_id(id: &str) -> Cow<'_, str> {
     if fits(id) {
         return Cow::Borrowed(id);
     }

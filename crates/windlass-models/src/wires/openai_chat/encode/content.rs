@@ -7,10 +7,11 @@ use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, Tool
 
 use super::super::decode::REASONING;
 use super::super::kept::returned;
-use super::ids::{OwnIds, call_id};
+use super::ids::call_id;
 use crate::wires::Dialect;
 use crate::wires::content::{self, is_blank, note, object_args, output};
 use crate::wires::json::{field, json_string, json_value};
+use crate::wires::own_ids::OwnIds;
 
 /// Cache marker of a message's part: Anthropic's form, as OpenRouter and LiteLLM pass it on.
 const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}}";

@@ -1,11 +1,11 @@
 //! Owns the ids of calls as this wire's servers take them, whoever made them.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
-use windlass_core::{CallId, Message};
+use windlass_core::CallId;
 
 use crate::wires::Dialect;
+use crate::wires::own_ids::OwnIds;
 
 /// The longest id that OpenAI takes ("string too long: maximum length 40").
 const MAX_ID_BYTES: usize = 40;
@@ -20,24 +20,9 @@ pub(in crate::wires::openai_chat) fn is_long(id: &str) -> bool {
     id.len() > MAX_ID_BYTES
 }
 
-/// The ids of calls whose maker is the server itself: they go back as they came, because what else goes back names them.
-#[derive(Debug, Default)]
-pub(super) struct OwnIds(BTreeSet<CallId>);
-
-impl OwnIds {
-    /// Notes the long ids of a reply that this provider made.
-    pub(super) fn note(&mut self, dialect: &Dialect, message: &Message) {
-        let Message::Assistant(said) = message else { return };
-        let sealed = said.reasoning.as_ref().and_then(|reasoning| reasoning.sealed.as_ref());
-        if sealed.is_some_and(|sealed| sealed.provider == dialect.label) {
-            self.0.extend(said.calls.iter().map(|call| &call.id).filter(|id| is_long(id.as_str())).cloned());
-        }
-    }
-}
-
 /// An id that the server takes: as it is, or a digest of it. The same id gives the same one in every request.
 pub(super) fn call_id<'i>(dialect: &Dialect, own: &OwnIds, id: &'i CallId) -> Cow<'i, str> {
-    if own.0.contains(id) {
+    if own.has(id) {
         return id.as_str().into();
     }
     translated(dialect, id.as_str())

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use windlass_core::Message;
 use windlass_core::message::{AssistantMessage, Media, MediaSource, ToolCall, ToolMessage};
+use windlass_core::{CallId, Message};
 
 use super::super::NAME;
 use super::super::own::{CLIENT_CALLS, Own};
@@ -16,6 +16,7 @@ use crate::wires::Dialect;
 use crate::wires::content::{is_blank, note, object_args, output, result_content, user_content};
 use crate::wires::json::{field, json_string, json_value};
 use crate::wires::layout::{Kind, Placed, placed};
+use crate::wires::own_ids::OwnIds;
 
 /// The most bytes of a call's id (API reference, `call_id`).
 const MAX_CALL_ID: usize = 64;
@@ -28,7 +29,7 @@ pub(super) fn message(
     out: &mut Vec<u8>,
     dialect: &Dialect,
     message: &Message,
-    open: &mut Open,
+    (open, ids): (&mut Open, &OwnIds),
     marked: bool,
 ) {
     match message {
@@ -46,10 +47,10 @@ pub(super) fn message(
             out.push(b'}');
         }
         Message::Assistant(said) => match placed(said, &dialect.label, NAME) {
-            Some(parts) => as_it_came(out, said, &parts, open),
-            None => plain(out, said),
+            Some(parts) => as_it_came(out, said, &parts, (open, ids)),
+            None => plain(out, said, ids),
         },
-        Message::Tool(result) => tool_result(out, result, open, marked),
+        Message::Tool(result) => tool_result(out, result, (open, ids), marked),
     }
 }
 
@@ -64,7 +65,7 @@ fn begin(out: &mut Vec<u8>, kind: &str) {
 }
 
 /// A reply of another provider, or one that was changed since: its text, then its calls.
-fn plain(out: &mut Vec<u8>, said: &AssistantMessage) {
+fn plain(out: &mut Vec<u8>, said: &AssistantMessage, ids: &OwnIds) {
     // The API has no empty message, and needs none beside calls.
     if let Some(words) = said.text.as_deref().filter(|words| !is_blank(words)) {
         assistant(out, words);
@@ -73,7 +74,7 @@ fn plain(out: &mut Vec<u8>, said: &AssistantMessage) {
         assistant(out, &note("image", media));
     }
     for one in &said.calls {
-        call(out, one, None);
+        call(out, one, None, ids);
     }
 }
 
@@ -93,11 +94,11 @@ fn fields(out: &mut Vec<u8>, object: Option<&RawValue>) {
     }
 }
 
-fn call(out: &mut Vec<u8>, call: &ToolCall, own: Option<&RawValue>) {
+fn call(out: &mut Vec<u8>, call: &ToolCall, own: Option<&RawValue>, ids: &OwnIds) {
     begin(out, "function_call");
     fields(out, own);
     field(out, "call_id");
-    json_string(out, &call_id(call.id.as_str()));
+    json_string(out, &call_id(ids, &call.id));
     field(out, "name");
     json_string(out, &call.name);
     field(out, "arguments");
@@ -105,11 +106,21 @@ fn call(out: &mut Vec<u8>, call: &ToolCall, own: Option<&RawValue>) {
     out.push(b'}');
 }
 
-/// The id of a call as the API takes it: an id that is too long or has other characters becomes a digest of it, the same for
-/// the call and its result.
-pub(super) fn call_id(id: &str) -> Cow<'_, str> {
+/// Whether an id of another server would be replaced.
+pub(in crate::wires::openai_responses) fn is_odd(id: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':');
-    if !id.is_empty() && id.len() <= MAX_CALL_ID && id.bytes().all(allowed) {
+    id.is_empty() || id.len() > MAX_CALL_ID || !id.bytes().all(allowed)
+}
+
+/// The id of a call as the API takes it: as the server made it, or one that fits.
+pub(super) fn call_id<'i>(own: &OwnIds, id: &'i CallId) -> Cow<'i, str> {
+    if own.has(id) { Cow::Borrowed(id.as_str()) } else { fitting_id(id.as_str()) }
+}
+
+/// An id that fits: an id that is too long or has other characters becomes a digest of it, the same for
+/// the call and its result.
+pub(super) fn fitting_id(id: &str) -> Cow<'_, str> {
+    if !is_odd(id) {
         return Cow::Borrowed(id);
     }
     // FNV-1a with 128 bits: it stays the same with every build.
@@ -120,7 +131,12 @@ pub(super) fn call_id(id: &str) -> Cow<'_, str> {
 }
 
 /// A reply as its provider sent it.
-fn as_it_came(out: &mut Vec<u8>, said: &AssistantMessage, parts: &[Placed<'_>], open: &mut Open) {
+fn as_it_came(
+    out: &mut Vec<u8>,
+    said: &AssistantMessage,
+    parts: &[Placed<'_>],
+    (open, ids): (&mut Open, &OwnIds),
+) {
     let read: Vec<_> = parts.iter().map(|part| (part, Own::of(part.own.as_deref()))).collect();
     // The provider refuses items that it knows by their ids without the reasoning before them.
     let reasons = |(part, own): &(&Placed<'_>, Own)| part.kind == Kind::Reasoning && !own.more;
@@ -143,7 +159,7 @@ fn as_it_came(out: &mut Vec<u8>, said: &AssistantMessage, parts: &[Placed<'_>], 
             Kind::Reasoning => {}
             Kind::Call => {
                 if let Some(one) = said.calls.get(part.at) {
-                    called(out, one, own_fields, open);
+                    called(out, one, own_fields, (open, ids));
                 }
             }
             Kind::Media => {
@@ -224,13 +240,13 @@ fn reasoning(out: &mut Vec<u8>, item: &[(&Placed<'_>, Own)]) {
     out.extend_from_slice(b"]}");
 }
 
-fn called(out: &mut Vec<u8>, one: &ToolCall, own: Option<&RawValue>, open: &mut Open) {
+fn called(out: &mut Vec<u8>, one: &ToolCall, own: Option<&RawValue>, (open, ids): (&mut Open, &OwnIds)) {
     let whole = own.and_then(|own| serde_json::from_str::<Fields<'_>>(own.get()).ok());
     let kind = whole.and_then(|whole| whole.text("type").map(Cow::into_owned));
     let Some((kind, ..)) = CLIENT_CALLS.iter().find(|(name, ..)| Some(*name) == kind.as_deref()) else {
-        return call(out, one, own);
+        return call(out, one, own, ids);
     };
-    let id = call_id(one.id.as_str());
+    let id = call_id(ids, &one.id);
     open.insert((&*id).into(), kind);
     if !out.is_empty() {
         out.push(b',');
@@ -269,8 +285,8 @@ fn other(out: &mut Vec<u8>, own: Option<&RawValue>) {
     out.extend_from_slice(own.get().as_bytes());
 }
 
-fn tool_result(out: &mut Vec<u8>, result: &ToolMessage, open: &mut Open, marked: bool) {
-    let id = call_id(result.call.as_str());
+fn tool_result(out: &mut Vec<u8>, result: &ToolMessage, (open, ids): (&mut Open, &OwnIds), marked: bool) {
+    let id = call_id(ids, &result.call);
     let kind = open.remove(&*id).unwrap_or("function_call");
     begin(out, &format!("{kind}_output"));
     let said = result.content.text();

@@ -318,5 +318,5 @@ fn e58_ids_of_calls_are_brought_into_the_api_s_form() {
         assert_eq!(written == id, matches!(id, "call_1" | "a.b:c-d_e"), "{id}");
     }
     // The same with every build, so that a request stays the same after an update.
-    assert_eq!(super::items::call_id("with space"), "call_dd47559306f409fc7ffcd3a325adba4f");
+    assert_eq!(super::items::fitting_id("with space"), "call_dd47559306f409fc7ffcd3a325adba4f");
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde_json::value::RawValue;
 use windlass_core::message::{Media, MediaSource};
 
+use super::super::super::encode::is_odd;
 use super::super::super::own::{CLIENT_CALLS, wrapped};
 use super::super::super::shapes::{Fields, compacted};
 use super::{Items, Kind, Said, Voice};
@@ -106,7 +107,9 @@ impl Items {
         let said = self.all.get(place).map(|item| item.said.as_str()).unwrap_or_default();
         let rest = args.strip_prefix(said).unwrap_or_default().to_owned();
         self.call(place, whole, &rest, out);
-        let special = whole.names().any(|name| !PLAIN_CALL.contains(&name) && whole.get(name).is_some());
+        // The reply says who made an id that goes back as it came.
+        let special = whole.names().any(|name| !PLAIN_CALL.contains(&name) && whole.get(name).is_some())
+            || whole.text("call_id").is_some_and(|id| !id.is_empty() && is_odd(&id));
         self.keep(place, whole.without(&["type", "call_id", "name", "arguments"]), special);
         if let Some(item) = self.all.get_mut(place) {
             item.said = String::new();
