@@ -156,6 +156,32 @@ async fn e56_a_stream_is_over_once_its_finish_and_usage_came() {
     assert!(begin.elapsed().as_secs() < 60, "two seconds: {:?}", begin.elapsed());
 }
 
+/// Counts that came by themselves before the finish are the last ones; those beside pieces may be followed by others.
+#[tokio::test]
+async fn e56_a_usage_before_the_finish_ends_the_stream_at_once_unless_it_is_a_running_one() {
+    let said = |delta: &str, end: &str, usage: &str| {
+        chunk(&format!("data: {{\"choices\":[{{\"delta\":{delta},\"finish_reason\":{end}}}]{usage}}}\n\n"))
+    };
+    let counts = |output: u64| format!(",\"usage\":{{\"prompt_tokens\":3,\"completion_tokens\":{output}}}");
+    let alone = |output: u64| chunk(&format!("data: {{\"choices\":[]{}}}\n\n", counts(output)));
+    let (text, stop) = ("{\"content\":\"Hi\"}", "\"stop\"");
+    let took = async |steps: Vec<Step>| {
+        let steps = [vec![stream_head()], steps, vec![Step::Hang]].concat();
+        let server = Server::start(steps).await;
+        let begin = std::time::Instant::now();
+        let reply = ask(&within(&server.url, long()), true).await.expect("a reply");
+        assert!(!reply.usage.estimated && reply.text.as_deref() == Some("Hi"), "{reply:?}");
+        (reply.usage.output, begin.elapsed().as_millis() < 1_500)
+    };
+    let (before, finish) = (said(text, "null", ""), said("{}", stop, ""));
+    assert_eq!(took(vec![before.clone(), alone(7), finish.clone()]).await, (7, true));
+    assert_eq!(took(vec![said(text, "null", &counts(1)), said("{}", stop, &counts(7))]).await, (7, true));
+    // Counts of a piece, and those at the very beginning, are not all.
+    assert_eq!(took(vec![said(text, "null", &counts(1)), finish.clone()]).await, (1, false));
+    assert_eq!(took(vec![alone(1), before, finish.clone()]).await, (1, false));
+    assert_eq!(took(vec![said(text, "null", &counts(1)), finish, alone(7)]).await, (7, true));
+}
+
 /// A piece of reasoning, as DeepSeek streams it.
 const THOUGHT: &str = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Hm\"}}]}\n\n";
 

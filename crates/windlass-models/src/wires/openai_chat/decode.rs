@@ -44,6 +44,8 @@ pub struct Decoder {
     finished: bool,
     done: bool,
     usage: Option<Usage>,
+    /// The usage came by itself, and nothing was said since.
+    is_counted: bool,
     /// Whether thoughts of Gemini models are counted nowhere, and whether this is one.
     thoughts_beside: bool,
     is_gemini: bool,
@@ -202,9 +204,13 @@ impl Decoder {
         if !own && (words(&message) || words(&detail)) {
             return Err(DecodeError::reported(report(data), &ERRORS));
         }
+        let before = self.output_bytes;
         if let Some(said) = delta.or(whole) {
             self.said(said, out);
         }
+        // Counts beside a piece are running ones, of which a later one may be the last; a chunk of counts alone has all that was
+        // said before it.
+        self.is_counted = self.output_bytes == before && (self.is_counted || (!own && counted.is_some()));
         out.extend(counted.map(Delta::Usage));
         if self.keeper.is_too_large() {
             let words = "the reply has too much that only its provider understands";
@@ -217,6 +223,8 @@ impl Decoder {
             self.finished = true;
             self.close(out);
             out.push_back(Delta::Stop(stop));
+            // With the end it is known that no other counts are to be waited for.
+            out.extend(self.usage.filter(|_| self.is_counted && counted.is_none()).map(Delta::Usage));
         }
         Ok(())
     }
