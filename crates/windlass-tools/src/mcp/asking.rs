@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub(super) struct Fault {
     found: CancellationToken,
     /// Bytes skipped since its last answer.
     passed_over: Arc<AtomicUsize>,
+    /// Whether the server no longer knows the session.
+    outlived: Arc<AtomicBool>,
 }
 
 impl Fault {
@@ -56,6 +58,16 @@ impl Fault {
         tracing::warn!(%why, "an MCP server violates the protocol");
         let _ = self.why.set(why);
         self.found.cancel();
+    }
+
+    /// Takes note that the session is over, which an answer said: the next call gets a new one.
+    pub(super) fn outlive_session(&self) {
+        self.outlived.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the session is over.
+    pub(super) fn has_outlived(&self) -> bool {
+        self.outlived.load(Ordering::Relaxed)
     }
 
     /// Whether a message may be parsed: an answer, or a message below the limit. Others are skipped. An oversized request, or

@@ -98,6 +98,7 @@ impl Link {
     /// Whether calls can be made.
     pub(super) fn is_alive(&self) -> bool {
         self.given_up.get().is_none()
+            && !self.fault.has_outlived()
             && !self.peer.is_transport_closed()
             && self.process.as_ref().is_none_or(|process| process.exit().is_none())
     }

@@ -23,7 +23,7 @@ use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::asking::{Fault, Incoming};
 use super::process::Pipes;
-use super::reading::{self, Answer, Read, quoted};
+use super::reading::{self, Answer, Read, is_same, quoted};
 
 /// The longest line that a server may send, in bytes; over HTTP rmcp has the same bound.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -250,11 +250,6 @@ fn answered(message: &Incoming) -> Option<&RequestId> {
         Incoming::Error(error) => error.id.as_ref(),
         Incoming::Request(_) | Incoming::Notification(_) => None,
     }
-}
-
-/// Whether an answer's id is the request's; some servers make texts of numbers.
-fn is_same(request: &RequestId, answered: &RequestId) -> bool {
-    request == answered || request.to_string() == answered.to_string()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -27,6 +27,8 @@ struct Odd {
     session: Arc<AtomicUsize>,
     /// Number of calls that were served.
     served: Arc<AtomicUsize>,
+    /// Number of sessions that were begun.
+    opened: Arc<AtomicUsize>,
     /// What a forgotten session is told; `None`: sessions do not matter.
     forgets: Option<(u16, &'static str)>,
 }
@@ -46,6 +48,7 @@ impl Odd {
         }
         match method {
             "initialize" => {
+                self.opened.fetch_add(1, Ordering::SeqCst);
                 let body = result(json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
                     "serverInfo": {"name": "odd", "version": "0"}}));
                 ([("content-type", "application/json"), ("mcp-session-id", current.as_str())], body)
@@ -177,7 +180,6 @@ async fn e46_a_forgotten_session_is_made_anew_once() {
             404,
             r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}"#,
         ),
-        (400, r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"Unknown session"}}"#),
         (400, "Bad Request"),
     ] {
         let odd = Odd { forgets: Some(forgets), ..Odd::default() };
@@ -208,6 +210,75 @@ async fn e46_a_forgotten_session_is_made_anew_once() {
         let error = call(&server, "t", json!({})).await.expect_err("refused");
         assert_eq!(error.message.as_ref(), "no such city (JSON-RPC error -32602)");
         assert_eq!(odd.served.load(Ordering::SeqCst), served + 3);
+    }
+}
+
+#[tokio::test]
+async fn e30_an_answer_that_names_its_request_is_sent_once_under_any_status() {
+    let odd = Odd { forgets: Some((404, "")), ..Odd::default() };
+    let server = open(&odd).await;
+    let (json, events) = ("application/json", "text/event-stream");
+    let error = |id: &str, what: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{what}"}}}}"#);
+    let failed = |id: &str, text: &str| {
+        let content = format!(r#"[{{"type":"text","text":"{text}"}}]"#);
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"isError":true,"content":{content}}}}}"#)
+    };
+    let long = "x".repeat(100_000);
+    for status in [400, 404, 409, 422] {
+        for (kind, body, words, doubt) in [
+            (
+                json,
+                error("ID", "-32602,\"message\":\"no order 7"),
+                "no order 7 (JSON-RPC error -32602)",
+                false,
+            ),
+            (
+                json,
+                error("\"ID\"", "-32000,\"message\":\"no money"),
+                "no money (JSON-RPC error -32000)",
+                false,
+            ),
+            (json, error("ID.0", "7,\"message\":\"no money"), "no money (JSON-RPC error 7)", false),
+            (
+                json,
+                error("ID", "\"E1\",\"message\":\"no money"),
+                "E1: no money (JSON-RPC error -32603)",
+                false,
+            ),
+            (json, format!("[{}]", failed("ID", "declined")), "declined", false),
+            (json, failed("ID", "declined"), "declined", false),
+            (json, failed("ID", &long), &long, false),
+            (events, format!("event: message\ndata: {}\n\n", failed("ID", "declined")), "declined", false),
+            (json, error("ID", "-32001,\"message\":\"Request timed out"), "Request timed out", true),
+            (json, error("ID", "-32602,\"message\":\"a\\ud83d"), "a\u{fffd} (JSON-RPC error -32602)", false),
+            (json, r#"{"jsonrpc":"2.0","id":ID,"error":{"code":"#.to_owned(), "cannot be read", true),
+        ] {
+            let said = format!("{status} {kind} {}", body.chars().take(90).collect::<String>());
+            let (served, session) = (odd.served.load(Ordering::SeqCst), odd.opened.load(Ordering::SeqCst));
+            odd.calls.lock().expect("no panic").push((status, kind, body));
+            let error = call(&server, "t", json!({})).await.expect_err(&said);
+            assert!(error.message.contains(words), "{said}: {error}");
+            assert_eq!(error.in_doubt, doubt, "{said}: {error}");
+            let sent = odd.served.load(Ordering::SeqCst) - served;
+            assert_eq!((sent, odd.opened.load(Ordering::SeqCst)), (1, session), "{said}");
+        }
+        let good = (status, json, GOOD.to_owned());
+        odd.calls.lock().expect("no panic").push(good);
+        assert_eq!(text(&server, "t", json!({})).await, "good", "it was done, whatever the status");
+    }
+    // Whoever says that the session is over is believed for the calls that follow.
+    for status in [400, 404] {
+        let (served, session) = (odd.served.load(Ordering::SeqCst), odd.opened.load(Ordering::SeqCst));
+        let over = error("ID", "-32001,\"message\":\"Session not found");
+        odd.calls.lock().expect("no panic").push((status, json, over));
+        let error = call(&server, "t", json!({})).await.expect_err("refused");
+        assert_eq!(
+            (error.message.as_ref(), error.in_doubt),
+            ("Session not found (JSON-RPC error -32001)", false)
+        );
+        assert_eq!(text(&server, "t", json!({})).await, "good");
+        assert_eq!(odd.served.load(Ordering::SeqCst), served + 2);
+        assert_eq!(odd.opened.load(Ordering::SeqCst), session + 1);
     }
 }
 

@@ -25,9 +25,6 @@ use crate::mcp::reading::{self, Answer, Read};
 /// The longest body of an answer, in bytes; a line over stdio has the same bound.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// The longest body of a refusal that is read, in bytes.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
-
 /// The header with the id of a session.
 const SESSION: &str = "mcp-session-id";
 
@@ -100,7 +97,7 @@ impl Post<'_> {
         } else if status == StatusCode::NOT_FOUND && self.session.is_some() {
             Err(StreamableHttpError::SessionExpired)
         } else {
-            Err(refusal(status, &self.refused_with(response).await).failure())
+            Err(refusal(status, &self.refused_with(response).await?).failure())
         }
     }
 
@@ -126,9 +123,7 @@ impl Post<'_> {
             let events = mended(events, Some(id.clone()), self.fault.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        let body = body(response, MAX_BODY_BYTES)
-            .await?
-            .ok_or(StreamableHttpError::ResponseBodyTooLarge { max_size: MAX_BODY_BYTES })?;
+        let body = whole(response).await?;
         if let Some(page) = web_page(&kind, &body) {
             return Err(NoAnswer::NotMcp(page).failure());
         }
@@ -150,7 +145,8 @@ impl Post<'_> {
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }
 
-    /// What a response with another status than success means for a request.
+    /// What a response with another status than success means for a request. An answer that names the request is the answer to
+    /// it, under whatever status of 4xx: it was heard, so nothing is sent again.
     async fn refused(
         &self,
         response: Response,
@@ -158,38 +154,40 @@ impl Post<'_> {
         is_probe: bool,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let status = response.status();
-        if status == StatusCode::NOT_FOUND && self.session.is_some() {
-            return Err(StreamableHttpError::SessionExpired);
-        }
-        let refusal = self.refused_with(response).await;
-        let error = answered_error(&refusal.body);
-        if status == StatusCode::BAD_REQUEST && self.session.is_some() && !is_own(error.as_ref(), id) {
-            // Servers that do not know the session any more say so in this way, too.
-            if lock(self.renewed).insert(id.clone()) {
+        let is_about_request = status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT;
+        let is_about_client = matches!(
+            status,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
+        );
+        // What was cut off may have been the answer.
+        let refusal = self.refused_with(response).await?;
+        let answer = refusal.answer();
+        let is_own = answer.as_ref().is_some_and(|answer| answer.names(id));
+        let may_be_session = matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND);
+        if may_be_session && self.session.is_some() {
+            if !is_own && lock(self.renewed).insert(id.clone()) {
                 return Err(StreamableHttpError::SessionExpired);
             }
+            if is_own && answer.as_ref().is_some_and(Answer::blames_session) {
+                self.fault.outlive_session();
+            }
         }
-        let is_about_request = status.is_client_error()
-            && !matches!(
-                status,
-                StatusCode::UNAUTHORIZED
-                    | StatusCode::FORBIDDEN
-                    | StatusCode::REQUEST_TIMEOUT
-                    | StatusCode::TOO_MANY_REQUESTS
-            );
-        match error {
-            Some((_, error)) if is_about_request => {
-                let answer = JsonRpcMessage::error(error, Some(id.clone()));
-                Ok(StreamableHttpPostResponse::Json(answer, None))
+        match answer {
+            Some(answer) if is_about_request && is_own && !(is_about_client && answer.error().is_some()) => {
+                Ok(StreamableHttpPostResponse::Json(answer.to(id.clone()), None))
+            }
+            Some(answer) if is_about_request && !is_about_client && answer.is_error() => {
+                Ok(StreamableHttpPostResponse::Json(answer.to(id.clone()), None))
             }
             // An old server refuses the probe in any way; it gets `initialize` then.
-            None if is_about_request && is_probe && self.session.is_none() => {
+            None if is_about_request && !is_about_client && is_probe && self.session.is_none() => {
                 let error = ErrorData::invalid_request(format!("HTTP {status}"), None);
                 Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::error(error, Some(id.clone())), None))
             }
-            error => {
+            answer => {
+                let error = answer.as_ref().filter(|answer| answer.is_error()).and_then(Answer::error);
                 let refusal = match error {
-                    Some((_, error)) => Refusal { body: error.message.into_owned(), ..refusal },
+                    Some(error) => Refusal { body: error.message.to_string(), ..refusal },
                     None => refusal,
                 };
                 Err(self::refusal(status, &refusal).failure())
@@ -197,11 +195,13 @@ impl Post<'_> {
         }
     }
 
-    async fn refused_with(&self, response: Response) -> Refusal {
+    /// # Errors
+    /// The body broke off, or is too long.
+    async fn refused_with(&self, response: Response) -> Result<Refusal, Failure> {
         let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
         let moved = header(&response, LOCATION.as_str());
-        let body = body(response, MAX_REFUSAL_BYTES).await.ok().flatten().unwrap_or_default();
-        Refusal { kind, moved, body }
+        let body = whole(response).await?;
+        Ok(Refusal { kind, moved, body })
     }
 }
 
@@ -213,6 +213,21 @@ struct Refusal {
     body: String,
 }
 
+impl Refusal {
+    /// The answer in the body, or in the first of its events that has one.
+    fn answer(&self) -> Option<Answer> {
+        let read = |text: &str| match reading::read(text.trim(), &Steps::default()) {
+            Read::Message(message) => Answer::of(*message),
+            Read::Answer(answer) => Some(answer),
+            Read::Foreign | Read::Stray => None,
+        };
+        if self.kind.starts_with(EVENTS) {
+            return self.body.lines().filter_map(|line| line.strip_prefix("data:")).find_map(read);
+        }
+        read(self.body.trim_start_matches('\u{feff}'))
+    }
+}
+
 fn refusal(status: StatusCode, refusal: &Refusal) -> NoAnswer {
     let what = match (&refusal.moved, web_page(&refusal.kind, &refusal.body)) {
         (Some(moved), _) if status.is_redirection() => format!("the address has moved to {moved}"),
@@ -220,28 +235,6 @@ fn refusal(status: StatusCode, refusal: &Refusal) -> NoAnswer {
         _ => refusal.body.trim().to_owned(),
     };
     NoAnswer::Status { status: status.as_u16(), what }
-}
-
-/// The error in a body, and the request that it names.
-fn answered_error(body: &str) -> Option<(Option<RequestId>, ErrorData)> {
-    match reading::read(body.trim(), &Steps::default()) {
-        Read::Message(message) => match *message {
-            Incoming::Error(error) => Some((error.id, error.error)),
-            Incoming::Response(_) | Incoming::Request(_) | Incoming::Notification(_) => None,
-        },
-        Read::Answer(answer) => {
-            let error = answer.error().filter(|error| reading::is_answer(error))?.clone();
-            Some((answer.id, error))
-        }
-        Read::Foreign | Read::Stray => None,
-    }
-}
-
-/// Whether an error is about this very request, and not about the session that it was sent in.
-fn is_own(error: Option<&(Option<RequestId>, ErrorData)>, id: &RequestId) -> bool {
-    error.is_some_and(|(named, error)| {
-        named.as_ref() == Some(id) && !error.message.to_lowercase().contains("session")
-    })
 }
 
 /// A message with an answer's id set to that of its request.
@@ -339,19 +332,19 @@ fn header(response: &Response, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-/// The body as text. `None`: it is longer than that.
-async fn body(mut response: Response, max: usize) -> Result<Option<String>, reqwest::Error> {
+/// The body as text.
+///
+/// # Errors
+/// It broke off, or is too long.
+async fn whole(mut response: Response) -> Result<String, Failure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
-        if chunk.len() > max - body.len() {
-            return Ok(None);
+        if chunk.len() > MAX_BODY_BYTES - body.len() {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: MAX_BODY_BYTES });
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Some(
-        String::from_utf8(body)
-            .unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()),
-    ))
+    Ok(String::from_utf8(body).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()))
 }
 
 fn lock(renewed: &Renewed) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {

@@ -45,6 +45,32 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// The answer that a message is, if it is one.
+    pub(super) fn of(message: Incoming) -> Option<Self> {
+        match message {
+            Incoming::Response(JsonRpcResponse { id, result, .. }) => {
+                Some(Self { id: Some(id), result: Ok(Box::new(result)) })
+            }
+            Incoming::Error(JsonRpcError { id, error, .. }) => Some(Self { id, result: Err(error) }),
+            Incoming::Request(_) | Incoming::Notification(_) => None,
+        }
+    }
+
+    /// Whether it names this request.
+    pub(super) fn names(&self, request: &RequestId) -> bool {
+        self.id.as_ref().is_some_and(|id| is_same(request, id))
+    }
+
+    /// Whether it is an error that the server itself said.
+    pub(super) fn is_error(&self) -> bool {
+        self.error().is_some_and(is_answer)
+    }
+
+    /// Whether it is an error that names the session as its cause.
+    pub(super) fn blames_session(&self) -> bool {
+        self.error().is_some_and(|error| is_answer(error) && error.message.to_lowercase().contains("session"))
+    }
+
     /// The answer as the message that belongs to this request.
     pub(super) fn to(self, id: RequestId) -> Incoming {
         let jsonrpc = JsonRpcVersion2_0;
@@ -62,10 +88,15 @@ impl Answer {
         Self { id, result: Err(error) }
     }
 
-    /// What the server says of an error, if it says one.
+    /// What the server says of an error, if it says one; or why its answer cannot be read.
     pub(super) fn error(&self) -> Option<&ErrorData> {
         self.result.as_ref().err()
     }
+}
+
+/// Whether an answer's id is the request's; some servers make texts of numbers.
+pub(super) fn is_same(request: &RequestId, answered: &RequestId) -> bool {
+    request == answered || request.to_string() == answered.to_string()
 }
 
 /// Why an answer could not be read, if the error stands for one.
