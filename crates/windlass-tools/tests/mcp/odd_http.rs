@@ -336,6 +336,25 @@ async fn e30_what_leaves_a_call_in_doubt() {
         (302, html, page.clone(), true),
         (200, html, page, true),
         (200, json, String::new(), true),
+        (202, "text/plain", String::new(), true),
+        (204, json, String::new(), true),
+        (202, json, "\r\n".to_owned(), true),
+        (206, json, String::new(), true),
+        (
+            200,
+            json,
+            r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#
+                .to_owned(),
+            true,
+        ),
+        (200, json, r#"{"jsonrpc":"2.0","id":ID,"method":"ping"}"#.to_owned(), true),
+        (
+            200,
+            json,
+            r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"LONG"}}"#
+                .replace("LONG", &"x".repeat(20_000)),
+            true,
+        ),
         (200, json, r#"{"jsonrpc":"2.0","id":ID,"resu"#.to_owned(), true),
         (200, events, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,".to_owned(), true),
     ];
@@ -345,4 +364,7 @@ async fn e30_what_leaves_a_call_in_doubt() {
         let error = call(&server, "t", json!({})).await.expect_err(&said);
         assert_eq!(error.in_doubt, doubt, "{said}: {error:?}");
     }
+    // A response that is accepted with a body has its answer there.
+    odd.calls.lock().expect("no panic").push((202, json, GOOD.to_owned()));
+    assert_eq!(text(&server, "t", json!({})).await, "good");
 }

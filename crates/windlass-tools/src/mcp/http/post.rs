@@ -112,10 +112,6 @@ impl Post<'_> {
         if !status.is_success() {
             return self.refused(response, id, is_probe).await;
         }
-        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) && self.session.is_some() {
-            // The answer may come on the session's stream of events.
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
         let session = header(&response, SESSION);
         let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
         if kind.starts_with(EVENTS) {
@@ -128,21 +124,16 @@ impl Post<'_> {
             return Err(NoAnswer::NotMcp(page).failure());
         }
         let text = body.trim_start_matches('\u{feff}').trim();
-        if !self.fault.takes(text, &Steps::default()) {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
-        let answer = match reading::read(text, &Steps::default()) {
-            Read::Message(message) => owned(*message, id),
-            Read::Answer(answer) => answer.to(id.clone()),
-            Read::Foreign | Read::Stray if text.is_empty() => {
-                Answer::unreadable(None, "it is empty").to(id.clone())
-            }
-            Read::Foreign | Read::Stray => {
+        // Nothing else answers the request: not even a body that asks or tells something.
+        let answer = if text.is_empty() {
+            Answer::unreadable(None, "it is empty")
+        } else {
+            let taken = self.fault.takes(text, &Steps::default());
+            taken.then(|| answer_in(text)).flatten().unwrap_or_else(|| {
                 Answer::unreadable(None, &format!("{}, which is no answer", reading::quoted(text)))
-                    .to(id.clone())
-            }
+            })
         };
-        Ok(StreamableHttpPostResponse::Json(answer, session))
+        Ok(StreamableHttpPostResponse::Json(answer.to(id.clone()), session))
     }
 
     /// What a response with another status than success means for a request. An answer that names the request is the answer to
@@ -216,15 +207,19 @@ struct Refusal {
 impl Refusal {
     /// The answer in the body, or in the first of its events that has one.
     fn answer(&self) -> Option<Answer> {
-        let read = |text: &str| match reading::read(text.trim(), &Steps::default()) {
-            Read::Message(message) => Answer::of(*message),
-            Read::Answer(answer) => Some(answer),
-            Read::Foreign | Read::Stray => None,
-        };
         if self.kind.starts_with(EVENTS) {
-            return self.body.lines().filter_map(|line| line.strip_prefix("data:")).find_map(read);
+            return self.body.lines().filter_map(|line| line.strip_prefix("data:")).find_map(answer_in);
         }
-        read(self.body.trim_start_matches('\u{feff}'))
+        answer_in(self.body.trim_start_matches('\u{feff}'))
+    }
+}
+
+/// The answer that a text is, if it is one.
+fn answer_in(text: &str) -> Option<Answer> {
+    match reading::read(text.trim(), &Steps::default()) {
+        Read::Message(message) => Answer::of(*message),
+        Read::Answer(answer) => Some(answer),
+        Read::Foreign | Read::Stray => None,
     }
 }
 
