@@ -31,6 +31,9 @@ const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// Maximum number of consecutive stray lines that are skipped.
 const MAX_STRAY_LINES: usize = 1_000;
 
+/// Maximum number of messages that are read behind the first one of a line.
+const MAX_MORE: usize = 16;
+
 /// Maximum time that the server may leave a message unread.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
@@ -39,6 +42,10 @@ pub(super) struct StdioTransport {
     lines: FramedRead<ChildStdout, AnyDelimiterCodec>,
     stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
     stray: usize,
+    /// The end of the last line, behind its message.
+    rest: String,
+    /// Number of messages behind the first one of this line.
+    more: usize,
     fault: Fault,
     /// The requests that wait for an answer.
     open: Arc<Mutex<Vec<RequestId>>>,
@@ -57,6 +64,8 @@ impl StdioTransport {
             ),
             stdin: Arc::new(tokio::sync::Mutex::new(Some(pipes.stdin))),
             stray: 0,
+            rest: String::new(),
+            more: 0,
             fault,
             open: Arc::default(),
             initialize: Arc::default(),
@@ -67,9 +76,16 @@ impl StdioTransport {
     /// The next line, and what it is. `None`: there are no more.
     async fn next(&mut self) -> Option<Result<(String, Line), AnyDelimiterCodecError>> {
         if self.away.is_none() {
-            let line = match self.lines.next().await? {
-                Ok(line) => line,
-                Err(error) => return Some(Err(error)),
+            let rest = std::mem::take(&mut self.rest);
+            let line = if rest.is_empty() || self.more == MAX_MORE {
+                self.more = 0;
+                match self.lines.next().await? {
+                    Ok(line) => line,
+                    Err(error) => return Some(Err(error)),
+                }
+            } else {
+                self.more += 1;
+                rest.into()
             };
             let heft = line.len() as u64;
             let fault = self.fault.clone();
@@ -197,10 +213,16 @@ impl Transport<RoleClient> for StdioTransport {
             };
             let message = match read {
                 Line::PassedOver if self.fault.get().is_some() => return None,
-                Line::Nothing | Line::PassedOver | Line::Is(Read::Foreign) => continue,
-                Line::Is(Read::Message(message)) => Some(*message),
-                Line::Is(Read::Answer(answer)) => self.placed(answer, &line),
-                Line::Is(Read::Stray) => None,
+                Line::Nothing | Line::PassedOver => continue,
+                Line::Is(read, rest) => {
+                    self.rest = rest;
+                    match read {
+                        Read::Foreign => continue,
+                        Read::Message(message) => Some(*message),
+                        Read::Answer(answer) => self.placed(answer, &line),
+                        Read::Stray => None,
+                    }
+                }
             };
             if let Some(message) = message {
                 if let Some(message) = self.taken(message) {
@@ -229,17 +251,17 @@ enum Line {
     Nothing,
     /// More than a server may ask or tell.
     PassedOver,
-    Is(Read),
+    /// What it is, and what stands behind it.
+    Is(Read, String),
 }
 
 fn read(line: &str, fault: &Fault, steps: &Steps) -> Line {
     let text = line.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
         Line::Nothing
-    } else if fault.takes(text, steps) {
-        Line::Is(reading::read(text, steps))
     } else {
-        Line::PassedOver
+        reading::heard(text, fault, steps)
+            .map_or(Line::PassedOver, |heard| Line::Is(heard.read, heard.rest.to_owned()))
     }
 }
 
@@ -266,7 +288,7 @@ mod tests {
 
     #[test]
     fn reading_a_line_costs_its_length() {
-        let shapes: [Shape; 8] = [
+        let shapes: [Shape; 10] = [
             ("text", |n| "x".repeat(n)),
             ("a message", |n| {
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"a\":\"{}\"}}}}", "x".repeat(n))
@@ -279,6 +301,12 @@ mod tests {
             ("items", |n| format!("[{}1]", "1,".repeat(n))),
             ("halves", |n| {
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}", "\\ud83d".repeat(n))
+            }),
+            ("text before it", |n| {
+                format!("{}{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}", "{\"a\":".repeat(n))
+            }),
+            ("text behind it", |n| {
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}{}", "{\"a\":1}".repeat(n))
             }),
             ("a broken answer", |n| format!("{{\"jsonrpc\":\"2.0\",\"result\":{{{}", "\"a\": 1, ".repeat(n))),
         ];
@@ -321,7 +349,7 @@ mod tests {
                 }
             };
             let (line, read) = received.unwrap().unwrap();
-            assert!(matches!(read, Line::Is(Read::Message(_))), "{}", quoted(&line));
+            assert!(matches!(read, Line::Is(Read::Message(_), _)), "{}", quoted(&line));
             seen.push(line + "\n");
         }
         assert_eq!(seen, lines);

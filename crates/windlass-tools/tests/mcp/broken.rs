@@ -206,6 +206,40 @@ async fn e46_an_answer_with_an_odd_part_keeps_the_rest() {
 }
 
 #[tokio::test]
+async fn e46_an_answer_shares_its_line_with_other_text() {
+    let mut config = config(&["old", "odd"]);
+    config.lifecycle = Lifecycle::Initialize;
+    config.call_ms = Some(20_000);
+    let server = soon(McpServer::connect(config)).await.expect("a server");
+    let fine = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"fine"}]}}"#;
+    let turned = r#"{"id":ID,"result":{"content":[{"type":"text","text":"fine"}]},"jsonrpc":"2.0"}"#;
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+    let echoed = r#"got {"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"ping"}}"#;
+    let record = r#"{"level":20,"sent":{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}}"#;
+    for lines in [
+        vec![format!("paying... {fine}")],
+        vec![format!("[1/2] {{x}} zahle für {turned}")],
+        vec![format!("100%{}", fine.replace("{\"json", "{ \"json"))],
+        vec![format!("{{\"level\":30}}{fine}")],
+        vec![format!("{told}{fine}")],
+        vec![format!("{fine} done.")],
+        vec![format!("paying... {fine} done.")],
+        vec![format!(r#"{{"jsonrpc":"2.0","id":99,"result":{{}}}}{fine}"#)],
+        vec![echoed.to_owned(), record.to_owned(), fine.to_owned()],
+        vec![r#"sent {"jsonrpc":"2.0","result":{"#.to_owned(), fine.to_owned()],
+    ] {
+        let result = call(&server, "ping", json!({ "latin": lines })).await;
+        assert_eq!(text_of(result), "fine", "{lines:?}");
+    }
+    let line = r#"paying... {"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"no order 7"}}"#;
+    let error = call(&server, "ping", json!({"lines": [line]})).await.expect_err("its word");
+    assert_eq!(error.message.as_ref(), "no order 7 (JSON-RPC error -32602)");
+    let line = r#"paying... {"jsonrpc":"2.0","id":ID,"result":{"content":[{"#;
+    let error = call(&server, "ping", json!({"lines": [line]})).await.expect_err("broken");
+    assert_eq!((error.kind.as_deref(), error.in_doubt), (Some("mcp_unreadable"), true), "{error}");
+}
+
+#[tokio::test]
 async fn e46_an_endless_line_fails_the_call() {
     let server = connect(&["normal"]).await;
     let error = call(&server, "long_line", json!({})).await.expect_err("too long");

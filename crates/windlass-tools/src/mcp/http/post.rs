@@ -20,7 +20,7 @@ use windlass_core::text::Steps;
 
 use super::events;
 use crate::mcp::asking::{Fault, Incoming};
-use crate::mcp::reading::{self, Answer, Read};
+use crate::mcp::reading::{self, Answer, Heard, Read};
 
 /// The longest body of an answer, in bytes; a line over stdio has the same bound.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
@@ -128,8 +128,7 @@ impl Post<'_> {
         let answer = if text.is_empty() {
             Answer::unreadable(None, "it is empty")
         } else {
-            let taken = self.fault.takes(text, &Steps::default());
-            taken.then(|| answer_in(text)).flatten().unwrap_or_else(|| {
+            answer_in(text, &self.fault).unwrap_or_else(|| {
                 Answer::unreadable(None, &format!("{}, which is no answer", reading::quoted(text)))
             })
         };
@@ -152,7 +151,7 @@ impl Post<'_> {
         );
         // What was cut off may have been the answer.
         let refusal = self.refused_with(response).await?;
-        let answer = refusal.answer();
+        let answer = refusal.answer(&self.fault);
         let is_own = answer.as_ref().is_some_and(|answer| answer.names(id));
         let may_be_session = matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND);
         if may_be_session && self.session.is_some() {
@@ -206,17 +205,18 @@ struct Refusal {
 
 impl Refusal {
     /// The answer in the body, or in the first of its events that has one.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self, fault: &Fault) -> Option<Answer> {
         if self.kind.starts_with(EVENTS) {
-            return self.body.lines().filter_map(|line| line.strip_prefix("data:")).find_map(answer_in);
+            let mut events = self.body.lines().filter_map(|line| line.strip_prefix("data:"));
+            return events.find_map(|event| answer_in(event, fault));
         }
-        answer_in(self.body.trim_start_matches('\u{feff}'))
+        answer_in(self.body.trim_start_matches('\u{feff}'), fault)
     }
 }
 
 /// The answer that a text is, if it is one.
-fn answer_in(text: &str) -> Option<Answer> {
-    match reading::read(text.trim(), &Steps::default()) {
+fn answer_in(text: &str, fault: &Fault) -> Option<Answer> {
+    match reading::heard(text.trim(), fault, &Steps::default())?.read {
         Read::Message(message) => Answer::of(*message),
         Read::Answer(answer) => Some(answer),
         Read::Foreign | Read::Stray => None,
@@ -260,10 +260,13 @@ pub(in crate::mcp) fn mended(
         };
         let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
         if is_message && let Some(data) = event.data.take() {
-            if !fault.takes(&data, &Steps::default()) {
+            let trimmed = data.trim();
+            let Some(Heard { read, text, .. }) = reading::heard(trimmed, &fault, &Steps::default()) else {
                 return ready(None);
-            }
-            event.data = message(data, owner.as_ref());
+            };
+            let is_whole = text.len() == trimmed.len();
+            let text = if is_whole { None } else { Some(text.to_owned()) };
+            event.data = message(text.unwrap_or(data), read, owner.as_ref());
         }
         ready(Some(Ok(event)))
     };
@@ -271,8 +274,8 @@ pub(in crate::mcp) fn mended(
 }
 
 /// The message of an event. `None`: it says nothing that can be heard.
-fn message(data: String, owner: Option<&RequestId>) -> Option<String> {
-    let message = match (reading::read(data.trim(), &Steps::default()), owner) {
+fn message(data: String, read: Read, owner: Option<&RequestId>) -> Option<String> {
+    let message = match (read, owner) {
         (Read::Message(message), Some(owner)) => {
             let names = match message.as_ref() {
                 Incoming::Response(response) => Some(&response.id),

@@ -4,6 +4,7 @@
 //! A message that is as it should be is parsed once, straight to its type. Any other becomes a value, is mended, and is
 //! then parsed; if that fails, the request that it answers fails with an error of its own kind, see [`unreadable`].
 
+mod behind;
 mod items;
 mod listed;
 mod text;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 use windlass_core::text::Steps;
 
 use super::asking::Incoming;
+pub(super) use behind::{Heard, heard};
 pub(super) use listed::{Remark, Remarks};
 
 /// The member of an error's data that marks an answer which could not be read.
@@ -119,7 +121,7 @@ pub(super) fn is_answer(error: &ErrorData) -> bool {
 }
 
 /// Reads a message. Text that looks like an answer, and is none, is one that cannot be read; other text is stray.
-pub(super) fn read(text: &str, steps: &Steps) -> Read {
+fn read(text: &str, steps: &Steps) -> Read {
     steps.add(1 + text.len());
     if let Ok(message) = serde_json::from_str::<Incoming>(text)
         && let Some(message) = sound(message)
