@@ -83,7 +83,13 @@ impl ToolWork {
             Either::Right((Either::Left(_), _)) => {
                 // Out of time: it is asked to stop, and has its grace for that; its late result no longer counts.
                 cancelled.cancel();
-                select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms))).await;
+                let grace = environment.sleep_until(environment.now().saturating_add(grace_ms));
+                if let Either::Left((Ok(Err(error)), _)) = select(&mut call, grace).await
+                    && error.unsent
+                {
+                    // It never began, so nothing is lost.
+                    return ended_as(action, Ok(Err(error)));
+                }
                 InputKind::CallLost { action, outcome: CallOutcome::TimedOut { after_ms: timeout_ms } }
             }
             Either::Right((Either::Right(_), _)) => {

@@ -39,12 +39,14 @@ pub struct ToolError {
     /// Whether the call may have happened all the same: it was sent, and its answer is lost. A call with effect `once` is then
     /// settled by its check or a person before anything follows from it; any other has failed.
     pub in_doubt: bool,
+    /// Whether the call certainly never began. A call that ran out of time has then failed with this error, and is not in doubt.
+    pub unsent: bool,
 }
 
 impl ToolError {
     /// A failure without a kind.
     pub fn new(message: impl Into<Text>) -> Self {
-        Self { kind: None, message: message.into(), unknown_tool: false, in_doubt: false }
+        Self { kind: None, message: message.into(), unknown_tool: false, in_doubt: false, unsent: false }
     }
 
     /// A failure of a kind.

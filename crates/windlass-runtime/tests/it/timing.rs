@@ -101,6 +101,30 @@ fn e20_a_tool_that_is_out_of_time_has_its_grace_and_its_late_result_does_not_cou
 }
 
 #[test]
+fn e30_a_call_that_never_began_is_not_in_doubt_when_its_time_is_over() {
+    for unsent in [true, false] {
+        let ground = Ground::new();
+        let tool = FnTool::new("lingering", move |context, _| async move {
+            context.cancelled.cancelled().await;
+            Err(ToolError { unsent, ..ToolError::new("not connected") })
+        });
+        let tool = tool.spec(|spec| {
+            spec.timeout_ms = Some(500);
+            spec.effect = windlass_core::tool::Effect::Once;
+        });
+        let agent = one_call(&ground, tool).build().unwrap();
+        let run = ground.wait(agent.run("Go.")).unwrap();
+        if unsent {
+            assert_eq!(run.status(), Some(Status::Answered));
+            let failed = CallOutcome::Error { kind: None, message: "not connected".into() };
+            assert_eq!(outcomes(&ground, &run), [failed]);
+        } else {
+            assert_eq!((run.status(), outcomes(&ground, &run)), (None, Vec::new()), "a person is asked");
+        }
+    }
+}
+
+#[test]
 fn e20_a_check_that_hangs_ends_with_the_grace() {
     let ground = Ground::new();
     let tool = lingering(&ground, 0, Ok("never"))

@@ -1,7 +1,6 @@
 //! Owns one call of a tool: what goes to the server with it, and what each way to fail becomes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -14,9 +13,9 @@ use tokio::time::{sleep, timeout};
 use super::content;
 use super::doubt;
 use super::error::McpError;
-use super::http;
 use super::link::Link;
 use super::reading;
+use super::sent::Sent;
 use super::server::Shared;
 use crate::tool::{ToolContext, ToolError, ToolResult};
 use crate::trace;
@@ -43,18 +42,25 @@ impl Shared {
                 None => std::future::pending().await,
             }
         };
-        let sent = AtomicBool::new(false);
-        let stopped = |error: ToolError| Err(error.doubted_if(sent.load(Ordering::Relaxed)));
+        let sent = Sent::default();
+        // A call that is given up before its send is not sent later.
+        let stopped = |error: ToolError| {
+            if sent.give_up() { error.doubted_if(true) } else { self.unreached(error) }
+        };
         let result = tokio::select! {
             biased;
             result = self.call_now(remote, &context, args, &sent) => result,
-            () = self.closed.cancelled() => stopped(self.closed_error().into_call_error()),
+            () = self.closed.cancelled() => Err(stopped(self.closed_error().into_call_error())),
             () = context.cancelled.cancelled() => {
-                stopped(ToolError::of_kind("cancelled", "the call was cancelled, and the MCP server was told"))
+                let why = "the call was cancelled, and the MCP server was told";
+                Err(stopped(ToolError::of_kind("cancelled", why)))
             }
-            () = limit => stopped(self.timed_out()),
+            () = limit => Err(stopped(self.timed_out())),
         };
-        result.map_err(|error| ToolError { message: self.mask.hide(&error.message).into(), ..error })
+        result.map_err(|error| {
+            let message = self.mask.hide(&error.message).into();
+            ToolError { message, unsent: !sent.has_begun(), ..error }
+        })
     }
 
     async fn call_now(
@@ -62,7 +68,7 @@ impl Shared {
         remote: &str,
         context: &ToolContext,
         args: Value,
-        sent: &AtomicBool,
+        sent: &Sent,
     ) -> ToolResult {
         let params = params(remote, context, args)?;
         if !self.catalog().offers(remote) {
@@ -75,8 +81,7 @@ impl Shared {
         }
         // A server that had to be started took its time.
         context.lease.confirm().await?;
-        sent.store(true, Ordering::Relaxed);
-        match link.call(params).await {
+        match link.call(params, sent).await {
             Ok(CallToolResponse::Complete(result)) => match content::made(result).await {
                 Err(error) if sounds_unknown(remote, &error.message) && self.is_gone(&link, remote).await => {
                     Err(self.unknown(remote))
@@ -94,10 +99,11 @@ impl Shared {
                 if may_be_gone && self.is_gone(&link, remote).await {
                     return Err(self.unknown(remote));
                 }
-                Err(refused(&error))
+                let lost = sent.has_begun() && doubt::says_lost(&error);
+                Err(refused(&error).doubted_if(lost))
             }
             Err(error) => {
-                let lost = !http::is_refused(&error);
+                let lost = sent.has_begun();
                 Err(link.explain(&self.config, &self.mask, &error).await.into_call_error().doubted_if(lost))
             }
         }
@@ -116,6 +122,18 @@ impl Shared {
     fn unknown(&self, remote: &str) -> ToolError {
         let message = format!("the MCP server `{}` no longer offers the tool `{remote}`", self.config.name);
         ToolError { unknown_tool: true, ..ToolError::of_kind("unknown_tool", message) }
+    }
+
+    /// The error of a call that was given up before it was sent.
+    fn unreached(&self, why: ToolError) -> ToolError {
+        if self.closed.is_cancelled() {
+            return why;
+        }
+        let last = self.last_failure().map(|last| format!("; last error: {last}")).unwrap_or_default();
+        let server = &self.config.name;
+        let message =
+            format!("the MCP server `{server}` cannot be reached: the call ended before it was sent{last}");
+        ToolError::of_kind("mcp_unreachable", message)
     }
 
     fn timed_out(&self) -> ToolError {
@@ -148,7 +166,7 @@ fn params(remote: &str, context: &ToolContext, args: Value) -> Result<CallToolRe
 
 fn refused(error: &ErrorData) -> ToolError {
     let message = format!("{} (JSON-RPC error {})", error.message, error.code.0);
-    ToolError::of_kind("mcp_error", message).doubted_if(doubt::says_lost(error))
+    ToolError::of_kind("mcp_error", message)
 }
 
 /// Whether an error reads as if there were no such tool; some servers say so in a result.

@@ -3,6 +3,8 @@
 
 use rmcp::model::{ErrorCode, ErrorData};
 
+use super::reading;
+
 /// Codes under which libraries give up on a connection or a request themselves. Servers use them for errors of their own, too.
 const GIVEN_UP: [i32; 2] = [-32000, -32001];
 
@@ -23,6 +25,11 @@ const LOST: [&str; 11] = [
 
 /// With these words rmcp itself ends the calls that were open when the server no longer knew its session.
 const BEGUN_ANEW: &str = "session was re-initialized before the response arrived";
+
+/// Whether an error leaves it open what became of the call: it cannot be read, or says so.
+pub(super) fn leaves(error: &ErrorData) -> bool {
+    !reading::is_answer(error) || says_lost(error)
+}
 
 /// Whether an error answer says that the connection or the request was given up, and not what became of the call.
 pub(super) fn says_lost(error: &ErrorData) -> bool {

@@ -125,21 +125,6 @@ pub(super) fn is_refusal(error: &(dyn Error + 'static)) -> bool {
     failure(error).and_then(status).is_some_and(|(status, _)| !matches!(status, 400 | 404))
 }
 
-/// Whether a call was refused before it began.
-pub(super) fn is_refused(error: &rmcp::service::ServiceError) -> bool {
-    matches!(error, rmcp::service::ServiceError::TransportSend(cause) if is_unsent(cause))
-}
-
-/// Whether a call cannot have begun: there was no connection, or the server refused the request as a whole. A request that
-/// took too long may have been carried out.
-fn is_unsent(error: &(dyn Error + 'static)) -> bool {
-    let Some(failure) = failure(error) else { return false };
-    match status(failure) {
-        Some((status, _)) => (400..500).contains(&status) && status != StatusCode::REQUEST_TIMEOUT.as_u16(),
-        None => matches!(failure, Failure::Client(error) if error.is_connect() || error.is_builder()),
-    }
-}
-
 /// The failure of the transport in a chain of causes.
 fn failure<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Failure> {
     let mut cause = Some(error);

@@ -20,6 +20,7 @@ use super::http;
 use super::mask::{Mask, shown_url};
 use super::process::{ChildGroup, DRAIN};
 use super::reading;
+use super::sent::{self, Sent};
 
 /// Time for a server to exit by itself when it is closed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -115,8 +116,12 @@ impl Link {
     }
 
     /// Calls a tool once. Dropping the future tells the server that the call is cancelled.
-    pub(super) async fn call(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ServiceError> {
-        let answer = self.peer.call_tool_once(params).await;
+    pub(super) async fn call(
+        &self,
+        params: CallToolRequestParams,
+        sent: &Sent,
+    ) -> Result<CallToolResponse, ServiceError> {
+        let answer = sent::call(&self.peer, params, sent).await;
         match &answer {
             Ok(_) | Err(ServiceError::McpError(_)) => self.served.store(true, Ordering::Relaxed),
             // A server that refuses one call is still there, with all that it knows.

@@ -25,6 +25,7 @@ mod link;
 mod mask;
 mod process;
 mod reading;
+mod sent;
 mod server;
 mod stdio;
 mod tool;

@@ -223,6 +223,12 @@ impl Shared {
         McpError::Closed { server: self.config.name.clone() }
     }
 
+    /// How it failed last, if it is not connected.
+    pub(super) fn last_failure(&self) -> Option<String> {
+        let state = self.state();
+        if state.link.is_some() { None } else { state.last.as_ref().map(|(_, why)| why.clone()) }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,6 +24,7 @@ use windlass_threads::{LARGE_BYTES, off_thread};
 use super::asking::{Fault, Incoming};
 use super::process::Pipes;
 use super::reading::{self, Answer, Read, is_same, quoted};
+use super::sent::Sent;
 
 /// The longest line that a server may send, in bytes; over HTTP rmcp has the same bound.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -185,6 +186,9 @@ impl Transport<RoleClient> for StdioTransport {
             line.push(b'\n');
             let mut stdin = stdin.lock().await;
             let pipe = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            if Sent::of(&item).is_some_and(|sent| !sent.begin()) {
+                return Err(io::Error::other("the call was given up"));
+            }
             let written = timeout(WRITE_LIMIT, async {
                 pipe.write_all(&line).await?;
                 pipe.flush().await

@@ -295,6 +295,7 @@ async fn e46_a_hanging_call_ends_at_its_limit_and_the_server_is_told() {
     let scratch = Scratch::new();
     let args = json!({"started": scratch.text("started"), "cancelled": scratch.text("cancelled")});
     let error = call(&server, "hang", args).await.expect_err("it hangs");
+    assert!(error.in_doubt && !error.unsent);
     assert_eq!(error.message.as_ref(), "the MCP server `evil` did not answer within 300 ms");
     until("the server knows", || scratch.path("cancelled").exists()).await;
 }
@@ -346,6 +347,34 @@ async fn e46_a_server_that_does_not_come_back_is_given_up_after_some_tries() {
         "the MCP server `evil` failed 3 times in a row and is not restarted now; last error: {not_again}"
     );
     assert_eq!((errors[3].as_ref(), errors[4].as_ref()), (given_up.as_str(), given_up.as_str()));
+}
+
+#[tokio::test]
+async fn e30_a_call_that_waited_for_its_server_was_not_sent() {
+    let scratch = Scratch::new();
+    let mut config = config(&["once", &scratch.text("started")]);
+    config.restart = Restart { first_ms: 3_600_000, max_ms: 3_600_000, tries: 9 };
+    config.call_ms = Some(300);
+    let server = soon(McpServer::connect(config)).await.expect("it starts once");
+    let died = call(&server, "die", json!({"text": "x"})).await.expect_err("it died");
+    assert!(died.in_doubt && !died.unsent);
+    let words = "the MCP server `evil` cannot be reached: the call ended before it was sent; last error: it ended (exit code 3)";
+    let timed = call(&server, "echo", json!({"text": "x"})).await.expect_err("it waits for the restart");
+    let (echo, context) = (tool(&server, "echo"), context());
+    let stop = context.cancelled.clone();
+    let cancel = async {
+        tokio::task::yield_now().await;
+        stop.cancel();
+    };
+    let (stopped, ()) =
+        soon(futures_util::future::join(echo.call(context, json!({"text": "x"})), cancel)).await;
+    for error in [timed, stopped.expect_err("it is stopped")] {
+        assert_eq!(error.message.as_ref(), words);
+        assert_eq!(
+            (error.kind.as_deref(), error.in_doubt, error.unsent),
+            (Some("mcp_unreachable"), false, true)
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Servers at URLs that answer in other ways than the protocol has it: by hand, because no library would.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -29,6 +29,8 @@ struct Odd {
     served: Arc<AtomicUsize>,
     /// Number of sessions that were begun.
     opened: Arc<AtomicUsize>,
+    /// Whether a new session is never ready.
+    stuck: Arc<AtomicBool>,
     /// What a forgotten session is told; `None`: sessions do not matter.
     forgets: Option<(u16, &'static str)>,
 }
@@ -81,6 +83,10 @@ fn said((status, kind, body): Said, id: &Value) -> Response {
 
 async fn serve(State(odd): State<Odd>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let begins = message.get("method").is_some_and(|method| method == "initialize");
+    if begins && odd.stuck.load(Ordering::SeqCst) {
+        std::future::pending::<()>().await;
+    }
     if method == Method::POST {
         odd.answer(&message, &headers)
     } else {
@@ -96,9 +102,15 @@ async fn start(app: Router) -> String {
 }
 
 async fn open(odd: &Odd) -> McpServer {
+    open_within(odd, None).await
+}
+
+/// A server whose calls have so many milliseconds.
+async fn open_within(odd: &Odd, call_ms: Option<u64>) -> McpServer {
     let url = start(Router::new().fallback(serve).with_state(odd.clone())).await;
     let mut config = McpConfig::http("odd", url);
     config.lifecycle = Lifecycle::Initialize;
+    config.call_ms = call_ms;
     config.restart = Restart { first_ms: 1, max_ms: 10, tries: 1_000 };
     soon(McpServer::connect(config)).await.expect("a server")
 }
@@ -283,6 +295,19 @@ async fn e30_an_answer_that_names_its_request_is_sent_once_under_any_status() {
 }
 
 #[tokio::test]
+async fn e30_a_call_that_waits_for_a_new_session_was_refused_before_it_began() {
+    let odd = Odd { forgets: Some((404, "")), ..Odd::default() };
+    let server = open_within(&odd, Some(500)).await;
+    odd.session.fetch_add(1, Ordering::SeqCst);
+    odd.stuck.store(true, Ordering::SeqCst);
+    let error = call(&server, "t", json!({})).await.expect_err("no new session");
+    assert_eq!((error.kind.as_deref(), error.in_doubt, error.unsent), (Some("mcp_unreachable"), false, true));
+    let start = "the MCP server `odd` cannot be reached: the call ended before it was sent";
+    assert!(error.message.starts_with(start), "{error}");
+    assert_eq!(odd.served.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
 async fn e46_what_is_no_such_server_is_named_as_what_it_is() {
     use axum::routing::{any, get};
 
@@ -324,10 +349,17 @@ async fn e30_what_leaves_a_call_in_doubt() {
         (401, json, "{}".to_owned(), false),
         (403, html, page.clone(), false),
         (422, "text/plain", "no".to_owned(), false),
-        (429, json, error(-32000, "request timed out"), false),
+        (429, json, error(-32000, "request timed out").replace("ID", "null"), false),
+        (422, json, error(-32000, "request timed out").replace("ID", "99"), false),
+        (403, json, error(-32050, "no money"), false),
         // Everything else.
         (200, json, error(-32000, "Connection closed"), true),
         (200, json, error(-32001, "Request timed out"), true),
+        (401, json, error(-32001, "Request timed out"), true),
+        (403, json, error(-32001, "Request timed out"), true),
+        (429, json, error(-32000, "request timed out"), true),
+        (499, json, error(-32000, "request timed out"), true),
+        (403, json, r#"{"jsonrpc":"2.0","id":ID,"result":{"#.to_owned(), true),
         (500, json, error(-32050, "no money"), true),
         (502, html, page.clone(), true),
         (503, "text/plain", String::new(), true),

@@ -20,7 +20,9 @@ use windlass_core::text::Steps;
 
 use super::events;
 use crate::mcp::asking::{Fault, Incoming};
+use crate::mcp::doubt;
 use crate::mcp::reading::{self, Answer, Heard, Read};
+use crate::mcp::sent::Sent;
 
 /// The longest body of an answer, in bytes; a line over stdio has the same bound.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
@@ -77,10 +79,20 @@ impl Post<'_> {
         if let Some(session) = &self.session {
             request = request.header(SESSION, session.as_ref());
         }
-        let response = request.body(serde_json::to_vec(&self.message)?).send().await?;
-        if let Some(refusal) = challenge(&response) {
-            return Err(refusal);
+        let request = request.body(serde_json::to_vec(&self.message)?);
+        let sent = Sent::of(&self.message);
+        if sent.is_some_and(|sent| !sent.begin()) {
+            return Err(StreamableHttpError::Io(std::io::Error::other("the call was given up")));
         }
+        let response = match request.send().await {
+            Ok(response) => response,
+            Err(error) => {
+                if error.is_connect() || error.is_builder() {
+                    self.refuse();
+                }
+                return Err(error.into());
+            }
+        };
         if let JsonRpcMessage::Request(request) = &self.message {
             let id = request.id.clone();
             let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
@@ -90,6 +102,9 @@ impl Post<'_> {
             }
             return said;
         }
+        if let Some(challenge) = challenge(&response) {
+            return Err(challenge);
+        }
         // What is no request gets no answer, whatever stands in the response.
         let status = response.status();
         if status.is_success() {
@@ -98,6 +113,13 @@ impl Post<'_> {
             Err(StreamableHttpError::SessionExpired)
         } else {
             Err(refusal(status, &self.refused_with(response).await?).failure())
+        }
+    }
+
+    /// Takes note that the call was refused before it began.
+    fn refuse(&self) {
+        if let Some(sent) = Sent::of(&self.message) {
+            sent.refuse();
         }
     }
 
@@ -149,10 +171,14 @@ impl Post<'_> {
             status,
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
         );
+        let challenge = challenge(&response);
         // What was cut off may have been the answer.
         let refusal = self.refused_with(response).await?;
         let answer = refusal.answer(&self.fault);
         let is_own = answer.as_ref().is_some_and(|answer| answer.names(id));
+        if is_about_request && !is_own {
+            self.refuse();
+        }
         let may_be_session = matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND);
         if may_be_session && self.session.is_some() {
             if !is_own && lock(self.renewed).insert(id.clone()) {
@@ -175,6 +201,13 @@ impl Post<'_> {
                 Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::error(error, Some(id.clone())), None))
             }
             answer => {
+                let error = answer.as_ref().and_then(Answer::error);
+                if is_own && is_about_request && !error.is_some_and(doubt::leaves) {
+                    self.refuse();
+                }
+                if let Some(challenge) = challenge {
+                    return Err(challenge);
+                }
                 let error = answer.as_ref().filter(|answer| answer.is_error()).and_then(Answer::error);
                 let refusal = match error {
                     Some(error) => Refusal { body: error.message.to_string(), ..refusal },
