@@ -8,10 +8,11 @@ use super::reading;
 /// Codes under which libraries give up on a connection or a request themselves. Servers use them for errors of their own, too.
 const GIVEN_UP: [i32; 2] = [-32000, -32001];
 
-/// Words with which libraries do so.
-const LOST: [&str; 11] = [
+/// Words with which libraries do so, however they are joined.
+const LOST: [&str; 15] = [
     "closed",
     "timed out",
+    "timedout",
     "timeout",
     "time out",
     "disconnect",
@@ -21,10 +22,13 @@ const LOST: [&str; 11] = [
     "lost",
     "hang up",
     "broken pipe",
+    "brokenpipe",
+    "epipe",
+    "deadline exceeded",
 ];
 
 /// With these words rmcp itself ends the calls that were open when the server no longer knew its session.
-const BEGUN_ANEW: &str = "session was re-initialized before the response arrived";
+const BEGUN_ANEW: &str = "session was re initialized before the response arrived";
 
 /// Whether an error leaves it open what became of the call: it cannot be read, or says so.
 pub(super) fn leaves(error: &ErrorData) -> bool {
@@ -33,9 +37,15 @@ pub(super) fn leaves(error: &ErrorData) -> bool {
 
 /// Whether an error answer says that the connection or the request was given up, and not what became of the call.
 pub(super) fn says_lost(error: &ErrorData) -> bool {
-    let said = error.message.to_lowercase();
+    let said = spelled(&error.message);
     GIVEN_UP.contains(&error.code.0) && LOST.iter().any(|word| said.contains(word))
         || error.code == ErrorCode::INTERNAL_ERROR && said.contains(BEGUN_ANEW)
+}
+
+/// The words in lower case, with one blank for whatever stands between them: hyphens, underscores, line breaks.
+fn spelled(message: &str) -> String {
+    let words = message.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 #[cfg(test)]
@@ -47,6 +57,23 @@ mod tests {
         let lost = |code, words: &'static str| says_lost(&ErrorData::new(ErrorCode(code), words, None));
         assert!(lost(-32000, "Connection closed") && lost(-32001, "Request timed out"));
         assert!(lost(-32603, "streamable HTTP session was re-initialized before the response arrived"));
+        for words in [
+            "Connection timed-out",
+            "TIMED_OUT",
+            "connect ETIMEDOUT",
+            "java.net.SocketTimeoutException",
+            "request time-out",
+            "Request timed\u{2011}out",
+            "the server timed\n  out",
+            "CONNECTION_CLOSED",
+            "ConnectionClosed",
+            "Client-disconnected",
+            "socket hang-up",
+            "write EPIPE",
+            "DeadlineExceeded: deadline_exceeded",
+        ] {
+            assert!(lost(-32000, words) && lost(-32001, words) && !lost(-32602, words), "{words}");
+        }
         assert!(!lost(-32603, "Internal error: no such row"));
         assert!(!lost(-32000, "the card was refused"));
         assert!(!lost(-32602, "the request timed out is no date"));
