@@ -73,6 +73,10 @@ fn old(kind: &str, more: &str) -> Result<(), Box<dyn Error>> {
                 if let Some(late) = late.take() {
                     say(&json!({"jsonrpc": "2.0", "id": late, "error": {"code": -32601, "message": "?"}}))?;
                 }
+                if kind == "begins" {
+                    say(&reply(serde_json::from_str(more)?))?;
+                    continue;
+                }
                 reply(json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
                     "serverInfo": {"name": "old", "version": "0"}}))
             }

@@ -70,7 +70,9 @@ pub enum McpError {
         what: String,
     },
     /// What answers at its address does not speak MCP, or not over this transport.
-    #[error("at {url} of the MCP server `{server}` is no such server: {what}")]
+    #[error(
+        "the address {url} of the MCP server `{server}` is not one of an MCP server over Streamable HTTP: {what}"
+    )]
     NotMcp {
         /// The server.
         server: String,
@@ -87,6 +89,16 @@ pub enum McpError {
         /// Its address, without user and query.
         url: String,
         /// Why.
+        what: String,
+    },
+    /// The connection was there and broke after the request was sent.
+    #[error("the connection to the MCP server `{server}` at {url} ended before the answer{}", said(.what))]
+    ConnectionLost {
+        /// The server.
+        server: String,
+        /// Its address, without user and query.
+        url: String,
+        /// How; may be empty.
         what: String,
     },
     /// It does not speak MCP as it should.
@@ -137,6 +149,7 @@ impl McpError {
             Self::Http { .. } => "mcp_http",
             Self::NotMcp { .. } => "mcp_not_mcp",
             Self::Unreachable { .. } => "mcp_unreachable",
+            Self::ConnectionLost { .. } => "mcp_connection_lost",
             Self::Protocol { .. } => "mcp_protocol",
             Self::Unreadable { .. } => "mcp_unreadable",
             Self::GaveUp { .. } => "mcp_gave_up",
@@ -165,6 +178,7 @@ impl McpError {
             Self::BadConfig { .. }
             | Self::Spawn { .. }
             | Self::Http { .. }
+            | Self::ConnectionLost { .. }
             | Self::Protocol { .. }
             | Self::Unreadable { .. }
             | Self::GaveUp { .. }

@@ -17,12 +17,16 @@ use super::http;
 use super::link::{Link, Parts, epitaph, quoted, slow};
 use super::mask::Mask;
 use super::process::{ChildGroup, DRAIN};
+use super::reading;
 use super::stdio::StdioTransport;
 use super::wire::Wire;
 
 /// Maximum time that a server at a URL may take to answer the probe before it gets `initialize` on a new connection. rmcp
 /// itself waits for 10 s and then uses the same connection, which does not help if the first request is stuck.
 const PROBE_LIMIT: Duration = Duration::from_secs(12);
+
+/// What is said of an answer to `initialize` that is something else.
+const NO_BEGINNING: &str = "its answer to `initialize` has no `protocolVersion`, `capabilities` and `serverInfo`, as the result must have";
 
 /// Starts the server, or connects to it, and shakes hands.
 ///
@@ -124,8 +128,19 @@ impl Start<'_> {
         {
             return refusal;
         }
-        let what = error.map_or_else(|| "it ended".to_owned(), ToString::to_string);
-        McpError::Protocol { server: self.config.name.clone(), what: quoted(self.mask, &what) }
+        let (server, words) = (self.config.name.clone(), |what: &str| quoted(self.mask, what));
+        match error {
+            Some(ClientInitializeError::JsonRpcError(error))
+                if let Some(why) = reading::unreadable(error) =>
+            {
+                McpError::Unreadable { server, what: words(why) }
+            }
+            Some(
+                ClientInitializeError::ExpectedInitResult(_) | ClientInitializeError::ExpectedInitResponse(_),
+            ) => McpError::Protocol { server, what: NO_BEGINNING.to_owned() },
+            Some(error) => McpError::Protocol { server, what: words(&error.to_string()) },
+            None => McpError::Protocol { server, what: "it ended".to_owned() },
+        }
     }
 }
 
@@ -152,6 +167,7 @@ fn may_be_the_probe(error: &McpError) -> bool {
         | McpError::NotInstalled { .. }
         | McpError::Spawn { .. }
         | McpError::Unreachable { .. }
+        | McpError::ConnectionLost { .. }
         | McpError::NotMcp { .. }
         | McpError::GaveUp { .. }
         | McpError::Closed { .. } => false,

@@ -111,18 +111,31 @@ pub(super) fn diagnose(config: &McpConfig, mask: &Mask, error: &(dyn Error + 'st
     if let Some(NoAnswer::NotMcp(what)) = no_answer(failure) {
         return Some(McpError::NotMcp { server, url, what: format!("it answers with {what}") });
     }
-    Some(match status(failure) {
-        Some((status, what)) => {
-            let what = mask.hide(&what).chars().take(QUOTED_CHARS).collect();
-            McpError::Http { server, url, status, what }
-        }
-        None => McpError::Unreachable { server, url, what: mask.hide(&chain(failure)) },
+    if let Some((status, what)) = status(failure) {
+        let what = mask.hide(&what).chars().take(QUOTED_CHARS).collect();
+        return Some(McpError::Http { server, url, status, what });
+    }
+    let what = mask.hide(&chain(failure));
+    Some(if let StreamableHttpError::ResponseBodyTooLarge { .. } = failure {
+        McpError::Unreadable { server, what }
+    } else if is_cut(failure) {
+        McpError::ConnectionLost { server, url, what }
+    } else {
+        McpError::Unreachable { server, url, what }
     })
 }
 
 /// Whether a server answered with a status that leaves the connection as it is.
 pub(super) fn is_refusal(error: &(dyn Error + 'static)) -> bool {
     failure(error).and_then(status).is_some_and(|(status, _)| !matches!(status, 400 | 404))
+}
+
+/// Whether there was a connection, which broke.
+fn is_cut(failure: &Failure) -> bool {
+    if let StreamableHttpError::Client(error) = failure {
+        return !error.is_connect() && !error.is_builder();
+    }
+    matches!(failure, StreamableHttpError::Sse(_) | StreamableHttpError::UnexpectedEndOfStream)
 }
 
 /// The failure of the transport in a chain of causes.

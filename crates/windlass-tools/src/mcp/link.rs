@@ -198,8 +198,7 @@ impl Link {
         if let McpTransport::Http { url, .. } = &config.transport
             && is_broken
         {
-            let what = "the connection ended before the answer".to_owned();
-            McpError::Unreachable { server, url: shown_url(url), what }
+            McpError::ConnectionLost { server, url: shown_url(url), what: String::new() }
         } else {
             McpError::Protocol { server, what }
         }

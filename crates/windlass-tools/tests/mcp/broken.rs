@@ -240,6 +240,47 @@ async fn e46_an_answer_shares_its_line_with_other_text() {
 }
 
 #[tokio::test]
+async fn e46_a_beginning_that_lacks_something_is_used_or_named() {
+    let begins = |result: &str| {
+        let mut config = config(&["old", "begins", result]);
+        config.lifecycle = Lifecycle::Initialize;
+        config
+    };
+    for result in [
+        r#"{"protocolVersion":"2024-11-05","capabilities":{"tools":{}}}"#,
+        r#"{"protocolVersion":"2024-11-05","serverInfo":{"name":"a","version":"1"}}"#,
+        r#"{"protocolVersion":"2024-11-05"}"#,
+        r#"{"protocolVersion":"2024-11-05","capabilities":{"tools":true,"logging":null},"serverInfo":{"name":5},"instructions":7}"#,
+    ] {
+        let server = soon(McpServer::connect(begins(result))).await.expect(result);
+        text(&server, "ping", json!({})).await;
+    }
+    for result in
+        [r#"{"capabilities":{"tools":{}},"serverInfo":{"name":"a","version":"1"}}"#, "{}", "\"hello\"", "7"]
+    {
+        let error = refusal(begins(result)).await;
+        assert_eq!(
+            error.to_string(),
+            "the MCP server `evil` violates the protocol: its answer to `initialize` has no `protocolVersion`, \
+             `capabilities` and `serverInfo`, as the result must have",
+            "{result}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn e46_what_is_nested_too_deep_is_left_out_of_an_answer() {
+    let server = odd().await;
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let meta = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"paid"}],"_meta":{"a":DEEP}}}"#;
+    let result = call(&server, "ping", json!({"lines": [meta.replace("DEEP", &deep)]})).await;
+    assert_eq!(text_of(result), "paid");
+    let data = r#"{"jsonrpc":"2.0","id":ID,"result":{"structuredContent":{"a":DEEP,"b":1}}}"#;
+    let said = text_of(call(&server, "ping", json!({"lines": [data.replace("DEEP", &deep)]})).await);
+    assert!(said.contains("[omitted: it is nested too deep]") && said.contains("\"b\":1"), "{said}");
+}
+
+#[tokio::test]
 async fn e46_an_endless_line_fails_the_call() {
     let server = connect(&["normal"]).await;
     let error = call(&server, "long_line", json!({})).await.expect_err("too long");

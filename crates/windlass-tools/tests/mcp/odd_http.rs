@@ -74,10 +74,18 @@ impl Odd {
     }
 }
 
+/// A body that breaks off.
+const CUT: &str = "(cut)";
+
 const GOOD: &str = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"good"}]}}"#;
 
 fn said((status, kind, body): Said, id: &Value) -> Response {
     let status = StatusCode::from_u16(status).expect("a status");
+    if body == CUT {
+        let broken =
+            futures_util::stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("cut"))]);
+        return (status, [("content-type", kind)], axum::body::Body::from_stream(broken)).into_response();
+    }
     (status, [("content-type", kind)], body.replace("ID", &id.to_string())).into_response()
 }
 
@@ -156,6 +164,12 @@ async fn e46_the_response_to_a_request_belongs_to_it() {
             Err(("mcp_http", "answered HTTP 503: a web page")),
         ),
         ((408, json, error(own)), Err(("mcp_http", "answered HTTP 408: m"))),
+        (
+            (200, json, CUT.to_owned()),
+            Err(("mcp_connection_lost", "the connection to the MCP server `odd` at http://127.0.0.1:")),
+        ),
+        ((200, events, CUT.to_owned()), Err(("mcp_connection_lost", " ended before the answer"))),
+        ((404, json, CUT.to_owned()), Err(("mcp_connection_lost", " ended before the answer: "))),
         ((301, "text/plain", String::new()), Err(("mcp_http", "answered HTTP 301"))),
     ] {
         odd.calls.lock().expect("no panic").push(said.clone());
@@ -324,6 +338,11 @@ async fn e46_what_is_no_such_server_is_named_as_what_it_is() {
         let error = refusal(McpConfig::http("web", start(app).await)).await;
         assert_eq!(error.code(), kind, "{error}");
         assert!(error.to_string().contains(words), "{error}");
+        if kind == "mcp_not_mcp" {
+            let start = error.to_string();
+            assert!(start.starts_with("the address http://127.0.0.1:"), "{error}");
+            assert!(start.contains(" of the MCP server `web` is not one of an MCP server"), "{error}");
+        }
         assert!(error.help().expect("a help").contains("check the server's `url`"), "{error}");
     }
 }

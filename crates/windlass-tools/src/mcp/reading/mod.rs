@@ -4,6 +4,7 @@
 //! A message that is as it should be is parsed once, straight to its type. Any other becomes a value, is mended, and is
 //! then parsed; if that fails, the request that it answers fails with an error of its own kind, see [`unreadable`].
 
+mod begun;
 mod behind;
 mod items;
 mod listed;
@@ -102,7 +103,7 @@ pub(super) fn is_same(request: &RequestId, answered: &RequestId) -> bool {
 }
 
 /// Why an answer could not be read, if the error stands for one.
-fn unreadable(error: &ErrorData) -> Option<&str> {
+pub(super) fn unreadable(error: &ErrorData) -> Option<&str> {
     let marked = error.data.as_ref().is_some_and(|data| data.get(UNREADABLE).is_some());
     marked.then_some(error.message.as_ref())
 }
@@ -132,7 +133,14 @@ fn read(text: &str, steps: &Steps) -> Read {
     let mut value = serde_json::from_str::<Value>(text);
     if value.is_err() && text.starts_with(['{', '[']) {
         steps.add(2 * text.len());
-        value = serde_json::from_str(&text::repaired(text));
+        let repaired = text::repaired(text);
+        value = serde_json::from_str(&repaired);
+        if let Err(error) = &value
+            && is_too_deep(error)
+        {
+            steps.add(2 * text.len());
+            value = serde_json::from_str(&text::pruned(&repaired));
+        }
     }
     match value {
         // Batches went with MCP 2025-06-18; one of one message is that message.
@@ -148,6 +156,11 @@ fn read(text: &str, steps: &Steps) -> Read {
         }
         Ok(_) | Err(_) => Read::Stray,
     }
+}
+
+/// Whether a text cannot be read because of how deep its values stand in each other; the library has no kind for it.
+fn is_too_deep(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("recursion limit exceeded")
 }
 
 /// The message if nothing in it needs mending: what rmcp takes for a result of no known kind may be a call's result with
@@ -210,6 +223,7 @@ fn result(mut result: Value) -> ServerResult {
     match result.as_object_mut() {
         Some(members) if items::is_call_result(members) => items::mend(members),
         Some(members) if listed::is_list(members) => listed::mend(members),
+        Some(members) if begun::is_begun(members) => begun::mend(members),
         _ => {}
     }
     serde_json::from_value(result)

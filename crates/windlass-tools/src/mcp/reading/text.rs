@@ -5,6 +5,12 @@ use std::ops::Range;
 /// What stands for half of a surrogate pair.
 const REPLACEMENT: &str = "\\ufffd";
 
+/// Maximum depth of values in each other; the library reads 127.
+const MAX_DEPTH: usize = 100;
+
+/// What stands for a value that is deeper.
+const TOO_DEEP: &str = "\"[omitted: it is nested too deep]\"";
+
 /// The text with what JSON does not know replaced: halves of surrogate pairs by U+FFFD, `NaN`, infinities and numbers
 /// beyond all bounds by `null`, control characters within strings by their escapes, and unknown escapes by their letters.
 pub(super) fn repaired(text: &str) -> String {
@@ -17,6 +23,37 @@ pub(super) fn repaired(text: &str) -> String {
         }
     }
     repair.out
+}
+
+/// The text with what stands too deep replaced by a note.
+pub(super) fn pruned(text: &str) -> String {
+    let (mut out, mut depth, mut at, mut kept) = (String::with_capacity(text.len()), 0_usize, 0, 0);
+    while let Some(byte) = text.as_bytes().get(at) {
+        let step = match byte {
+            b'"' => string_length(text.as_bytes().get(at..).unwrap_or_default()),
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == MAX_DEPTH + 1 {
+                    out.push_str(text.get(kept..at).unwrap_or_default());
+                    out.push_str(TOO_DEEP);
+                }
+                1
+            }
+            b'}' | b']' => {
+                if depth == MAX_DEPTH + 1 {
+                    kept = at + 1;
+                }
+                depth = depth.saturating_sub(1);
+                1
+            }
+            _ => 1,
+        };
+        at += step;
+    }
+    if depth <= MAX_DEPTH {
+        out.push_str(text.get(kept..).unwrap_or_default());
+    }
+    out
 }
 
 struct Repair<'t> {
@@ -191,6 +228,16 @@ mod tests {
             let _repaired = repaired(&text[..cut]);
             let _id = id_in(&text[..cut]);
         }
+    }
+
+    #[test]
+    fn what_is_too_deep_is_left_out_and_the_rest_stays() {
+        let deep = format!("{}\"]\",[{{}}]{}", "[".repeat(5_000), "]".repeat(5_000));
+        let text = format!(r#"{{"a":1,"b":[{deep},"x]",{deep}],"c":"y"}}"#);
+        let value: Value = serde_json::from_str(&pruned(&text)).expect("JSON");
+        assert_eq!((&value["a"], &value["b"][1], &value["c"]), (&json!(1), &json!("x]"), &json!("y")));
+        assert_eq!(pruned(&text).matches("nested too deep").count(), 2);
+        assert_eq!(pruned(r#"{"a":["\"]",{}]}"#), r#"{"a":["\"]",{}]}"#);
     }
 
     #[test]
