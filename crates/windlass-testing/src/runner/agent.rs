@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use windlass_core::ToolSpec;
 use windlass_core::model::ModelChoice;
-use windlass_core::text::nearest;
+use windlass_core::text::{covers, nearest};
 use windlass_core::tool::ByEffect;
+use windlass_models::resolve::Env;
 use windlass_runtime::agent_file::{
-    AgentFile, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
+    AgentFile, BuiltinService, DelegateEntry, McpEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
 use windlass_runtime::{
     Agent, AgentBuilder, AgentDelegate, Branch, Delegate, local_tools, prompted, with_tools,
 };
-use windlass_tools::Tool;
 use windlass_tools::builtin::{Now, Takes};
+use windlass_tools::{Tool, ToolOverrides};
 
 use super::hook::ScriptedHook;
 use crate::code;
@@ -241,7 +242,7 @@ impl Cast<'_> {
         part: &Part<'_>,
         file: &AgentFile,
     ) -> Result<AgentBuilder, String> {
-        let entries = self.named_entries(file);
+        let entries = named_entries(file, &self.env());
         let entry_of =
             |peer: &Peer| entries.iter().find(|(name, _)| *name == peer.name()).map(|(_, entry)| *entry);
         for peer in part.peers {
@@ -266,21 +267,6 @@ impl Cast<'_> {
             }
         }
         Ok(builder)
-    }
-
-    /// The entries of `agents` by the names that the model calls them by. A file that cannot be read goes by its own name: a
-    /// scripted peer may stand in for it.
-    fn named_entries<'f>(&self, file: &'f AgentFile) -> Vec<(String, &'f DelegateEntry)> {
-        let env = self.env();
-        let name = |entry: &DelegateEntry| {
-            if let DelegateEntry::File { path, name: None, .. } = entry
-                && let Ok(Ok(file)) = AgentSource::of_delegate(path, None).map(|agent| agent.read(&env))
-            {
-                return file.name;
-            }
-            entry.name()
-        };
-        file.agents.iter().map(|entry| (name(entry), entry)).collect()
     }
 
     fn peer(
@@ -315,8 +301,25 @@ impl Cast<'_> {
     }
 }
 
+/// The entries of `agents` by the names that the model calls them by. A file that cannot be read goes by its own name: a scripted
+/// peer may stand in for it.
+pub(super) fn named_entries<'f>(file: &'f AgentFile, env: Env<'_>) -> Vec<(String, &'f DelegateEntry)> {
+    let name = |entry: &DelegateEntry| {
+        if let DelegateEntry::File { path, name: None, .. } = entry
+            && let Ok(Ok(file)) = AgentSource::of_delegate(path, None).map(|agent| agent.read(env))
+        {
+            return file.name;
+        }
+        entry.name()
+    };
+    file.agents.iter().map(|entry| (name(entry), entry)).collect()
+}
+
 /// The agent of a peer: the case's, or that of the file that its parent names.
-fn agent_of<'c>(own: &'c ChildScript, entry: Option<&DelegateEntry>) -> Result<Cow<'c, AgentSource>, String> {
+pub(super) fn agent_of<'c>(
+    own: &'c ChildScript,
+    entry: Option<&DelegateEntry>,
+) -> Result<Cow<'c, AgentSource>, String> {
     match entry {
         Some(DelegateEntry::File { path, description, .. }) if own.agent.is_absent() => {
             let agent = AgentSource::of_delegate(path, description.as_deref());
@@ -342,11 +345,33 @@ fn unscripted(name: &str, like: &[String]) -> String {
 /// Whether an agent's file has a tool of that name.
 fn names(file: &AgentFile, tool: &str) -> bool {
     file.tools.iter().any(|entry| match entry {
-        ToolEntry::Builtin(entry) => entry.tool.name == tool,
-        ToolEntry::Command(entry) => entry.name == tool,
-        ToolEntry::Mcp(entry) => tool.starts_with(&format!("{}__", entry.name)),
+        ToolEntry::Builtin(entry) => is_called(tool, entry.tool.name, &entry.overrides),
+        ToolEntry::Command(entry) => is_called(tool, &entry.name, &entry.overrides),
+        ToolEntry::Mcp(entry) => is_served_by(entry, tool),
         ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| *name == *tool),
     })
+}
+
+/// Whether a built-in tool or a command is offered by that name.
+pub(super) fn is_called(tool: &str, name: &str, overrides: &ToolOverrides) -> bool {
+    tool.strip_prefix(overrides.prefix.as_deref().unwrap_or_default()) == Some(name)
+}
+
+/// Whether a tool's name has a server's prefix, or the server's entry names it where there is none.
+pub(super) fn is_served_by(server: &McpEntry, tool: &str) -> bool {
+    let prefix = server.tool_prefix();
+    if prefix.is_empty() { is_named_by(server, tool) } else { tool.starts_with(&prefix) }
+}
+
+fn is_named_by(server: &McpEntry, tool: &str) -> bool {
+    let chosen = &server.tools;
+    let listed = |patterns: &[String]| {
+        // A pattern of stars alone names nothing.
+        let says = |pattern: &&String| pattern.chars().any(|c| c != '*' && c != '?');
+        patterns.iter().filter(says).any(|pattern| covers(pattern, tool))
+    };
+    let gone = chosen.rename.contains_key(tool) || listed(&chosen.without);
+    chosen.rename.values().any(|name| name == tool) || chosen.only.as_deref().is_some_and(listed) && !gone
 }
 
 /// The agent's own tools with its file's settings: built-in ones without dependencies really run, `now` by the case's clock;
@@ -396,12 +421,14 @@ fn double(
 ) -> ScriptedToolDouble {
     let mut spec: ToolSpec = tool.spec();
     let overrides = file.tools.iter().find_map(|entry| match entry {
-        ToolEntry::Builtin(entry) if entry.tool.name == tool.name => Some(&entry.overrides),
-        ToolEntry::Command(entry) if entry.name == tool.name => Some(&entry.overrides),
-        ToolEntry::Service(entry) if entry.tool_names().contains(&tool.name) => Some(&entry.overrides),
-        ToolEntry::Mcp(entry) if tool.name.starts_with(&format!("{}__", entry.name)) => {
+        ToolEntry::Builtin(entry) if is_called(&tool.name, entry.tool.name, &entry.overrides) => {
             Some(&entry.overrides)
         }
+        ToolEntry::Command(entry) if is_called(&tool.name, &entry.name, &entry.overrides) => {
+            Some(&entry.overrides)
+        }
+        ToolEntry::Service(entry) if entry.tool_names().contains(&tool.name) => Some(&entry.overrides),
+        ToolEntry::Mcp(entry) if is_served_by(entry, &tool.name) => Some(&entry.overrides),
         ToolEntry::Mcp(_) | ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     if let Some(overrides) = overrides {

@@ -64,7 +64,7 @@ fn runs(case: &Case, pass: Pass, outcome: &Outcome) -> Vec<Shortfall> {
             // What the lost calls may have cost was too much: without the restart the run would have gone on.
             return all;
         }
-        all.extend(super::unscripted::call(case, run).map(Shortfall::from));
+        all.extend(run.unscripted.iter().map(|call| Shortfall::from(call.miss())));
         let own = case.runs.get(place).and_then(|run| run.expect.as_ref());
         let expected = own.into_iter().chain((place == last).then_some(&case.expect));
         let mut found: Vec<Shortfall> =

@@ -17,6 +17,7 @@ use super::agent::build;
 use super::outcome::{Outcome, Stop};
 use super::record::{self, RunRecord};
 use super::seen::Seen;
+use super::unscripted;
 use super::way::{Mode, Pass};
 use super::wrong_answers::{accepted_wrong, takes};
 use crate::crash::CrashLog;
@@ -124,6 +125,7 @@ impl Stage<'_> {
         }
         let events = record::without_restarts(&batches, &script.by_oracle);
         Ok(RunRecord {
+            unscripted: unscripted::call(self.case, &batches, &|run| self.batches(run)),
             replay_differs: record::replay_differs(&state, base, &batches),
             log_lines: record::log_lines(&state, base, &batches),
             asked: record::asked(&events, &|run| self.batches(run)),

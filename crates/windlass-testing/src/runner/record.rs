@@ -11,6 +11,7 @@ use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL, RUN_CODE};
 use windlass_core::{CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve, replay};
 use windlass_store::Batch;
 
+use super::unscripted::Unscripted;
 use crate::fixture::{AskedQuestion, Update};
 
 /// One run of a pass.
@@ -31,6 +32,8 @@ pub(crate) struct RunRecord {
     pub(crate) lost_for_good: bool,
     /// The first event that a replay of the run gives otherwise, in words.
     pub(crate) replay_differs: Option<String>,
+    /// The first call of an agent's own tool that the case says nothing about.
+    pub(crate) unscripted: Option<Unscripted>,
 }
 
 /// Leaves out what only a restart caused: the take-over, doubts, questions that the runner answered by itself, and a
