@@ -41,6 +41,35 @@ fn k10_k12_k13_an_agent_file_hands_a_task_to_another_and_the_session_tells_of_it
 }
 
 #[test]
+fn reports_of_a_lead_take_its_delegates_along() {
+    let home = Home::new();
+    home.write("lead.yaml", &format!("{LEAD}agents: [ ./sums.yaml ]\n"));
+    home.write("sums.yaml", SUMS);
+    let run = home
+        .command(["run", "lead.yaml", "17% of 2350?"])
+        .env("DEBUG_MOCK_RESPONSES", ASKS)
+        .output()
+        .unwrap();
+    assert_eq!(end(run).code, 0);
+    let lines = json_lines(&home.windlass(["runs", "export", "last", "--as", "jsonl"]).stdout);
+    let (lead, below) = lines.split_at(lines.iter().position(|line| line["agent"] == "sums").unwrap());
+    for (events, agent) in [(lead, "lead"), (below, "sums")] {
+        assert!(events.iter().all(|line| line["agent"] == agent), "{lines:?}");
+        let seqs: Vec<_> = events.iter().filter_map(|line| line["seq"].as_u64()).collect();
+        assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
+        assert_eq!(events.last().unwrap()["event"], "RunEnded");
+    }
+    let effects = home.windlass(["runs", "effects", "last"]);
+    assert!(effects.stdout.contains("of the agent `sums`\n"), "{effects:?}");
+    assert!(effects.stdout.contains("calculate") && effects.stderr.is_empty(), "{effects:?}");
+    let effects = json_lines(&home.windlass(["runs", "effects", "last", "--json"]).stdout);
+    assert_eq!((effects.len(), &effects[0]["run"]), (1, &below[0]["run"]), "{effects:?}");
+    let session = home.windlass(["runs", "export", "last", "--as", "session10"]);
+    assert!(session.stderr.contains("no place for 1 delegate's run"), "{session:?}");
+    assert_eq!(json_lines(&session.stdout)[0]["session_id"], lead[0]["run"]);
+}
+
+#[test]
 fn k11_tool_calls_are_told_and_shown_a_line_each() {
     let home = Home::new();
     home.write("sums.yaml", SUMS);

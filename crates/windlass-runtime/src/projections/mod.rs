@@ -41,7 +41,7 @@ pub use damage::{DamagedRun, damaged_runs};
 pub use differences::{ValueChange, value_changes};
 pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};
 pub use metadata::{ContextSize, RunMetadata, StepMetadata, ToolCallMetadata, run_metadata};
-pub use receipts::{Hashed, Receipt, ReceiptOutcome, ResultFrom, receipts};
+pub use receipts::{Hashed, Receipt, ReceiptOutcome, ResultFrom, receipts, with_delegates};
 pub use replays::{Replayed, replay_run};
 pub use routes::ModelTurns;
 pub use run_log::RunLog;

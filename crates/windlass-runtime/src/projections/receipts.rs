@@ -157,6 +157,26 @@ pub async fn receipts(log: &dyn Store, run: RunId) -> Result<Vec<Receipt>, Error
     Ok(found)
 }
 
+/// The run, and after it those of this log that it handed tasks to, directly or through others: each before those below it, in the
+/// order in which the tasks began.
+///
+/// # Errors
+/// The run is not in the log, or the log failed.
+pub async fn with_delegates(log: &dyn Store, run: RunId) -> Result<Vec<RunId>, Error> {
+    let (mut found, mut seen, mut next) = (Vec::new(), BTreeSet::from([run]), vec![run]);
+    while let Some(run) = next.pop() {
+        found.push(run);
+        let mut children = Vec::new();
+        for task in tasks(log, run).await? {
+            if seen.len() < MOST_RUNS && known(log, task.child).await? && seen.insert(task.child) {
+                children.push(task.child);
+            }
+        }
+        next.extend(children.into_iter().rev());
+    }
+    Ok(found)
+}
+
 impl Run {
     /// The calls with an effect that the run made, read from its log: see [`receipts`].
     ///

@@ -4,8 +4,8 @@ use clap::Args;
 use windlass_core::RunId;
 use windlass_core::text::shown_args;
 use windlass_runtime::ListPages;
-use windlass_runtime::projections::{CallEffects, EffectStep, effects, json};
-use windlass_store::RunFilter;
+use windlass_runtime::projections::{CallEffects, EffectStep, effects, json, with_delegates};
+use windlass_store::{Index as _, RunFilter};
 
 use super::find;
 use crate::failure::{Exit, Failure};
@@ -15,7 +15,8 @@ use crate::view::words::{LINE_CHARS, count, cut, name, outcome, time};
 
 const HELP: &str = "\
 For each call that was begun: its tool, what running it twice would do, the idempotency key that its tool was given, \
-each try (durable before it ran), what came back, and what was in doubt after a crash and who settled it.
+each try (durable before it ran), what came back, and what was in doubt after a crash and who settled it. The calls of \
+the agents that the run handed tasks to follow its own.
 
 Examples:
   windlass runs effects last
@@ -38,11 +39,19 @@ pub(super) struct EffectsArgs {
 pub(super) async fn run(args: EffectsArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     if let Some(word) = &args.run {
         let (log, run) = find::open(log_args, word).await?;
-        let calls = effects(&*log, run).await?;
-        if calls.is_empty() && !args.json {
+        let mut none = true;
+        for one in with_delegates(&*log, run).await? {
+            let calls = effects(&*log, one).await?;
+            if one != run && !calls.is_empty() && !args.json {
+                let agent = log.summary(one).await?.agent;
+                out::line(format_args!("run {one} of the agent `{}`", name(&agent)))?;
+            }
+            none &= calls.is_empty();
+            show(one, &calls, args.json)?;
+        }
+        if none && !args.json {
             out::note("no call was started");
         }
-        show(run, &calls, args.json)?;
         return Ok(Exit::Good);
     }
     let Some(log) = log_args.open_existing()? else { return Ok(Exit::Good) };

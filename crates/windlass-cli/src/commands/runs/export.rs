@@ -3,14 +3,15 @@
 use clap::{Args, ValueEnum};
 use windlass_core::RunId;
 use windlass_runtime::exchange::Export;
-use windlass_runtime::projections::RunLog;
 use windlass_runtime::projections::session10::session_log;
-use windlass_store::Log;
+use windlass_runtime::projections::{RunLog, with_delegates};
+use windlass_store::Store;
 
 use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
+use crate::view::words::count;
 
 const HELP: &str = "\
 For each run one line of type `run`, then one of type `event` for each of its events, in order; `append` is the number \
@@ -33,9 +34,9 @@ pub(super) struct ExportArgs {
 enum Form {
     /// What `windlass runs import` reads: the run, and those that it is based on
     Windlass,
-    /// One JSON object an event: time, run, agent, session, seq, event, data
+    /// One JSON object an event: time, run, agent, session, seq, event, data; delegates' events follow those of the run that called them
     Jsonl,
-    /// The session log that docs/coming-from-session10.md describes: one JSON object
+    /// The session log that docs/coming-from-session10.md describes: one JSON object, of this run alone
     Session10,
 }
 
@@ -46,6 +47,13 @@ pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Fa
         Form::Jsonl => return lines(&*log, run).await,
         Form::Session10 => {
             out::json(&session_log(&*log, run).await?)?;
+            let others = with_delegates(&*log, run).await?.len().saturating_sub(1);
+            if others > 0 {
+                out::note(format_args!(
+                    "this form has no place for {}: each has an export of its own (`windlass runs list` has their ids)",
+                    count(others as u64, "delegate's run")
+                ));
+            }
             return Ok(Exit::Good);
         }
     }
@@ -64,11 +72,13 @@ pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Fa
     Ok(Exit::Good)
 }
 
-/// The run log: a line an event.
-async fn lines(log: &dyn Log, run: RunId) -> Result<Exit, Failure> {
-    let mut log = RunLog::of(log, run).await?;
-    while let Some(lines) = log.next().await? {
-        lines.iter().try_for_each(out::json)?;
+/// The run log: a line an event, each run's in order, delegates' after those of the run that called them.
+async fn lines(log: &dyn Store, run: RunId) -> Result<Exit, Failure> {
+    for run in with_delegates(log, run).await? {
+        let mut log = RunLog::of(log, run).await?;
+        while let Some(lines) = log.next().await? {
+            lines.iter().try_for_each(out::json)?;
+        }
     }
     Ok(Exit::Good)
 }
