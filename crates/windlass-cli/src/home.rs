@@ -93,6 +93,10 @@ impl LogArgs {
         }
         if env("WINDLASS_HOME").is_some_and(|home| !home.is_empty()) {
             let home = folder()?;
+            if home.exists() && !home.is_dir() {
+                let message = format!("{} is no folder (WINDLASS_HOME)", home.display());
+                return Err(Failure::new(Exit::Failed, message).hint("mend the variable"));
+            }
             if !home.is_dir() {
                 let message = format!("the folder {} does not exist (WINDLASS_HOME)", home.display());
                 return Err(Failure::new(Exit::Failed, message)

@@ -168,6 +168,9 @@ fn e61_a_queued_message_survives_its_process() {
     waits.kill().unwrap();
     waits.wait().unwrap();
     assert_eq!(home.windlass(["runs", "resume", "last"]).code, 0);
+    let pruned = home.windlass(["runs", "prune", "--older-than", "0s", "--yes"]);
+    assert!(pruned.stderr.contains("1 run kept: a message to the session waits there"), "{pruned:?}");
+    assert!(!pruned.stderr.contains("based on them"), "{pruned:?}");
     assert_eq!(home.windlass(["run", "agent.yaml", "--session", "s", "bye"]).code, 0);
 }
 

@@ -24,6 +24,9 @@ fn a_named_log_that_is_not_there_is_an_error_where_it_is_read() {
         let moved = end(moved.unwrap());
         assert_eq!(moved.code, 1, "{command:?} {moved:?}");
         assert!(moved.stderr.contains("nowhere does not exist (WINDLASS_HOME)"), "{moved:?}");
+        home.write("taken", "");
+        let taken = end(home.command(command).env("WINDLASS_HOME", home.path("taken")).output().unwrap());
+        assert!(taken.code != 0 && taken.stderr.contains("taken is no folder (WINDLASS_HOME)"), "{taken:?}");
     }
     assert!(!home.path("nowhere").exists() && !home.path("nowhere.db").exists(), "reading makes nothing");
     assert_eq!(home.windlass(["run", "agent.yaml", "--log", "nowhere.db", "-q", "What is 2 + 3?"]).code, 0);

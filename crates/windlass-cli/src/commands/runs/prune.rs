@@ -70,7 +70,7 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
             .hint("nothing was deleted; add `--older-than 30d`, `--status failed` or both"));
     }
     let Some(log) = log_args.open_existing()? else {
-        return told(&Pruned::default(), &args);
+        return told(&Pruned::default(), 0, &args);
     };
     let now = now();
     let mut prune = Prune {
@@ -81,22 +81,23 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
     };
     // Somebody waits for an answer to what they hold.
     prune.keep = holding_messages(&*log, &log.prunable(prune.clone()).await?.runs).await?;
+    let held = prune.keep.len() as u64;
     if args.dry_run || !args.yes {
         let found = log.prunable(prune.clone()).await?;
         if args.dry_run && args.json {
-            return told(&found, &args);
+            return told(&found, held, &args);
         }
         let lines = lines(&log, &found).await?;
         if args.dry_run {
             lines.iter().try_for_each(out::line)?;
-            return told(&found, &args);
+            return told(&found, held, &args);
         }
         let doomed = Doomed { what: count(found.runs.len() as u64, "run"), lines };
         if !doomed.consent().await? {
             return Ok(Exit::Failed);
         }
     }
-    told(&log.prune(prune).await?, &args)
+    told(&log.prune(prune).await?, held, &args)
 }
 
 /// The runs as `runs list` shows them.
@@ -108,18 +109,19 @@ async fn lines(log: &SqliteLog, found: &Pruned) -> Result<Vec<String>, Failure> 
     if runs.is_empty() { Ok(Vec::new()) } else { listed::table(log, &runs).await }
 }
 
-fn told(pruned: &Pruned, args: &PruneArgs) -> Result<Exit, Failure> {
+fn told(pruned: &Pruned, held: u64, args: &PruneArgs) -> Result<Exit, Failure> {
     if args.json {
         for line in json::pruned(pruned, args.dry_run) {
             out::json(&line)?;
         }
     } else {
-        in_words(pruned, args.dry_run);
+        in_words(pruned, held, args.dry_run);
     }
     Ok(Exit::Good)
 }
 
-fn in_words(pruned: &Pruned, dry_run: bool) {
+/// `held`: the number of kept runs that hold messages.
+fn in_words(pruned: &Pruned, held: u64, dry_run: bool) {
     let runs = count(pruned.runs.len() as u64, "run");
     let done = if dry_run { "would be deleted" } else { "deleted" };
     out::note(format_args!("{runs} {done}"));
@@ -127,8 +129,12 @@ fn in_words(pruned: &Pruned, dry_run: bool) {
         let payloads = count(pruned.payloads, "stored result");
         out::note(format_args!("{payloads} deleted, {} bytes", pruned.payload_bytes));
     }
-    if pruned.kept > 0 {
-        let kept = count(pruned.kept, "run");
+    if held > 0 {
+        let kept = count(held, "run");
+        out::note(format_args!("{kept} kept: a message to the session waits there for its run"));
+    }
+    if let Some(kept @ 1..) = pruned.kept.checked_sub(held) {
+        let kept = count(kept, "run");
         out::note(format_args!("{kept} kept: remaining runs are based on them or were started by them"));
     }
 }

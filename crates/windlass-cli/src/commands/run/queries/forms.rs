@@ -157,6 +157,7 @@ fn from_value(value: Value, at: u64) -> Result<Query, String> {
 fn from_table(text: &str, between: Option<u8>) -> Result<Vec<Query>, String> {
     // Spreadsheets say it so.
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let whole = text.len();
     let (between, text) = match first.trim_end().strip_prefix("sep=").map(str::as_bytes) {
         Some([said]) => (Some(*said), rest),
         _ => (between, text),
@@ -174,6 +175,10 @@ fn from_table(text: &str, between: Option<u8>) -> Result<Vec<Query>, String> {
     let Some((between, query, id)) = found else {
         return Err(format!("no column is named {}", QUERY.join(", ")));
     };
+    if let Some(line) = open_quote(text, between) {
+        let line = line + usize::from(text.len() < whole);
+        return Err(format!("line {line}: the quote that begins a field there is not closed"));
+    }
     let mut queries = Vec::new();
     for (record, at) in reader(between).records().zip(1_u64..) {
         let record = record.map_err(|error| error.to_string())?;
@@ -185,4 +190,22 @@ fn from_table(text: &str, between: Option<u8>) -> Result<Vec<Query>, String> {
         queries.push(Query { key: id.map_or_else(|| at.to_string(), str::to_owned), input });
     }
     Ok(queries)
+}
+
+/// The line, from 1, of a quote that begins a field and has no end: all that follows it would be one field.
+fn open_quote(text: &str, between: u8) -> Option<usize> {
+    let (mut line, mut open, mut begins) = (1, None, true);
+    let mut bytes = text.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        line += usize::from(byte == b'\n');
+        if open.is_some() {
+            if byte == b'"' && bytes.next_if_eq(&b'"').is_none() {
+                open = None;
+            }
+        } else if byte == b'"' && begins {
+            open = Some(line);
+        }
+        begins = open.is_none() && (byte == between || byte == b'\n' || byte == b'\r');
+    }
+    open
 }

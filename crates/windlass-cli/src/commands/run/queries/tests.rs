@@ -96,6 +96,8 @@ fn what_has_another_form_is_refused_before_it_costs_anything() {
         ("q.json", b"5", "expected a list of queries"),
         ("q.json", b"[{\"text\": \"one\"}]", "item 1: expected"),
         ("q.csv", b"name;value\na;b\n", "no column is named"),
+        ("q.csv", b"input\none\n\"two\nthree\nfour\n", "line 3: the quote that begins a field there"),
+        ("q.csv", b"sep=;\nid;input\na;\"on\"\"e\nb;two\n", "line 3: the quote"),
     ] {
         let said = from(name, bytes).unwrap_err();
         assert!(said.contains(fault), "{name}: {said}");
