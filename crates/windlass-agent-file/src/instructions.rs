@@ -69,6 +69,49 @@ impl Instructions {
             }
         }
     }
+
+    /// Checks the template of an agent whose input is a text.
+    ///
+    /// # Errors
+    /// It reads parts of the input, and fails on every text for that.
+    pub(super) fn check_text_input(
+        &self,
+        keys: &At<InstructionKeys>,
+        reading: &Reading<'_>,
+    ) -> Result<(), YamlError> {
+        let text = self.text();
+        let parts = if self.is_verbatim() { Vec::new() } else { parts_of(text) };
+        let (Some(part), Ok(template)) = (parts.first(), Template::new(text)) else { return Ok(()) };
+        let fault =
+            |input: &&str| template.render(&Value::from(*input)).err().filter(TemplateError::is_undefined);
+        let faults: Vec<TemplateError> = TRIALS.iter().filter_map(fault).collect();
+        let Some(first) = faults.first().filter(|_| faults.len() == TRIALS.len()) else { return Ok(()) };
+        let line = first.line();
+        let message = format!(
+            "The instructions read `input.{part}`, and the input of this agent is a text, which has no such part"
+        );
+        let place = match &keys.value {
+            InstructionKeys::Text(_) if keys.literal => Place { line: keys.place.line + line - 1, column: 1 },
+            InstructionKeys::Text(_) => keys.place,
+            InstructionKeys::File(_) => Place { line, column: 1 },
+        };
+        let help = Some("`input: { schema: .. }` makes the input an object".to_owned());
+        let error =
+            YamlError::new(place, &keys.path, Problem::Other { code: "agent.template", message, help });
+        Err(match &keys.value {
+            InstructionKeys::Text(_) => error,
+            InstructionKeys::File(file) => error.in_file(&reading.shown(&file.file.value.0)),
+        })
+    }
+}
+
+/// The parts of the input that a template needs.
+fn parts_of(text: &str) -> Vec<String> {
+    if text.contains("input") {
+        check_reading(text, INSTRUCTIONS.known).unwrap_or_default()
+    } else {
+        Vec::new()
+    }
 }
 
 /// Facts about the templates of one key.

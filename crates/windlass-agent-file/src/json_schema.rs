@@ -34,6 +34,26 @@ pub(super) struct SchemaKeys {
     pub(super) schema: At<SchemaText>,
 }
 
+impl SchemaKeys {
+    /// Checks that it is the schema of an input, which is an object.
+    ///
+    /// # Errors
+    /// Its type is another one: nothing would fit.
+    pub(super) fn takes_objects(&self) -> Result<(), YamlError> {
+        let objects = match self.schema.value.0.get("type") {
+            Some(Value::String(one)) => one == "object",
+            Some(Value::Array(several)) => several.iter().any(|one| one == "object"),
+            Some(_) | None => true,
+        };
+        if objects {
+            return Ok(());
+        }
+        let message = format!("`{}` takes no object, and an input with a schema is one", self.schema.path);
+        let help = "without `input:` the input is a text; a value goes under a property of an object";
+        Err(self.schema.error("agent.input", message).with_help(help))
+    }
+}
+
 /// The schema, which must be a valid one that costs little to check. A pattern with look-around, such as pydantic writes for each
 /// `Decimal`, goes unchecked with a warning; another one, which the author can make smaller, is an error.
 pub(super) fn checked(written: &At<SchemaText>, reading: &mut Reading<'_>) -> Result<Value, YamlError> {

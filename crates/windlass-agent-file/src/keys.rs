@@ -156,10 +156,16 @@ impl Body {
             keys.map(|keys| checked(&keys.schema, reading)).transpose()
         };
         let models = self.model.map(|model| models::entries(&model, reading)).transpose()?;
-        let instructions = self.instructions.map(|keys| Instructions::read(&keys, reading)).transpose()?;
+        let instructions = self.instructions.as_ref();
+        let instructions = instructions.map(|keys| Instructions::read(keys, reading)).transpose()?;
         let prompt = self.prompt.map(|keys| PromptEntry::read(&keys, reading)).transpose()?;
         let examples = self.examples.into_iter().map(examples::example).collect::<Result<_, _>>()?;
+        if let (None, "", Some(read), Some(keys)) = (&self.input, path, &instructions, &self.instructions) {
+            read.check_text_input(keys, reading)?;
+        }
+        let takes = self.input.as_ref().map_or(Ok(()), SchemaKeys::takes_objects);
         let input_schema = schema(self.input, reading)?;
+        takes?;
         let output_schema = schema(self.output, reading)?;
         let tools = tools::entries(self.tools, reading)?;
         let agents = self.agents.iter().map(|keys| delegates::entry(keys, reading));

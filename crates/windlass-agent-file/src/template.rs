@@ -23,6 +23,11 @@ pub(crate) use check::{Fault, check, check_reading};
 pub struct TemplateError(#[from] Error);
 
 impl TemplateError {
+    /// The line of the template, from 1.
+    pub(crate) fn line(&self) -> usize {
+        self.0.line().unwrap_or(1)
+    }
+
     /// Whether something that the template reads is not there.
     pub(crate) fn is_undefined(&self) -> bool {
         self.0.kind() == ErrorKind::UndefinedError

@@ -240,6 +240,15 @@ fn mcp_entry(
             McpPeer::Stdio { command: program(command)?, env: secrets(&keys.env, reading)? }
         }
         (None, Some(url)) => {
+            let written = &url.value.0;
+            // What a variable begins with is known when it is read.
+            let known = ["http://", "https://", "${"].iter().any(|begin| written.starts_with(begin));
+            if !known {
+                let message = format!("`{}` is not an http or https URL", url.path);
+                return Err(url
+                    .error("agent.mcp", message)
+                    .with_help("an address begins with http:// or https://"));
+            }
             McpPeer::Http { url: reading.address(url)?, headers: secrets(&keys.headers, reading)? }
         }
         _ => {

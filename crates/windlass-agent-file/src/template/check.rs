@@ -86,7 +86,7 @@ fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
     let (mut tokens, mut elifs, mut begins) = (0, 0, false);
     for token in tokenize(text, false, SyntaxConfig::default()) {
         steps.add(1);
-        let (token, span) = token?;
+        let (token, span) = token.map_err(|error| begun(text, error.into()))?;
         let starts = matches!(token, Token::TemplateData(_) | Token::VariableStart | Token::BlockStart);
         tokens = if starts { 0 } else { tokens + 1 };
         elifs += usize::from(begins && matches!(token, Token::Ident("elif")));
@@ -112,6 +112,22 @@ fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// The fault of a comment without an end is where the comment begins, not where the text ends.
+fn begun(text: &str, fault: Fault) -> Fault {
+    if !fault.reason.contains("end of comment") {
+        return fault;
+    }
+    let closed = text.rfind("#}").map_or(0, |at| at + 2);
+    let open = text.get(closed..).and_then(|rest| rest.find("{#"));
+    match open.and_then(|at| text.get(..closed + at)) {
+        Some(before) => Fault {
+            line: before.matches('\n').count() + 1,
+            reason: "the comment that begins with `{#` has no end `#}`".to_owned(),
+        },
+        None => fault,
+    }
 }
 
 /// Goes through a template. Its depth is bounded by [`tags`] and by the parser.

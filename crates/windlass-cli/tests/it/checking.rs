@@ -161,7 +161,7 @@ fn missing_variables_are_warnings_of_a_check() {
     // A part of the input that no text has.
     home.write("a.yaml", "name: a\nmodel: tour\ninstructions: \"In {{ input.lang }}.\"\n");
     let check = home.windlass(["agents", "check", "a.yaml"]);
-    assert_eq!(check.code, 0);
+    assert_eq!(check.code, 65);
     assert!(check.stderr.contains("read `input.lang`"), "{check:?}");
     home.write(
         "a.yaml",
@@ -185,4 +185,36 @@ fn a_byte_order_mark_is_no_part_of_a_text() {
     assert_eq!(home.windlass(["run", "a.yaml", "-q", "Hello"]).code, 0);
     let all = home.windlass(["runs", "show", "last", "--events", "--json"]).stdout;
     assert!(all.contains("\"{{ x }}\""), "{all}");
+}
+
+#[test]
+fn a_check_refuses_with_their_lines_what_no_run_takes() {
+    let home = Home::new();
+    let long = format!("{}# Heading {{#id}}\n{}", "line\n".repeat(6), "line\n".repeat(50));
+    home.write("long.md", &long);
+    home.write("part.md", "You are here.\n\nAbout {{ input.a.b }}.\n");
+    for (rest, fault) in [
+        ("instructions: { file: long.md }", "long.md:7:1: "),
+        ("instructions: { file: part.md }", "part.md:3:1: The instructions read `input.a`"),
+        ("instructions: |\n  x\n  {{ input.q }}", "a.yaml:5:1: The instructions read `input.q`"),
+        ("input: { schema: { type: string } }", "`input.schema` takes no object"),
+        ("input: { schema: { type: [array, 'null'] } }", "`input.schema` takes no object"),
+        ("tools: [ { mcp: { name: f, url: 'ftp://x' } } ]", "`tools.0.mcp.url` is not an http or https URL"),
+        ("tools: [ { mcp: { name: f, url: 'localhost:9000/mcp' } } ]", "is not an http or https URL"),
+    ] {
+        home.write("a.yaml", &format!("name: a\nmodel: tour\n{rest}\n"));
+        for command in [&["agents", "check", "a.yaml"][..], &["run", "a.yaml", "Hello"]] {
+            let end = end(home.command(command).output().unwrap());
+            assert_eq!(end.code, 65, "{rest}: {end:?}");
+            assert!(end.stderr.contains(fault), "{rest}: {end:?}");
+        }
+    }
+    for rest in [
+        "instructions: \"{{ input.q|default('x') }}{% if input.a is defined %}{{ input.a }}{% endif %}\"",
+        "instructions: \"{{ input.q }}\"\ninput: { schema: { type: [object, 'null'], properties: { q: {} } } }",
+        "instructions: \"{# one #} {{ input }} {# two #}\"",
+    ] {
+        home.write("a.yaml", &format!("name: a\nmodel: tour\n{rest}\n"));
+        assert_eq!(home.windlass(["agents", "check", "a.yaml"]).code, 0, "{rest}");
+    }
 }
