@@ -21,6 +21,7 @@ use windlass_store::Log;
 
 use crate::out::{self, Stream, Style};
 use crate::stdin::{self, Stdin};
+use crate::view::asked::Standing;
 use editor::Draft;
 use page::Page;
 pub(crate) use roots::Roots;
@@ -121,20 +122,31 @@ impl Terminal {
         let mut put =
             Put { question, subject, place: place_of(state, question), choices: String::new(), draft: None };
         let frame = out::Prompting::begin();
+        let standing = Standing::begin(&question.id);
         frame.show(|| self.show(&mut put, false));
+        let answer = self.answer(&mut put, &mut stdin, &frame).await;
+        standing.over();
+        if answer.is_none() {
+            self.left.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// The person's answer. `None`: the question is left.
+    async fn answer(&self, put: &mut Put<'_>, stdin: &mut Stdin, frame: &out::Prompting) -> Option<Answer> {
         loop {
             let line = tokio::select! {
                 biased;
                 () = LEFT.notified() => None,
                 // A terminal that cannot be read counts as not interactive.
-                line = line_after("> ", &mut stdin, &frame) => line.unwrap_or(None),
+                line = line_after("> ", stdin, frame) => line.unwrap_or(None),
             };
             let Some(line) = line else { break };
-            match typed(&put, line.trim()) {
+            match typed(put, line.trim()) {
                 Typed::Answer(answer) => return Some(answer),
                 Typed::Unclear(expected) => frame.show(|| out::say(expected)),
-                Typed::All => frame.show(|| self.show(&mut put, true)),
-                Typed::Edit => match put.edit(&mut stdin, &frame).await {
+                Typed::All => frame.show(|| self.show(put, true)),
+                Typed::Edit => match put.edit(stdin, frame).await {
                     Ok(Some(answer)) => return Some(answer),
                     Ok(None) => break,
                     Err(why) => frame.show(|| {
@@ -149,7 +161,6 @@ impl Terminal {
                 }
             }
         }
-        self.left.store(true, Ordering::Relaxed);
         None
     }
 

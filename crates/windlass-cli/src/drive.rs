@@ -20,6 +20,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
+use crate::view::asked;
 use crate::view::words::{name, short_span, short_time, time};
 use crate::view::{View, exit_of};
 use crate::waiting::Withdrawn;
@@ -324,7 +325,7 @@ fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {
     }
     let mut failure = Failure::note(exit, format!("run {id} is suspended: it waits for an answer"));
     for question in run.questions() {
-        failure = failure.detail(format!("{} ({}): {}", question.id, question.kind, question.text));
+        failure = failure.detail(asked::whole(run.state(), question));
         for command in answers::commands(id, &format!("{}{}", words.log, words.with), question) {
             failure = failure.hint(command);
         }

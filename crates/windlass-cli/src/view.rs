@@ -1,5 +1,6 @@
 //! Output about a run in progress: for people ([`Plain`]) or for programs ([`json`]).
 
+pub(crate) mod asked;
 pub(crate) mod differences;
 pub(crate) mod hedged;
 pub(crate) mod json;
@@ -112,6 +113,14 @@ impl View {
         match self {
             Self::Plain(plain) => plain.remark(text),
             Self::Json(writer) => writer.value(&serde_json::json!({ "type": "remark", "text": text })),
+        }
+    }
+
+    /// Something beside the run that somebody has to act on.
+    pub(crate) fn warn(&mut self, text: &str) {
+        match self {
+            Self::Plain(plain) => plain.warn(text),
+            Self::Json(_) => self.remark(text),
         }
     }
 

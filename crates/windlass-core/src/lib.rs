@@ -190,7 +190,7 @@ pub mod run {
     pub use crate::decide::MAX_CALLS;
     pub use crate::discovery::offered;
     pub use crate::kind::StateKind;
-    pub use crate::narrate::{LogLevel, LogLine, narrate, overshot};
+    pub use crate::narrate::{LogLevel, LogLine, narrate, not_heard, overshot};
     pub use crate::open_call::{OpenCall, Origin};
     pub use crate::reach::MAX_STEP_BRANCHES;
     pub use crate::rebuild::Difference;

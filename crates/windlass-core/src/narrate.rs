@@ -1,6 +1,6 @@
 //! The log lines of a preset, as a pure function of its events.
 
-use crate::event::{CallStarted, ContextWarned, Event, Fact, Purpose};
+use crate::event::{CallStarted, ContextWarned, Event, Fact, Purpose, Steered};
 use crate::ids::CallId;
 use crate::outcome::Status;
 use crate::policy::{LimitKind, Phases, filled};
@@ -15,6 +15,10 @@ pub struct LogLine {
     pub text: String,
 }
 
+/// Maximum number of messages that were not heard and are shown, and of characters of each.
+const SAID: usize = 5;
+const SAID_CHARS: usize = 60;
+
 /// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLevel {
@@ -24,6 +28,8 @@ pub enum LogLevel {
     Warning,
     /// More was used than a limit allows.
     Overshot,
+    /// What somebody said was not heard.
+    Unheard,
 }
 
 /// The warning where the usage that an event brought goes beyond a limit on tokens or cost.
@@ -83,9 +89,8 @@ pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
     } else if let Fact::DelegationStarted(started) = &event.fact {
         let template = log.call.as_ref().filter(|_| started.attempt == 1)?;
         called(state, template, &started.call).and_then(info)
-    } else if let (Fact::RunEnded(_), unheard @ 1..) = (&event.fact, state.conversation.steering.len()) {
-        let text = format!("The run ended before it could hear what was said last ({unheard})");
-        Some(LogLine { level: LogLevel::Warning, text })
+    } else if let (Fact::RunEnded(_), Some(text)) = (&event.fact, not_heard(state)) {
+        Some(LogLine { level: LogLevel::Unheard, text })
     } else if let Fact::RunEnded(end) = &event.fact {
         let template = log.answer.as_ref().filter(|_| end.status == Status::Answered)?;
         info(counted(template, counters.model_calls + 1, state.policy().limit(LimitKind::ModelCalls)))
@@ -115,4 +120,21 @@ fn counted(template: &str, i: u64, max: Option<u64>) -> String {
 fn called(state: &State, template: &str, call: &CallId) -> Option<String> {
     let open = state.open_call(call)?;
     Some(filled(template, &[("tool", &open.call.name), ("id", call.as_str())]))
+}
+
+/// Messages that a run has ended without having heard, with the beginning of each; `None`: there is none.
+pub fn not_heard(state: &State) -> Option<String> {
+    let said = state.unheard();
+    if said.is_empty() {
+        return None;
+    }
+    let begins = |said: &Steered| {
+        let line = said.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let begin: String = line.chars().take(SAID_CHARS).collect();
+        if begin.len() < line.len() { format!("\"{begin}…\"") } else { format!("\"{begin}\"") }
+    };
+    let shown: Vec<String> = said.iter().take(SAID).map(begins).collect();
+    let more = said.len().saturating_sub(SAID);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    Some(format!("The run ended before it could hear what was said last: {}{more}", shown.join(", ")))
 }

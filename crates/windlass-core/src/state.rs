@@ -46,7 +46,7 @@ use sha2::{Digest, Sha256};
 
 use crate::asks::{Ask, Asks};
 use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, MessageQueued, Purpose, Recalled, RunEnded, ToolRecord};
+use crate::event::{AgentRef, MessageQueued, Purpose, Recalled, RunEnded, Steered, ToolRecord};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, RunId, SessionId, Text};
 use crate::ledger::{Counters, Ledger};
@@ -208,6 +208,11 @@ impl State {
     /// Messages to the session that runs of their own answer after this one, in order.
     pub fn queued(&self) -> impl Iterator<Item = &Arc<MessageQueued>> {
         self.questions.queued.iter()
+    }
+
+    /// Messages to the run that it ended without having heard, and that wait for no run of their own; empty while it goes on.
+    pub fn unheard(&self) -> &[Steered] {
+        if self.is_finished() { &self.conversation.steering } else { &[] }
     }
 
     /// Whether a message that the run has not heard when it ends waits for a run of its own.

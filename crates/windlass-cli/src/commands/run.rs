@@ -193,7 +193,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         return played(cassette.as_ref(), end);
     }
     let prepared = if named {
-        let given = (options, &session);
+        let given = (options, &session, words.log.as_str());
         match Box::pin(admitted(&assembly.agent, input.messages(), given, &mut view, &mut interrupts)).await?
         {
             Some(prepared) => prepared,

@@ -16,6 +16,7 @@ use windlass_core::policy::Compact;
 use windlass_core::text::shown_args;
 use windlass_core::{Answer, CallId, CallOutcome, Fact, Message, State, Text};
 
+use super::asked;
 use super::hedged::hedge;
 use super::refused;
 use super::words::{LINE_CHARS, count, cut, limit, name, outcome, rejection};
@@ -156,7 +157,7 @@ pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::DelegationStarted(started) => handed(started, calls, cuts),
         Fact::DelegationWaits(waits) => format!("heard that {} waits for a quota", called(&waits.call)),
         Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
-        Fact::InputRequested(asked) => format!("asked a person: {}", cuts.line(&asked.text)),
+        Fact::InputRequested(asked) => asked::requested(asked, calls, cuts),
         Fact::InputReceived(received) => answered(received, cuts),
         Fact::Steered(steered) => format!("{}: {}", told(steered.kind), cuts.line(&steered.text)),
         Fact::RunPaused(_) => "stood still".to_owned(),

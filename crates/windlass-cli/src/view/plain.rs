@@ -24,6 +24,7 @@ use windlass_core::{ActionId, CallId, Event, Fact, RunId, State, Status};
 use windlass_runtime::Update;
 
 use super::Paper;
+use super::asked;
 use super::phrases::{Calls, Cuts, changed};
 use super::waits::Waits;
 use super::words::{LINE_CHARS, count, cut, limit, name, rejection, span, usage};
@@ -170,7 +171,9 @@ impl Plain {
                 }
                 self.turn = Turn::default();
             }
-            Update::Log(line) if line.level == LogLevel::Overshot => self.warn(&line.text),
+            Update::Log(line) if matches!(line.level, LogLevel::Overshot | LogLevel::Unheard) => {
+                self.warn(&cut(&line.text, usize::MAX));
+            }
             Update::Log(line) if self.detail == Detail::Verbose => self.remark(&cut(&line.text, usize::MAX)),
             Update::Void { .. } | Update::Call { .. } | Update::Partial { .. } | Update::Log(_) => {}
             Update::Refused { invalid } => self.warn(&format!("refused: {invalid}")),
@@ -226,12 +229,13 @@ impl Plain {
             | Fact::CallDoubted(_)
             | Fact::CallFinished(_) => self.call_event(&event.fact, event.at),
             Fact::InputRequested(asked) if self.questions => {
-                self.warn(&format!("asked: {} ({}): {}", asked.question, asked.kind, asked.text));
+                let by = asked::by(asked, &self.calls);
+                self.warn(&format!("asked: {} ({}): {by}{}", asked.question, asked.kind, asked.text));
             }
             Fact::ProbeAnswered(_) => self.model_calls += 1,
             Fact::CodeCalled(_) | Fact::CallHeld(_) | Fact::InputRequested(_) => {}
             Fact::InputReceived(one) => {
-                self.remark(&format!("answer to {}: {}", one.question, one.answer.name()));
+                self.remark(&asked::answer(one));
             }
             Fact::Steered(steered) => {
                 self.remark(&format!("{}: {}", told(steered.kind), self.cuts.line(&steered.text)));

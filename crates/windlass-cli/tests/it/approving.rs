@@ -289,3 +289,46 @@ fn a_delegates_call_is_shown_with_its_own_arguments() {
     seat.expect("It is 5.");
     assert_eq!(seat.code(), 0);
 }
+
+/// An agent that hands a task to `sums`, whose sums must be approved.
+fn lead(home: &Home) -> Server {
+    let child = format!("{PLAIN}loop: {{ approve: [calculate] }}\n").replace("name: plain", "name: sums");
+    home.write("sums.yaml", &child);
+    let ask = json!({ "task": "What is 2 + 3?" }).to_string();
+    let server = Server::start(vec![Reply::Call("sums".into(), ask), Reply::Pieces(vec!["It is 5."])]);
+    home.write("agent.yaml", &format!("{}agents: [ ./sums.yaml ]\n", server.agent()));
+    server
+}
+
+#[test]
+fn a_delegates_question_names_the_delegate_wherever_it_is_told() {
+    let home = Home::new();
+    let _server = lead(&home);
+    let run = home.windlass(["run", "agent.yaml", "What is it?"]);
+    assert_eq!(run.code, 75, "{run:?}");
+    let asks = "q1 (approval, `sums` asks): May `calculate` run";
+    assert!(run.stderr.contains(asks), "{run:?}");
+    let list = home.windlass(["runs", "list", "--status", "suspended", "--json"]).stdout;
+    let runs: Vec<serde_json::Value> = list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lead = runs.iter().find(|run| run["parent"].is_null()).unwrap()["run"].as_str().unwrap().to_owned();
+    let shown = home.windlass(["runs", "show", &lead, "-e"]).stdout;
+    assert!(shown.contains(asks), "{shown}");
+    assert!(shown.contains("asked a person: `sums` asks: May"), "{shown}");
+    let shown = home.windlass(["runs", "show", &lead, "--json"]).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["questions"][0]["asked_by"], "sums", "{shown}");
+    home.write("own.yaml", ASKING);
+    let own = home.windlass(["run", "own.yaml", "--json", "What is 2 + 3?"]).stdout;
+    assert!(!own.contains("asked_by"), "its own question says no more than before: {own}");
+}
+
+#[test]
+fn who_sits_at_a_question_is_told_that_somebody_else_answered_it() {
+    let home = Home::new();
+    home.write("agent.yaml", ASKING);
+    let seat = Seat::start(&home, &["run", "agent.yaml", "What is 2 + 3?"]);
+    seat.expect("[l]ater\r\n> ");
+    assert_eq!(home.windlass(["runs", "answer", "--leave", "--by", "Ann", "last", "q1", "deny"]).code, 0);
+    seat.expect("q1 was answered by Ann: deny");
+    assert_eq!(seat.code(), 0);
+}

@@ -258,3 +258,31 @@ fn p21_a_chat_is_paused_and_goes_on_at_the_terminal() {
     assert_eq!(seat.code(), 0);
     assert_eq!((home.events("RunPaused"), home.events("CallStarted")), (1, 1));
 }
+
+#[test]
+fn a_message_that_a_run_ended_without_hearing_is_told_with_its_beginning() {
+    let home = Home::new();
+    let child = adding(&home);
+    assert_eq!(home.windlass(["runs", "steer", "last", "mind", "the", "date"]).code, 0);
+    until("it is durable", || home.events("Steered") == 1);
+    assert_eq!(home.windlass(["runs", "cancel", "last"]).code, 0);
+    home.write("go", "");
+    let ended = finish(child);
+    let words = "could hear what was said last: \"mind the date\"";
+    assert!(ended.stderr.contains(words), "{ended:?}");
+    let shown = home.windlass(["runs", "show", "last"]).stdout;
+    assert!(shown.contains(words), "{shown}");
+}
+
+#[test]
+fn a_message_to_a_session_whose_process_died_says_that_nobody_drives_its_run() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{SLOW}loop: {{ while_running: steer }}\n"));
+    let mut child = home.start(["run", "agent.yaml", "--session", "st", "What is 2 + 5?"]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = home.windlass(["run", "agent.yaml", "--session", "st", "in French"]);
+    let resume = format!("has no driver now; the message enters after `windlass runs resume {}`", home.id());
+    assert!(said.stderr.contains(&resume), "{said:?}");
+}

@@ -8,6 +8,7 @@ use crate::event::{MessageQueued, TurnStarted};
 use crate::ids::{CallId, QuestionId, Text};
 use crate::question::QuestionKind;
 use crate::rules::Rule;
+use crate::state::State;
 
 /// The questions of a run, and what answers have settled for the calls to come.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,6 +69,14 @@ pub struct OpenQuestion {
     pub text: Text,
     /// Answers to choose from.
     pub suggestions: Vec<Text>,
+}
+
+impl State {
+    /// The agent below that asks a question, as this run calls it; `None`: the run itself asks.
+    pub fn asked_by(&self, question: &OpenQuestion) -> Option<&Text> {
+        let open = self.open_call(question.call.as_ref()?)?;
+        open.asks().map(|_| open.target_name())
+    }
 }
 
 impl OpenQuestion {

@@ -84,7 +84,7 @@ pub fn run(run: &Run) -> Value {
         "overshoots": overshoots(state),
         "model_calls": counters.model_calls,
         "tool_calls": counters.tool_calls,
-        "questions": run.questions().iter().map(question).collect::<Vec<_>>(),
+        "questions": run.questions().iter().map(|asked| question(state, asked)).collect::<Vec<_>>(),
         "quota_wait": state.quota_wait(),
     })
 }
@@ -104,16 +104,20 @@ fn overshoots(state: &State) -> Vec<Value> {
     shown.collect()
 }
 
-/// A question that waits for its answer.
-pub fn question(question: &OpenQuestion) -> Value {
-    json!({
+/// A question of a run that waits for its answer. `asked_by` is there where an agent below asks.
+pub fn question(state: &State, question: &OpenQuestion) -> Value {
+    let mut value = json!({
         "id": question.id,
         "kind": question.kind.name(),
         "call": question.call,
         "text": question.text,
         "suggestions": question.suggestions,
         "expects": question.kind.expects(),
-    })
+    });
+    if let (Some(agent), Some(fields)) = (state.asked_by(question), value.as_object_mut()) {
+        fields.insert("asked_by".to_owned(), json!(agent));
+    }
+    value
 }
 
 /// A line of a listing (`run`).

@@ -1,6 +1,6 @@
 //! A message to a session whose last run has not ended.
 
-use windlass_core::{RunId, SessionId};
+use windlass_core::{RunId, RunState, SessionId};
 use windlass_runtime::{Admitted, Agent, DriveOptions, Prepared, RunMessages, Turn};
 use windlass_store::Store;
 
@@ -12,14 +12,23 @@ use crate::view::View;
 pub(super) async fn admitted(
     agent: &Agent,
     input: RunMessages,
-    (options, session): (DriveOptions, &SessionId),
+    (options, session, log_words): (DriveOptions, &SessionId, &str),
     view: &mut View,
     interrupts: &mut Interrupts,
 ) -> Result<Option<Prepared>, Failure> {
     match agent.admit(input, options.clone()).await? {
         Admitted::Started(prepared) => Ok(Some(prepared)),
         Admitted::Steered { run } => {
-            view.remark(&format!("session `{session}` is busy: the message steers run {run}"));
+            let summary = agent.log().summary(run).await?;
+            let open = matches!(summary.run_state, RunState::Running | RunState::Suspended);
+            if open && summary.holder.is_none() {
+                view.warn(&format!(
+                    "session `{session}` is busy: run {run} has no driver now; the message enters after \
+                     `windlass runs resume{log_words} {run}`"
+                ));
+            } else {
+                view.remark(&format!("session `{session}` is busy: the message steers run {run}"));
+            }
             Ok(None)
         }
         Admitted::Queued { behind, run } => {

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Map, Value, json as value};
 use windlass_core::event::RunStarted;
 use windlass_core::message::{Content, Media, Part};
+use windlass_core::run::not_heard;
 use windlass_core::text::shown_args;
 use windlass_core::{Fact, Message, RunId};
 use windlass_runtime::control::asked_at;
@@ -19,6 +20,7 @@ use crate::answers;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
+use crate::view::asked;
 use crate::view::json as view_json;
 use crate::view::phrases::{Calls, Cuts, phrase};
 use crate::view::receipts;
@@ -86,6 +88,9 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         out::line(format_args!("\n({} earlier in this session)", count(earlier as u64, "message")))?;
     }
     messages(&run, &approvals, earlier, &cuts)?;
+    if let Some(unheard) = not_heard(run.state()) {
+        out::line(format_args!("\n{unheard}"))?;
+    }
     questions(&*log, &run, log_args).await?;
     if args.events {
         history(&*log, id, summary.started_at, &cuts).await?;
@@ -296,7 +301,7 @@ async fn questions(log: &dyn Store, run: &Run, log_args: &LogArgs) -> Result<(),
         out::line(format_args!("  windlass runs resume{} {}", log_args.words(), run.id()))?;
     }
     for question in run.questions() {
-        out::line(format_args!("\n{} ({}): {}", question.id, question.kind, question.text))?;
+        out::line(format_args!("\n{}", asked::whole(run.state(), question)))?;
         for suggestion in &question.suggestions {
             out::line(format_args!("  - {suggestion}"))?;
         }
