@@ -359,7 +359,8 @@ fn worked_examples_become_messages_with_calls_and_results() {
 fn a31_instructions_from_a_file_are_read_with_it() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("prompt.md"), "Hello {{ input.name }}.").unwrap();
-    std::fs::write(folder.path().join("a.yaml"), "instructions: { file: prompt.md }").unwrap();
+    let text = "instructions: { file: prompt.md }\ninput: { schema: { type: object, properties: { name: { type: string } } } }";
+    std::fs::write(folder.path().join("a.yaml"), text).unwrap();
     let agent = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap();
     assert_eq!(agent.instructions.text(), "Hello {{ input.name }}.");
     assert_eq!(agent.name, "a");
