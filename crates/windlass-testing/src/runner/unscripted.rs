@@ -16,7 +16,7 @@ use crate::fixture::{Case, Mismatch};
 use party::Party;
 
 /// The kind of the error of code that could not be read, and the words of one that calls too much: nothing of such code ran.
-const UNREAD: &str = "SyntaxError";
+const UNREAD: &str = "syntax";
 const REFUSED: &str = "Too many functions";
 
 /// A call of an agent's own tool that has no entry.
