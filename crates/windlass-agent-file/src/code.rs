@@ -15,8 +15,10 @@ pub struct CodeSettings {
     pub seconds: f64,
     /// Maximum memory, in MiB.
     pub memory_mb: u64,
-    /// Maximum number of tool calls.
-    pub calls: u32,
+    /// Maximum number of tool calls; `None`: the preset's own, else that of [`CodeLimits`].
+    ///
+    /// [`CodeLimits`]: windlass_core::policy::CodeLimits
+    pub calls: Option<u32>,
 }
 
 /// Code mode.
@@ -30,13 +32,13 @@ pub(super) struct CodeKeys {
     seconds: Number,
     /// Maximum memory, in MiB.
     memory_mb: Count<1>,
-    /// Maximum number of tool calls.
-    calls: u32,
+    /// Maximum number of tool calls: 50, and 5 in a step of a plan.
+    calls: Option<u32>,
 }
 
 impl Default for CodeKeys {
     fn default() -> Self {
-        Self { enabled: false, seconds: Number(10.0), memory_mb: Count::of(64), calls: 50 }
+        Self { enabled: false, seconds: Number(10.0), memory_mb: Count::of(64), calls: None }
     }
 }
 

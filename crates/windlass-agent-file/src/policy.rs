@@ -32,13 +32,12 @@ impl AgentFile {
         }
         policy.transport = self.retry;
         let CodeSettings { seconds, memory_mb, calls, enabled } = self.code;
-        let limits = CodeLimits { seconds, memory_mb, calls };
+        let limits = |own: u32| CodeLimits { seconds, memory_mb, calls: calls.unwrap_or(own) };
         policy.calls.code = match policy.calls.code {
             CodeMode::Off if !enabled => CodeMode::Off,
-            CodeMode::Off | CodeMode::Tool(_) => CodeMode::Tool(limits),
-            // The preset's own limits hold unless the file names some.
-            CodeMode::Steps(own) if self.code == CodeSettings::default() => CodeMode::Steps(own),
-            CodeMode::Steps(_) => CodeMode::Steps(limits),
+            CodeMode::Off | CodeMode::Tool(_) => CodeMode::Tool(limits(CodeLimits::default().calls)),
+            // The preset's own number of calls holds unless the file names one.
+            CodeMode::Steps(own) => CodeMode::Steps(limits(own.calls)),
         };
         Ok(policy)
     }

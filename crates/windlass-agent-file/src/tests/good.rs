@@ -128,7 +128,7 @@ fn defaults_are_those_of_the_design() {
     assert_eq!((timeouts.connect_ms, timeouts.first_token_ms, timeouts.idle_ms), (10_000, 60_000, 60_000));
     assert_eq!((timeouts.total_ms, agent.tool_ms()), (600_000, 300_000));
     let code = agent.code;
-    assert_eq!((code.enabled, code.seconds, code.memory_mb, code.calls), (false, 10.0, 64, 50));
+    assert_eq!((code.enabled, code.seconds, code.memory_mb, code.calls), (false, 10.0, 64, None));
 }
 
 #[test]
@@ -331,6 +331,24 @@ fn paths_and_programs_start_from_the_file_s_folder() {
 fn a_file_in_the_working_folder_has_a_folder_too() {
     let agent = AgentFile::parse("name: x", std::path::Path::new("x.yaml"), &env).unwrap();
     assert_eq!(agent.folder, std::env::current_dir().unwrap());
+}
+
+/// A plan's step keeps its five calls whatever else is set of its code.
+#[test]
+fn a_plan_s_step_makes_five_calls_unless_the_file_names_another_number() {
+    for (code, expected) in [
+        ("", 5),
+        ("code: { seconds: 5 }", 5),
+        ("code: { enabled: true }", 5),
+        ("code: { memory_mb: 64 }", 5),
+        ("code: { calls: 50 }", 50),
+        ("code: { calls: 8, seconds: 10 }", 8),
+    ] {
+        let policy = good(&format!("loop: {{ preset: plan }}\n{code}\n")).policy().unwrap();
+        assert_eq!(policy.calls.code.limits().unwrap().calls, expected, "{code}");
+    }
+    let limits = good("code: { enabled: true }").policy().unwrap().calls.code.limits().unwrap();
+    assert_eq!((limits.calls, limits.seconds, limits.memory_mb), (50, 10.0, 64));
 }
 
 #[test]
