@@ -143,7 +143,8 @@ impl KeyCommand {
             return Ok(printed);
         }
         // Masked whole: a secret that is cut would not be known any more.
-        let complaint = mask(complaint.trim());
+        let complaint = without(complaint.trim(), &printed);
+        let complaint = mask(&complaint);
         let complaint = cut(&complaint);
         Err(if complaint.is_empty() {
             format!("failed ({status})")
@@ -151,6 +152,17 @@ impl KeyCommand {
             format!("failed ({status}): {complaint}")
         })
     }
+}
+
+/// A complaint without the words that the command printed as well: one of them may be the key.
+fn without(complaint: &str, printed: &str) -> String {
+    let of_key = |c: char| c.is_ascii_alphanumeric() || "-_./+=~".contains(c);
+    let words = printed.split(|c| !of_key(c)).filter(|word| word.len() >= Secret::MIN_MASKED_BYTES);
+    let mut words: Vec<&str> = words.collect();
+    // The longest first: a shorter one may be a part of it.
+    words.sort_unstable_by_key(|word| std::cmp::Reverse(word.len()));
+    words.dedup();
+    words.into_iter().fold(complaint.to_owned(), |text, word| text.replace(word, "***"))
 }
 
 /// The processes of a command, which end when it is left for whatever reason: its end, a time limit, or a call that is stopped.
@@ -301,6 +313,19 @@ mod tests {
             nobody.message.starts_with("the key command `/nowhere/at-all` cannot be run: "),
             "{nobody:?}"
         );
+    }
+
+    #[tokio::test]
+    async fn e62_a_key_that_was_printed_stands_in_no_complaint() {
+        for line in [
+            "echo KEYKEYKEY98765; echo rejected KEYKEYKEY98765 >&2; exit 3",
+            "echo '{\"token\":\"KEYKEYKEY98765\",\"expires_in\":60}'; echo Authorization: Bearer KEYKEYKEY98765 >&2; exit 3",
+            "printf 'KEYKEYKEY98765\\nKEYKEYKEY98765-long\\n'; echo '+ curl KEYKEYKEY98765-long' >&2; exit 3",
+        ] {
+            let failure = KeyCommand::shared(&words(&[line]), None).key().await.expect_err("it fails");
+            assert!(!failure.message.contains("KEYKEY") && failure.message.contains("***"), "{failure:?}");
+            assert!(!failure.message.contains("-long"), "{failure:?}");
+        }
     }
 
     #[tokio::test]
