@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::SystemTime;
 
 use http::HeaderMap;
-use http::header::LOCATION;
+use http::header::{LOCATION, RETRY_AFTER};
 use windlass_core::model::FailureKind;
 
 use super::client::Answer;
@@ -15,6 +15,9 @@ use super::timeouts::Watch;
 
 /// The most bytes of an error body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// The wait that a `Retry-After` asks for which names no time, in milliseconds.
+const UNREADABLE_WAIT_MS: u64 = 1_000;
 
 /// A reply that is an error.
 pub(super) struct Refused {
@@ -62,7 +65,9 @@ impl Refused {
             return None;
         }
         let asked = retry_after(&self.headers, now).max(report.wait(kind));
-        asked.or_else(|| reset(&self.headers, &report.message, now))
+        let told = asked.or_else(|| reset(&self.headers, &report.message, now));
+        // A time that cannot be read or does not exist still asks for a wait.
+        told.or_else(|| self.headers.contains_key(RETRY_AFTER).then_some(UNREADABLE_WAIT_MS))
     }
 }
 

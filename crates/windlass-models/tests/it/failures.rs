@@ -138,6 +138,20 @@ async fn e42_errors_with_their_status_words_and_wait() {
         assert_eq!(&*failure.model, "test/m1");
         assert_eq!(server.seen().len(), 1, "one request a call: retries are the core's");
     }
+    // Times that do not exist or cannot be read name no wait, and that there is one all the same.
+    for odd in [
+        "Fri, 31 Feb 2026 10:00:00 GMT",
+        "Mon, 00 Jan 0000 00:00:00 GMT",
+        "Fri, 26 Nov 9999 10:00:00",
+        "-5",
+        "",
+        "soon",
+    ] {
+        let head = format!("Retry-After: {odd}\r\n");
+        let server = Server::start(response("429 Too Many Requests", &head, refused)).await;
+        let failure = ask(&adapter(&server.url), true).await.expect_err("refused");
+        assert_eq!((failure.kind, failure.retry_after_ms), (FailureKind::RateLimited, Some(1_000)), "{odd}");
+    }
     let date = Server::start(response("503 x", "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT\r\n", "")).await;
     let failure = ask(&adapter(&date.url), true).await.expect_err("refused");
     assert_eq!((failure.kind, failure.retry_after_ms), (FailureKind::Overloaded, Some(3_024_000_000)));
