@@ -52,8 +52,13 @@ impl Shared {
             result = self.call_now(remote, &context, args, &sent) => result,
             () = self.closed.cancelled() => Err(stopped(self.closed_error().into_call_error())),
             () = context.cancelled.cancelled() => {
-                let why = "the call was cancelled, and the MCP server was told";
-                Err(stopped(ToolError::of_kind("cancelled", why)))
+                let begun = sent.give_up();
+                let why = if begun {
+                    "the call was cancelled, and the MCP server was told"
+                } else {
+                    "the call was cancelled before it was sent"
+                };
+                Err(ToolError::of_kind("cancelled", why).doubted_if(begun))
             }
             () = limit => Err(stopped(self.timed_out())),
         };

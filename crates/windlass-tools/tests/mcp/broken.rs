@@ -399,7 +399,6 @@ async fn e30_a_call_that_waited_for_its_server_was_not_sent() {
     let server = soon(McpServer::connect(config)).await.expect("it starts once");
     let died = call(&server, "die", json!({"text": "x"})).await.expect_err("it died");
     assert!(died.in_doubt && !died.unsent);
-    let words = "the MCP server `evil` cannot be reached: the call ended before it was sent; last error: it ended (exit code 3)";
     let timed = call(&server, "echo", json!({"text": "x"})).await.expect_err("it waits for the restart");
     let (echo, context) = (tool(&server, "echo"), context());
     let stop = context.cancelled.clone();
@@ -409,12 +408,14 @@ async fn e30_a_call_that_waited_for_its_server_was_not_sent() {
     };
     let (stopped, ()) =
         soon(futures_util::future::join(echo.call(context, json!({"text": "x"})), cancel)).await;
-    for error in [timed, stopped.expect_err("it is stopped")] {
-        assert_eq!(error.message.as_ref(), words);
-        assert_eq!(
-            (error.kind.as_deref(), error.in_doubt, error.unsent),
-            (Some("mcp_unreachable"), false, true)
-        );
+    let unreached = "the MCP server `evil` cannot be reached: the call ended before it was sent; last error: it ended (exit code 3)";
+    let stopped = stopped.expect_err("it is stopped");
+    for (error, kind, words) in [
+        (timed, "mcp_unreachable", unreached),
+        (stopped, "cancelled", "the call was cancelled before it was sent"),
+    ] {
+        assert_eq!((error.kind.as_deref(), error.message.as_ref()), (Some(kind), words));
+        assert!(!error.in_doubt && error.unsent);
     }
 }
 
