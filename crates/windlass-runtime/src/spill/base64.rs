@@ -24,7 +24,7 @@ pub(super) fn found(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Characters of base64, with line breaks between.
+/// Characters of base64, with line breaks between, and with the escapes that JSON and addresses have for some of them.
 #[derive(Default)]
 struct Run {
     end: usize,
@@ -39,14 +39,14 @@ impl Run {
         let mut run = Self { end: start, ..Self::default() };
         let (mut at, mut line) = (start, 0);
         while let Some(byte) = bytes.get(at) {
-            match byte {
+            let (sign, len) = escape(bytes, at).unwrap_or((*byte, 1));
+            match sign {
                 b'a'..=b'z' => run.lower = true,
                 b'A'..=b'Z' => run.upper = true,
                 b'0'..=b'9' => run.digit = true,
                 b'+' | b'/' | b'-' | b'_' => {}
                 b'=' => {
-                    let padding = bytes.iter().skip(at).take(2).take_while(|byte| **byte == b'=').count();
-                    run.end = at + padding;
+                    run.end = padded(bytes, at);
                     return run;
                 }
                 _ => {
@@ -57,7 +57,7 @@ impl Run {
                     continue;
                 }
             }
-            at += 1;
+            at += len;
             line += 1;
             run.chars += 1;
             run.end = at;
@@ -70,13 +70,46 @@ impl Run {
     }
 }
 
-/// Where the next line begins, if the text breaks here: with a line break, or with one as JSON writes it.
+/// A sign of base64 that is written as an escape here, and the bytes of the escape: JSON may write `\/` and `\u002b`
+/// (RFC 8259, 7), an address `%2B` (RFC 3986, 2.1).
+fn escape(bytes: &[u8], at: usize) -> Option<(u8, usize)> {
+    let escapes: [(&str, u8); 7] = [
+        ("\\/", b'/'),
+        ("\\u002b", b'+'),
+        ("\\u002f", b'/'),
+        ("\\u003d", b'='),
+        ("%2b", b'+'),
+        ("%2f", b'/'),
+        ("%3d", b'='),
+    ];
+    if !matches!(bytes.get(at), Some(b'\\' | b'%')) {
+        return None;
+    }
+    let is_here = |text: &str| {
+        bytes.get(at..at + text.len()).is_some_and(|here| here.eq_ignore_ascii_case(text.as_bytes()))
+    };
+    escapes.iter().find(|(text, _)| is_here(text)).map(|(text, sign)| (*sign, text.len()))
+}
+
+/// The end of the padding that begins here: two signs at most.
+fn padded(bytes: &[u8], mut at: usize) -> usize {
+    for _ in 0..2 {
+        match escape(bytes, at).or_else(|| bytes.get(at).map(|byte| (*byte, 1))) {
+            Some((b'=', len)) => at += len,
+            _ => break,
+        }
+    }
+    at
+}
+
+/// Where the next line's text begins, if the text breaks here: with a line break, or with one as JSON writes it. Lines
+/// may be indented.
 fn line_break(bytes: &[u8], at: usize) -> Option<usize> {
     let breaks: [&[u8]; 4] = [b"\r\n", b"\n", b"\\r\\n", b"\\n"];
-    breaks
-        .iter()
-        .find(|sign| bytes.get(at..).is_some_and(|rest| rest.starts_with(sign)))
-        .map(|sign| at + sign.len())
+    let sign = breaks.iter().find(|sign| bytes.get(at..).is_some_and(|rest| rest.starts_with(sign)))?;
+    let after = at + sign.len();
+    let indent = bytes.iter().skip(after).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    Some(after + indent)
 }
 
 #[cfg(test)]
@@ -94,10 +127,23 @@ mod tests {
         let text = format!("{{\"a\":\"{long}==\",\"b\":\"{}\"}}", data(LEAST - 1));
         assert_eq!(found(&text), vec![6..6 + LEAST + 2]);
         assert_eq!(found(&format!("ü {long} and {long}")).len(), 2);
-        for line_break in ["\n", "\r\n", "\\n"] {
+        for line_break in ["\n", "\r\n", "\\n", "\n    ", "\\n\t"] {
             let lines = vec![data(76); 60].join(line_break);
             assert_eq!(found(&lines), vec![0..lines.len()]);
         }
+    }
+
+    #[test]
+    fn escapes_of_json_and_of_addresses_are_signs_of_base64() {
+        for sign in ["\\/", "\\u002b", "\\u002F", "%2B", "%2f"] {
+            let escaped = data(LEAST).replace('/', sign);
+            for padding in ["", "==", "\\u003d\\u003D", "%3D"] {
+                let text = format!("a {escaped}{padding}=\"");
+                let end = text.len() - if padding.is_empty() || padding == "%3D" { 1 } else { 2 };
+                assert_eq!(found(&text), vec![2..end], "{sign} {padding}");
+            }
+        }
+        assert!(found(&data(LEAST).replace('/', "\\n")).is_empty());
     }
 
     #[test]
