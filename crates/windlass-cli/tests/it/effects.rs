@@ -113,6 +113,18 @@ fn run_of(stdout: &str) -> serde_json::Value {
 }
 
 #[test]
+fn e30_a_lost_answer_is_told_with_how_it_was_lost() {
+    let home = Home::new();
+    home.write("agent.yaml", &PAYING.replace("echo 7 >> paid; wait; echo 7", "kill -9 $$"));
+    home.write("go", "");
+    let end = home.windlass(["run", "agent.yaml", "What is 2 + 5?"]);
+    let told = "in doubt: the answer of calculate is lost, and it may have happened (failed";
+    assert!(end.stderr.contains(told) && !end.stderr.contains("process died"), "{end:?}");
+    let shown = home.windlass(["runs", "effects", "last"]);
+    assert!(shown.stdout.contains("in doubt: failed") && !shown.stdout.contains("process died"), "{shown:?}");
+}
+
+#[test]
 fn e54_what_a_run_did_is_part_of_its_result() {
     let home = Home::new();
     home.write("agent.yaml", PAYING);

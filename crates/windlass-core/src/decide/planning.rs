@@ -211,7 +211,10 @@ impl Decision {
     fn ask_result(&mut self, step: &DoneStep) {
         let retries = step.retries.to_string();
         let values = [("n", &*retries), ("step", &*step.step.description), ("error", &*step.told())];
-        let text = filled(&self.state.setup.policy.wording.texts.ask_result, &values);
+        let policy = &self.state.setup.policy;
+        let texts = &policy.wording.texts;
+        let doubtful = step.retries < policy.calls.retries;
+        let text = filled(if doubtful { &texts.ask_doubtful } else { &texts.ask_result }, &values);
         self.ask_planner(QuestionKind::Result, text, Vec::new());
     }
 

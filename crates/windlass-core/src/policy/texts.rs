@@ -105,6 +105,9 @@ templates! {
         /// Question to a person about a step that failed after all tries; `{n}` is the number of further tries, `{step}` the step,
         /// `{error}` its last error.
         ask_result: "The step `{step}` failed after {n} retries: {error}\nWhich result is to be used?",
+        /// The same about a step that has tries left and gets none, because a call of it may have happened.
+        ask_doubtful: "The step `{step}` failed, and is not tried again because a call of it may have happened: {error}\n\
+                       Which result is to be used?",
         /// Question to a person about a new plan (`ask_on_replan`); `{plan}` are its lines, `{step}` is its next step.
         ask_plan: "The plan failed. Proposed plan:\n{plan}\nNext step: {step}",
         /// Opens the next iteration of `another: always`, and after a judge that was not satisfied and does not say why.

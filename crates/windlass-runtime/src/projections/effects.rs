@@ -49,8 +49,9 @@ pub enum EffectStep {
     },
     /// A try failed, and another one followed.
     Failed(CallOutcome),
-    /// The process had died while it ran, and it must not be repeated blindly.
-    Doubt,
+    /// Whether it happened is unknown, and it must not be repeated blindly: its answer was lost in this way; `None`: with
+    /// the process.
+    Doubt(Option<CallOutcome>),
     /// A person was asked whether it had happened.
     Asked(QuestionId),
     /// The person's answer.
@@ -75,7 +76,7 @@ impl CallEffects {
     /// Its doubts, each with how it was settled; `None`: it is open.
     pub fn doubts(&self) -> Vec<(u64, Option<Settlement>)> {
         let doubts = self.entries.iter().enumerate();
-        let doubts = doubts.filter(|(_, entry)| entry.what == EffectStep::Doubt);
+        let doubts = doubts.filter(|(_, entry)| matches!(entry.what, EffectStep::Doubt(_)));
         doubts.map(|(place, entry)| (entry.seq, settlement(&self.entries, place))).collect()
     }
 }
@@ -93,7 +94,7 @@ pub enum Settlement {
     PersonRunAgain,
     /// The outcome stayed unknown; the model was told so.
     Unknown,
-    /// The process died again before anybody could say, and it was doubted anew.
+    /// It was doubted anew before anybody could say.
     DoubtedAgain,
 }
 
@@ -118,7 +119,7 @@ fn settlement(entries: &[EffectEntry], place: usize) -> Option<Settlement> {
         EffectStep::Settled(_) | EffectStep::Receipt(CallOutcome::Unknown) => Some(Settlement::Unknown),
         EffectStep::Receipt(_) => Some(Settlement::CheckHappened),
         EffectStep::Intent { .. } => Some(Settlement::CheckNotHappened),
-        EffectStep::Doubt => Some(Settlement::DoubtedAgain),
+        EffectStep::Doubt(_) => Some(Settlement::DoubtedAgain),
         EffectStep::Asked(_) | EffectStep::Failed(_) => None,
     })
 }
@@ -152,7 +153,7 @@ impl Ledger {
         let (call, what, begins) = match &event.fact {
             Fact::CallStarted(one) => (&one.call, EffectStep::Intent { attempt: one.attempt }, true),
             Fact::CallRetried(retried) => (&retried.call, EffectStep::Failed(retried.outcome.clone()), false),
-            Fact::CallDoubted(doubted) => (&doubted.call, EffectStep::Doubt, true),
+            Fact::CallDoubted(doubted) => (&doubted.call, EffectStep::Doubt(doubted.lost.clone()), true),
             Fact::CallFinished(finished) => {
                 let from_base = before.has_ended_below(&finished.call, &finished.outcome);
                 (&finished.call, EffectStep::Receipt(finished.outcome.clone()), from_base)

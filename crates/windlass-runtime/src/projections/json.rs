@@ -192,7 +192,9 @@ pub fn call_effects(run: RunId, call: &CallEffects) -> Value {
     let receipt = |step: &EffectStep| match step {
         EffectStep::Failed(outcome) => Some(json!({ "outcome": outcome, "tried_again": true })),
         EffectStep::Receipt(outcome) => Some(json!({ "outcome": outcome, "tried_again": false })),
-        EffectStep::Intent { .. } | EffectStep::Doubt | EffectStep::Asked(_) | EffectStep::Settled(_) => None,
+        EffectStep::Intent { .. } | EffectStep::Doubt(_) | EffectStep::Asked(_) | EffectStep::Settled(_) => {
+            None
+        }
     };
     let doubts = call.doubts().into_iter();
     let doubts = doubts.map(|(seq, settled)| json!({ "seq": seq, "settled": settled.map(Settlement::name) }));

@@ -107,10 +107,11 @@ fn step(step: &EffectStep, call: &CallEffects, seq: u64) -> String {
     match step {
         EffectStep::Intent { attempt } => format!("begins, try {attempt}"),
         EffectStep::Failed(failed) => format!("{}; retried", outcome(failed)),
-        EffectStep::Doubt => {
+        EffectStep::Doubt(lost) => {
             let settled = call.doubts().into_iter().find(|(doubt, _)| *doubt == seq);
             let settled = settled.and_then(|(_, settled)| settled).map_or("open", |settled| settled.name());
-            format!("in doubt: the process died ({settled})")
+            let lost = lost.as_ref().map_or_else(|| "the process died".to_owned(), outcome);
+            format!("in doubt: {lost} ({settled})")
         }
         EffectStep::Asked(question) => format!("asked a person ({question})"),
         EffectStep::Settled(answer) => format!("a person answered: {}", answer.name()),

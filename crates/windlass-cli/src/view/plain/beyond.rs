@@ -39,7 +39,13 @@ impl Plain {
             self.result(&retried.call, &format!("{}; again in {wait}", outcome(&retried.outcome)));
         } else if let Fact::CallDoubted(doubted) = fact {
             let name = self.name(&doubted.call);
-            self.warn(&format!("in doubt: {name} had started when the process died"));
+            let doubt = match &doubted.lost {
+                Some(lost) => {
+                    format!("the answer of {name} is lost, and it may have happened ({})", outcome(lost))
+                }
+                None => format!("{name} had started when the process died"),
+            };
+            self.warn(&format!("in doubt: {doubt}"));
         }
     }
 

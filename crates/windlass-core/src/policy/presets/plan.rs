@@ -34,6 +34,8 @@ const ASK_LIMIT: &str = "HUMAN-IN-LOOP: Plan Failure\nThe limit of {amount} is r
 const ASK_STEPS: &str = "HUMAN-IN-LOOP: Plan Failure\nMax steps limit ({n}) reached at step {reached}";
 const ASK_RESULT: &str = "HUMAN-IN-LOOP: Tool Failure\nMax retries limit ({n}) reached at retry {n}\n\
     The step `{step}` failed: {error}";
+const ASK_DOUBTFUL: &str = "HUMAN-IN-LOOP: Tool Failure\nNot tried again: a call of the step may have happened\n\
+    The step `{step}` failed: {error}";
 const ASK_PLAN: &str = "HUMAN-IN-LOOP: Plan Failure\nProposed plan:\n{plan}\nNext step: {step}";
 
 impl Preset {
@@ -65,6 +67,7 @@ impl Preset {
             policy.wording.texts.ask_limit = ASK_LIMIT.into();
             policy.wording.texts.ask_steps = ASK_STEPS.into();
             policy.wording.texts.ask_result = ASK_RESULT.into();
+            policy.wording.texts.ask_doubtful = ASK_DOUBTFUL.into();
             policy.wording.texts.ask_plan = ASK_PLAN.into();
             policy.wording.log = LogTexts::silent();
         },
