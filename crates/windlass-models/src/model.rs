@@ -219,6 +219,12 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         Vec::new()
     }
 
+    /// Why its API cannot be sent this request without another meaning; a call of it would fail with these words. Default:
+    /// every request can be sent.
+    fn refuses(&self, _request: &ModelRequest) -> Option<String> {
+        None
+    }
+
     /// Asks the model. Dropping the stream stops the call.
     fn call(&self, request: ModelRequest) -> Deltas;
 }
@@ -243,6 +249,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn unsent(&self, choice: &ModelChoice) -> Vec<String> {
         (**self).unsent(choice)
+    }
+
+    fn refuses(&self, request: &ModelRequest) -> Option<String> {
+        (**self).refuses(request)
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

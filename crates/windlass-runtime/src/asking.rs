@@ -42,7 +42,7 @@ const TOOL_BYTES: u64 = 512;
 const READ_OR_WRITTEN: u64 = 8;
 
 /// The name of a reply's format, where a reply in text must be an output.
-const OUTPUT_NAME: &str = "output";
+pub(crate) const OUTPUT_NAME: &str = "output";
 
 /// A model call: from the state's view to a whole reply.
 pub(crate) struct ModelWork {

@@ -191,6 +191,18 @@ pub enum AssembleError {
         /// The agent's file.
         file: String,
     },
+    /// A model that is to be held to schemas (`strict: true`) cannot be sent one of them.
+    #[error("{}model `{model}` cannot be held to its schemas: {why}", at(file, *place))]
+    NotStrict {
+        /// The agent's file.
+        file: String,
+        /// Position of the model in the file; `None`: it was given from outside, for example by `--model`.
+        place: Option<Place>,
+        /// Its name.
+        model: String,
+        /// The tool or output, and the place in its schema.
+        why: String,
+    },
     /// The parts do not fit together.
     #[error(transparent)]
     Agent(#[from] Error),
@@ -215,6 +227,7 @@ impl AssembleError {
             Self::NoHome { .. } => "agent.no_home",
             Self::NotBuilt { .. } => "agent.not_built",
             Self::Unchecked { .. } => "agent.unchecked",
+            Self::NotStrict { .. } => "agent.not_strict",
             Self::Agent(source) => source.code(),
         }
     }
@@ -249,6 +262,9 @@ impl AssembleError {
             }
             Self::NotBuilt { feature, .. } => {
                 Some(format!("build it with the feature `{feature}` of the crate `windlass`"))
+            }
+            Self::NotStrict { .. } => {
+                Some("leave `strict` out, or give each object of the schema named properties only".to_owned())
             }
             Self::Unchecked { .. } => None,
             Self::Agent(source) => source.help(),

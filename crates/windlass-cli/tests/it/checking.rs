@@ -46,6 +46,28 @@ fn a_check_sees_what_a_run_would_refuse_of_instructions() {
 }
 
 #[test]
+fn a_check_sees_schemas_without_a_strict_form() {
+    let home = Home::new();
+    let command = "tools: [ { command: { name: put, run: [cat], description: d, parameters: { type: object, \
+        additionalProperties: { type: string } } } } ]\n";
+    let output = "output: { schema: { type: object, properties: { a: { type: object, additionalProperties: true } } } }\n";
+    for (model, extra, fault) in [
+        ("openai/gpt-5-mini", command, "tool `put`: "),
+        ("openai/gpt-5-mini", output, "no strict form at $.properties.a.additionalProperties"),
+        ("openai/gpt-5-mini, api: openai_responses", command, "tool `put`: "),
+    ] {
+        let file = |strict: bool| format!("name: a\nmodel: {{ use: {model}, strict: {strict} }}\n{extra}");
+        home.write("a.yaml", &file(true));
+        let check = home.windlass(["agents", "check", "a.yaml"]);
+        assert_eq!(check.code, 65, "{model} {extra}: {check:?}");
+        assert!(check.stderr.contains(fault) && check.stderr.contains("a.yaml:2:"), "{check:?}");
+        home.write("a.yaml", &file(false));
+        let check = home.windlass(["agents", "check", "a.yaml"]);
+        assert_eq!(check.code, 0, "{model} {extra}: {check:?}");
+    }
+}
+
+#[test]
 fn a_check_tries_instructions_as_a_run_renders_them() {
     let home = Home::new();
     for text in [

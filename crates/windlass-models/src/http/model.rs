@@ -212,9 +212,13 @@ impl Model for HttpModel {
         once::heard(|| drop(self.server.wire.encode(&self.server.dialect, &request)))
     }
 
+    fn refuses(&self, request: &ModelRequest) -> Option<String> {
+        self.server.wire.refuses(&self.server.dialect, request)
+    }
+
     fn call(&self, mut request: ModelRequest) -> Deltas {
         let restoring = Restoring::of(self.server.wire, &mut request);
-        if let Some(words) = self.server.wire.refuses(&self.server.dialect, &request) {
+        if let Some(words) = self.refuses(&request) {
             let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);
             return Box::pin(ready(Err(failure)).into_stream());
         }

@@ -4,17 +4,21 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
+use windlass_core::model::ModelChoice;
+use windlass_core::policy::{Stop, View, Wire};
 use windlass_models::resolve::Env;
-use windlass_models::{ModelError, Tour};
+use windlass_models::{Model, ModelError, ModelRequest, Tour};
 use windlass_store::{MemoryLog, Store};
 use windlass_tools::Tool;
 
 use super::{AssembleError, Named, Told, entries, family, once_each, resolved};
 use crate::agent::Agent;
-use crate::agent_file::{AgentFile, McpEntry, ToolEntry, UnmatchedPattern};
+use crate::agent_file::{AgentFile, McpEntry, ModelEntry, ToolEntry, UnmatchedPattern};
+use crate::asking::OUTPUT_NAME;
 use crate::builder::AgentBuilder;
 use crate::error::{Error, in_full};
 use crate::source::ToolSource;
+use crate::yaml::Place;
 
 /// What a check found beside errors.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub struct Checked {
 pub(super) struct Notes {
     missing: Vec<String>,
     warnings: Vec<String>,
+    /// The models of the agent that is being assembled that are held to schemas, each with its place in the file.
+    held: Vec<(ModelChoice, Place, Arc<dyn Model>)>,
 }
 
 /// Checks a file and those of all agents under it as [`assemble`](super::assemble) would, without starting a server or
@@ -47,12 +53,47 @@ pub fn check(file: &AgentFile, env: Env<'_>) -> Result<Checked, AssembleError> {
     let made = family::member(file, env, &log, &[], &mut told).now_or_never();
     // Nothing is waited for where nothing is started.
     let agent = made.unwrap_or_else(|| Err(AssembleError::Unchecked { file: file.file.clone() }))?;
-    let Notes { missing, warnings } = told.checking.unwrap_or_default();
+    let Notes { missing, warnings, .. } = told.checking.unwrap_or_default();
     let unmatched = once_each(told.unmatched);
     Ok(Checked { agent, missing: once_each(missing), warnings: once_each(warnings), unmatched })
 }
 
+/// What the key of a model is where it is not set: nothing is asked with it.
+const NO_KEY: &str = "no-key";
+
 impl Told {
+    /// Looks whether the models that are to be held to schemas (`strict: true`) can be sent those of an agent that is only
+    /// checked.
+    ///
+    /// # Errors
+    /// A schema has no strict form.
+    pub(super) fn check_strict(&mut self, file: &AgentFile, agent: &Agent) -> Result<(), AssembleError> {
+        let Some(notes) = &mut self.checking else { return Ok(()) };
+        let held = std::mem::take(&mut notes.held);
+        let policy = agent.policy();
+        let native = matches!(policy.request.wire, Wire::Auto | Wire::Native);
+        if policy.request.view != View::Full || !native {
+            return Ok(());
+        }
+        for (choice, place, model) in held {
+            let name = choice.name.clone();
+            let structured =
+                model.known(&name).structured != Some(false) && policy.replies.stop == Stop::Text;
+            let output = agent.output_schema().filter(|_| structured);
+            let request = ModelRequest {
+                tools: agent.tools(),
+                response_schema: output.map(|schema| (OUTPUT_NAME.into(), schema.clone())),
+                ..ModelRequest::new(choice, [])
+            };
+            if let Some(why) = model.refuses(&request) {
+                let place = Some(place).filter(|place| *place != Place::default());
+                let file = file.file.clone();
+                return Err(AssembleError::NotStrict { file, place, model: name.to_string(), why });
+            }
+        }
+        Ok(())
+    }
+
     /// Notes what a file's author should know, where it is only checked.
     ///
     /// # Errors
@@ -91,15 +132,25 @@ pub(super) fn stand_ins(
     let mut models = Vec::new();
     for entry in entries(file) {
         let auto = entry.use_ == "auto";
-        match if auto { Ok(None) } else { resolved(file, &entry, env).map(Some) } {
+        let looked_up = match if auto { Ok(None) } else { resolved(file, &entry, env).map(Some) } {
             Err(AssembleError::Model { source, .. }) if matches!(*source, ModelError::MissingKey { .. }) => {
                 notes.missing.push(source.to_string());
+                keyless(file, &entry, env)
             }
-            looked_up => drop(looked_up?),
-        }
+            looked_up => looked_up?,
+        };
+        let held = looked_up.filter(|_| entry.strict);
+        notes.held.extend(held.map(|model| (entry.choice(), entry.place, model)));
         models.push(Named { choice: entry.choice(), model: Arc::new(Tour), auto });
     }
     Ok(models)
+}
+
+/// A model whose key is not set, on whichever machine it is.
+fn keyless(file: &AgentFile, entry: &ModelEntry, env: Env<'_>) -> Option<Arc<dyn Model>> {
+    let keyed = ModelEntry { key: Some(NO_KEY.to_owned().into()), ..entry.clone() };
+    let online = |name: &str| env(name).filter(|_| name != "WINDLASS_OFFLINE");
+    resolved(file, &keyed, &online).ok()
 }
 
 /// Gives a builder sources in place of the tool servers of a file that is only checked: which tools they have is not known.

@@ -41,7 +41,9 @@ pub(super) fn member<'a>(
         told.unmatched.extend(file.unmatched_patterns(&served));
         told.chosen.extend(file.unguarded_servers(&served).into_iter().map(unasked));
         let models = models(file, env, told).await?;
-        Ok(with_models(builder, models).build()?)
+        let agent = with_models(builder, models).build()?;
+        told.check_strict(file, &agent)?;
+        Ok(agent)
     })
 }
 
