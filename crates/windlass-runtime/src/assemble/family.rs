@@ -7,7 +7,8 @@ use futures_core::future::BoxFuture;
 use windlass_models::resolve::Env;
 use windlass_store::Store;
 
-use super::{AssembleError, Told, alone, at, models, with_models};
+use super::error::{AssembleError, MAX_AGENTS, MAX_DEPTH, at};
+use super::{Told, alone, models, with_models};
 use crate::agent::Agent;
 use crate::agent_file::files::nearest_files;
 use crate::agent_file::{AgentFile, AgentFileError, DelegateEntry};
@@ -16,10 +17,6 @@ use crate::builder::AgentBuilder;
 use crate::delegates::{AgentDelegate, Delegate};
 use crate::yaml::Place;
 
-/// Maximum nesting depth of agents: bounds what a file can start.
-pub(super) const MAX_DEPTH: usize = 16;
-/// Maximum number of agents below one agent. A file that is named twice counts twice, with all agents below it.
-pub(super) const MAX_AGENTS: usize = 256;
 /// The longest name of a tool.
 const MAX_NAME: usize = 64;
 
