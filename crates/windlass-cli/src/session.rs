@@ -7,7 +7,7 @@ use clap::Args;
 use windlass_core::event::AgentRef;
 use windlass_core::policy::Memory;
 use windlass_core::text::nearest;
-use windlass_core::{Message, SessionId, State};
+use windlass_core::{Message, Owner, SessionId, State};
 use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::projections::json;
 use windlass_runtime::{ListPages, load};
@@ -86,12 +86,12 @@ impl SessionArgs {
             view.remark("session: null-session (`memory` is off: nothing is remembered)");
             return Ok(());
         }
-        let newest = RunFilter { session: Some(SessionId::from(session)), limit: 1, ..RunFilter::default() };
-        let Some(last) = log.list(newest).await?.into_iter().next() else {
+        let Some(last) = log.head(&Owner::default(), &SessionId::from(session)).await? else {
             let near = near(log, session).await?.map(|near| format!("; did you mean `{near}`?"));
             view.remark(&format!("session `{}` is new{}", name(session), near.unwrap_or_default()));
             return Ok(());
         };
+        let last = log.summary(last).await?;
         if *last.agent != *file.name && !self.hand_over {
             let state = load(log, last.run).await?;
             return Err(led_by_another(session, &last, &state, &file.name, words));

@@ -16,7 +16,8 @@ pub const CLOCK_JUMP_MS: Millis = 1_000;
 /// A shared, immutable text.
 pub type Text = Arc<str>;
 
-/// The identity of a run: a UUIDv7, given from outside, so that ids sort by their time of birth (RFC 9562, 5.7).
+/// The identity of a run: a UUID that is given from outside. No order and no time is read from it: it is random (version 7), or
+/// a digest of the request that started the run (version 8; RFC 9562, 5.7 and 5.8).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub uuid::Uuid);
@@ -106,6 +107,53 @@ text_id! {
     /// The identity of a session: the runs that share one conversation. Callers may choose it.
     SessionId
 }
+/// The owner of a run and of its session: the one who started it. Sessions of two owners never meet, even under one name.
+///
+/// `local` is the owner of whatever is started without another one: at the command line, and in a program of one user. It is
+/// stored as a run's owner by being left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "Text", into = "Text")]
+pub struct Owner(Option<Text>);
+
+impl Owner {
+    /// The name of the owner that stands for no other one.
+    pub const LOCAL: &'static str = "local";
+
+    /// The owner as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or(Self::LOCAL)
+    }
+
+    /// Whether this is [`LOCAL`](Self::LOCAL).
+    pub fn is_local(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl From<Text> for Owner {
+    fn from(text: Text) -> Self {
+        Self((*text != *Self::LOCAL).then_some(text))
+    }
+}
+
+impl From<&str> for Owner {
+    fn from(text: &str) -> Self {
+        Self((text != Self::LOCAL).then(|| text.into()))
+    }
+}
+
+impl From<Owner> for Text {
+    fn from(owner: Owner) -> Self {
+        owner.0.unwrap_or_else(|| Owner::LOCAL.into())
+    }
+}
+
 text_id! {
     /// The identity of a question put to a person; unique within its run.
     QuestionId

@@ -11,33 +11,16 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! # use windlass_core::budget::Budget;
 //! # use windlass_core::event::{AgentRef, RunInput, RunStarted};
 //! # use windlass_core::model::ModelChoice;
-//! # use windlass_core::{Message, Policy, RunId};
+//! # use windlass_core::{Message, RunId};
 //! use windlass_core::model::Reply;
 //! use windlass_core::{Action, Input, InputKind, State, Status, accept, evolve, pending};
 //!
-//! # let start = RunStarted {
-//! #     run: RunId::from_number(1),
-//! #     agent: AgentRef { name: "adder".into(), digest: "0".into() },
-//! #     session: None,
-//! #     parent: None,
-//! #     budget: Budget::default(),
-//! #     base: None,
-//! #     input: RunInput::Messages(vec![Arc::new(Message::user("What is 2 + 2?"))]),
-//! #     prompt: Arc::default(),
-//! #     objective: None,
-//! #     tools: Arc::default(),
-//! #     models: Arc::new(vec![ModelChoice { name: "m1".into(), ..ModelChoice::default() }]),
-//! #     policy: Arc::new(Policy::default()),
-//! #     output: None,
-//! #     seals: None,
-//! #     only_tools: None,
-//! #     recalled: Vec::new(),
-//! #     tool_records: Vec::new(),
-//! #     trace: None,
-//! # };
+//! # let input = RunInput::Messages(vec![Arc::new(Message::user("What is 2 + 2?"))]);
+//! # let agent = AgentRef { name: "adder".into(), digest: "0".into() };
+//! # let models = Arc::new(vec![ModelChoice { name: "m1".into(), ..ModelChoice::default() }]);
+//! # let start = RunStarted { models, ..RunStarted::new(RunId::from_number(1), agent, input) };
 //! // Carries out an action. This model answers at once.
 //! fn carry_out(action: Action) -> InputKind {
 //!     let reply = Reply { text: Some("4".into()), ..Reply::default() };
@@ -95,7 +78,7 @@
 //! | work and inputs | [`ActionKind`], [`InputKind`] | `action.rs` |
 //! | the state of a run | [`State`], and its parts: [`mod@run`] | `state.rs`, one file a part in `state/` |
 //! | decisions | [`accept()`], [`decide()`] | `decide/`, first `turns.rs` |
-//! | the fold, and replay | [`evolve()`], [`rebuild()`], [`replay()`] | `evolve.rs`, `rebuild.rs` |
+//! | the fold, and replay | [`evolve()`], [`rebuild()`](run::rebuild), [`replay()`] | `evolve.rs`, `rebuild.rs` |
 //! | conversations | [`Message`]: [`mod@message`] | `message.rs`, `history.rs` |
 //! | model calls by purpose, and what is sent | [`Purpose`](model::Purpose), [`RequestView`](model::RequestView): [`mod@model`] | `asks/`, `view/` |
 //! | tools, and the check of their arguments | [`ToolSpec`]: [`mod@tool`], [`mod@schema`] | `tool.rs`, `schema/` |
@@ -170,30 +153,30 @@ extern crate self as windlass_core;
 mod tests;
 
 pub use action::{Action, ActionKind, Input, InputKind};
-pub use decide::{Accepted, accept, decide};
+pub use decide::{accept, decide};
 pub use event::{Event, Fact};
 pub use evolve::evolve;
-pub use ids::{ActionId, CallId, QuestionId, RunId, SessionId, Text};
+pub use ids::{ActionId, CallId, Owner, QuestionId, RunId, SessionId, Text};
 pub use invalid_input::InvalidInput;
 pub use message::Message;
 pub use outcome::{CallOutcome, Status};
 pub use pending::pending;
 pub use policy::Policy;
 pub use question::Answer;
-pub use rebuild::{rebuild, replay};
+pub use rebuild::replay;
 pub use state::{RunState, State};
 pub use tool::ToolSpec;
 
 /// Parts of a run's state, and what people are told of it.
 pub mod run {
     pub use crate::action::{Found, HookEnd, HostCall, StepEdits};
-    pub use crate::decide::MAX_CALLS;
+    pub use crate::decide::{Accepted, MAX_CALLS};
     pub use crate::discovery::offered;
     pub use crate::kind::StateKind;
     pub use crate::narrate::{LogLevel, LogLine, narrate, not_heard, overshot};
     pub use crate::open_call::{OpenCall, Origin};
     pub use crate::reach::MAX_STEP_BRANCHES;
-    pub use crate::rebuild::Difference;
+    pub use crate::rebuild::{Difference, rebuild};
     pub use crate::stalls::StallAlarm;
     pub use crate::state::{
         Branched, ContextUse, DoneStep, FailedStep, OpenQuestion, Plan, PlanVersion, QUOTA_WAITS, QuotaWait,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::budget::Budget;
 use crate::choice::{Carried, ModelChoice};
 use crate::forking::Fork;
-use crate::ids::{RunId, SessionId, Text};
+use crate::ids::{Owner, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
 use crate::seals::Seals;
@@ -95,7 +95,11 @@ pub struct RunStarted {
     pub run: RunId,
     /// The agent.
     pub agent: AgentRef,
-    /// The session that the run belongs to.
+    /// The owner: the one who started the run. A child run has its parent's, a fork and an import those of the one who makes
+    /// them.
+    #[serde(default, skip_serializing_if = "Owner::is_local")]
+    pub owner: Owner,
+    /// The session that the run belongs to: one of its owner's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// The run that delegated to this one.
@@ -139,6 +143,33 @@ pub struct RunStarted {
     /// process continues the same trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Text>,
+}
+
+impl RunStarted {
+    /// The start of a run that has nothing but an agent and an input: no models, tools, prompt or session, and the default policy.
+    pub fn new(run: RunId, agent: AgentRef, input: RunInput) -> Self {
+        Self {
+            run,
+            agent,
+            owner: Owner::default(),
+            session: None,
+            parent: None,
+            budget: Budget::default(),
+            base: None,
+            only_tools: None,
+            recalled: Vec::new(),
+            tool_records: Vec::new(),
+            input,
+            prompt: Arc::default(),
+            objective: None,
+            tools: Arc::default(),
+            models: Arc::default(),
+            policy: Arc::default(),
+            output: None,
+            seals: None,
+            trace: None,
+        }
+    }
 }
 
 /// How a tool did in earlier runs of the agent.

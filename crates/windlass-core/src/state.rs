@@ -48,7 +48,7 @@ use crate::asks::{Ask, Asks};
 use crate::choice::{Carried, ModelChoice};
 use crate::event::{AgentRef, MessageQueued, Purpose, Recalled, RunEnded, Steered, ToolRecord};
 use crate::history::History;
-use crate::ids::{ActionId, CallId, Millis, RunId, SessionId, Text};
+use crate::ids::{ActionId, CallId, Millis, Owner, RunId, SessionId, Text};
 use crate::ledger::{Counters, Ledger};
 use crate::message::Message;
 use crate::open_call::{Asked, OpenCall, Stage};
@@ -185,7 +185,12 @@ impl State {
         self.setup.agent.as_ref()
     }
 
-    /// The session.
+    /// The owner.
+    pub fn owner(&self) -> &Owner {
+        &self.setup.owner
+    }
+
+    /// The session, one of its owner's.
     pub fn session(&self) -> Option<&SessionId> {
         self.setup.session.as_ref()
     }

@@ -234,7 +234,8 @@ fn declare_dead(home: &Home, holder: Pid) -> io::Result<()> {
     let log = Connection::open(home.log()).map_err(io::Error::other)?;
     log.busy_timeout(PATIENCE).map_err(io::Error::other)?;
     let pid = i64::from(holder.as_raw_nonzero().get());
-    let changed = log.execute("UPDATE holders SET host = 'elsewhere', beat_at = 0 WHERE pid = ?1", [pid]);
+    let changed =
+        log.execute("UPDATE holders SET host = 'elsewhere', heartbeat_at = 0 WHERE pid = ?1", [pid]);
     match changed.map_err(io::Error::other)? {
         1 => Ok(()),
         lines => Err(io::Error::other(format!("process {pid} has {lines} lines as a holder"))),

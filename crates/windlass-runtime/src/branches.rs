@@ -324,6 +324,7 @@ impl BranchWork {
         let agent = self.branch.agent.summing_up();
         let task = Task {
             run: summary_of(branch.id()),
+            owner: branch.state().owner().clone(),
             parent: branch.id(),
             task: String::new(),
             context: Vec::new(),

@@ -14,7 +14,7 @@ use windlass_core::policy::LimitKind;
 use windlass_core::run::{OpenQuestion, QuotaWait};
 use windlass_core::text::fenced_message;
 use windlass_core::tool::{Offer, ToolKind};
-use windlass_core::{CallOutcome, InputKind, Message, RunId, State, Status, Text, ToolSpec};
+use windlass_core::{CallOutcome, InputKind, Message, Owner, RunId, State, Status, Text, ToolSpec};
 use windlass_store::{Log, StoreError};
 use windlass_tools::Bound;
 
@@ -76,6 +76,8 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
 pub struct Task {
     /// The run that does it.
     pub run: RunId,
+    /// The owner of the parent run, and of this one.
+    pub owner: Owner,
     /// The parent run.
     pub parent: RunId,
     /// The task in words.

@@ -22,11 +22,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::ResumedBy;
 use windlass_core::policy::Hooks;
+use windlass_core::run::Accepted;
 use windlass_core::tool::ToolKind;
 use windlass_core::{
-    Accepted, Event, Fact, InputKind, InvalidInput, RunId, RunState, State, ToolSpec, evolve, pending,
+    Event, Fact, InputKind, InvalidInput, RunId, RunState, State, ToolSpec, evolve, pending,
 };
-use windlass_store::{Append, Batch, Fence, PostId, Posted, RunNumber, StoreError};
+use windlass_store::{Append, Batch, Fence, Head, PostId, Posted, StoreError};
 
 use crate::account::SharedAccount;
 use crate::agent::Agent;
@@ -92,8 +93,8 @@ pub(crate) struct Driver {
     first: Option<InputKind>,
     /// Whether its first events were made durable before it was driven.
     begun: bool,
-    /// The newest run of the session that it follows, where no other one may come between.
-    follows: Option<RunNumber>,
+    /// What its first append does to the head of its session.
+    head: Head,
     /// Set when the log failed under a delegate, or a call had no lease.
     broken: Broken,
     /// Ends when the run is to be laid down here, and in the agents that it hands tasks to.
@@ -159,7 +160,7 @@ impl Driver {
             posts: Posts::new(log, run),
             first,
             begun: false,
-            follows: None,
+            head: Head::Stays,
             broken: Broken::default(),
             leave: CancellationToken::new(),
             account: None,
@@ -324,7 +325,7 @@ impl Driver {
         let append = Append {
             uses,
             heard: self.posts.heard(),
-            after: self.follows,
+            head: self.head,
             ..Append::of(run, batch.clone(), self.lease.fence().clone(), run_state(&next))
         };
         match self.agent.log().append(append).await {

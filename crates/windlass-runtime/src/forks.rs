@@ -1,11 +1,10 @@
 //! Forks: a new run that continues from any event of another one. Nothing is copied, and no work is repeated.
 
 use tokio_util::sync::CancellationToken;
-use windlass_core::budget::Budget;
 use windlass_core::event::{Base, Fork as Forked, RunInput, RunStarted};
 use windlass_core::model::Usage;
 use windlass_core::{CallId, Event, Fact, InputKind, RunId, State};
-use windlass_store::Log;
+use windlass_store::{Head, Log};
 
 use crate::agent::Agent;
 use crate::error::Error;
@@ -93,7 +92,10 @@ impl Agent {
         let first = InputKind::Start(Box::new(start));
         // What cannot be started is refused before anything is made of it.
         fits(&**self.environment(), state.clone(), self.environment().now(), first.clone()).await?;
-        Ok(Fork { prepared: self.driver(state, Some(first), self.first_fence(), options), saved })
+        // A fork stands in a session of its own, or in none.
+        let head = options.session.as_ref().map_or(Head::Stays, |_| Head::Moves { from: None });
+        let prepared = self.driver(state, Some(first), self.first_fence(), options).moving(head);
+        Ok(Fork { prepared, saved })
     }
 
     /// Stops work that a dead process of the base left behind, so that it has no effect after the fork settled its outcome.
@@ -117,13 +119,9 @@ impl Agent {
         let run = self.environment().new_run();
         let below = Base { run: base.run(), version: base.version(), digest: base.digest() };
         let mut start = RunStarted {
-            run,
-            agent: self.agent_ref().clone(),
+            owner: options.owner.clone(),
             session: options.session.clone(),
-            parent: None,
-            budget: Budget::default(),
             base: Some(below),
-            input: RunInput::Fork(fact),
             prompt: base.prompt().clone(),
             tools: base.tools().clone(),
             models: base.models().clone(),
@@ -133,8 +131,8 @@ impl Agent {
             only_tools: base.only_tools().cloned(),
             recalled: base.recalled().to_vec(),
             tool_records: base.tool_records().to_vec(),
-            trace: None,
             objective: base.objective().cloned(),
+            ..RunStarted::new(run, self.agent_ref().clone(), RunInput::Fork(fact))
         };
         if fork.changed {
             let again = self.start_again(&**self.log(), &start).await?;

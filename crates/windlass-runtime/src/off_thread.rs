@@ -4,7 +4,8 @@
 //! arguments read, tasks and starts of runs made. Small input stays where it is.
 
 use windlass_core::event::Millis;
-use windlass_core::{Accepted, ActionId, Input, InputKind, InvalidInput, State, accept, decide};
+use windlass_core::run::Accepted;
+use windlass_core::{ActionId, Input, InputKind, InvalidInput, State, accept, decide};
 use windlass_threads::LARGE_BYTES;
 
 use crate::agent::Agent;

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Budget;
-use windlass_core::event::{AgentRef, ResumedBy, RunInput};
+use windlass_core::event::{ResumedBy, RunInput, RunStarted};
 use windlass_core::model::Usage;
 use windlass_core::policy::{LimitKind, Memory, Stop};
 use windlass_core::run::OpenQuestion;
-use windlass_core::{InputKind, InvalidInput, Message, RunId, RunState, SessionId, State, Status, Text};
-use windlass_store::{Fence, RunNumber};
+use windlass_core::{
+    InputKind, InvalidInput, Message, Owner, RunId, RunState, SessionId, State, Status, Text,
+};
+use windlass_store::{Fence, Head};
 
 use crate::agent::{Agent, Inner};
 use crate::delegates::Task;
@@ -120,7 +122,9 @@ pub struct DriveOptions {
     /// Whether a run that waits for a quota is held until it opens ([`State::quota_wait`]). Without it, the run is given up then,
     /// and is due at that time ([`Supervisor`](crate::supervisor::Supervisor)).
     pub hold_for_quota: bool,
-    /// The session that the run belongs to and continues.
+    /// The owner of the run. A resumed run keeps its own.
+    pub owner: Owner,
+    /// The session that the run belongs to and continues: one of its owner's.
     pub session: Option<SessionId>,
     /// Patterns (`*`, `?`) of the tools that the run is given; `None`: all of the agent's, empty: none. A resumed run keeps them.
     pub only_tools: Option<Vec<Text>>,
@@ -172,9 +176,15 @@ impl Prepared {
         self
     }
 
-    /// Makes the run's start durable now, as the next run of its session.
-    pub(crate) async fn begun_after(mut self, follows: RunNumber) -> Result<Self, Error> {
-        self.driver.begin_after(follows).await?;
+    /// The run's first append moves the head of its session so.
+    pub(crate) fn moving(mut self, head: Head) -> Self {
+        self.driver.move_head(head);
+        self
+    }
+
+    /// Makes the run's start durable now.
+    pub(crate) async fn begun(mut self) -> Result<Self, Error> {
+        self.driver.begin_now().await?;
         Ok(self)
     }
 
@@ -320,7 +330,8 @@ impl Agent {
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| self.policy().past.memory != Memory::Off);
         let only_tools = options.only_tools.clone();
-        let mut start = self.start(input, Beginning { run, session, base, only_tools })?;
+        let owner = options.owner.clone();
+        let mut start = self.start(input, Beginning { run, owner, session, base, only_tools })?;
         if let Some(reminder) = reminder(&self.policy().wording.texts.recalled, &past.recalled) {
             let mut prompt = start.prompt.to_vec();
             let own =
@@ -329,8 +340,10 @@ impl Agent {
             start.prompt = Arc::new(prompt);
         }
         (start.recalled, start.tool_records) = (past.recalled, past.tool_records);
+        let head = head_of(&start, base);
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
-        Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
+        let start = InputKind::Start(Box::new(start));
+        Ok(self.driver(state, Some(start), self.first_fence(), options).moving(head))
     }
 
     /// Prepares a child run under the id that its parent gave it; a branch continues from a base.
@@ -346,7 +359,7 @@ impl Agent {
         Box::pin(self.begin(
             input,
             base,
-            (task.run, task.parent, task.budget, task.stall_ms),
+            (task.run, task.owner.clone(), task.parent, task.budget, task.stall_ms),
             Self::prepare_under,
         ))
         .await
@@ -356,10 +369,10 @@ impl Agent {
         &self,
         input: RunMessages,
         base: Option<&State>,
-        (run, parent, budget, stall_ms): (RunId, RunId, Budget, Option<u64>),
+        (run, owner, parent, budget, stall_ms): (RunId, Owner, RunId, Budget, Option<u64>),
     ) -> Result<Prepared, Error> {
         let options = DriveOptions::default();
-        let mut start = self.start(input, Beginning { run, session: None, base, only_tools: None })?;
+        let mut start = self.start(input, Beginning { run, owner, session: None, base, only_tools: None })?;
         (start.parent, start.budget) = (Some(parent), budget);
         if let Some(ms) = stall_ms {
             Arc::make_mut(&mut start.policy).stall_as_child(ms);
@@ -394,9 +407,9 @@ impl Agent {
             }
             raised.push((*limit, max));
         }
-        let session = base.session().cloned();
+        let (owner, session) = (base.owner().clone(), base.session().cloned());
         let fresh = self.environment().new_run();
-        let beginning = Beginning { run: fresh, session, base: Some(&base), only_tools: None };
+        let beginning = Beginning { run: fresh, owner, session, base: Some(&base), only_tools: None };
         let mut start = self.unprompted(RunInput::Continue(base.carried()), beginning)?;
         start.prompt = base.prompt().clone();
         start.objective = base.objective().cloned();
@@ -405,34 +418,26 @@ impl Agent {
         start.policy = Self::raised(base.policy(), &raised);
         let Inner { delegates, branches, .. } = self.inner();
         check_prices(self.name(), &start.policy, start.models.iter(), (delegates, branches))?;
-        let state = State::on_base(fresh, &base);
-        Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
+        let head = head_of(&start, Some(&base));
+        let (state, start) = (State::on_base(fresh, &base), InputKind::Start(Box::new(start)));
+        Ok(self.driver(state, Some(start), self.first_fence(), options).moving(head))
     }
 
-    /// The end of a session's last run, if it has one, and the number of the newest run.
-    pub(crate) async fn session_end(&self, session: &SessionId) -> Result<(Option<State>, RunNumber), Error> {
-        let (mut before, mut newest) = (None, RunNumber::default());
-        loop {
-            let filter = windlass_store::RunFilter {
-                session: Some(session.clone()),
-                before,
-                limit: 1,
-                ..Default::default()
-            };
-            let Some(last) = self.log().list(filter).await?.into_iter().next() else {
-                return Ok((None, newest));
-            };
-            newest = newest.max(last.number);
-            let state = load(&**self.log(), last.run).await?;
-            // Words from elsewhere enter no session by themselves: an imported run is skipped until an agent here adopts it.
-            if state.agent().is_some_and(AgentRef::is_imported) {
-                before = Some(last.number);
-                continue;
-            }
-            if !state.is_finished() {
-                return Err(Error::SessionBusy { session: session.clone(), run: last.run });
-            }
-            return Ok((Some(state), newest));
+    /// The end of a session's head; `None`: there is no such session.
+    ///
+    /// # Errors
+    /// Its run has not ended ([`Error::SessionBusy`]), or the log failed.
+    pub(crate) async fn session_end(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+    ) -> Result<Option<State>, Error> {
+        let Some(run) = self.log().head(owner, session).await? else { return Ok(None) };
+        let state = load(&**self.log(), run).await?;
+        if state.is_finished() {
+            Ok(Some(state))
+        } else {
+            Err(Error::SessionBusy { session: session.clone(), run })
         }
     }
 
@@ -449,4 +454,13 @@ impl Agent {
     ) -> Prepared {
         Prepared { driver: Box::new(Driver::new(self.clone(), state, fence, first, options)) }
     }
+}
+
+/// What the first append of a run does to the head of its session: it moves it from the base, where that is of the same session.
+fn head_of(start: &RunStarted, base: Option<&State>) -> Head {
+    if start.session.is_none() {
+        return Head::Stays;
+    }
+    let below = base.filter(|base| base.session() == start.session.as_ref() && *base.owner() == start.owner);
+    Head::Moves { from: below.map(State::run) }
 }

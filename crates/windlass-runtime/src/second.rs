@@ -55,23 +55,24 @@ impl Agent {
             return self.prepare_after(input, None, options).await.map(Admitted::Started);
         };
         loop {
-            let busy = match self.session_end(&session).await {
-                Ok((end, newest)) => {
+            let busy = match self.session_end(&options.owner, &session).await {
+                Ok(end) => {
                     if let Some(end) = &end
                         && let Some(waiting) = unanswered(&**self.log(), end).await?
                     {
-                        Box::pin(self.answer_first((end, newest), &waiting, &options)).await?;
+                        Box::pin(self.answer_first(end, &waiting, &options)).await?;
                         continue;
                     }
-                    if self.policy().past.while_running != WhileRunning::Queue {
+                    if self.policy().past.while_running == WhileRunning::Refuse {
+                        // It is refused when it is driven, should another message be faster.
                         let prepared = Box::pin(self.prepare_after(input, end, options)).await;
                         return prepared.map(Admitted::Started);
                     }
                     let prepared = Box::pin(self.prepare_after(input.clone(), end, options.clone())).await?;
-                    if let Some(prepared) = begun(Box::pin(prepared.begun_after(newest)).await)? {
+                    if let Some(prepared) = begun(Box::pin(prepared.begun()).await)? {
                         return Ok(Admitted::Started(prepared));
                     }
-                    // Another message was faster, and this one waits for its run.
+                    // Another message was faster, and this one is a second message to its run.
                     continue;
                 }
                 Err(Error::SessionBusy { run, session }) => (run, session),
@@ -93,9 +94,9 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Option<Prepared>, Error> {
         loop {
-            let (Some(end), newest) = self.session_end(session).await? else { return Ok(None) };
+            let Some(end) = self.session_end(&options.owner, session).await? else { return Ok(None) };
             let Some(waiting) = unanswered(&**self.log(), &end).await? else { return Ok(None) };
-            if let Some(prepared) = Box::pin(self.begin_queued((&end, newest), &waiting, &options)).await? {
+            if let Some(prepared) = Box::pin(self.begin_queued(&end, &waiting, &options)).await? {
                 return Ok(Some(prepared));
             }
         }
@@ -108,6 +109,7 @@ impl Agent {
         options: &DriveOptions,
     ) -> Result<Prepared, Error> {
         let options = DriveOptions {
+            owner: end.owner().clone(),
             session: end.session().cloned(),
             people: options.people.clone(),
             wait_for_timers: options.wait_for_timers,

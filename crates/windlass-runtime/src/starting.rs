@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::budget::Budget;
 use windlass_core::event::{Base, RunInput, RunStarted};
 use windlass_core::policy::{CallersSystem, LimitKind};
 use windlass_core::run::offered;
-use windlass_core::{Message, Policy, RunId, SessionId, State, Text};
+use windlass_core::{Message, Owner, Policy, RunId, SessionId, State, Text};
 use windlass_store::Log;
 
 use crate::agent::Agent;
@@ -19,6 +18,7 @@ use crate::scope::scoped;
 /// Part of a run's start that is chosen by its caller.
 pub(crate) struct Beginning<'b> {
     pub(crate) run: RunId,
+    pub(crate) owner: Owner,
     pub(crate) session: Option<SessionId>,
     /// The state that it continues from.
     pub(crate) base: Option<&'b State>,
@@ -42,7 +42,7 @@ impl Agent {
     pub(crate) fn unprompted(
         &self,
         input: RunInput,
-        Beginning { run, session, base, only_tools }: Beginning<'_>,
+        Beginning { run, owner, session, base, only_tools }: Beginning<'_>,
     ) -> Result<RunStarted, Error> {
         self.inner().sources.iter().for_each(|source| source.seek());
         let tools = self.refresh();
@@ -51,24 +51,16 @@ impl Agent {
         }
         let only_tools = only_tools.map(Arc::new);
         Ok(RunStarted {
-            run,
-            agent: self.agent_ref().clone(),
+            owner,
             session,
-            parent: None,
-            budget: Budget::default(),
             base: base.map(|base| Base { run: base.run(), version: base.version(), digest: base.digest() }),
-            prompt: Arc::default(),
-            objective: None,
-            input,
             tools: scoped(tools, only_tools.as_ref()),
             models: self.known_models(base),
             policy: self.policy().clone(),
             output: self.inner().output.clone(),
             seals: self.seals(base.and_then(salt_of_rules)),
             only_tools,
-            recalled: Vec::new(),
-            tool_records: Vec::new(),
-            trace: None,
+            ..RunStarted::new(run, self.agent_ref().clone(), input)
         })
     }
 

@@ -61,6 +61,10 @@ impl std::fmt::Display for LockHolder {
 
 impl std::error::Error for LockHolder {}
 
+fn head_name(head: Option<RunId>) -> String {
+    head.map_or_else(|| "no run".to_owned(), |run| format!("run {run}"))
+}
+
 /// Errors of a store. Nothing half-done is ever visible.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -123,11 +127,13 @@ pub enum StoreError {
         /// The run.
         run: RunId,
     },
-    /// Another run of the session has begun since its newest one was looked up.
-    #[error("run {run} cannot begin: another run of its session has begun meanwhile")]
-    Overtaken {
+    /// Another run of the session has begun since its head was looked up, or a run that is not its head is continued.
+    #[error("run {run} cannot begin: the head of its session is {}", head_name(*head))]
+    HeadMoved {
         /// The run that did not begin.
         run: RunId,
+        /// The head of the session.
+        head: Option<RunId>,
     },
     /// The run cannot end before its holder has read what was posted.
     #[error("run {run} has posted inputs that its holder has not read")]
@@ -242,7 +248,7 @@ impl StoreError {
             Self::PostUsed { .. } => "store.post_used",
             Self::Ended { .. } => "store.ended",
             Self::Unheard { .. } => "store.unheard",
-            Self::Overtaken { .. } => "store.overtaken",
+            Self::HeadMoved { .. } => "store.head_moved",
             Self::InboxFull { .. } => "store.inbox_full",
             Self::NoEvents { .. } => "store.no_events",
             Self::UnknownPayload { .. } => "store.unknown_payload",
@@ -279,7 +285,7 @@ impl StoreError {
             Self::PostUsed { .. }
             | Self::Ended { .. }
             | Self::Unheard { .. }
-            | Self::Overtaken { .. }
+            | Self::HeadMoved { .. }
             | Self::NoEvents { .. }
             | Self::Failed(_) => None,
             Self::Unusable { path, .. } => Some(format!(

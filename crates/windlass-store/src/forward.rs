@@ -43,7 +43,7 @@ macro_rules! forward_store {
     };
     (part Payloads, $store:ty, $log:tt) => { $crate::forward_store! { impl Payloads, $store, $log, put, get } };
     (part Index, $store:ty, $log:tt) => {
-        $crate::forward_store! { impl Index, $store, $log, list, summary, pruning }
+        $crate::forward_store! { impl Index, $store, $log, list, summary, head, pruning }
     };
     (impl $part:ident, $store:ty, $log:tt, $($method:ident),+) => {
         const _: () = {
@@ -124,6 +124,15 @@ macro_rules! forward_store {
     };
     (summary $log:tt) => {
         fn summary(&self, run: $crate::RunId) -> $crate::Answer<'_, $crate::RunSummary> { self.$log.summary(run) }
+    };
+    (head $log:tt) => {
+        fn head(
+            &self,
+            owner: &$crate::Owner,
+            session: &$crate::SessionId,
+        ) -> $crate::Answer<'_, Option<$crate::RunId>> {
+            self.$log.head(owner, session)
+        }
     };
     (pruning $log:tt) => {
         fn pruning(&self) -> Option<&dyn $crate::Pruning> { self.$log.pruning() }

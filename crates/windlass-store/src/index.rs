@@ -2,7 +2,7 @@
 
 use windlass_core::event::Millis;
 use windlass_core::run::RunStatus;
-use windlass_core::{RunId, RunState, SessionId, Text};
+use windlass_core::{Owner, RunId, RunState, SessionId, Text};
 
 use crate::leases::Holder;
 use crate::pruning::Pruning;
@@ -14,6 +14,8 @@ pub const DEFAULT_LISTED: usize = 100;
 /// Filter of a listing: all given conditions hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFilter {
+    /// Of this owner; `None`: of any.
+    pub owner: Option<Owner>,
     /// Of this session.
     pub session: Option<SessionId>,
     /// Of this agent.
@@ -50,7 +52,9 @@ pub struct RunSummary {
     pub number: RunNumber,
     /// Its agent's name.
     pub agent: Text,
-    /// Its session.
+    /// Its owner.
+    pub owner: Owner,
+    /// Its session, one of its owner's.
     pub session: Option<SessionId>,
     /// The run that started it.
     pub parent: Option<RunId>,
@@ -80,6 +84,12 @@ pub trait Index: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`UnknownRun`](crate::StoreError::UnknownRun).
     fn summary(&self, run: RunId) -> Answer<'_, RunSummary>;
+
+    /// The head of a session: the run that the next message continues. `None`: there is no such session.
+    ///
+    /// The first append of a run moves it ([`Head::Moves`](crate::Head::Moves)); pruning moves it from a run that goes to the
+    /// run's base, where that is of the same session, and else takes the session away.
+    fn head(&self, owner: &Owner, session: &SessionId) -> Answer<'_, Option<RunId>>;
 
     /// Takes runs out of this store; `None`: this store cannot.
     fn pruning(&self) -> Option<&dyn Pruning>;

@@ -34,7 +34,7 @@ pub use error::{LockHolder, Locking, StoreError, Taken};
 pub use inbox::{INBOX_POSTS, Inbox, PostId, Posted};
 pub use index::{DEFAULT_LISTED, Index, RunFilter, RunNumber, RunSummary};
 pub use leases::{Fence, Holder, Leases, Wake};
-pub use log::{Append, Batch, Batches, Log};
+pub use log::{Append, Batch, Batches, Head, Log};
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
 pub use payload::{PAYLOAD_BYTES, Payloads};
 pub use pruning::{Prune, Pruned, Pruning};
@@ -44,7 +44,7 @@ pub use store::{Answer, Store};
 pub use windlass_core::event::Millis;
 pub use windlass_core::run::RunStatus;
 #[doc(hidden)]
-pub use windlass_core::{InputKind, RunId, Text};
+pub use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
 
 #[doc = include_str!("../../../docs/stores.md")]
 #[cfg(doctest)]

@@ -9,7 +9,6 @@ use windlass_core::{Event, RunId, RunState};
 
 use crate::error::StoreError;
 use crate::inbox::PostId;
-use crate::index::RunNumber;
 use crate::leases::Fence;
 use crate::store::Answer;
 
@@ -41,6 +40,19 @@ impl Batch {
     }
 }
 
+/// What the first append of a run does to the head of its session: the run that the next message continues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Head {
+    /// The head stays: the run has no session, or belongs to one without continuing it (an import).
+    #[default]
+    Stays,
+    /// The run becomes the head of its session, provided that the head is still this run.
+    Moves {
+        /// The run that the new one continues; `None`: the session has no head.
+        from: Option<RunId>,
+    },
+}
+
 /// One atomic append.
 #[derive(Clone, Debug)]
 pub struct Append {
@@ -58,20 +70,19 @@ pub struct Append {
     pub uses: Option<PostId>,
     /// The last post that the holder has read. An append that ends the run is refused as long as the inbox has later ones.
     pub heard: Option<PostId>,
-    /// Of the first append of a run: the newest run of its session that its maker knows. The append is refused where a later
-    /// one has begun; `None`: the session is not looked at.
-    pub after: Option<RunNumber>,
+    /// What the first append of a run does to the head of its session.
+    pub head: Head,
     /// The state of the run after the append. `Ended` and `Suspended` give up the lease in the same step. `Ended` empties the
     /// inbox, since nothing in it can be used any more.
     pub run_state: RunState,
 }
 
 impl Append {
-    /// An append that uses no post and looks at neither inbox nor session.
+    /// An append that uses no post, looks at no inbox and moves no head.
     pub fn of(run: RunId, batch: Batch, fence: Fence, run_state: RunState) -> Self {
         let Batch { first, cause, events } = batch;
         let expected = first.saturating_sub(1);
-        Self { run, expected, events, cause, fence, uses: None, heard: None, after: None, run_state }
+        Self { run, expected, events, cause, fence, uses: None, heard: None, head: Head::Stays, run_state }
     }
 }
 
@@ -90,7 +101,7 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// [`StoreError::Conflict`], [`StoreError::Fenced`], [`StoreError::NotHeld`], [`StoreError::UnknownRun`],
     /// [`StoreError::NoEvents`], [`StoreError::UnknownPayload`].
     /// [`StoreError::PostUsed`]: the post is not in the run's inbox, or an append has used it.
-    /// [`StoreError::Overtaken`]: another run of the session has begun meanwhile.
+    /// [`StoreError::HeadMoved`]: another run of the session has begun meanwhile.
     /// [`StoreError::Unheard`]: the append ends the run, and its inbox has posts that its holder has not read.
     fn append(&self, append: Append) -> Answer<'_, ()>;
 

@@ -1,7 +1,7 @@
 //! Data from a run's first event, for listings and for stores' indexes.
 
 use windlass_core::event::RunInput;
-use windlass_core::{Event, Fact, Message, RunId, SessionId, Text};
+use windlass_core::{Event, Fact, Message, Owner, RunId, SessionId, Text};
 
 /// The most bytes of a title, as [`RunSummary`](crate::RunSummary) promises.
 const TITLE_BYTES: usize = 200;
@@ -10,6 +10,7 @@ const TITLE_BYTES: usize = 200;
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
     pub(crate) agent: Text,
+    pub(crate) owner: Owner,
     pub(crate) session: Option<SessionId>,
     pub(crate) parent: Option<RunId>,
     pub(crate) title: Text,
@@ -21,6 +22,7 @@ impl Opening {
         let Some(Event { fact: Fact::RunStarted(started), .. }) = first else { return Self::default() };
         Self {
             agent: started.agent.name.clone(),
+            owner: started.owner.clone(),
             session: started.session.clone(),
             parent: started.parent,
             title: title(&started.input),

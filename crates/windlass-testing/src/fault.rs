@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::event::Millis;
-use windlass_core::{InputKind, RunId, Text};
+use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
 use windlass_store::{
     Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Payloads, PostId, Posted,
     RunFilter, RunSummary, Store, StoreError, Wake, forward_store,
@@ -253,6 +253,14 @@ impl Index for FaultLog {
         Box::pin(async move {
             self.check()?;
             self.inner.summary(run).await
+        })
+    }
+
+    fn head(&self, owner: &Owner, session: &SessionId) -> Answer<'_, Option<RunId>> {
+        let (owner, session) = (owner.clone(), session.clone());
+        Box::pin(async move {
+            self.check()?;
+            self.inner.head(&owner, &session).await
         })
     }
 

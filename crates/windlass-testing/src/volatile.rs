@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use windlass_core::event::Millis;
-use windlass_core::{InputKind, RunId, Text};
+use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
 use windlass_store::{
     Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId,
     Posted, Pruning, RunFilter, RunSummary, StoreError, Wake,
@@ -259,6 +259,11 @@ impl Index for VolatileLog {
 
     fn summary(&self, run: RunId) -> Answer<'_, RunSummary> {
         Box::pin(async move { self.log().summary(run).await })
+    }
+
+    fn head(&self, owner: &Owner, session: &SessionId) -> Answer<'_, Option<RunId>> {
+        let (owner, session) = (owner.clone(), session.clone());
+        Box::pin(async move { self.log().head(&owner, &session).await })
     }
 
     fn pruning(&self) -> Option<&dyn Pruning> {

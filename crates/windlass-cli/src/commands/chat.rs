@@ -8,9 +8,8 @@ use std::sync::Arc;
 use clap::Args;
 use windlass_core::event::ResumedBy;
 use windlass_core::model::Usage;
-use windlass_core::{RunId, RunState, SessionId};
+use windlass_core::{Owner, RunId, RunState, SessionId};
 use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
-use windlass_store::RunFilter;
 
 use crate::agents::{self, Again, changed};
 use crate::asking::{Place, Roots, Terminal};
@@ -276,8 +275,9 @@ impl Chat {
 
     /// Continues the last run of a conversation first if it is suspended or was interrupted.
     async fn unfinished(&mut self) -> Result<(), Failure> {
-        let filter = RunFilter { session: Some(self.session.clone()), limit: 1, ..RunFilter::default() };
-        let Some(last) = self.agent.log().list(filter).await?.into_iter().next() else { return Ok(()) };
+        let log = self.agent.log();
+        let Some(head) = log.head(&Owner::default(), &self.session).await? else { return Ok(()) };
+        let last = log.summary(head).await?;
         if matches!(last.run_state, RunState::Ended(_)) {
             return Ok(());
         }

@@ -104,7 +104,7 @@ fn e32_a_paused_holder_that_wakes_cannot_append() {
     let refused = home.windlass(["runs", "resume", "last"]);
     assert!(refused.stderr.contains(&format!("is held by pid {}", first.id())), "{refused:?}");
     let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
-    log.execute("UPDATE holders SET host = 'elsewhere', beat_at = 0", []).unwrap();
+    log.execute("UPDATE holders SET host = 'elsewhere', heartbeat_at = 0", []).unwrap();
     drop(log);
     home.write("go", "");
     let second = home.windlass(["runs", "resume", "last"]);

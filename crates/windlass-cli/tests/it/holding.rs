@@ -161,7 +161,8 @@ fn e32_a_holder_that_lost_its_run_while_it_slept_cannot_append() {
     let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
     log.busy_timeout(std::time::Duration::from_secs(30)).unwrap();
     let pid = i64::from(sleeper.id());
-    let changed = log.execute("UPDATE holders SET host = 'elsewhere', beat_at = 0 WHERE pid = ?1", [pid]);
+    let changed =
+        log.execute("UPDATE holders SET host = 'elsewhere', heartbeat_at = 0 WHERE pid = ?1", [pid]);
     assert_eq!(changed.unwrap(), 1);
     let thief = home.start(["runs", "resume", "last"]);
     until("the other process has taken over", || home.events("RunResumed") == 1);

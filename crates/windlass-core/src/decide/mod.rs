@@ -63,7 +63,7 @@ pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, InvalidInput> {
 pub struct Accepted {
     /// The events of one append.
     pub events: Vec<Event>,
-    /// Stored with the events, so that [`rebuild`](crate::rebuild) recovers the input.
+    /// Stored with the events, so that [`rebuild`](crate::run::rebuild) recovers the input.
     pub cause: Cause,
     /// The state after them.
     pub state: State,

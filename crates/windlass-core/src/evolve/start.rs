@@ -11,7 +11,8 @@ use crate::state::{Phase, State};
 impl State {
     /// The messages that wait in the session wait for the end of this run, except the one that it answers.
     fn inherit_queue(&mut self, start: &RunStarted, base: &Self) {
-        if start.session.is_some() && start.session == base.setup.session {
+        let same = start.session == base.setup.session && start.owner == base.setup.owner;
+        if start.session.is_some() && same {
             let own = start.run;
             self.questions.queued =
                 base.questions.queued.iter().filter(|queued| queued.run != own).cloned().collect();
@@ -22,6 +23,7 @@ impl State {
         self.clock.started_at = at;
         self.clock.deadline_seq = seq;
         self.setup.agent = Some(start.agent.clone());
+        self.setup.owner.clone_from(&start.owner);
         self.setup.session.clone_from(&start.session);
         self.setup.trace.clone_from(&start.trace);
         self.setup.policy = start.policy.clone();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::choice::ModelChoice;
 use crate::event::{AgentRef, Recalled, Steered, ToolRecord};
-use crate::ids::{SessionId, Text};
+use crate::ids::{Owner, SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
 use crate::seals::Seals;
@@ -16,6 +16,7 @@ use crate::tool::ToolSpec;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setup {
     pub(crate) agent: Option<AgentRef>,
+    pub(crate) owner: Owner,
     pub(crate) session: Option<SessionId>,
     /// The span that tells of the run (`traceparent`), where one does.
     pub(crate) trace: Option<Text>,
@@ -62,6 +63,7 @@ impl Default for Setup {
         static FIRST: OnceLock<Arc<Policy>> = OnceLock::new();
         Self {
             agent: None,
+            owner: Owner::default(),
             session: None,
             trace: None,
             policy: FIRST.get_or_init(Arc::default).clone(),

@@ -13,11 +13,9 @@ use super::environment::BEGINNING;
 use super::monitor::Monitor;
 use super::moves::{Left, Move, misfits, moves};
 use super::scenarios::{Depth, Family, Scenario, scenarios};
-use crate::run::StateKind;
+use crate::run::{Accepted, StateKind};
 use crate::state::State;
-use crate::{
-    Accepted, ActionId, ActionKind, Event, Fact, Input, InputKind, accept, decide, evolve, pending, replay,
-};
+use crate::{ActionId, ActionKind, Event, Fact, Input, InputKind, accept, decide, evolve, pending, replay};
 
 /// The most states of one scenario: beyond that its bounds are too wide.
 const MOST_STATES: usize = 500_000;

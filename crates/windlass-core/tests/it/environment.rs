@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, RunInput, RunStarted};
 use windlass_core::model::{ModelChoice, Prices, Reply, ReplyCall, Usage};
 use windlass_core::policy::Stop;
@@ -87,17 +86,11 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         structured: (name == "m1").then_some(true),
         ..ModelChoice::default()
     };
+    let agent = AgentRef { name: "tester".into(), digest: "0".into() };
     let started = RunStarted {
         // An answer in text may have to be an output, too.
         output: (policy.replies.stop == Stop::FinishTool || policy.replies.parse_retries == 1)
             .then(|| Arc::new(output())),
-        run: run_id(),
-        agent: AgentRef { name: "tester".into(), digest: "0".into() },
-        session: None,
-        parent: None,
-        budget: Budget::default(),
-        base: None,
-        input: RunInput::Messages(vec![Arc::new(Message::user("Go"))]),
         prompt: Arc::new(vec![Arc::new(Message::system("Be brief."))]),
         tools: tools.clone(),
         models: Arc::new(vec![
@@ -105,12 +98,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
             ModelChoice { max_tokens: Some(100), ..model("m2", 3_000_000) },
         ]),
         policy: Arc::new(policy),
-        seals: None,
-        only_tools: None,
-        recalled: Vec::new(),
-        tool_records: Vec::new(),
-        trace: None,
-        objective: None,
+        ..RunStarted::new(run_id(), agent, RunInput::Messages(vec![Arc::new(Message::user("Go"))]))
     };
     Input { at: BEGINNING, what: InputKind::Start(Box::new(started)) }
 }

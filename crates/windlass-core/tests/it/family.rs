@@ -8,8 +8,9 @@ use windlass_core::budget::{Account, Amount, Budget, Reservation, Undrawn};
 use windlass_core::event::ResumedBy;
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, Usage};
 use windlass_core::policy::{LimitKind, Share};
+use windlass_core::run::Accepted;
 use windlass_core::{
-    Accepted, ActionId, ActionKind, CallOutcome, Input, InputKind, Policy, RunId, State, decide, pending,
+    ActionId, ActionKind, CallOutcome, Input, InputKind, Policy, RunId, State, decide, pending,
 };
 
 use crate::environment::{self, BEGINNING};

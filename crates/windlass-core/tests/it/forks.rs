@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
 use windlass_core::model::{Purpose, Reply, StopReason, Usage};
 use windlass_core::policy::Preset;
@@ -44,25 +43,16 @@ pub(crate) fn at(base: &Machine, place: usize) -> State {
 
 /// The start of a fork.
 pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say: Option<&str>) -> Input {
+    let agent = AgentRef { name: "tester".into(), digest: "0".into() };
+    let fork = RunInput::Fork(Fork::of(state, later, say.map(Into::into)));
     let started = RunStarted {
-        output: None,
-        run: next_id(state),
-        agent: AgentRef { name: "tester".into(), digest: "0".into() },
-        session: None,
-        parent: None,
-        budget: Budget::default(),
         base: Some(Base { run: state.run(), version: state.version(), digest: state.digest() }),
-        input: RunInput::Fork(Fork::of(state, later, say.map(Into::into))),
         prompt: state.prompt().clone(),
         tools: state.tools().clone(),
         models: state.models().clone(),
         policy: policy.map_or_else(|| state.policy().clone(), Arc::new),
-        seals: None,
-        only_tools: None,
-        recalled: Vec::new(),
-        tool_records: Vec::new(),
-        trace: None,
         objective: state.objective().cloned(),
+        ..RunStarted::new(next_id(state), agent, fork)
     };
     Input { at: BEGINNING + 1_000_000, what: InputKind::Start(Box::new(started)) }
 }

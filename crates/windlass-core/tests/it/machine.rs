@@ -10,10 +10,10 @@ use windlass_core::budget::Amount;
 use windlass_core::event::{Cause, ResumedBy, Steered};
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::policy::{LATER, LimitKind, Preset};
-use windlass_core::run::Found;
+use windlass_core::run::{Accepted, Found};
 use windlass_core::{
-    Accepted, ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Message, Policy, QuestionId,
-    RunId, State, Status, ToolSpec, accept, decide, evolve, pending, replay,
+    ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Message, Policy, QuestionId, RunId,
+    State, Status, ToolSpec, accept, decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};

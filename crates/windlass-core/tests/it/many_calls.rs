@@ -5,9 +5,9 @@ use std::sync::Arc;
 use windlass_core::event::FailKind;
 use windlass_core::model::{ReplyCall, Usage};
 use windlass_core::policy::Preset;
-use windlass_core::run::MAX_CALLS;
+use windlass_core::run::{Accepted, MAX_CALLS};
 use windlass_core::{
-    Accepted, ActionId, CallOutcome, Fact, Input, InputKind, State, Status, accept, decide, evolve, replay,
+    ActionId, CallOutcome, Fact, Input, InputKind, State, Status, accept, decide, evolve, replay,
 };
 
 use crate::environment::{self, BEGINNING};

@@ -7,10 +7,10 @@ use windlass_core::budget::{Amount, LOST_ATTEMPTS};
 use windlass_core::event::{Adjusted, Cause, LimitReached, ResumedBy, RunInput};
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, Prices, Usage};
 use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset, Transport};
-use windlass_core::run::StepEdits;
+use windlass_core::run::{Accepted, StepEdits};
 use windlass_core::{
-    Accepted, ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Policy, RunId, State, Status,
-    decide, evolve, pending, replay,
+    ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Policy, RunId, State, Status, decide,
+    evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use windlass_core::event::{Cause, FailKind, Splice};
 use windlass_core::model::{FailureKind, ModelFailure, Reply, Usage};
 use windlass_core::policy::Preset;
-use windlass_core::run::{HookEnd, StepEdits};
+use windlass_core::run::{Accepted, HookEnd, StepEdits, rebuild};
 use windlass_core::{
-    Accepted, ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Policy, State, Status,
-    decide, pending, rebuild, replay,
+    ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Policy, State, Status, decide, pending,
+    replay,
 };
 
 use crate::environment::{self, BEGINNING};

@@ -117,6 +117,7 @@ impl Driver {
         let answer = if let TaskOrder::Answer(answer) = order { Some((**answer).clone()) } else { None };
         Task {
             run,
+            owner: self.state.owner().clone(),
             parent: self.state.run(),
             task: String::new(),
             context: Vec::new(),

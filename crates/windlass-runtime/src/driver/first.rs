@@ -3,9 +3,11 @@
 use futures_core::future::BoxFuture;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
-use windlass_core::InputKind;
+use windlass_core::event::RunInput;
+use windlass_core::policy::WhileRunning;
 use windlass_core::run::OpenCall;
-use windlass_store::RunNumber;
+use windlass_core::{InputKind, SessionId};
+use windlass_store::{Head, StoreError};
 
 use super::Driver;
 use crate::above::settled;
@@ -21,12 +23,16 @@ impl Driver {
         }
     }
 
-    /// Makes the run's first events durable before it is driven, as the next run of its session.
+    /// The run's first append moves the head of its session so.
+    pub(crate) fn move_head(&mut self, head: Head) {
+        self.head = head;
+    }
+
+    /// Makes the run's first events durable before it is driven.
     ///
     /// # Errors
-    /// Another run of the session has begun after `follows`, the run has begun elsewhere, or the log failed.
-    pub(crate) async fn begin_after(&mut self, follows: RunNumber) -> Result<(), Error> {
-        self.follows = Some(follows);
+    /// Another run of the session has begun meanwhile, the run has begun elsewhere, or the log failed.
+    pub(crate) async fn begin_now(&mut self) -> Result<(), Error> {
         self.open_trace();
         if let Some(first) = self.first.take() {
             self.take(first, None).await?.map_err(Error::Refused)?;
@@ -48,7 +54,8 @@ impl Driver {
             self.stop_left_behind().await;
         }
         if let Some(first) = first {
-            self.take(first, None).await?.map_err(Error::Refused)?;
+            let session = refusing(&first);
+            self.take(first, None).await.map_err(|error| busy(error, session))?.map_err(Error::Refused)?;
         }
         self.clock = RunClock::after(self.state.clock(), &**self.agent.environment());
         self.adjust().await?;
@@ -79,5 +86,24 @@ impl Driver {
             Some(async move { tool.stop_left_behind(context).await })
         };
         Box::pin(join_all(self.state.started_calls().filter_map(stop)))
+    }
+}
+
+/// The session to which this start is a message, where a second message is refused: such a run begins when it is driven, and
+/// another one may have begun since it was prepared.
+fn refusing(first: &InputKind) -> Option<SessionId> {
+    let InputKind::Start(start) = first else { return None };
+    let refuses = start.policy.past.while_running == WhileRunning::Refuse;
+    let says = refuses && matches!(start.input, RunInput::Messages(_));
+    start.session.clone().filter(|_| says)
+}
+
+/// A message that another one has overtaken finds its session busy.
+fn busy(error: Error, session: Option<SessionId>) -> Error {
+    match (error, session) {
+        (Error::Log(StoreError::HeadMoved { head: Some(run), .. }), Some(session)) => {
+            Error::SessionBusy { session, run }
+        }
+        (error, _) => error,
     }
 }

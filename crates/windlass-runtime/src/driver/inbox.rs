@@ -2,7 +2,8 @@
 
 use futures_core::future::BoxFuture;
 use windlass_core::event::ResumedBy;
-use windlass_core::{Answer, InputKind, InvalidInput, rebuild};
+use windlass_core::run::rebuild;
+use windlass_core::{Answer, InputKind, InvalidInput};
 use windlass_store::{Batch, Fence, PostId, Posted, StoreError};
 
 use super::{Driver, Sent};

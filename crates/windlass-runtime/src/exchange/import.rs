@@ -4,7 +4,7 @@
 //! is that one. Resuming such a run needs an agent of your own, whose policy and tools then apply.
 
 use windlass_core::event::AgentRef;
-use windlass_core::{Event, Fact, RunId, RunState, State, evolve, replay};
+use windlass_core::{Event, Fact, Owner, RunId, RunState, State, evolve, replay};
 use windlass_store::{Append, Batch, Fence, Holder, Log, Store, StoreError};
 
 use crate::error::Error;
@@ -23,7 +23,8 @@ pub struct Imported {
     pub hashed: bool,
 }
 
-/// Writes a run from elsewhere into the log. Its appends keep their boundaries. A run that is there already with the same
+/// Writes a run from elsewhere into the log, as one of the owner who imports it. It stands in its session there without being
+/// continued: an import moves no head. Its appends keep their boundaries. A run that is there already with the same
 /// events is left alone; one that an earlier import left unfinished is completed.
 ///
 /// # Errors
@@ -32,10 +33,11 @@ pub struct Imported {
 pub async fn import_run(
     log: &dyn Store,
     holder: &Holder,
+    owner: &Owner,
     run: RunId,
     batches: Vec<Batch>,
 ) -> Result<Imported, Error> {
-    let batches = marked(run, batches)?;
+    let batches = marked(run, owner, batches)?;
     let (state, unlike) = checked(log, run, &batches).await?;
     let there = match log.summary(run).await {
         Ok(summary) => summary.version,
@@ -55,8 +57,8 @@ fn bad(run: RunId, seq: u64, what: impl Into<String>) -> Error {
     Error::BadImport { run, seq, what: what.into() }
 }
 
-/// The appends with the mark wherever an agent is named; they must follow one another without a gap.
-fn marked(run: RunId, mut batches: Vec<Batch>) -> Result<Vec<Batch>, Error> {
+/// The appends with their owner here, and with the mark wherever an agent is named; they must follow one another without a gap.
+fn marked(run: RunId, owner: &Owner, mut batches: Vec<Batch>) -> Result<Vec<Batch>, Error> {
     let mut next = 1;
     for batch in &batches {
         if batch.first != next || batch.events.is_empty() {
@@ -75,7 +77,8 @@ fn marked(run: RunId, mut batches: Vec<Batch>) -> Result<Vec<Batch>, Error> {
     }
     for batch in &mut batches {
         if batch.events.iter().any(|event| named(&event.fact).is_some()) {
-            batch.events = batch.events.iter().map(|event| with_agent(event, AgentRef::imported)).collect();
+            let here = |event| owned(with_agent(event, AgentRef::imported), owner);
+            batch.events = batch.events.iter().map(here).collect();
         }
     }
     Ok(batches)
@@ -104,6 +107,14 @@ fn with_agent(event: &Event, known: impl Fn(&AgentRef) -> AgentRef) -> Event {
         start.agent = known(&start.agent);
     } else if let Fact::Adjusted(adjusted) = &mut event.fact {
         adjusted.agent = adjusted.agent.as_ref().map(known);
+    }
+    event
+}
+
+/// A start with that owner.
+fn owned(mut event: Event, owner: &Owner) -> Event {
+    if let Fact::RunStarted(start) = &mut event.fact {
+        start.owner = owner.clone();
     }
     event
 }
@@ -153,6 +164,11 @@ async fn checked(log: &dyn Log, run: RunId, batches: &[Batch]) -> Result<(State,
     Ok((state, unlike))
 }
 
+/// An event without the agent's mark and the owner, which differ by the place.
+fn anywhere(event: &Event) -> Event {
+    owned(at_home(event), &Owner::default())
+}
+
 /// Checks that the stored events are a prefix of the imported ones.
 async fn same_so_far(log: &dyn Log, run: RunId, batches: &[Batch], there: u64) -> Result<(), Error> {
     if there == 0 {
@@ -167,7 +183,7 @@ async fn same_so_far(log: &dyn Log, run: RunId, batches: &[Batch], there: u64) -
         let started_here = matches!(&event.fact, Fact::RunStarted(start) if !start.agent.is_imported());
         whole &= !started_here;
         match coming.next() {
-            Some(other) if at_home(event) == at_home(other) => {}
+            Some(other) if anywhere(event) == anywhere(other) => {}
             _ => return Err(Error::ImportDiffers { run, seq }),
         }
     }

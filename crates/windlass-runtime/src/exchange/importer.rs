@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 use windlass_core::event::{Cause, Millis};
-use windlass_core::{Event, Fact, RunId};
+use windlass_core::{Event, Fact, Owner, RunId};
 use windlass_store::{Batch, Holder, PAYLOAD_BYTES, Store};
 
 use super::hashes::{Hashes, Line as Hashed};
@@ -48,6 +48,7 @@ enum Line {
 pub struct Importer<'l> {
     log: &'l dyn Store,
     holder: Holder,
+    owner: Owner,
     /// The number of the last line.
     number: u64,
     coming: Option<Coming>,
@@ -57,7 +58,14 @@ pub struct Importer<'l> {
 impl<'l> Importer<'l> {
     /// Imports into that log. The holder is the name under which the runs are written.
     pub fn new(log: &'l dyn Store, holder: Holder) -> Self {
-        Self { log, holder, number: 0, coming: None, payload: Payload::default() }
+        Self { log, holder, owner: Owner::default(), number: 0, coming: None, payload: Payload::default() }
+    }
+
+    /// Imports the runs as those of that owner. Default: `local`.
+    #[must_use]
+    pub fn owner(mut self, owner: Owner) -> Self {
+        self.owner = owner;
+        self
     }
 
     /// Takes the next line; blank lines are skipped. Gives the run that was coming if this line begins another one.
@@ -132,7 +140,7 @@ impl<'l> Importer<'l> {
             let events = events.into();
             Batch { first, cause, events }
         });
-        let imported = import_run(self.log, &self.holder, run, batches.collect()).await?;
+        let imported = import_run(self.log, &self.holder, &self.owner, run, batches.collect()).await?;
         Ok(Imported { hashed: hashed == Some(true), ..imported })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::{Either, select};
 use windlass_core::event::{MessageQueued, Millis};
 use windlass_core::{RunId, RunState, SessionId, State};
-use windlass_store::{RunNumber, Store, StoreError};
+use windlass_store::{Store, StoreError};
 
 use crate::agent::Agent;
 use crate::control::run_end;
@@ -43,7 +43,7 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Option<Prepared>, Error> {
         let prepared = Box::pin(self.prepare_after(input.into(), None, options)).await?;
-        begun(Box::pin(prepared.begun_after(RunNumber::default())).await)
+        begun(Box::pin(prepared.begun()).await)
     }
 
     /// Whether a run began with that input.
@@ -68,9 +68,9 @@ impl Agent {
     ) -> Result<Turn, Error> {
         loop {
             Box::pin(self.end_of(behind)).await?;
-            let (end, newest) = match self.session_end(session).await {
-                Ok((Some(end), newest)) => (end, newest),
-                Ok((None, _)) => return Ok(Turn::Elsewhere),
+            let end = match self.session_end(&options.owner, session).await {
+                Ok(Some(end)) => end,
+                Ok(None) => return Ok(Turn::Elsewhere),
                 Err(Error::SessionBusy { run: other, .. }) if other == run => return Ok(Turn::Elsewhere),
                 Err(Error::SessionBusy { run: other, .. }) => {
                     behind = other;
@@ -80,11 +80,11 @@ impl Agent {
             };
             match unanswered(&**self.log(), &end).await? {
                 Some(next) if next.run == run => {
-                    if let Some(ours) = Box::pin(self.begin_queued((&end, newest), &next, options)).await? {
+                    if let Some(ours) = Box::pin(self.begin_queued(&end, &next, options)).await? {
                         return Ok(Turn::Ours(ours));
                     }
                 }
-                Some(next) => Box::pin(self.answer_first((&end, newest), &next, options)).await?,
+                Some(next) => Box::pin(self.answer_first(&end, &next, options)).await?,
                 None => return Ok(Turn::Elsewhere),
             }
         }
@@ -93,17 +93,17 @@ impl Agent {
     /// Begins the run of a queued message; `None`: another process was faster.
     pub(super) async fn begin_queued(
         &self,
-        (end, newest): (&State, RunNumber),
+        end: &State,
         queued: &Arc<MessageQueued>,
         options: &DriveOptions,
     ) -> Result<Option<Prepared>, Error> {
-        begun(Box::pin(self.prepare_queued(end, queued, options)?.begun_after(newest)).await)
+        begun(Box::pin(self.prepare_queued(end, queued, options)?.begun()).await)
     }
 
     /// Lets the message that has waited longest be answered: by the process that brought it, or, if that is gone, here.
     pub(super) async fn answer_first(
         &self,
-        end: (&State, RunNumber),
+        end: &State,
         queued: &Arc<MessageQueued>,
         options: &DriveOptions,
     ) -> Result<(), Error> {
@@ -149,7 +149,7 @@ impl Agent {
 pub(super) fn begun(prepared: Result<Prepared, Error>) -> Result<Option<Prepared>, Error> {
     match prepared {
         Ok(prepared) => Ok(Some(prepared)),
-        Err(Error::Log(StoreError::Overtaken { .. } | StoreError::Conflict { .. })) => Ok(None),
+        Err(Error::Log(StoreError::HeadMoved { .. } | StoreError::Conflict { .. })) => Ok(None),
         Err(error) => Err(error),
     }
 }

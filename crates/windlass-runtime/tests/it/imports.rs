@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use windlass_core::event::{Adjusted, Cause, InputReceived, QuestionKind, ResumedBy, RunResumed, TaskOrder};
 use windlass_core::policy::Preset;
+use windlass_core::run::Accepted;
 use windlass_core::tool::Effect;
-use windlass_core::{Accepted, Answer, Event, Fact, Input, InputKind, RunId, Status, decide};
+use windlass_core::{Answer, Event, Fact, Input, InputKind, Owner, RunId, Status, decide};
 use windlass_runtime::exchange::import_run;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run};
 use windlass_store::{Batch, Holder, Log};
@@ -76,7 +77,9 @@ fn forged(mut batches: Vec<Batch>) -> Vec<Batch> {
 }
 
 fn import(ground: &Ground, run: RunId, batches: Vec<Batch>) {
-    ground.wait(import_run(&*ground.memory, &Holder("import".into()), run, batches)).unwrap();
+    ground
+        .wait(import_run(&*ground.memory, &Holder("import".into()), &Owner::default(), run, batches))
+        .unwrap();
 }
 
 fn resumed(ground: &Ground, agent: &Agent, run: RunId, changed: bool) -> Result<Run, Error> {

@@ -61,6 +61,8 @@ mod second;
 #[cfg(test)]
 mod services;
 #[cfg(test)]
+mod simultaneous;
+#[cfg(test)]
 mod sources;
 #[cfg(test)]
 mod stopped_delegates;

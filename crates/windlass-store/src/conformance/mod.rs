@@ -5,6 +5,7 @@
 
 mod appends;
 mod follows;
+mod heads;
 mod inboxes;
 mod leases;
 mod listings;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 
 pub use appends::*;
 pub use follows::*;
+pub use heads::*;
 pub use inboxes::*;
 pub use leases::*;
 pub use listings::*;
@@ -75,12 +77,15 @@ macro_rules! each_store_promise {
             a_clock_that_is_set_back_stretches_no_wait,
             ends_and_pauses_give_up_the_lease,
             a_summary_says_how_a_run_stands,
+            a_session_has_one_head,
+            owners_never_meet,
             listings_are_newest_first_and_paged,
             the_newest_run_is_the_one_that_began_last,
             listings_keep_to_every_filter,
             pruning_takes_out_what_has_ended,
             pruning_keeps_to_every_condition,
             pruning_keeps_bases_parents_and_held_runs,
+            pruning_moves_a_head_to_its_base,
             many_runs_at_once_do_not_mix,
             one_of_many_appends_at_a_version_wins,
             one_of_many_successors_in_a_session_wins,

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use windlass_core::Event;
+use windlass_core::{Owner, RunId};
 
-use super::sample::{BEGAN, append, begin, fence, flat, holder, id, in_session, said, started};
+use super::sample::{append, begin, fence, first, flat, holder, id, in_session, said, started};
 use super::{Verdict, holds, same, works};
 use crate::error::StoreError;
-use crate::{Append, RunFilter, RunNumber, Store};
+use crate::{Append, Head, RunFilter, Store};
 
 const THREADS: u32 = 8;
 const RUNS: u32 = 8;
@@ -76,21 +76,19 @@ pub async fn one_of_many_appends_at_a_version_wins(log: Arc<dyn Store>) -> Verdi
     same("the number of events", &works("a summary", log.summary(run).await)?.version, &(APPENDS + 1))
 }
 
-/// Of several runs that begin after the same end of a session, one begins and the others are told.
+/// Of several runs that continue the same head of a session, one begins and the others are told which.
 pub async fn one_of_many_successors_in_a_session_wins(log: Arc<dyn Store>) -> Verdict {
     for round in 0..RUNS {
-        let session = RunFilter { session: Some("s".into()), limit: 1, ..RunFilter::default() };
-        let newest = works("a listing", log.list(session).await)?.first().map(|run| run.number);
+        let from = works("a head", log.head(&Owner::default(), &"s".into()).await)?;
         let won = on_threads(|thread| {
             let number = 1 + round * THREADS + thread;
-            let events: Arc<[Event]> =
-                Arc::new([Event { at: BEGAN, fact: in_session(started(number, "next"), "s").into() }]);
-            let next = Append { after: Some(newest.unwrap_or_default()), ..append(id(number), 0, events) };
-            let mut won = false;
+            let next =
+                Append { head: Head::Moves { from }, ..first(in_session(started(number, "next"), "s")) };
+            let mut won = None;
             super::run(async {
                 match log.append(next).await {
-                    Ok(()) => won = true,
-                    Err(StoreError::Overtaken { .. }) => {}
+                    Ok(()) => won = Some(id(number)),
+                    Err(StoreError::HeadMoved { head, .. }) if head.is_some() && head != from => {}
                     Err(other) => {
                         return Err(format!("a late run: found {other:?}, promised that it is told"));
                     }
@@ -99,13 +97,12 @@ pub async fn one_of_many_successors_in_a_session_wins(log: Arc<dyn Store>) -> Ve
             })?;
             Ok(won)
         })?;
-        same("the number of winners", &won.iter().filter(|won| **won).count(), &1)?;
+        let winners: Vec<RunId> = won.into_iter().flatten().collect();
+        let head = works("a head", log.head(&Owner::default(), &"s".into()).await)?;
+        same("the winners, and the head", &(winners.len(), winners.first().copied()), &(1, head))?;
     }
     let all = RunFilter { session: Some("s".into()), ..RunFilter::default() };
-    same("the runs of the session", &works("a listing", log.list(all).await)?.len(), &(RUNS as usize))?;
-    let events: Arc<[Event]> = Arc::new([Event { at: BEGAN, fact: started(900, "alone").into() }]);
-    let alone = Append { after: Some(RunNumber(0)), ..append(id(900), 0, events) };
-    works("a run without a session", log.append(alone).await)
+    same("the runs of the session", &works("a listing", log.list(all).await)?.len(), &(RUNS as usize))
 }
 
 /// Of several that reach for a free run, one gets it and the others are told who.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Cause, Millis, RunEnded, RunInput, RunStarted, Steered};
 use windlass_core::model::Usage;
 use windlass_core::policy::Preset;
@@ -28,26 +27,9 @@ pub(super) fn id(number: u32) -> RunId {
 }
 
 pub(super) fn started(number: u32, said: &str) -> RunStarted {
-    RunStarted {
-        output: None,
-        run: id(number),
-        agent: AgentRef { name: "librarian".into(), digest: "d1".into() },
-        session: None,
-        parent: None,
-        budget: Budget::default(),
-        base: None,
-        input: RunInput::Messages(vec![Arc::new(Message::user(said))]),
-        prompt: Arc::default(),
-        tools: Arc::default(),
-        models: Arc::default(),
-        policy: Arc::new(Preset::CHAT.policy()),
-        seals: None,
-        only_tools: None,
-        recalled: Vec::new(),
-        tool_records: Vec::new(),
-        trace: None,
-        objective: None,
-    }
+    let agent = AgentRef { name: "librarian".into(), digest: "d1".into() };
+    let input = RunInput::Messages(vec![Arc::new(Message::user(said))]);
+    RunStarted { policy: Arc::new(Preset::CHAT.policy()), ..RunStarted::new(id(number), agent, input) }
 }
 
 /// So many events, the first with that sequence number. They differ from each other and hold difficult text.
@@ -84,6 +66,12 @@ pub(super) async fn begin_as(log: &dyn Store, number: u32, started: RunStarted) 
     let events: Arc<[Event]> = Arc::new([Event { at: BEGAN + Millis::from(number), fact: started.into() }]);
     works("beginning a run", log.append(append(run, 0, events)).await)?;
     Ok(run)
+}
+
+/// The first append of a run, which moves no head.
+pub(super) fn first(started: RunStarted) -> Append {
+    let run = started.run;
+    append(run, 0, Arc::new([Event { at: BEGAN, fact: started.into() }]))
 }
 
 /// An append of a running run by `maker` with epoch 1.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
 use windlass_core::event::Millis;
-use windlass_core::{InputKind, RunId, Text};
+use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
 
 use crate::error::StoreError;
 use crate::inbox::{Inbox, PostId, Posted};
@@ -177,6 +177,10 @@ impl Index for MemoryLog {
 
     fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
         ready(self.lock().summary(run))
+    }
+
+    fn head(&self, owner: &Owner, session: &SessionId) -> BoxFuture<'_, Result<Option<RunId>, StoreError>> {
+        ready(Ok(self.lock().head(owner, session)))
     }
 
     fn pruning(&self) -> Option<&dyn Pruning> {

@@ -1,5 +1,6 @@
 //! The runs in memory: plain data behind one lock. Nothing here waits.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -7,13 +8,13 @@ use super::payloads::Payloads;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use windlass_core::event::{CLOCK_JUMP_MS, Millis};
-use windlass_core::{InputKind, RunId, RunState};
+use windlass_core::{InputKind, Owner, RunId, RunState, SessionId};
 
 use crate::error::StoreError;
 use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
 use crate::{
-    Append, Batch, DEFAULT_LISTED, Fence, Holder, INBOX_POSTS, PostId, Posted, RunFilter, RunNumber,
+    Append, Batch, DEFAULT_LISTED, Fence, Head, Holder, INBOX_POSTS, PostId, Posted, RunFilter, RunNumber,
     RunSummary, Wake,
 };
 
@@ -26,6 +27,8 @@ pub(super) struct Runs {
     /// Ended runs in the order of their ends, without overdue ones that are a base.
     ended: VecDeque<RunId>,
     max_ended: usize,
+    /// The head of each session.
+    heads: HashMap<(Owner, SessionId), RunId>,
     last_number: RunNumber,
     last_post: u64,
     pub(super) payloads: Payloads,
@@ -89,6 +92,7 @@ impl Runs {
             based: HashMap::new(),
             ended: VecDeque::new(),
             max_ended,
+            heads: HashMap::new(),
             last_number: RunNumber(0),
             last_post: 0,
             payloads: Payloads::default(),
@@ -100,7 +104,7 @@ impl Runs {
     }
 
     pub(super) fn append(&mut self, append: Append) -> Result<Effects, StoreError> {
-        let Append { run, expected, events, cause, fence, uses, heard, after, run_state } = append;
+        let Append { run, expected, events, cause, fence, uses, heard, head, run_state } = append;
         if events.is_empty() {
             return Err(StoreError::NoEvents { run });
         }
@@ -132,9 +136,7 @@ impl Runs {
                 if let Some(post) = uses {
                     return Err(StoreError::PostUsed { run, post: post.0 });
                 }
-                if after.is_some_and(|after| self.newest_beside(&batch) > after) {
-                    return Err(StoreError::Overtaken { run });
-                }
+                self.move_head(run, head, &batch)?;
                 if let Some(base) = opening::base(batch.events.first()) {
                     *self.based.entry(base).or_default() += 1;
                 }
@@ -153,12 +155,40 @@ impl Runs {
         Ok(Effects { followers, dropped })
     }
 
-    /// The newest run of the session in which this first append begins a run.
-    fn newest_beside(&self, first: &Batch) -> RunNumber {
-        let session = Opening::of(first.events.first()).session;
-        let filter = RunFilter { session: session.clone(), ..RunFilter::default() };
-        let same = self.by_id.values().filter(|run| session.is_some() && run.fits(&filter));
-        same.map(|run| run.number).max().unwrap_or_default()
+    /// Makes a run that begins the head of its session, where its append says so.
+    fn move_head(&mut self, run: RunId, head: Head, first: &Batch) -> Result<(), StoreError> {
+        let Opening { owner, session, .. } = Opening::of(first.events.first());
+        let (Head::Moves { from }, Some(session)) = (head, session) else { return Ok(()) };
+        let there = self.heads.entry((owner, session));
+        let found = if let Entry::Occupied(there) = &there { Some(*there.get()) } else { None };
+        if found != from {
+            return Err(StoreError::HeadMoved { run, head: found });
+        }
+        there.insert_entry(run);
+        Ok(())
+    }
+
+    pub(super) fn head(&self, owner: &Owner, session: &SessionId) -> Option<RunId> {
+        self.heads.get(&(owner.clone(), session.clone())).copied()
+    }
+
+    /// A run that goes leaves its session to the run that it continued.
+    fn give_up_head(&mut self, run: RunId, gone: &Run) {
+        let first = gone.batches.first().and_then(|batch| batch.events.first());
+        let Opening { owner, session: Some(session), .. } = Opening::of(first) else { return };
+        let place = (owner, session);
+        if self.heads.get(&place) != Some(&run) {
+            return;
+        }
+        let below = opening::base(first).filter(|base| {
+            let first = self.by_id.get(base).and_then(|base| base.batches.first());
+            let Opening { owner, session, .. } = Opening::of(first.and_then(|batch| batch.events.first()));
+            owner == place.0 && session.as_ref() == Some(&place.1)
+        });
+        match below {
+            Some(below) => drop(self.heads.insert(place, below)),
+            None => drop(self.heads.remove(&place)),
+        }
     }
 
     pub(super) fn read(&self, run: RunId, from: u64, max: usize) -> Result<Vec<Batch>, StoreError> {
@@ -308,7 +338,8 @@ impl Runs {
     fn take(&mut self, run: RunId) -> Vec<Run> {
         let mut taken = Vec::new();
         let mut due = Some(run);
-        while let Some(there) = due.and_then(|run| self.by_id.remove(&run)) {
+        while let Some((run, there)) = due.and_then(|run| self.by_id.remove_entry(&run)) {
+            self.give_up_head(run, &there);
             due = there.batches.first().and_then(|batch| opening::base(batch.events.first()));
             due = due.filter(|base| self.no_longer_needs(*base));
             there.payloads.iter().for_each(|digest| self.payloads.let_go(digest));
@@ -401,7 +432,8 @@ impl Run {
         let first = self.batches.first().and_then(|batch| batch.events.first());
         let opening = Opening::of(first);
         let began = first.map_or(0, |event| event.at);
-        filter.session.as_ref().is_none_or(|session| opening.session.as_ref() == Some(session))
+        filter.owner.as_ref().is_none_or(|owner| opening.owner == *owner)
+            && filter.session.as_ref().is_none_or(|session| opening.session.as_ref() == Some(session))
             && filter.agent.as_ref().is_none_or(|agent| opening.agent == *agent)
             && filter.status.is_none_or(|status| status == self.state.into())
             && filter.parent.is_none_or(|parent| opening.parent == Some(parent))
@@ -430,6 +462,7 @@ impl Run {
             run,
             number: self.number,
             agent: opening.agent,
+            owner: opening.owner,
             session: opening.session,
             parent: opening.parent,
             run_state: self.state,

@@ -10,11 +10,11 @@ use super::chain::Link;
 use super::pins::{self, Pins};
 use super::rows::{self, Fault};
 use super::write::Left;
-use super::{holders, payloads};
+use super::{heads, holders, payloads};
 use crate::error::StoreError;
 use crate::opening::Opening;
 use crate::payload::Digest;
-use crate::{Fence, Holder, INBOX_POSTS, PostId, RunNumber};
+use crate::{Fence, Head, Holder, INBOX_POSTS, PostId};
 
 /// Maximum number of runs that the writer caches. Beyond it, the cache is cleared.
 const KNOWN_RUNS: usize = 8_192;
@@ -27,7 +27,7 @@ pub(super) struct NewEvents {
     pub(super) fence: Fence,
     pub(super) uses: Option<PostId>,
     pub(super) heard: Option<PostId>,
-    pub(super) after: Option<RunNumber>,
+    pub(super) head: Head,
     pub(super) run_state: RunState,
     /// Only for the first append of a run.
     pub(super) opening: Option<(Opening, Option<RunId>)>,
@@ -131,7 +131,7 @@ impl Desk {
             let (name, detail) = rows::columns(new.run_state);
             known.held = known.held.filter(|_| new.run_state == RunState::Running);
             connection
-                .prepare_cached("UPDATE runs SET standing = ?2, detail = ?3, held = ?4 WHERE no = ?1")?
+                .prepare_cached("UPDATE runs SET status = ?2, detail = ?3, held = ?4 WHERE no = ?1")?
                 .execute(params![known.no, name, detail, known.held])?;
             known.run_state = new.run_state;
         } else if new.run_state != RunState::Running {
@@ -153,13 +153,8 @@ impl Desk {
         if let Some(post) = new.uses {
             return Err(StoreError::PostUsed { run, post: post.0 }.into());
         }
-        if let (Some(after), Some(session)) = (new.after, &opening.session) {
-            let newest: i64 = connection
-                .prepare_cached("SELECT coalesce(max(no), 0) FROM runs WHERE session = ?1")?
-                .query_row([session.as_str()], |row| row.get(0))?;
-            if newest.cast_unsigned() > after.0 {
-                return Err(StoreError::Overtaken { run }.into());
-            }
+        if let Head::Moves { from } = new.head {
+            heads::check(connection, run, opening, from)?;
         }
         let needs = payloads::numbers(connection, &new.needs)?;
         let held = match new.run_state {
@@ -168,8 +163,8 @@ impl Desk {
         };
         let (name, detail) = rows::columns(new.run_state);
         let mut new_run = connection.prepare_cached(
-            "INSERT INTO runs(run, agent, session, parent, base, started_at, title, standing, detail, epoch, holder, held) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            "INSERT INTO runs(run, agent, session, parent, base, started_at, title, status, detail, epoch, holder, held, owner) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?;
         new_run.execute(params![
             run.0.as_bytes(),
@@ -184,8 +179,12 @@ impl Desk {
             new.fence.epoch.cast_signed(),
             new.fence.holder.0.as_ref(),
             held,
+            opening.owner.as_str(),
         ])?;
         let no = connection.last_insert_rowid();
+        if let Head::Moves { .. } = new.head {
+            heads::put(connection, no, opening)?;
+        }
         let chain = insert(connection, no, new, &Digest::default())?;
         payloads::need(connection, no, &needs)?;
         self.pins.release(connection, &needs)?;
@@ -285,7 +284,7 @@ impl Desk {
                 let from = wake.map(|wake| wake.from.cast_signed());
                 connection
                     .prepare_cached(
-                        "UPDATE runs SET standing = ?2, detail = ?3, parked_at = ?4 WHERE no = ?1",
+                        "UPDATE runs SET status = ?2, detail = ?3, suspended_at = ?4 WHERE no = ?1",
                     )?
                     .execute(params![known.no, name, detail, from])?;
                 known.run_state = RunState::Suspended;
@@ -356,7 +355,7 @@ impl Desk {
 impl Known {
     fn load(connection: &Connection, run: RunId) -> Result<Option<Self>, Fault> {
         let row = connection
-            .prepare_cached("SELECT no, standing, detail, holder, epoch, held FROM runs WHERE run = ?1")?
+            .prepare_cached("SELECT no, status, detail, holder, epoch, held FROM runs WHERE run = ?1")?
             .query_row([run.0.as_bytes()], |row| {
                 let columns: (String, Option<String>) = (row.get(1)?, row.get(2)?);
                 let hold: (String, i64, Option<i64>) = (row.get(3)?, row.get(4)?, row.get(5)?);

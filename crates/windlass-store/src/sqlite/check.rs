@@ -47,7 +47,7 @@ pub(super) fn check(connection: &Connection, format: u32) -> Result<Checked, Fau
         payloads: number("SELECT count(*) FROM payloads")?,
         payload_bytes: number("SELECT coalesce(sum(bytes), 0) FROM payloads")?,
         unnamed: number(
-            "SELECT count(*) FROM payloads WHERE NOT EXISTS (SELECT 1 FROM needs WHERE payload = payloads.no)",
+            "SELECT count(*) FROM payloads WHERE NOT EXISTS (SELECT 1 FROM run_payloads WHERE payload = payloads.no)",
         )?,
         faults: Vec::new(),
     };
@@ -116,7 +116,7 @@ fn boundaries(connection: &Connection, faults: &mut Vec<String>) -> Result<(), F
 /// Checks that the columns for listings match the run's first event.
 fn listed(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault> {
     let mut query = connection.prepare(
-        "SELECT runs.run, agent, session, parent, base, title, started_at, last, count, at, schema, cause, body FROM runs \
+        "SELECT runs.run, agent, session, parent, base, title, started_at, last, count, at, schema, cause, body, owner FROM runs \
          JOIN appends ON appends.run = runs.no AND last = count",
     )?;
     let (mut rows, mut bad) = (query.query([])?, 0);
@@ -136,6 +136,7 @@ fn listed(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault
                 row.get::<_, Option<String>>(2)?.as_deref()
                     != opening.session.as_ref().map(SessionId::as_str),
             ),
+            ("owner", row.get::<_, String>(13)? != opening.owner.as_str()),
             ("parent", row.get::<_, Option<Vec<u8>>>(3)? != id(opening.parent)),
             ("base", row.get::<_, Option<Vec<u8>>>(4)? != id(opening::base(first))),
             ("title", row.get::<_, String>(5)? != *opening.title),
@@ -153,7 +154,7 @@ fn listed(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault
     Ok(())
 }
 
-/// Bases, parents, posts and needs must lead somewhere.
+/// Bases, parents, posts, heads and references to payloads must lead somewhere.
 fn references(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault> {
     for (column, what) in [("base", "is based on"), ("parent", "was started by")] {
         let sql = format!(
@@ -167,7 +168,9 @@ fn references(connection: &Connection, faults: &mut Vec<String>) -> Result<(), F
             faults.push(format!("run {run} {what} run {other}, which is not there"));
         }
     }
-    for (table, what) in [("inbox", "posts"), ("needs", "references to payloads")] {
+    for (table, what) in
+        [("inbox", "posts"), ("run_payloads", "references to payloads"), ("heads", "heads of sessions")]
+    {
         let sql = format!("SELECT count(*) FROM {table} WHERE run NOT IN (SELECT no FROM runs)");
         let lost: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
         if lost > 0 {
@@ -175,7 +178,7 @@ fn references(connection: &Connection, faults: &mut Vec<String>) -> Result<(), F
         }
     }
     let sql = format!(
-        "SELECT runs.run FROM needs JOIN runs ON runs.no = needs.run \
+        "SELECT runs.run FROM run_payloads JOIN runs ON runs.no = run_payloads.run \
          WHERE payload NOT IN (SELECT no FROM payloads) LIMIT {NAMED}"
     );
     let mut query = connection.prepare(&sql)?;
@@ -208,7 +211,7 @@ fn posts(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault>
 /// Each payload must have the bytes and the digest that it is kept under. One piece is in memory at a time.
 fn hashes(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault> {
     let mut payloads = connection.prepare("SELECT no, sha256, bytes FROM payloads")?;
-    let mut pieces = connection.prepare("SELECT data FROM pieces WHERE payload = ?1 ORDER BY place")?;
+    let mut pieces = connection.prepare("SELECT data FROM chunks WHERE payload = ?1 ORDER BY place")?;
     let (mut all, mut bad) = (payloads.query([])?, 0);
     while let Some(row) = all.next()? {
         let (no, digest, bytes): (i64, Digest, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);

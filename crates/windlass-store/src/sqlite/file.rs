@@ -13,10 +13,11 @@ use super::locked::locked;
 use super::{Durability, SqliteOptions};
 use crate::error::StoreError;
 
-/// `Wndl` in ASCII: marks a SQLite file as a Windlass log (SQLite, "Database File Format", 1.3.17).
-const APPLICATION_ID: i32 = 0x576e_646c;
-/// `Wdls`: the mark of logs that were written before format 1, whose appends have no cause. They are refused.
-const OLD_ID: i32 = 0x5764_6c73;
+/// `Wdlg` in ASCII: marks a SQLite file as a Windlass log (SQLite, "Database File Format", 1.3.17).
+const APPLICATION_ID: i32 = 0x5764_6c67;
+/// The marks of logs that were written before format 1 began anew: `Wdls`, whose appends have no cause, and `Wndl`, whose runs
+/// have neither owner nor head. They are refused.
+const OLD_IDS: [i32; 2] = [0x5764_6c73, 0x576e_646c];
 /// The formats that this version reads.
 const FORMATS: Formats = Formats(&[include_str!("format1.sql")]);
 /// The newest format, which this version writes. A file of an older format is migrated when it is opened.
@@ -139,7 +140,7 @@ impl Formats {
                 Ordering::Equal => Format::Known,
                 Ordering::Less => Format::Older(version),
             },
-            Header { id: OLD_ID, .. } => Format::Old,
+            Header { id, .. } if OLD_IDS.contains(&id) => Format::Old,
             Header { id: 0, version: 0 } => Format::Empty,
             Header { .. } => Format::Foreign,
         }

@@ -1,26 +1,36 @@
 -- Format 1 of a Windlass log. Bodies and causes are JSON. For people there is the view `log`.
 CREATE TABLE runs (
   no INTEGER PRIMARY KEY,          -- the run's short number, used in the other tables; in the order in which runs began
-  run BLOB NOT NULL UNIQUE,        -- the run's id: a UUIDv7
+  run BLOB NOT NULL UNIQUE,        -- the run's id: a UUID
   agent TEXT NOT NULL,
+  owner TEXT NOT NULL,             -- the one who started it; "local" at the command line
   session TEXT,
   parent BLOB,
   base BLOB,
   started_at INTEGER NOT NULL,     -- milliseconds since the epoch, as all times here
   title TEXT NOT NULL,
-  standing TEXT NOT NULL,          -- running, suspended, or the name of the status
+  status TEXT NOT NULL,            -- running, suspended, or the name of the status
   detail TEXT,                     -- which limit, which kind of failure; when a suspended run goes on by itself
-  parked_at INTEGER,               -- when a suspended run's timer was set, by its holder's clock
+  suspended_at INTEGER,            -- when a suspended run's timer was set, by its holder's clock
   epoch INTEGER NOT NULL,          -- the number of the last hold
   holder TEXT NOT NULL,            -- who took the last hold
   held INTEGER                     -- the holder's process (holders.id) as long as it holds the run
 );
 -- An index ends with the row's number, so that listings need no sorting: no clock decides their order.
 CREATE INDEX runs_by_session ON runs(session) WHERE session IS NOT NULL;
+CREATE INDEX runs_by_owner ON runs(owner);
 CREATE INDEX runs_by_parent ON runs(parent) WHERE parent IS NOT NULL;
 CREATE INDEX runs_by_base ON runs(base) WHERE base IS NOT NULL;
-CREATE INDEX runs_by_standing ON runs(standing);
+CREATE INDEX runs_by_status ON runs(status);
 CREATE INDEX runs_by_agent ON runs(agent);
+-- The run that the next message of a session continues. A session is named by its owner and its name.
+CREATE TABLE heads (
+  owner TEXT NOT NULL,
+  session TEXT NOT NULL,
+  run INTEGER NOT NULL,            -- runs.no
+  PRIMARY KEY (owner, session)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX heads_by_run ON heads(run); -- the order in which sessions are listed
 -- One row per append, in the order of all appends: writing touches only the end of the table, however many runs are on.
 CREATE TABLE appends (
   id INTEGER PRIMARY KEY,
@@ -49,15 +59,15 @@ CREATE TABLE holders (
   host TEXT NOT NULL,              -- boot id and pid namespace: where the pid means something
   pid INTEGER NOT NULL,
   started INTEGER NOT NULL,        -- start time of the process in clock ticks since boot
-  beat_at INTEGER NOT NULL,        -- when it last said that it lives
-  beat_up INTEGER                  -- the same moment in milliseconds since boot
+  heartbeat_at INTEGER NOT NULL,        -- when it last said that it lives
+  heartbeat_uptime INTEGER                  -- the same moment in milliseconds since boot
 );
 -- Which heartbeat was seen first when, by a process of another boot.
-CREATE TABLE sightings (
+CREATE TABLE seen_heartbeats (
   holder INTEGER PRIMARY KEY,      -- holders.id
-  beat TEXT NOT NULL,              -- the heartbeat
+  heartbeat TEXT NOT NULL,           -- the heartbeat
   boot TEXT NOT NULL,              -- of the observer
-  up INTEGER NOT NULL              -- when it was seen first, in milliseconds since that boot
+  uptime INTEGER NOT NULL           -- when it was seen first, in milliseconds since that boot
 );
 -- Payloads that are too large for events, each once.
 CREATE TABLE payloads (
@@ -67,19 +77,19 @@ CREATE TABLE payloads (
   stored_at INTEGER NOT NULL       -- when it was stored last
 );
 -- The bytes of a payload, in pieces of 256 KiB, so that any range can be read alone.
-CREATE TABLE pieces (
+CREATE TABLE chunks (
   payload INTEGER NOT NULL,        -- payloads.no
   place INTEGER NOT NULL,          -- from 0
   data BLOB NOT NULL
 );
-CREATE UNIQUE INDEX pieces_by_place ON pieces(payload, place);
+CREATE UNIQUE INDEX chunks_by_place ON chunks(payload, place);
 -- Which runs' events refer to a payload: without any it may go.
-CREATE TABLE needs (
+CREATE TABLE run_payloads (
   run INTEGER NOT NULL,            -- runs.no
   payload INTEGER NOT NULL,        -- payloads.no
   PRIMARY KEY (run, payload)
 ) WITHOUT ROWID;
-CREATE INDEX needs_by_payload ON needs(payload);
+CREATE INDEX run_payloads_by_payload ON run_payloads(payload);
 -- Payloads that a process has stored and whose append may still come: they stay as long as the process lives.
 CREATE TABLE pins (
   payload INTEGER NOT NULL,        -- payloads.no

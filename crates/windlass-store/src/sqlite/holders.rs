@@ -3,7 +3,7 @@
 //! In the same pid namespace a process lives if its pid has the same start time (a pid alone
 //! is used again). Elsewhere on the same boot it lives if its last heartbeat is young by the clock that counts since
 //! boot. Elsewhere it lives until an observer has seen the same heartbeat for long enough by its own clock: wall clocks jump.
-//! What was seen stands in the table `sightings`, so that commands which live for a moment see it too. Only a heartbeat of
+//! What was seen stands in the table `seen_heartbeats`, so that commands which live for a moment see it too. Only a heartbeat of
 //! another boot that is old by the wall clock as well is not watched first: the machine was started anew.
 
 use std::sync::OnceLock;
@@ -96,7 +96,7 @@ fn forget_dead(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Takes a line off the table, with what was seen of it and what it pinned.
 pub(super) fn remove(connection: &Connection, id: i64) -> rusqlite::Result<()> {
-    for (table, column) in [("holders", "id"), ("sightings", "holder"), ("pins", "holder")] {
+    for (table, column) in [("holders", "id"), ("seen_heartbeats", "holder"), ("pins", "holder")] {
         connection.prepare_cached(&format!("DELETE FROM {table} WHERE {column} = ?1"))?.execute([id])?;
     }
     Ok(())
@@ -112,7 +112,7 @@ fn write_line(connection: &Connection, id: Option<i64>, name: &Text) -> rusqlite
     let this = this();
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO holders(id, name, host, pid, started, beat_at, beat_up) \
+            "INSERT OR REPLACE INTO holders(id, name, host, pid, started, heartbeat_at, heartbeat_uptime) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
         .execute(params![
@@ -146,16 +146,16 @@ fn find(connection: &Connection, id: i64) -> rusqlite::Result<Option<Line>> {
     connection.prepare_cached(&format!("{LINES} WHERE id = ?1"))?.query_row([id], Line::of).optional()
 }
 
-const LINES: &str = "SELECT id, host, pid, started, beat_at, beat_up FROM holders";
+const LINES: &str = "SELECT id, host, pid, started, heartbeat_at, heartbeat_uptime FROM holders";
 
 struct Line {
     id: i64,
     host: String,
     pid: i64,
     started: i64,
-    beat_at: i64,
+    heartbeat_at: i64,
     /// `None`: a process of an earlier version.
-    beat_up: Option<i64>,
+    heartbeat_uptime: Option<i64>,
 }
 
 /// How to tell whether a process is alive.
@@ -177,8 +177,8 @@ impl Line {
             host: row.get(1)?,
             pid: row.get(2)?,
             started: row.get(3)?,
-            beat_at: row.get(4)?,
-            beat_up: row.get(5)?,
+            heartbeat_at: row.get(4)?,
+            heartbeat_uptime: row.get(5)?,
         })
     }
 
@@ -188,10 +188,10 @@ impl Line {
             return Sign::Pid;
         }
         // A time from after now is of another time namespace.
-        let age = self.beat_up.and_then(|beat| up_ms().checked_sub(beat.cast_unsigned()));
+        let age = self.heartbeat_uptime.and_then(|beat| up_ms().checked_sub(beat.cast_unsigned()));
         let (theirs, ours) = (boot_of(&self.host), this.boot());
         let known = !theirs.starts_with(UNKNOWN) && !ours.starts_with(UNKNOWN);
-        let old = now_ms().saturating_sub(self.beat_at.cast_unsigned()) >= DEAD_AFTER_MS;
+        let old = now_ms().saturating_sub(self.heartbeat_at.cast_unsigned()) >= DEAD_AFTER_MS;
         match age {
             Some(age) if theirs == ours => Sign::Age(age),
             _ if known && theirs != ours && old => Sign::Over,
@@ -210,13 +210,15 @@ impl Line {
 
     /// The heartbeat, as something that changes with each.
     fn beat(&self) -> String {
-        format!("{} {}", self.beat_at, self.beat_up.unwrap_or_default())
+        format!("{} {}", self.heartbeat_at, self.heartbeat_uptime.unwrap_or_default())
     }
 
     /// For how long this boot's processes have seen the same heartbeat; `None`: it was not seen before.
     fn unchanged_ms(&self, connection: &Connection) -> rusqlite::Result<Option<u64>> {
         let seen: Option<i64> = connection
-            .prepare_cached("SELECT up FROM sightings WHERE holder = ?1 AND beat = ?2 AND boot = ?3")?
+            .prepare_cached(
+                "SELECT uptime FROM seen_heartbeats WHERE holder = ?1 AND heartbeat = ?2 AND boot = ?3",
+            )?
             .query_row(params![self.id, self.beat(), observer()], |row| row.get(0))
             .optional()?;
         Ok(seen.and_then(|up| up_ms().checked_sub(up.cast_unsigned())))
@@ -232,7 +234,7 @@ impl Line {
         }
         connection
             .prepare_cached(
-                "INSERT OR REPLACE INTO sightings(holder, beat, boot, up) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT OR REPLACE INTO seen_heartbeats(holder, heartbeat, boot, uptime) VALUES (?1, ?2, ?3, ?4)",
             )?
             .execute(params![self.id, self.beat(), observer(), up_ms().cast_signed()])
             .map(drop)

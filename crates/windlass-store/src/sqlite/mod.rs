@@ -13,6 +13,7 @@ mod cut;
 mod file;
 mod follow;
 mod header;
+mod heads;
 mod holders;
 mod identity;
 mod locked;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use rusqlite::Connection;
 use windlass_core::event::Millis;
-use windlass_core::{InputKind, RunId, Text};
+use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::error::StoreError;
@@ -226,7 +227,7 @@ impl Inner {
 
 /// Bodies are made here, for the appender, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
-    let Append { run, expected, events, cause, fence, uses, heard, after, run_state } = append;
+    let Append { run, expected, events, cause, fence, uses, heard, head, run_state } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Err(StoreError::NoEvents { run });
     };
@@ -244,7 +245,7 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
         fence,
         uses,
         heard,
-        after,
+        head,
         run_state,
         opening,
         count,
@@ -386,6 +387,11 @@ impl Index for SqliteLog {
 
     fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
         Box::pin(self.inner.readers.read(move |connection| rows::summary(connection, run)))
+    }
+
+    fn head(&self, owner: &Owner, session: &SessionId) -> BoxFuture<'_, Result<Option<RunId>, StoreError>> {
+        let (owner, session) = (owner.clone(), session.clone());
+        Box::pin(self.inner.readers.read(move |connection| Ok(heads::of(connection, &owner, &session)?)))
     }
 
     fn pruning(&self) -> Option<&dyn Pruning> {

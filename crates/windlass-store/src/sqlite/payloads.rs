@@ -30,7 +30,7 @@ pub(super) fn put(connection: &Connection, digest: &Digest, bytes: &[u8]) -> rus
         .execute(params![digest, (bytes.len() as u64).cast_signed(), now])?;
     let no = connection.last_insert_rowid();
     let mut piece =
-        connection.prepare_cached("INSERT INTO pieces(payload, place, data) VALUES (?1, ?2, ?3)")?;
+        connection.prepare_cached("INSERT INTO chunks(payload, place, data) VALUES (?1, ?2, ?3)")?;
     for (place, data) in bytes.chunks(PIECE).enumerate() {
         piece.execute(params![no, (place as u64).cast_signed(), data])?;
     }
@@ -53,7 +53,7 @@ pub(super) fn read(
     let (first, last) = (from / PIECE as u64, (to - 1) / PIECE as u64);
     let mut found = Vec::with_capacity((to - from) as usize);
     let mut pieces = connection.prepare_cached(
-        "SELECT place, data FROM pieces WHERE payload = ?1 AND place BETWEEN ?2 AND ?3 ORDER BY place",
+        "SELECT place, data FROM chunks WHERE payload = ?1 AND place BETWEEN ?2 AND ?3 ORDER BY place",
     )?;
     let mut rows = pieces.query([no, first.cast_signed(), last.cast_signed()])?;
     while let Some(row) = rows.next()? {
@@ -78,7 +78,7 @@ pub(super) fn numbers(connection: &Connection, needed: &[Digest]) -> Result<Vec<
 pub(super) fn need(connection: &Connection, run: i64, payloads: &[i64]) -> rusqlite::Result<()> {
     for payload in payloads {
         connection
-            .prepare_cached("INSERT OR IGNORE INTO needs(run, payload) VALUES (?1, ?2)")?
+            .prepare_cached("INSERT OR IGNORE INTO run_payloads(run, payload) VALUES (?1, ?2)")?
             .execute([run, *payload])?;
     }
     Ok(())

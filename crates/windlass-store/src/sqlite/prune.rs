@@ -6,8 +6,8 @@ use windlass_core::RunId;
 use windlass_core::event::CLOCK_JUMP_MS;
 
 use super::holders::{self, now_ms};
-use super::pins;
 use super::rows::{self, Fault};
+use super::{heads, pins};
 use crate::pruning::{Prune, Pruned};
 
 /// Number of runs removed per transaction.
@@ -66,9 +66,9 @@ fn condition(prune: &Prune) -> (String, Vec<Value>) {
     let mut values: Vec<Value> =
         prune.statuses.iter().map(|status| Value::Text(status.name().to_owned())).collect();
     let mut sql = if values.is_empty() {
-        "standing NOT IN ('running', 'suspended')".to_owned()
+        "status NOT IN ('running', 'suspended')".to_owned()
     } else {
-        format!("standing IN ({})", vec!["?"; values.len()].join(", "))
+        format!("status IN ({})", vec!["?"; values.len()].join(", "))
     };
     if let Some(before) = prune.before {
         sql.push_str(
@@ -102,7 +102,8 @@ pub(super) fn remove(connection: &Connection, runs: &[RunId]) -> Result<Vec<RunI
         {
             continue;
         }
-        for table in ["appends", "inbox", "needs"] {
+        heads::leave(connection, no)?;
+        for table in ["appends", "inbox", "run_payloads"] {
             connection.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([no])?;
         }
         connection.prepare_cached("DELETE FROM runs WHERE no = ?1")?.execute([no])?;
@@ -119,7 +120,7 @@ pub(super) fn reclaim(connection: &Connection) -> rusqlite::Result<Option<u64>> 
     let found: Option<(i64, i64)> = connection
         .prepare_cached(
             "SELECT no, bytes FROM payloads WHERE (stored_at < ?1 OR stored_at > ?2) \
-             AND NOT EXISTS (SELECT 1 FROM needs WHERE payload = payloads.no) \
+             AND NOT EXISTS (SELECT 1 FROM run_payloads WHERE payload = payloads.no) \
              AND NOT EXISTS (SELECT 1 FROM pins WHERE payload = payloads.no) LIMIT 1",
         )?
         .query_row([before, now.saturating_add(CLOCK_JUMP_MS).cast_signed()], |row| {
@@ -127,7 +128,7 @@ pub(super) fn reclaim(connection: &Connection) -> rusqlite::Result<Option<u64>> 
         })
         .optional()?;
     let Some((no, bytes)) = found else { return Ok(None) };
-    connection.prepare_cached("DELETE FROM pieces WHERE payload = ?1")?.execute([no])?;
+    connection.prepare_cached("DELETE FROM chunks WHERE payload = ?1")?.execute([no])?;
     connection.prepare_cached("DELETE FROM payloads WHERE no = ?1")?.execute([no])?;
     Ok(Some(bytes.cast_unsigned()))
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use windlass_core::event::CLOCK_JUMP_MS;
-use windlass_core::{RunId, RunState, SessionId, Status};
+use windlass_core::{Owner, RunId, RunState, SessionId, Status};
 
 use super::{body, holders};
 use crate::error::StoreError;
@@ -40,7 +40,7 @@ pub(super) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
 /// A run's short number, and whether it has ended.
 pub(super) fn find(connection: &Connection, run: RunId) -> Result<(i64, bool), Fault> {
     connection
-        .prepare_cached("SELECT no, standing FROM runs WHERE run = ?1")?
+        .prepare_cached("SELECT no, status FROM runs WHERE run = ?1")?
         .query_row([run.0.as_bytes()], |row| {
             let run_state = row.get_ref(1)?;
             Ok((row.get(0)?, !matches!(run_state.as_str()?, "running" | "suspended")))
@@ -160,15 +160,15 @@ pub(super) fn used(connection: &Connection, run: RunId, posts: &[PostId]) -> Res
 /// its timer was set later than now, the clock was set back since, and the next holder sets the timer anew.
 fn is_due(parameter: usize) -> String {
     format!(
-        "(standing = 'running' OR standing = 'suspended' AND EXISTS (SELECT 1 FROM inbox WHERE inbox.run = no) \
-         OR standing = 'suspended' AND detail IS NOT NULL AND \
-         (CAST(detail AS INTEGER) <= ?{parameter} OR parked_at > ?{parameter} + {CLOCK_JUMP_MS}))"
+        "(status = 'running' OR status = 'suspended' AND EXISTS (SELECT 1 FROM inbox WHERE inbox.run = no) \
+         OR status = 'suspended' AND detail IS NOT NULL AND \
+         (CAST(detail AS INTEGER) <= ?{parameter} OR suspended_at > ?{parameter} + {CLOCK_JUMP_MS}))"
     )
 }
 
-const SUMMARY: &str = "SELECT no, run, agent, session, parent, standing, detail, started_at, title, holder, held, \
+const SUMMARY: &str = "SELECT no, run, agent, session, parent, status, detail, started_at, title, holder, held, \
      (SELECT max(last) FROM appends WHERE appends.run = no) AS version, \
-     (SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS updated_at \
+     (SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS updated_at, owner \
      FROM runs";
 
 pub(super) fn summary(connection: &Connection, run: RunId) -> Result<RunSummary, Fault> {
@@ -196,9 +196,10 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed
     };
     let blob = |run: &RunId| Value::Blob(run.0.as_bytes().to_vec());
     let number = |at: u64| Value::Integer(at.min(i64::MAX as u64).cast_signed());
+    and("owner =", filter.owner.as_ref().map(|owner| Value::Text(owner.as_str().to_owned())));
     and("session =", filter.session.as_ref().map(|session| Value::Text(session.as_str().to_owned())));
     and("agent =", filter.agent.as_ref().map(|agent| Value::Text(agent.as_ref().to_owned())));
-    and("standing =", filter.status.map(|status| Value::Text(status.name().to_owned())));
+    and("status =", filter.status.map(|status| Value::Text(status.name().to_owned())));
     and("parent =", filter.parent.as_ref().map(blob));
     and("started_at >=", filter.since.map(number));
     and("started_at <", filter.until.map(number));
@@ -250,6 +251,7 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
         run,
         number: RunNumber(row.get::<_, i64>(0)?.cast_unsigned()),
         agent: row.get::<_, String>(2)?.into(),
+        owner: Owner::from(row.get_ref(13)?.as_str().map_err(as_sql)?),
         session: row.get::<_, Option<String>>(3)?.map(SessionId::from),
         parent: parent.map(|bytes| RunId::from_number(u128::from_be_bytes(bytes))),
         run_state: run_state(&name, detail)?,

@@ -319,7 +319,7 @@ impl ActionKind {
             | StoreError::PostUsed { .. }
             | StoreError::Ended { .. }
             | StoreError::Unheard { .. }
-            | StoreError::Overtaken { .. }
+            | StoreError::HeadMoved { .. }
             | StoreError::InboxFull { .. }
             | StoreError::UnknownPayload { .. }
             | StoreError::TooLarge { .. }

@@ -1,13 +1,14 @@
 //! The suite finds logs that break a promise, and says which.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::StreamExt;
 use windlass_core::event::Cause;
-use windlass_core::{Event, RunId, RunState};
+use windlass_core::{Event, Owner, RunId, RunState, SessionId};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Fence, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId, Posted,
-    Prune, Pruned, Pruning, RunFilter, RunSummary, Store, StoreError, Wake, conformance,
+    Answer, Append, Batch, Batches, Fence, Head, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId,
+    Posted, Prune, Pruned, Pruning, RunFilter, RunSummary, SqliteLog, Store, StoreError, Wake, conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -31,17 +32,23 @@ enum Fault {
     ForgetsUsedPosts,
     RenewsLostLeases,
     PrunesNothing,
+    LooksAtNoHead,
+    MixesOwners,
+    TakesSessionsWithTheirHeads,
 }
 
-/// A log in memory with one fault.
+/// A log with one fault.
 #[derive(Debug)]
-struct Broken(Arc<MemoryLog>, Fault);
+struct Broken(Arc<dyn Store>, Fault);
 
 impl Log for Broken {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         let mut changed = append.clone();
         if matches!(self.1, Fault::UsesNoPosts) {
             changed.uses = None;
+        }
+        if matches!(self.1, Fault::LooksAtNoHead) {
+            changed.head = Head::Stays;
         }
         if matches!(self.1, Fault::EndsWithoutAHearing) {
             changed.heard = Some(PostId(u64::MAX));
@@ -152,6 +159,9 @@ impl Index for Broken {
         if matches!(self.1, Fault::ForgetsWhereAPageBegan) && filter.limit == 0 {
             filter.before = None;
         }
+        if matches!(self.1, Fault::MixesOwners) {
+            filter.owner = None;
+        }
         Box::pin(async move {
             let mut runs = self.0.list(filter).await?;
             if matches!(self.1, Fault::OrdersRunsByTheirIds) {
@@ -161,8 +171,18 @@ impl Index for Broken {
         })
     }
 
+    fn head(&self, owner: &Owner, session: &SessionId) -> Answer<'_, Option<RunId>> {
+        let (owner, session) = (owner.clone(), session.clone());
+        Box::pin(async move {
+            let head = self.0.head(&owner, &session).await?;
+            let filter = RunFilter { session: Some(session), ..RunFilter::default() };
+            let alone = self.0.list(filter).await?.len() < 2;
+            Ok(head.filter(|_| !alone || !matches!(self.1, Fault::TakesSessionsWithTheirHeads)))
+        })
+    }
+
     fn pruning(&self) -> Option<&dyn Pruning> {
-        matches!(self.1, Fault::PrunesNothing).then_some(self as &dyn Pruning)
+        if matches!(self.1, Fault::PrunesNothing) { Some(self) } else { self.0.pruning() }
     }
 
     windlass_store::forward_store!(0: summary);
@@ -199,10 +219,22 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::ForgetsUsedPosts, "a_used_post_is_recognised_by_its_id"),
         (Fault::RenewsLostLeases, "a_lease_is_renewed_while_it_stands"),
         (Fault::PrunesNothing, "pruning_takes_out_what_has_ended"),
+        (Fault::LooksAtNoHead, "a_session_has_one_head"),
+        (Fault::MixesOwners, "owners_never_meet"),
+        (Fault::TakesSessionsWithTheirHeads, "pruning_moves_a_head_to_its_base"),
         (Fault::TakesAnyReference, "an_append_needs_the_payloads_that_it_names"),
     ];
+    let (folder, files) = (tempfile::tempdir().unwrap(), AtomicU32::new(0));
+    // What only a store that prunes can break is broken in a file.
+    let sound = |fault| -> Arc<dyn Store> {
+        if !matches!(fault, Fault::TakesSessionsWithTheirHeads) {
+            return Arc::new(MemoryLog::new());
+        }
+        let file = format!("{}.db", files.fetch_add(1, Ordering::Relaxed));
+        Arc::new(SqliteLog::open(folder.path().join(file)).unwrap())
+    };
     for (fault, promise) in cases {
-        let make = || Arc::new(Broken(Arc::new(MemoryLog::new()), fault)) as Arc<dyn Store>;
+        let make = || Arc::new(Broken(sound(fault), fault)) as Arc<dyn Store>;
         let broken = conformance::run(conformance::all(make)).unwrap_err();
         assert!(broken.lines().any(|line| line.starts_with(promise)), "{fault:?} went unnoticed: {broken}");
     }

@@ -13,17 +13,20 @@ fn files(folder: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
     entries.map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap())).collect()
 }
 
+/// The application ids of the logs that were written before format 1 began anew.
+const OLD_IDS: [&str; 2] = ["0x57646c73", "0x576e646c"];
+
 /// Makes a log as builds before format 1 made it. With `killed` the process dies before anything is moved from its write-ahead
 /// file into the log, and leaves that and its index.
-fn old(path: &Path, killed: bool) {
+fn old(path: &Path, id: &str, killed: bool) {
     let made = tempfile::tempdir().unwrap();
     let log = made.path().join("log.db");
     let connection = rusqlite::Connection::open(&log).unwrap();
     connection
-        .execute_batch(
+        .execute_batch(&format!(
             "PRAGMA journal_mode=WAL; BEGIN; CREATE TABLE runs (no INTEGER PRIMARY KEY); \
-             INSERT INTO runs VALUES (1); PRAGMA application_id=0x57646c73; PRAGMA user_version=3; COMMIT;",
-        )
+             INSERT INTO runs VALUES (1); PRAGMA application_id={id}; PRAGMA user_version=3; COMMIT;",
+        ))
         .unwrap();
     let connection = if killed { Some(connection) } else { None };
     for ending in ["", "-wal", "-shm"] {
@@ -54,20 +57,24 @@ fn e34_a_log_from_before_format_1_is_refused_untouched() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/formats/old.db");
     std::fs::copy(kept, &path).unwrap();
     refused(&path);
-    old(&path, false);
-    refused(&path);
+    for id in OLD_IDS {
+        old(&path, id, false);
+        refused(&path);
+    }
 }
 
 #[test]
 fn e34_a_log_from_before_format_1_whose_process_was_killed_is_refused_untouched() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log.db");
-    old(&path, true);
-    assert_eq!(files(folder.path()).len(), 3, "the log, its write-ahead file, and the index of that");
-    refused(&path);
-    // As a copy that forgot the index.
-    std::fs::remove_file(folder.path().join("log.db-shm")).unwrap();
-    refused(&path);
+    for id in OLD_IDS {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.db");
+        old(&path, id, true);
+        assert_eq!(files(folder.path()).len(), 3, "the log, its write-ahead file, and the index of that");
+        refused(&path);
+        // As a copy that forgot the index.
+        std::fs::remove_file(folder.path().join("log.db-shm")).unwrap();
+        refused(&path);
+    }
 }
 
 #[test]

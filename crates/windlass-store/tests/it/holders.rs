@@ -19,8 +19,8 @@ fn sql(path: &std::path::Path, sql: &str) -> usize {
 }
 
 /// Moves all holders to another machine, whose wall clock says that.
-fn move_holders(path: &std::path::Path, host: &str, beat_at: i64) {
-    let set = format!("UPDATE holders SET host = '{host}', beat_at = {beat_at}");
+fn move_holders(path: &std::path::Path, host: &str, heartbeat_at: i64) {
+    let set = format!("UPDATE holders SET host = '{host}', heartbeat_at = {heartbeat_at}");
     assert_eq!(sql(path, &set), 1);
 }
 
@@ -56,17 +56,17 @@ async fn e32_a_holder_elsewhere_lives_until_its_heartbeat_was_seen_unchanged_for
         move_holders(&path, host, clock);
         let held = |result| assert!(matches!(result, Err(StoreError::Held { .. })), "{clock}: {result:?}");
         held(second.acquire(run, &other).await);
-        assert_eq!(sql(&path, "UPDATE sightings SET up = up - 14000"), 1);
+        assert_eq!(sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 14000"), 1);
         held(second.acquire(run, &other).await);
         // A heartbeat: it is watched anew.
-        assert_eq!(sql(&path, "UPDATE holders SET beat_at = beat_at + 5000"), 1);
-        sql(&path, "UPDATE sightings SET up = up - 14000");
+        assert_eq!(sql(&path, "UPDATE holders SET heartbeat_at = heartbeat_at + 5000"), 1);
+        sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 14000");
         held(second.acquire(run, &other).await);
-        assert_eq!(sql(&path, "UPDATE sightings SET up = up - 14000"), 1);
+        assert_eq!(sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 14000"), 1);
         // Seen by another boot, whose time means nothing here.
-        assert_eq!(sql(&path, "UPDATE sightings SET boot = 'a third', up = 0"), 1);
+        assert_eq!(sql(&path, "UPDATE seen_heartbeats SET boot = 'a third', uptime = 0"), 1);
         held(second.acquire(run, &other).await);
-        assert_eq!(sql(&path, "UPDATE sightings SET up = up - 15000"), 1);
+        assert_eq!(sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 15000"), 1);
         assert_eq!(second.summary(run).await.unwrap().holder, None, "{clock}");
         let taken = second.acquire(run, &other).await.unwrap();
         assert_eq!(taken, fence("other", 2));
@@ -85,7 +85,7 @@ async fn e32_a_listing_watches_the_holders_that_it_shows() {
     move_holders(&path, ELSEWHERE, now_ms() + 1_000_000_000);
     let holder = async || second.list(RunFilter::default()).await.unwrap().remove(0).holder;
     assert_eq!(holder().await, Some(fence("maker", 1).holder));
-    assert_eq!(sql(&path, "UPDATE sightings SET up = up - 15000"), 1);
+    assert_eq!(sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 15000"), 1);
     assert_eq!(holder().await, None);
 }
 
@@ -110,11 +110,11 @@ async fn e32_a_holder_in_another_container_lives_as_long_as_its_heartbeat_is_you
     let run = begin(&first, 1).await;
     let other = Holder("other".into());
     let ahead = now_ms() + 1_000_000_000;
-    sql(&path, &format!("UPDATE holders SET host = host || '0', beat_at = {ahead}"));
+    sql(&path, &format!("UPDATE holders SET host = host || '0', heartbeat_at = {ahead}"));
     assert!(matches!(second.acquire(run, &other).await, Err(StoreError::Held { .. })));
-    assert_eq!(sql(&path, "UPDATE holders SET beat_up = beat_up - 16000"), 1);
+    assert_eq!(sql(&path, "UPDATE holders SET heartbeat_uptime = heartbeat_uptime - 16000"), 1);
     assert_eq!(second.acquire(run, &other).await.unwrap().epoch, 2);
-    assert_eq!(sql(&path, "DELETE FROM sightings"), 0, "there was nothing to watch");
+    assert_eq!(sql(&path, "DELETE FROM seen_heartbeats"), 0, "there was nothing to watch");
 }
 
 #[tokio::test]

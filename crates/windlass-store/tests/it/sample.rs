@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Base, Cause, RunEnded, RunInput, RunStarted, Steered};
 use windlass_core::model::Usage;
 use windlass_core::policy::Preset;
@@ -18,25 +17,12 @@ pub(crate) fn fence(name: &str, epoch: u64) -> Fence {
 }
 
 pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
+    let agent = AgentRef { name: "librarian".into(), digest: "d".into() };
+    let input = RunInput::Messages(vec![Arc::new(Message::user("hello"))]);
     let fact = RunStarted {
-        output: None,
-        run,
-        agent: AgentRef { name: "librarian".into(), digest: "d".into() },
-        session: None,
-        parent: None,
-        budget: Budget::default(),
         base: base.map(|run| Base { run, version: 2, digest: "d".into() }),
-        input: RunInput::Messages(vec![Arc::new(Message::user("hello"))]),
-        prompt: Arc::default(),
-        tools: Arc::default(),
-        models: Arc::default(),
         policy: Arc::new(Preset::CHAT.policy()),
-        seals: None,
-        only_tools: None,
-        recalled: Vec::new(),
-        tool_records: Vec::new(),
-        trace: None,
-        objective: None,
+        ..RunStarted::new(run, agent, input)
     };
     Arc::new([Event { at: 1, fact: fact.into() }])
 }

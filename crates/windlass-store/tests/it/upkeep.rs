@@ -187,9 +187,10 @@ async fn a_check_names_what_is_wrong() {
          UPDATE appends SET count = 1, body = '[]' WHERE run = 3 AND last = 4;
          UPDATE appends SET schema = 99 WHERE run = 4 AND last = 4;
          UPDATE runs SET base = x'00000000000000000000000000000099' WHERE no = 4;
-         UPDATE pieces SET data = zeroblob(length(data)) WHERE payload = 1 AND place = 1;
-         DELETE FROM pieces WHERE payload = 2;
-         INSERT INTO needs VALUES (5, 77);
+         UPDATE chunks SET data = zeroblob(length(data)) WHERE payload = 1 AND place = 1;
+         DELETE FROM chunks WHERE payload = 2;
+         INSERT INTO run_payloads VALUES (5, 77);
+         INSERT INTO heads VALUES ('local', 's', 99);
          INSERT INTO inbox(run, at, body) VALUES (88, 1, ''), (5, 1, '{Steer');",
     );
     let faults = place.log.check().await.unwrap().faults;
@@ -206,6 +207,7 @@ async fn a_check_names_what_is_wrong() {
         format!("run {}: the posted input 2 cannot be read", run(5)),
         format!("run {} is based on run {}, which is not there", run(4), id(0x99)),
         "1 posts belong to no run".to_owned(),
+        "1 heads of sessions belong to no run".to_owned(),
         format!("run {} refers to a payload that is not there", run(5)),
         format!("payload {payload} holds other bytes than its digest says"),
         format!("payload {other} has 0 bytes, expected 10"),
@@ -299,6 +301,7 @@ async fn a_changed_entry_of_the_listings_is_found() {
     for (change, what) in [
         ("agent = 'other'", "agent"),
         ("session = 'other'", "session"),
+        ("owner = 'other'", "owner"),
         ("parent = (SELECT run FROM runs WHERE no = 2)", "parent"),
         ("base = (SELECT run FROM runs WHERE no = 2)", "base"),
         ("title = 'other'", "title"),

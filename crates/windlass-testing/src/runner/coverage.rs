@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::run::StateKind;
-use windlass_core::{Fact, State, evolve, rebuild};
+use windlass_core::run::rebuild;
+use windlass_core::{Fact, State, evolve};
 
 use super::outcome::Outcome;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, future::join};
 use serde_json::Value;
-use windlass_core::event::{QuestionKind, ResumedBy, SteerKind, Steered};
+use windlass_core::event::{QuestionKind, SteerKind, Steered};
 use windlass_core::{Answer, Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
 use windlass_runtime::{
     Agent, DriveOptions, Environment, Error, People, Prepared, Run, RunMessages, in_full as refusal, load,
@@ -267,9 +267,7 @@ impl Stage<'_> {
             wait_for_timers: true,
             hold_for_quota: true,
             session,
-            only_tools: None,
-            resumed_by: ResumedBy::Runtime,
-            unpause: None,
+            ..DriveOptions::default()
         }
     }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use windlass_core::policy::Memory;
-use windlass_core::{RunId, RunState, SessionId, Status};
+use windlass_core::{Owner, RunId, RunState, SessionId, Status};
 use windlass_runtime::{Agent, DriveOptions, Environment as _, Error, Prepared, Run, SystemEnvironment};
 use windlass_store::{Index, RunFilter, SqliteLog, StoreError};
 
@@ -169,9 +169,9 @@ impl Batch<'_> {
     }
 
     async fn last(&self, session: &SessionId) -> Result<Option<(RunId, RunState)>, Failure> {
-        let filter = RunFilter { session: Some(session.clone()), limit: 1, ..RunFilter::default() };
-        let last = self.log.list(filter).await?.into_iter().next();
-        Ok(last.map(|run| (run.run, run.run_state)))
+        let Some(head) = self.log.head(&Owner::default(), session).await? else { return Ok(None) };
+        let last = self.log.summary(head).await?;
+        Ok(Some((last.run, last.run_state)))
     }
 
     /// Runs a query, continues it, or finds that it has ended. Only a signal and a broken log stop the batch.
