@@ -38,6 +38,7 @@ use crate::error::Error;
 use crate::lease::{Broken, RunLease};
 use crate::masking::masked;
 use crate::off_thread::decided;
+use crate::pages::headline;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle, Unpause};
@@ -326,6 +327,7 @@ impl Driver {
             uses,
             heard: self.posts.heard(),
             head: self.head,
+            headline: headline(&next),
             ..Append::of(run, batch.clone(), self.lease.fence().clone(), run_state(&next))
         };
         match self.agent.log().append(append).await {

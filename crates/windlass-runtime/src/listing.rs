@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use windlass_core::{RunId, SessionId};
-use windlass_store::{DEFAULT_LISTED, Millis, RunFilter, RunNumber, RunStatus, RunSummary};
+use windlass_store::{Cursor, Millis, Page, RunFilter, RunStatus, RunSummary};
 
 use crate::agent::Agent;
 use crate::error::Error;
-use crate::pages::ListPages;
 
 /// The runs of an agent, newest first. Awaiting it gives one page.
 #[derive(Clone, Debug)]
@@ -21,7 +20,7 @@ pub struct Listing<'a> {
 }
 
 impl Agent {
-    /// Lists the runs of agents with this agent's name, newest first: 100 of them unless a limit is set.
+    /// Lists the runs of agents with this agent's name, newest first, a page at a time: 100 of them unless a limit is set.
     ///
     /// ```no_run
     /// use windlass_runtime::RunStatus;
@@ -82,9 +81,9 @@ impl Listing<'_> {
         self
     }
 
-    /// Only runs begun before the run with this number: the next page after the last run of a page.
-    pub fn before(mut self, run: RunNumber) -> Self {
-        self.filter.before = Some(run);
+    /// The next page: the runs after the page that gave this cursor.
+    pub fn after(mut self, cursor: Cursor) -> Self {
+        self.filter.after = Some(cursor);
         self
     }
 
@@ -96,7 +95,7 @@ impl Listing<'_> {
 }
 
 impl<'a> IntoFuture for Listing<'a> {
-    type Output = Result<Vec<RunSummary>, Error>;
+    type Output = Result<Page<RunSummary>, Error>;
     type IntoFuture = BoxFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -105,17 +104,10 @@ impl<'a> IntoFuture for Listing<'a> {
             if !interrupted {
                 return Ok(agent.log().list(filter).await?);
             }
-            let wanted = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit };
-            let mut found = Vec::new();
-            let mut pages = ListPages::new(&**agent.log(), filter);
-            while let Some(page) = pages.next().await? {
-                found.extend(page.into_iter().filter(|run| run.holder.is_none()));
-                if found.len() >= wanted {
-                    found.truncate(wanted);
-                    break;
-                }
-            }
-            Ok(found)
+            // A page may be short: only the index knows who holds a run, so that its cursor is the page's.
+            let Page { items, next } = agent.log().list(filter).await?;
+            let found = items.into_iter().filter(|run| run.holder.is_none()).collect();
+            Ok(Page { items: found, next })
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Reading runs and listings of a log, one page at a time: nothing is held in memory that the caller does not keep.
 
-use windlass_core::{Event, Fact, RunId};
-use windlass_store::{Batch, Index, Log, RunFilter, RunSummary, StoreError};
+use windlass_core::{Event, Fact, RunId, State};
+use windlass_store::{Batch, HEADLINE_BYTES, Headline, Index, Log, Page, RunFilter, RunSummary, StoreError};
 
 /// Events per page of a run.
 const EVENTS: usize = 1_000;
@@ -79,10 +79,10 @@ impl<'l> ListPages<'l> {
         if self.ended {
             return Ok(None);
         }
-        let page = self.log.list(self.filter.clone()).await?;
-        self.ended = page.len() < self.filter.limit;
-        self.filter.before = page.last().map(|last| last.number);
-        Ok((!page.is_empty()).then_some(page))
+        let Page { items, next } = self.log.list(self.filter.clone()).await?;
+        self.ended = next.is_none();
+        self.filter.after = next;
+        Ok((!items.is_empty()).then_some(items))
     }
 }
 
@@ -108,4 +108,14 @@ pub async fn with_bases(log: &dyn Log, run: RunId) -> Result<Vec<RunId>, StoreEr
 /// The events of a batch with their numbers.
 pub fn numbered(batch: &Batch) -> impl Iterator<Item = (u64, &Event)> {
     (batch.first..).zip(batch.events.iter())
+}
+
+/// What listings show of a run in that state.
+pub(crate) fn headline(state: &State) -> Headline {
+    let question = state.questions().first().map(|open| &open.text);
+    let question = question.map(|text| match text.get(..text.floor_char_boundary(HEADLINE_BYTES)) {
+        Some(beginning) if beginning.len() < text.len() => beginning.into(),
+        _ => text.clone(),
+    });
+    Headline { cost: state.cost(), question }
 }

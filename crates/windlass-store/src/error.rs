@@ -149,6 +149,12 @@ pub enum StoreError {
         /// The most that may wait.
         max: usize,
     },
+    /// A listing was asked to go on at a place that this store did not make.
+    #[error("`{cursor}` is no place in a listing of this log")]
+    BadCursor {
+        /// The cursor.
+        cursor: String,
+    },
     /// No payload of that digest, although something refers to it.
     #[error("no payload {sha256} in this log")]
     UnknownPayload {
@@ -250,6 +256,7 @@ impl StoreError {
             Self::Unheard { .. } => "store.unheard",
             Self::HeadMoved { .. } => "store.head_moved",
             Self::InboxFull { .. } => "store.inbox_full",
+            Self::BadCursor { .. } => "store.bad_cursor",
             Self::NoEvents { .. } => "store.no_events",
             Self::UnknownPayload { .. } => "store.unknown_payload",
             Self::TooLarge { .. } => "store.too_large",
@@ -275,6 +282,7 @@ impl StoreError {
             Self::Conflict { .. } | Self::Fenced { .. } => {
                 Some("another process goes on with this run; `windlass runs watch` follows it".to_owned())
             }
+            Self::BadCursor { .. } => Some("begin the listing anew".to_owned()),
             Self::NotHeld { .. } => Some("take hold of the run first".to_owned()),
             Self::InboxFull { .. } => {
                 Some("`windlass runs resume` lets the run take what waits for it".to_owned())

@@ -43,7 +43,7 @@ macro_rules! forward_store {
     };
     (part Payloads, $store:ty, $log:tt) => { $crate::forward_store! { impl Payloads, $store, $log, put, get } };
     (part Index, $store:ty, $log:tt) => {
-        $crate::forward_store! { impl Index, $store, $log, list, summary, head, pruning }
+        $crate::forward_store! { impl Index, $store, $log, list, sessions, summary, head, pruning }
     };
     (impl $part:ident, $store:ty, $log:tt, $($method:ident),+) => {
         const _: () = {
@@ -118,8 +118,16 @@ macro_rules! forward_store {
         }
     };
     (list $log:tt) => {
-        fn list(&self, filter: $crate::RunFilter) -> $crate::Answer<'_, Vec<$crate::RunSummary>> {
+        fn list(&self, filter: $crate::RunFilter) -> $crate::Answer<'_, $crate::Page<$crate::RunSummary>> {
             self.$log.list(filter)
+        }
+    };
+    (sessions $log:tt) => {
+        fn sessions(
+            &self,
+            filter: $crate::SessionFilter,
+        ) -> $crate::Answer<'_, $crate::Page<$crate::SessionSummary>> {
+            self.$log.sessions(filter)
         }
     };
     (summary $log:tt) => {

@@ -31,25 +31,72 @@ pub struct RunFilter {
     /// Only runs that can go on at this time, held or not: running ones, and suspended ones with something in
     /// their inbox or a timer that is due.
     pub due: Option<Millis>,
-    /// Only runs with a lower number: the next page of a listing, after a run with this one.
-    pub before: Option<RunNumber>,
+    /// The next page of a listing with the same conditions: what comes after the page that gave this cursor.
+    pub after: Option<Cursor>,
     /// Maximum number of runs; 0 means [`DEFAULT_LISTED`].
     pub limit: usize,
 }
 
-/// The order in which the runs of a log began, by their first appends: a later run has a higher number than every run that is
-/// there. Neither ids nor times can say that, because both come from a clock that may have been set back in between.
-/// Numbers belong to one log (an imported run begins with its import), and may be given again once their runs are gone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunNumber(pub u64);
+/// A place in a listing, made by a store and read by no one else. It stays valid while runs come and go.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cursor(Text);
+
+impl Cursor {
+    /// The cursor as text, for a client that comes back with it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Into<Text>> From<T> for Cursor {
+    fn from(text: T) -> Self {
+        Self(text.into())
+    }
+}
+
+/// A page of a listing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    /// The lines.
+    pub items: Vec<T>,
+    /// Where the next page begins; `None`: this is the last one.
+    pub next: Option<Cursor>,
+}
+
+impl<T> std::ops::Deref for Page<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.items
+    }
+}
+
+impl<T> IntoIterator for Page<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
+
+/// What listings show of a run beside its events. Its holder says it with each append, so that no store folds events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headline {
+    /// The cost of the run's model calls so far, in picodollars (10^-12 US dollars); `None`: a price is unknown.
+    pub cost: Option<u64>,
+    /// The question that the run waits with, or the first of several: at most [`HEADLINE_BYTES`] of its words.
+    pub question: Option<Text>,
+}
+
+/// The most bytes of a question in a [`Headline`].
+pub const HEADLINE_BYTES: usize = 200;
 
 /// A line of a listing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSummary {
     /// The run.
     pub run: RunId,
-    /// Its place in the order in which the runs of this log began.
-    pub number: RunNumber,
     /// Its agent's name.
     pub agent: Text,
     /// Its owner.
@@ -66,6 +113,11 @@ pub struct RunSummary {
     pub started_at: Millis,
     /// When its last event was written.
     pub updated_at: Millis,
+    /// When it ended; `None`: it has not.
+    pub ended_at: Option<Millis>,
+    /// Its cost and its open question, as of its last append. A run with a question and a live holder waits at that process, such
+    /// as at a terminal.
+    pub headline: Headline,
     /// The beginning of its first input, for people: at most 200 bytes.
     pub title: Text,
     /// Time at which a suspended run continues by itself; `None`: it waits for outside input.
@@ -74,10 +126,46 @@ pub struct RunSummary {
     pub holder: Option<Holder>,
 }
 
+/// Filter of a listing of sessions: all given conditions hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionFilter {
+    /// Of this owner; `None`: of any.
+    pub owner: Option<Owner>,
+    /// Only sessions whose head is a run of this agent.
+    pub agent: Option<Text>,
+    /// The next page, as in [`RunFilter::after`].
+    pub after: Option<Cursor>,
+    /// Maximum number of sessions; 0 means [`DEFAULT_LISTED`].
+    pub limit: usize,
+}
+
+/// A session in a listing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionSummary {
+    /// Its name, unique among its owner's.
+    pub session: SessionId,
+    /// Its head: the run that its next message continues. Owner, agent, state and cost are the head's.
+    pub head: RunSummary,
+    /// Number of its runs in this store, imported ones and those beside the head's chain included.
+    pub runs: u64,
+    /// When the first of them began.
+    pub started_at: Millis,
+}
+
 /// Lists runs, and those of a session, an agent or a parent.
 pub trait Index: Send + Sync + std::fmt::Debug {
-    /// Lists runs, newest first: ordered by their numbers, not by ids or times.
-    fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>>;
+    /// Lists runs, newest first by the store: by the order in which it took their first appends, as far as it knows one, and not by
+    /// ids or clocks. Pages do not overlap, and leave out no run that was there when the first one was made.
+    ///
+    /// # Errors
+    /// [`BadCursor`](crate::StoreError::BadCursor).
+    fn list(&self, filter: RunFilter) -> Answer<'_, Page<RunSummary>>;
+
+    /// Lists sessions, the one whose head began last first. A session that moves its head while pages are read goes to the front.
+    ///
+    /// # Errors
+    /// [`BadCursor`](crate::StoreError::BadCursor).
+    fn sessions(&self, filter: SessionFilter) -> Answer<'_, Page<SessionSummary>>;
 
     /// One run's summary.
     ///

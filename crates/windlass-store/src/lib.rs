@@ -32,7 +32,10 @@ mod store;
 pub use clock::up_ms;
 pub use error::{LockHolder, Locking, StoreError, Taken};
 pub use inbox::{INBOX_POSTS, Inbox, PostId, Posted};
-pub use index::{DEFAULT_LISTED, Index, RunFilter, RunNumber, RunSummary};
+pub use index::{
+    Cursor, DEFAULT_LISTED, HEADLINE_BYTES, Headline, Index, Page, RunFilter, RunSummary, SessionFilter,
+    SessionSummary,
+};
 pub use leases::{Fence, Holder, Leases, Wake};
 pub use log::{Append, Batch, Batches, Head, Log};
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};

@@ -9,6 +9,7 @@ use windlass_core::{Event, RunId, RunState};
 
 use crate::error::StoreError;
 use crate::inbox::PostId;
+use crate::index::Headline;
 use crate::leases::Fence;
 use crate::store::Answer;
 
@@ -72,6 +73,8 @@ pub struct Append {
     pub heard: Option<PostId>,
     /// What the first append of a run does to the head of its session.
     pub head: Head,
+    /// What listings show of the run after the append.
+    pub headline: Headline,
     /// The state of the run after the append. `Ended` and `Suspended` give up the lease in the same step. `Ended` empties the
     /// inbox, since nothing in it can be used any more.
     pub run_state: RunState,
@@ -82,7 +85,18 @@ impl Append {
     pub fn of(run: RunId, batch: Batch, fence: Fence, run_state: RunState) -> Self {
         let Batch { first, cause, events } = batch;
         let expected = first.saturating_sub(1);
-        Self { run, expected, events, cause, fence, uses: None, heard: None, head: Head::Stays, run_state }
+        Self {
+            run,
+            expected,
+            events,
+            cause,
+            fence,
+            uses: None,
+            heard: None,
+            head: Head::Stays,
+            headline: Headline::default(),
+            run_state,
+        }
     }
 }
 

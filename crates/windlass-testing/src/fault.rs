@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use windlass_core::event::Millis;
 use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Payloads, PostId, Posted,
-    RunFilter, RunSummary, Store, StoreError, Wake, forward_store,
+    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Page, Payloads, PostId, Posted,
+    RunFilter, RunSummary, SessionFilter, SessionSummary, Store, StoreError, Wake, forward_store,
 };
 
 use crate::sim::step_aside;
@@ -242,10 +242,17 @@ impl Leases for FaultLog {
 }
 
 impl Index for FaultLog {
-    fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
+    fn list(&self, filter: RunFilter) -> Answer<'_, Page<RunSummary>> {
         Box::pin(async move {
             self.check()?;
             self.inner.list(filter).await
+        })
+    }
+
+    fn sessions(&self, filter: SessionFilter) -> Answer<'_, Page<SessionSummary>> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.sessions(filter).await
         })
     }
 

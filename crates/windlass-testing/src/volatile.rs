@@ -7,8 +7,8 @@ use futures_util::FutureExt;
 use windlass_core::event::Millis;
 use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId,
-    Posted, Pruning, RunFilter, RunSummary, StoreError, Wake,
+    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, MemoryLog, Page, Payloads,
+    PostId, Posted, Pruning, RunFilter, RunSummary, SessionFilter, SessionSummary, StoreError, Wake,
 };
 
 /// A change, as it was asked for.
@@ -253,8 +253,12 @@ impl Leases for VolatileLog {
 }
 
 impl Index for VolatileLog {
-    fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
+    fn list(&self, filter: RunFilter) -> Answer<'_, Page<RunSummary>> {
         Box::pin(async move { self.log().list(filter).await })
+    }
+
+    fn sessions(&self, filter: SessionFilter) -> Answer<'_, Page<SessionSummary>> {
+        Box::pin(async move { self.log().sessions(filter).await })
     }
 
     fn summary(&self, run: RunId) -> Answer<'_, RunSummary> {

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::load;
 use windlass::store::{
-    Append, Batch, Durability, Fence, Index, Leases, Log, RunFilter, RunNumber, RunStatus, SqliteOptions,
-    StoreError,
+    Append, Batch, Durability, Fence, Index, Leases, Log, RunFilter, RunStatus, SqliteOptions, StoreError,
 };
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, MemoryLog, Model, SqliteLog, Store};
@@ -90,7 +89,7 @@ pub(super) async fn parked(options: &Options) -> Outcome<Value> {
     let page = log.list(filter()).await?;
     let listed = begun.elapsed();
     let begun = Instant::now();
-    log.list(RunFilter { before: Some(RunNumber(runs / 2)), ..filter() }).await?;
+    log.list(RunFilter { after: page.next.clone(), ..filter() }).await?;
     let listed_within = begun.elapsed();
     let memory_kb = status_kb("VmRSS:").saturating_sub(before);
     let woken = wake(&log, runs).await?;

@@ -9,6 +9,7 @@ use windlass_store::{Append, Batch, Fence, Holder, Log, Store, StoreError};
 
 use crate::error::Error;
 use crate::load::load_until;
+use crate::pages::headline;
 
 /// A run that was imported.
 #[derive(Clone, Debug, PartialEq)]
@@ -207,7 +208,8 @@ async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Bat
         } else {
             RunState::Running
         };
-        log.append(Append::of(run, batch, fence.clone(), run_state)).await?;
+        let headline = headline(state);
+        log.append(Append { headline, ..Append::of(run, batch, fence.clone(), run_state) }).await?;
     }
     match state.run_state() {
         RunState::Ended(_) => {}

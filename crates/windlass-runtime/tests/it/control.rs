@@ -414,5 +414,10 @@ fn an_agent_lists_its_own_runs_by_status_session_and_page() {
     assert_eq!(ids(brief.runs().status(Status::Answered)), [answered]);
     let first = ground.wait(payer.runs().limit(1).into_future()).unwrap();
     assert_eq!(first.len(), 1);
-    assert_eq!(ids(payer.runs().limit(1).before(first[0].number)), [waits]);
+    assert_eq!(ids(payer.runs().limit(1).after(first.next.clone().unwrap())), [waits]);
+    let summary = |run| ground.wait(windlass_store::Index::summary(&*ground.memory, run)).unwrap();
+    let asked = summary(waits).headline.question.unwrap();
+    assert!(asked.contains("pay"), "a listing says what a run waits for: {asked}");
+    let over = summary(answered);
+    assert_eq!((over.headline.question, over.ended_at), (None, Some(over.updated_at)));
 }

@@ -153,7 +153,7 @@ async fn sent(log: Arc<MemoryLog>, text: String) -> (RunId, bool) {
 /// The user messages of the session's last run, in order.
 async fn said_in_session(log: &Arc<MemoryLog>) -> Vec<String> {
     let filter = RunFilter { session: Some(SessionId::from("s")), limit: 1, ..RunFilter::default() };
-    let last = log.list(filter).await.unwrap().remove(0).run;
+    let last = log.list(filter).await.unwrap().items.remove(0).run;
     let last = Run::load(&**log, last).await.unwrap();
     last.messages().map(|message| said_in(message)).filter(|text| !text.is_empty()).collect()
 }

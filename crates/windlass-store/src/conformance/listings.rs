@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use windlass_core::event::{AgentRef, FailKind, RunStarted};
 use windlass_core::policy::LimitKind;
-use windlass_core::{RunId, RunState, SessionId, Status};
+use windlass_core::{Owner, RunId, RunState, SessionId, Status};
 
-use super::sample::{BEGAN, append, begin, begin_as, end, ended, holder, id, in_session, said, started};
-use super::{Verdict, holds, same, works};
-use crate::{Append, RunFilter, RunStatus, Store};
+use super::sample::{
+    BEGAN, append, begin, begin_as, end, ended, first, holder, id, in_session, said, started,
+};
+use super::{Verdict, holds, refused, same, works};
+use crate::{Append, Cursor, Head, Headline, RunFilter, RunStatus, SessionFilter, Store};
 
 /// A summary tells agent, session, parent, run state, version, times, title and holder.
 pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn Store>) -> Verdict {
@@ -39,15 +41,16 @@ fn ids(numbers: impl IntoIterator<Item = u32>) -> Vec<RunId> {
 
 /// All runs of a listing, so many at a time, each page where the one before ended.
 async fn paged(log: &dyn Store, filter: RunFilter) -> Result<Vec<RunId>, String> {
-    let (mut before, mut all) = (None, Vec::new());
+    let (mut after, mut all) = (None, Vec::new());
     loop {
-        let page = works("a page", log.list(RunFilter { before, ..filter.clone() }).await)?;
+        let page = works("a page", log.list(RunFilter { after, ..filter.clone() }).await)?;
         holds("a page is too long", page.len() <= filter.limit)?;
-        before = page.last().map(|summary| summary.number);
-        if before.is_none() {
+        holds("a page that is not the last one is short", page.next.is_none() || page.len() == filter.limit)?;
+        all.extend(page.items.iter().map(|summary| summary.run));
+        after = page.next;
+        if after.is_none() {
             return Ok(all);
         }
-        all.extend(page.into_iter().map(|summary| summary.run));
     }
 }
 
@@ -80,12 +83,96 @@ pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn Store>) -> V
     same("pages", &paged(&*log, RunFilter { limit: 2, ..session }).await?, &newest_first)?;
     let running = RunFilter { status: Some(RunStatus::Running), limit: 1, ..RunFilter::default() };
     let running = paged(&*log, running).await?;
-    same("pages of those that are on", &running, &ids([7, 5, 3_600_008, 3_600_007]))?;
-    let mut numbers = Vec::new();
-    for run in newest_first {
-        numbers.push(works("a summary", log.summary(run).await)?.number);
+    same("pages of those that are on", &running, &ids([7, 5, 3_600_008, 3_600_007]))
+}
+
+/// Pages neither repeat nor leave out a run that was there when the first one was made, while runs begin, go on and end; a cursor
+/// is good for another process, and one that the store did not make is refused.
+pub async fn a_listing_is_stable_under_its_cursor(log: Arc<dyn Store>) -> Verdict {
+    for number in 1..=6 {
+        begin(&*log, number).await?;
     }
-    holds("a later run has no higher number", numbers.is_sorted_by(|later, earlier| later > earlier))
+    let filter = RunFilter { limit: 2, ..RunFilter::default() };
+    let (mut after, mut all, mut next) = (None, Vec::new(), 7);
+    loop {
+        let page = works("a page", log.list(RunFilter { after, ..filter.clone() }).await)?;
+        all.extend(page.items.iter().map(|summary| summary.run));
+        begin(&*log, next).await?;
+        works("an append", log.append(append(id(1), u64::from(next) - 6, said(9, 1))).await)?;
+        next += 1;
+        let Some(cursor) = page.next else { break };
+        after = Some(Cursor::from(cursor.as_str()));
+    }
+    same("the runs that were there", &all, &ids((1..=6).rev()))?;
+    let foreign = RunFilter { after: Some(Cursor::from("from elsewhere")), ..RunFilter::default() };
+    refused("a cursor from elsewhere", log.list(foreign).await, "store.bad_cursor").map(drop)
+}
+
+/// A summary tells when a run ended, what it cost, and the question that it waits with, as the last append said.
+pub async fn a_summary_says_what_a_run_cost_and_asks(log: Arc<dyn Store>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let told = async || {
+        let summary = works("a summary", log.summary(run).await)?;
+        Ok::<_, String>((summary.headline, summary.ended_at))
+    };
+    same("a fresh run", &told().await?, &(Headline::default(), None))?;
+    let asking = Headline { cost: Some(7_000_000), question: Some("May `pay` run?".into()) };
+    let ask = Append { headline: asking.clone(), ..append(run, 1, said(2, 1)) };
+    works("an append with a question", log.append(ask).await)?;
+    same("a run that asks", &told().await?, &(asking.clone(), None))?;
+    let listed = works("a listing", log.list(RunFilter::default()).await)?;
+    same("the same in a listing", &listed.first().map(|line| &line.headline), &Some(&asking))?;
+    let over = Headline { cost: Some(9_000_000), question: None };
+    let run_state = RunState::Ended(Status::Answered);
+    let end = Append { headline: over.clone(), run_state, ..append(run, 2, ended(Status::Answered)) };
+    works("an end", log.append(end).await)?;
+    same("a run that has ended", &told().await?, &(over, Some(BEGAN + 1_000)))
+}
+
+/// Sessions are listed by their heads, the one that moved last first, an owner's alone, and in pages.
+pub async fn sessions_are_listed_by_their_heads(log: Arc<dyn Store>) -> Verdict {
+    let run = |number, owner: &str, session: &str| RunStarted {
+        owner: Owner::from(owner),
+        ..in_session(started(number, "hello"), session)
+    };
+    let moves = |from, start: RunStarted| Append { head: Head::Moves { from }, ..first(start) };
+    for (number, owner, session) in [(1, "local", "a"), (2, "ada", "a"), (3, "local", "b"), (4, "local", "c")]
+    {
+        works("a session", log.append(moves(None, run(number, owner, session))).await)?;
+    }
+    works("a run that goes on", log.append(moves(Some(id(1)), run(5, "local", "a"))).await)?;
+    works("an import", log.append(first(run(6, "local", "b"))).await)?;
+    works("a run of no session", log.append(first(started(7, "alone"))).await)?;
+    let listed = async |filter: SessionFilter| {
+        let page = works("a listing of sessions", log.sessions(filter).await)?;
+        let lines = page.items.iter().map(|line| {
+            (line.session.as_str().to_owned(), line.head.owner.clone(), line.head.run, line.runs)
+        });
+        Ok::<_, String>((lines.collect::<Vec<_>>(), page.next))
+    };
+    let line =
+        |session: &str, owner: &str, head, runs| (session.to_owned(), Owner::from(owner), id(head), runs);
+    let all = vec![
+        line("a", "local", 5, 2),
+        line("c", "local", 4, 1),
+        line("b", "local", 3, 2),
+        line("a", "ada", 2, 1),
+    ];
+    same("all sessions", &listed(SessionFilter::default()).await?, &(all.clone(), None))?;
+    let theirs = SessionFilter { owner: Some(Owner::from("ada")), ..SessionFilter::default() };
+    same("an owner's sessions", &listed(theirs).await?, &(all.iter().skip(3).cloned().collect(), None))?;
+    let nobody = SessionFilter { agent: Some("writer".into()), ..SessionFilter::default() };
+    same("another agent's sessions", &listed(nobody).await?, &(Vec::new(), None))?;
+    let (mut after, mut pages) = (None, Vec::new());
+    loop {
+        let filter = SessionFilter { after, limit: 3, ..SessionFilter::default() };
+        let (page, next) = listed(filter).await?;
+        pages.extend(page);
+        after = next;
+        if after.is_none() {
+            return same("pages of sessions", &pages, &all);
+        }
+    }
 }
 
 async fn five_runs(log: &dyn Store) -> Verdict {
@@ -111,7 +198,7 @@ async fn five_runs(log: &dyn Store) -> Verdict {
 pub async fn listings_keep_to_every_filter(log: Arc<dyn Store>) -> Verdict {
     five_runs(&*log).await?;
     let all = RunFilter::default();
-    let fourth = works("a summary", log.summary(id(4)).await)?.number;
+    let newest = works("a page", log.list(RunFilter { limit: 2, ..all.clone() }).await)?.next;
     let status = |status| RunFilter { status: Some(status), ..RunFilter::default() };
     let session = RunFilter { session: Some("a".into()), ..all.clone() };
     let cases = [
@@ -127,7 +214,7 @@ pub async fn listings_keep_to_every_filter(log: Arc<dyn Store>) -> Verdict {
         ("parent 1", RunFilter { parent: Some(id(1)), ..all.clone() }, vec![4, 3]),
         ("since", RunFilter { since: Some(BEGAN + 3), ..all.clone() }, vec![5, 4, 3]),
         ("until", RunFilter { until: Some(BEGAN + 3), ..all.clone() }, vec![2, 1]),
-        ("before", RunFilter { before: Some(fourth), ..all.clone() }, vec![3, 2, 1]),
+        ("after the first page", RunFilter { after: newest, ..all.clone() }, vec![3, 2, 1]),
         ("session a, status limit", RunFilter { status: Some(RunStatus::Limit), ..session.clone() }, vec![3]),
         ("session a, until", RunFilter { until: Some(BEGAN + 3), limit: 1, ..session }, vec![1]),
         ("limit 2", RunFilter { limit: 2, ..all }, vec![5, 4]),

@@ -15,7 +15,7 @@ use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
 
 use crate::error::StoreError;
 use crate::inbox::{Inbox, PostId, Posted};
-use crate::index::{Index, RunFilter, RunSummary};
+use crate::index::{Index, Page, RunFilter, RunSummary, SessionFilter, SessionSummary};
 use crate::leases::{Fence, Holder, Leases, Wake};
 use crate::log::{Append, Batch, Batches, Log};
 use crate::payload::{self, Payloads};
@@ -171,8 +171,12 @@ impl Leases for MemoryLog {
 }
 
 impl Index for MemoryLog {
-    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
-        ready(Ok(self.lock().list(&filter)))
+    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Page<RunSummary>, StoreError>> {
+        ready(self.lock().list(&filter))
+    }
+
+    fn sessions(&self, filter: SessionFilter) -> BoxFuture<'_, Result<Page<SessionSummary>, StoreError>> {
+        ready(self.lock().sessions(&filter))
     }
 
     fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {

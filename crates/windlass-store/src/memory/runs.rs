@@ -1,5 +1,7 @@
 //! The runs in memory: plain data behind one lock. Nothing here waits.
 
+mod listings;
+
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,10 +15,7 @@ use windlass_core::{InputKind, Owner, RunId, RunState, SessionId};
 use crate::error::StoreError;
 use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
-use crate::{
-    Append, Batch, DEFAULT_LISTED, Fence, Head, Holder, INBOX_POSTS, PostId, Posted, RunFilter, RunNumber,
-    RunSummary, Wake,
-};
+use crate::{Append, Batch, Fence, Head, Headline, Holder, INBOX_POSTS, PostId, Posted, RunSummary, Wake};
 
 /// All runs of a log.
 #[derive(Debug)]
@@ -29,16 +28,17 @@ pub(super) struct Runs {
     max_ended: usize,
     /// The head of each session.
     heads: HashMap<(Owner, SessionId), RunId>,
-    last_number: RunNumber,
+    last_number: u64,
     last_post: u64,
     pub(super) payloads: Payloads,
 }
 
 #[derive(Debug)]
 pub(super) struct Run {
-    number: RunNumber,
+    number: u64,
     batches: Vec<Batch>,
     version: u64,
+    headline: Headline,
     state: RunState,
     /// Time at which it continues by itself, if it is suspended.
     wake: Option<Wake>,
@@ -93,7 +93,7 @@ impl Runs {
             ended: VecDeque::new(),
             max_ended,
             heads: HashMap::new(),
-            last_number: RunNumber(0),
+            last_number: 0,
             last_post: 0,
             payloads: Payloads::default(),
         }
@@ -104,7 +104,7 @@ impl Runs {
     }
 
     pub(super) fn append(&mut self, append: Append) -> Result<Effects, StoreError> {
-        let Append { run, expected, events, cause, fence, uses, heard, head, run_state } = append;
+        let Append { run, expected, events, cause, fence, uses, heard, head, headline, run_state } = append;
         if events.is_empty() {
             return Err(StoreError::NoEvents { run });
         }
@@ -125,6 +125,7 @@ impl Runs {
                 there.batches.push(batch);
                 there.version += version;
                 there.state = run_state;
+                there.headline = headline;
                 there.hold.held = run_state == RunState::Running;
                 if ended {
                     there.inbox.clear();
@@ -140,8 +141,8 @@ impl Runs {
                 if let Some(base) = opening::base(batch.events.first()) {
                     *self.based.entry(base).or_default() += 1;
                 }
-                self.last_number = RunNumber(self.last_number.0 + 1);
-                self.by_id.insert(run, Run::new(self.last_number, batch, run_state, fence));
+                self.last_number += 1;
+                self.by_id.insert(run, Run::new(self.last_number, batch, headline, (run_state, fence)));
                 None
             }
         };
@@ -297,14 +298,6 @@ impl Runs {
             .for_each(|run| run.hold.dead = true);
     }
 
-    pub(super) fn list(&self, filter: &RunFilter) -> Vec<RunSummary> {
-        let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit };
-        let mut found: Vec<(RunId, &Run)> =
-            self.by_id.iter().map(|(id, run)| (*id, run)).filter(|(_, run)| run.fits(filter)).collect();
-        found.sort_unstable_by_key(|(_, run)| std::cmp::Reverse(run.number));
-        found.into_iter().take(limit).map(|(id, run)| run.summary(id)).collect()
-    }
-
     pub(super) fn summary(&self, run: RunId) -> Result<RunSummary, StoreError> {
         Ok(self.get(run)?.summary(run))
     }
@@ -370,11 +363,13 @@ impl Runs {
 }
 
 impl Run {
-    fn new(number: RunNumber, first: Batch, run_state: RunState, fence: Fence) -> Self {
+    fn new(number: u64, first: Batch, headline: Headline, held: (RunState, Fence)) -> Self {
+        let (run_state, fence) = held;
         Self {
             number,
             version: first.last(),
             batches: vec![first],
+            headline,
             state: run_state,
             wake: None,
             hold: Lease { fence, held: run_state == RunState::Running, dead: false },
@@ -428,21 +423,6 @@ impl Run {
         found
     }
 
-    fn fits(&self, filter: &RunFilter) -> bool {
-        let first = self.batches.first().and_then(|batch| batch.events.first());
-        let opening = Opening::of(first);
-        let began = first.map_or(0, |event| event.at);
-        filter.owner.as_ref().is_none_or(|owner| opening.owner == *owner)
-            && filter.session.as_ref().is_none_or(|session| opening.session.as_ref() == Some(session))
-            && filter.agent.as_ref().is_none_or(|agent| opening.agent == *agent)
-            && filter.status.is_none_or(|status| status == self.state.into())
-            && filter.parent.is_none_or(|parent| opening.parent == Some(parent))
-            && filter.since.is_none_or(|since| began >= since)
-            && filter.until.is_none_or(|until| began < until)
-            && filter.due.is_none_or(|due| self.is_due(due))
-            && filter.before.is_none_or(|before| self.number < before)
-    }
-
     fn is_due(&self, now: Millis) -> bool {
         match self.state {
             RunState::Running => true,
@@ -451,27 +431,6 @@ impl Run {
                 !self.inbox.is_empty() || self.wake.is_some_and(|wake| wake.at <= now || set_back(wake))
             }
             RunState::Ended(_) => false,
-        }
-    }
-
-    fn summary(&self, run: RunId) -> RunSummary {
-        let first = self.batches.first().and_then(|batch| batch.events.first());
-        let last = self.batches.last().and_then(|batch| batch.events.last());
-        let opening = Opening::of(first);
-        RunSummary {
-            run,
-            number: self.number,
-            agent: opening.agent,
-            owner: opening.owner,
-            session: opening.session,
-            parent: opening.parent,
-            run_state: self.state,
-            version: self.version,
-            started_at: first.map_or(0, |event| event.at),
-            updated_at: last.map_or(0, |event| event.at),
-            title: opening.title,
-            wake_at: self.wake.filter(|_| self.state == RunState::Suspended).map(|wake| wake.at),
-            holder: (self.hold.held && !self.hold.dead).then(|| self.hold.fence.holder.clone()),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{heads, holders, payloads};
 use crate::error::StoreError;
 use crate::opening::Opening;
 use crate::payload::Digest;
-use crate::{Fence, Head, Holder, INBOX_POSTS, PostId};
+use crate::{Fence, Head, Headline, Holder, INBOX_POSTS, PostId};
 
 /// Maximum number of runs that the writer caches. Beyond it, the cache is cleared.
 const KNOWN_RUNS: usize = 8_192;
@@ -28,6 +28,7 @@ pub(super) struct NewEvents {
     pub(super) uses: Option<PostId>,
     pub(super) heard: Option<PostId>,
     pub(super) head: Head,
+    pub(super) headline: Headline,
     pub(super) run_state: RunState,
     /// Only for the first append of a run.
     pub(super) opening: Option<(Opening, Option<RunId>)>,
@@ -56,6 +57,7 @@ struct Known {
     holder: Text,
     epoch: u64,
     held: Option<i64>,
+    question: Option<Text>,
 }
 
 /// The writer's view of the log, kept between transactions.
@@ -137,6 +139,12 @@ impl Desk {
         } else if new.run_state != RunState::Running {
             known.give_up(connection)?;
         }
+        if known.question != new.headline.question {
+            known.question.clone_from(&new.headline.question);
+            connection
+                .prepare_cached("UPDATE runs SET question = ?2 WHERE no = ?1")?
+                .execute(params![known.no, known.question.as_deref()])?;
+        }
         known.version += new.count;
         if matches!(new.run_state, RunState::Ended(_)) {
             connection.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([known.no])?;
@@ -163,8 +171,8 @@ impl Desk {
         };
         let (name, detail) = rows::columns(new.run_state);
         let mut new_run = connection.prepare_cached(
-            "INSERT INTO runs(run, agent, session, parent, base, started_at, title, status, detail, epoch, holder, held, owner) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+            "INSERT INTO runs(run, agent, session, parent, base, started_at, title, status, detail, epoch, holder, held, owner, \
+             question) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         )?;
         new_run.execute(params![
             run.0.as_bytes(),
@@ -180,6 +188,7 @@ impl Desk {
             new.fence.holder.0.as_ref(),
             held,
             opening.owner.as_str(),
+            new.headline.question.as_deref(),
         ])?;
         let no = connection.last_insert_rowid();
         if let Head::Moves { .. } = new.head {
@@ -191,8 +200,9 @@ impl Desk {
         if let Some(held) = held {
             let Fence { holder, epoch } = new.fence.clone();
             let version = new.count;
-            let run_state = new.run_state;
-            let known = Known { no, version, chain, run_state, holder: holder.0, epoch, held: Some(held) };
+            let (run_state, question) = (new.run_state, new.headline.question.clone());
+            let held = Some(held);
+            let known = Known { no, version, chain, run_state, holder: holder.0, epoch, held, question };
             self.known.insert(run, known);
         }
         Ok(())
@@ -355,14 +365,17 @@ impl Desk {
 impl Known {
     fn load(connection: &Connection, run: RunId) -> Result<Option<Self>, Fault> {
         let row = connection
-            .prepare_cached("SELECT no, status, detail, holder, epoch, held FROM runs WHERE run = ?1")?
+            .prepare_cached(
+                "SELECT no, status, detail, holder, epoch, held, question FROM runs WHERE run = ?1",
+            )?
             .query_row([run.0.as_bytes()], |row| {
                 let columns: (String, Option<String>) = (row.get(1)?, row.get(2)?);
                 let hold: (String, i64, Option<i64>) = (row.get(3)?, row.get(4)?, row.get(5)?);
-                Ok((row.get(0)?, columns, hold))
+                let question: Option<String> = row.get(6)?;
+                Ok((row.get(0)?, columns, hold, question))
             })
             .optional()?;
-        let Some((no, (name, detail), (holder, epoch, held))) = row else { return Ok(None) };
+        let Some((no, (name, detail), (holder, epoch, held), question)) = row else { return Ok(None) };
         let (version, chain) = rows::last(connection, no)?;
         Ok(Some(Self {
             no,
@@ -372,6 +385,7 @@ impl Known {
             holder: holder.into(),
             epoch: epoch.cast_unsigned(),
             held,
+            question: question.map(Into::into),
         }))
     }
 
@@ -414,8 +428,8 @@ fn insert(connection: &Connection, no: i64, new: &NewEvents, before: &Digest) ->
     let hash = link.hash(before, &new.digest);
     connection
         .prepare_cached(
-            "INSERT INTO appends(run, last, count, at, schema, cause, body, chain, uses) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO appends(run, last, count, at, schema, cause, body, chain, uses, cost) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(params![
             no,
@@ -427,6 +441,7 @@ fn insert(connection: &Connection, no: i64, new: &NewEvents, before: &Digest) ->
             new.body,
             hash,
             new.uses.map(|post| post.0.cast_signed()),
+            new.headline.cost.map(|cost| cost.min(i64::MAX as u64).cast_signed()),
         ])
         .map(|_| hash)
 }

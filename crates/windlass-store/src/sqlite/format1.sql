@@ -9,6 +9,7 @@ CREATE TABLE runs (
   base BLOB,
   started_at INTEGER NOT NULL,     -- milliseconds since the epoch, as all times here
   title TEXT NOT NULL,
+  question TEXT,                   -- the beginning of the question that it waits with
   status TEXT NOT NULL,            -- running, suspended, or the name of the status
   detail TEXT,                     -- which limit, which kind of failure; when a suspended run goes on by itself
   suspended_at INTEGER,            -- when a suspended run's timer was set, by its holder's clock
@@ -42,6 +43,7 @@ CREATE TABLE appends (
   cause TEXT NOT NULL,             -- {"type":KIND,..}: which input led to it, as far as the events do not say it
   body TEXT NOT NULL,              -- [{"type":KIND,"data":{..}},..], with "at" where it is not the append's
   uses INTEGER,                    -- the post that it used (inbox.id)
+  cost INTEGER,                    -- what the run has cost until then, in 10^-12 US dollars; NULL: not known
   chain BLOB NOT NULL              -- SHA-256 over the chain of the append before and this row
 );
 CREATE UNIQUE INDEX appends_by_run ON appends(run, last);

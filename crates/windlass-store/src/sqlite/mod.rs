@@ -16,6 +16,7 @@ mod header;
 mod heads;
 mod holders;
 mod identity;
+mod listings;
 mod locked;
 mod payloads;
 mod pins;
@@ -40,8 +41,8 @@ use crate::error::StoreError;
 use crate::opening::{self, Opening};
 use crate::payload;
 use crate::{
-    Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Payloads, PostId, Posted, Prune,
-    Pruned, Pruning, RunFilter, RunSummary, Wake,
+    Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Page, Payloads, PostId, Posted, Prune,
+    Pruned, Pruning, RunFilter, RunSummary, SessionFilter, SessionSummary, Wake,
 };
 use changes::NewEvents;
 use identity::Files;
@@ -227,7 +228,7 @@ impl Inner {
 
 /// Bodies are made here, for the appender, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
-    let Append { run, expected, events, cause, fence, uses, heard, head, run_state } = append;
+    let Append { run, expected, events, cause, fence, uses, heard, head, headline, run_state } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Err(StoreError::NoEvents { run });
     };
@@ -246,6 +247,7 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
         uses,
         heard,
         head,
+        headline,
         run_state,
         opening,
         count,
@@ -374,19 +376,24 @@ impl Leases for SqliteLog {
 }
 
 impl Index for SqliteLog {
-    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Page<RunSummary>, StoreError>> {
         Box::pin(async move {
-            let listed = self.inner.readers.read(move |connection| rows::list(connection, &filter)).await?;
+            let listed =
+                self.inner.readers.read(move |connection| listings::list(connection, &filter)).await?;
             if !listed.unseen.is_empty() {
                 // Of no consequence for the listing: a later look knows more.
                 drop(self.inner.writer.write(Write::Sight { holders: listed.unseen }).await);
             }
-            Ok(listed.runs)
+            Ok(listed.page)
         })
     }
 
+    fn sessions(&self, filter: SessionFilter) -> BoxFuture<'_, Result<Page<SessionSummary>, StoreError>> {
+        Box::pin(self.inner.readers.read(move |connection| listings::sessions(connection, &filter)))
+    }
+
     fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
-        Box::pin(self.inner.readers.read(move |connection| rows::summary(connection, run)))
+        Box::pin(self.inner.readers.read(move |connection| listings::summary(connection, run)))
     }
 
     fn head(&self, owner: &Owner, session: &SessionId) -> BoxFuture<'_, Result<Option<RunId>, StoreError>> {

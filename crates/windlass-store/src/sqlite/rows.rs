@@ -1,17 +1,12 @@
-//! Reading a log: events, inbox and listings, as queries on one connection.
+//! Reading a log: events and inbox, as queries on one connection.
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
+use rusqlite::{Connection, OptionalExtension, Row};
+use windlass_core::{RunId, RunState, Status};
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
-use windlass_core::event::CLOCK_JUMP_MS;
-use windlass_core::{Owner, RunId, RunState, SessionId, Status};
-
-use super::{body, holders};
+use super::body;
 use crate::error::StoreError;
 use crate::payload::Digest;
-use crate::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunNumber, RunSummary};
+use crate::{Batch, PostId, Posted};
 
 /// A query's failure: what the database said, or what we think of what it holds.
 #[derive(Debug)]
@@ -99,7 +94,7 @@ fn read_of(
     Ok(batches)
 }
 
-fn as_sql(error: rusqlite::types::FromSqlError) -> rusqlite::Error {
+pub(super) fn as_sql(error: rusqlite::types::FromSqlError) -> rusqlite::Error {
     error.into()
 }
 
@@ -154,115 +149,6 @@ pub(super) fn used(connection: &Connection, run: RunId, posts: &[PostId]) -> Res
         }
     }
     Ok(used)
-}
-
-/// Whether a run can continue at the parameter's time. A suspended run's detail is the time at which it continues by itself. If
-/// its timer was set later than now, the clock was set back since, and the next holder sets the timer anew.
-fn is_due(parameter: usize) -> String {
-    format!(
-        "(status = 'running' OR status = 'suspended' AND EXISTS (SELECT 1 FROM inbox WHERE inbox.run = no) \
-         OR status = 'suspended' AND detail IS NOT NULL AND \
-         (CAST(detail AS INTEGER) <= ?{parameter} OR suspended_at > ?{parameter} + {CLOCK_JUMP_MS}))"
-    )
-}
-
-const SUMMARY: &str = "SELECT no, run, agent, session, parent, status, detail, started_at, title, holder, held, \
-     (SELECT max(last) FROM appends WHERE appends.run = no) AS version, \
-     (SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS updated_at, owner \
-     FROM runs";
-
-pub(super) fn summary(connection: &Connection, run: RunId) -> Result<RunSummary, Fault> {
-    let sql = format!("{SUMMARY} WHERE run = ?1");
-    let found = summaries(connection, &sql, vec![Value::Blob(run.0.as_bytes().to_vec())])?;
-    found.runs.into_iter().next().ok_or_else(|| StoreError::UnknownRun { run }.into())
-}
-
-/// Result of a listing.
-pub(super) struct Listed {
-    pub(super) runs: Vec<RunSummary>,
-    /// Holders whose heartbeat this process has not seen yet, if only heartbeats show whether they are alive.
-    pub(super) unseen: Vec<i64>,
-}
-
-pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed, Fault> {
-    let mut sql = format!("{SUMMARY} WHERE 1");
-    let mut values = Vec::new();
-    let mut and = |condition: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            values.push(value);
-            // Writing to a string cannot fail.
-            let _ = write!(sql, " AND {condition} ?{}", values.len());
-        }
-    };
-    let blob = |run: &RunId| Value::Blob(run.0.as_bytes().to_vec());
-    let number = |at: u64| Value::Integer(at.min(i64::MAX as u64).cast_signed());
-    and("owner =", filter.owner.as_ref().map(|owner| Value::Text(owner.as_str().to_owned())));
-    and("session =", filter.session.as_ref().map(|session| Value::Text(session.as_str().to_owned())));
-    and("agent =", filter.agent.as_ref().map(|agent| Value::Text(agent.as_ref().to_owned())));
-    and("status =", filter.status.map(|status| Value::Text(status.name().to_owned())));
-    and("parent =", filter.parent.as_ref().map(blob));
-    and("started_at >=", filter.since.map(number));
-    and("started_at <", filter.until.map(number));
-    and("no <", filter.before.map(|before| number(before.0)));
-    if let Some(due) = filter.due {
-        values.push(number(due));
-        let _ = write!(sql, " AND {}", is_due(values.len()));
-    }
-    let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit.min(i32::MAX as usize) };
-    let _ = write!(sql, " ORDER BY no DESC LIMIT {limit}");
-    summaries(connection, &sql, values)
-}
-
-fn summaries(connection: &Connection, sql: &str, values: Vec<Value>) -> Result<Listed, Fault> {
-    // One transaction, so that runs, events and holders are seen as of one moment.
-    let transaction = connection.unchecked_transaction()?;
-    let mut query = transaction.prepare_cached(sql)?;
-    let mut rows = query.query(params_from_iter(values))?;
-    let mut lives = HashMap::new();
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (mut summary, held) = summary_of(row)?;
-        if let Some(held) = held {
-            let alive = match lives.get(&held) {
-                Some(alive) => *alive,
-                None => *lives.entry(held).or_insert(holders::alive(&transaction, held)?),
-            };
-            summary.holder = summary.holder.filter(|_| alive);
-        }
-        found.push(summary);
-    }
-    let mut unseen = Vec::new();
-    for holder in lives.into_keys() {
-        if holders::unseen(&transaction, holder)? {
-            unseen.push(holder);
-        }
-    }
-    Ok(Listed { runs: found, unseen })
-}
-
-fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
-    let run = run_id(row, 1)?;
-    let parent: Option<[u8; 16]> = row.get(4)?;
-    let held: Option<i64> = row.get(10)?;
-    let holder: String = row.get(9)?;
-    let (name, detail): (String, Option<String>) = (row.get(5)?, row.get(6)?);
-    let wake_at = detail.as_ref().filter(|_| name == "suspended").and_then(|at| at.parse().ok());
-    let summary = RunSummary {
-        run,
-        number: RunNumber(row.get::<_, i64>(0)?.cast_unsigned()),
-        agent: row.get::<_, String>(2)?.into(),
-        owner: Owner::from(row.get_ref(13)?.as_str().map_err(as_sql)?),
-        session: row.get::<_, Option<String>>(3)?.map(SessionId::from),
-        parent: parent.map(|bytes| RunId::from_number(u128::from_be_bytes(bytes))),
-        run_state: run_state(&name, detail)?,
-        wake_at,
-        version: row.get::<_, Option<i64>>(11)?.unwrap_or_default().cast_unsigned(),
-        started_at: row.get::<_, i64>(7)?.cast_unsigned(),
-        updated_at: row.get::<_, Option<i64>>(12)?.unwrap_or_default().cast_unsigned(),
-        title: row.get::<_, String>(8)?.into(),
-        holder: held.map(|_| Holder(holder.into())),
-    };
-    Ok((summary, held))
 }
 
 /// The name and the detail under which a run state is stored.

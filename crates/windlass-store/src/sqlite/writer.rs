@@ -324,6 +324,7 @@ impl ActionKind {
             | StoreError::UnknownPayload { .. }
             | StoreError::TooLarge { .. }
             | StoreError::NoEvents { .. }
+            | StoreError::BadCursor { .. }
             | StoreError::Unusable { .. }
             | StoreError::Full { .. }
             | StoreError::Newer { .. }

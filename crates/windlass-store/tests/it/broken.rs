@@ -7,8 +7,9 @@ use futures_util::StreamExt;
 use windlass_core::event::Cause;
 use windlass_core::{Event, Owner, RunId, RunState, SessionId};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Fence, Head, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId,
-    Posted, Prune, Pruned, Pruning, RunFilter, RunSummary, SqliteLog, Store, StoreError, Wake, conformance,
+    Answer, Append, Batch, Batches, Fence, Head, Headline, Inbox, Index, Leases, Log, MemoryLog, Page,
+    Payloads, PostId, Posted, Prune, Pruned, Pruning, RunFilter, RunSummary, SessionFilter, SessionSummary,
+    SqliteLog, Store, StoreError, Wake, conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,9 @@ enum Fault {
     LooksAtNoHead,
     MixesOwners,
     TakesSessionsWithTheirHeads,
+    ForgetsHeadlines,
+    MixesSessionsOfOwners,
+    TakesAnyCursor,
 }
 
 /// A log with one fault.
@@ -46,6 +50,9 @@ impl Log for Broken {
         let mut changed = append.clone();
         if matches!(self.1, Fault::UsesNoPosts) {
             changed.uses = None;
+        }
+        if matches!(self.1, Fault::ForgetsHeadlines) {
+            changed.headline = Headline::default();
         }
         if matches!(self.1, Fault::LooksAtNoHead) {
             changed.head = Head::Stays;
@@ -155,9 +162,13 @@ impl Leases for Broken {
 }
 
 impl Index for Broken {
-    fn list(&self, mut filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
+    fn list(&self, mut filter: RunFilter) -> Answer<'_, Page<RunSummary>> {
         if matches!(self.1, Fault::ForgetsWhereAPageBegan) && filter.limit == 0 {
-            filter.before = None;
+            filter.after = None;
+        }
+        let foreign = filter.after.as_ref().is_some_and(|after| after.as_str().parse::<u64>().is_err());
+        if matches!(self.1, Fault::TakesAnyCursor) && foreign {
+            filter.after = None;
         }
         if matches!(self.1, Fault::MixesOwners) {
             filter.owner = None;
@@ -165,10 +176,17 @@ impl Index for Broken {
         Box::pin(async move {
             let mut runs = self.0.list(filter).await?;
             if matches!(self.1, Fault::OrdersRunsByTheirIds) {
-                runs.sort_by_key(|summary| std::cmp::Reverse(summary.run));
+                runs.items.sort_by_key(|summary| std::cmp::Reverse(summary.run));
             }
             Ok(runs)
         })
+    }
+
+    fn sessions(&self, mut filter: SessionFilter) -> Answer<'_, Page<SessionSummary>> {
+        if matches!(self.1, Fault::MixesSessionsOfOwners) {
+            filter.owner = None;
+        }
+        self.0.sessions(filter)
     }
 
     fn head(&self, owner: &Owner, session: &SessionId) -> Answer<'_, Option<RunId>> {
@@ -219,6 +237,9 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::ForgetsUsedPosts, "a_used_post_is_recognised_by_its_id"),
         (Fault::RenewsLostLeases, "a_lease_is_renewed_while_it_stands"),
         (Fault::PrunesNothing, "pruning_takes_out_what_has_ended"),
+        (Fault::ForgetsHeadlines, "a_summary_says_what_a_run_cost_and_asks"),
+        (Fault::MixesSessionsOfOwners, "sessions_are_listed_by_their_heads"),
+        (Fault::TakesAnyCursor, "a_listing_is_stable_under_its_cursor"),
         (Fault::LooksAtNoHead, "a_session_has_one_head"),
         (Fault::MixesOwners, "owners_never_meet"),
         (Fault::TakesSessionsWithTheirHeads, "pruning_moves_a_head_to_its_base"),

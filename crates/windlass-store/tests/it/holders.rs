@@ -83,7 +83,7 @@ async fn e32_a_listing_watches_the_holders_that_it_shows() {
     let (first, second) = (SqliteLog::open(&path).unwrap(), SqliteLog::open(&path).unwrap());
     begin(&first, 1).await;
     move_holders(&path, ELSEWHERE, now_ms() + 1_000_000_000);
-    let holder = async || second.list(RunFilter::default()).await.unwrap().remove(0).holder;
+    let holder = async || second.list(RunFilter::default()).await.unwrap().items.remove(0).holder;
     assert_eq!(holder().await, Some(fence("maker", 1).holder));
     assert_eq!(sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 15000"), 1);
     assert_eq!(holder().await, None);
