@@ -491,6 +491,17 @@ fn runs() -> u32 {
     std::env::var("WINDLASS_RUNS").map_or(2_000, |count| count.parse().unwrap())
 }
 
+/// A second attempt is lost with its process once, however often its run is then taken over without another one.
+#[test]
+fn e40_a_second_attempt_is_reserved_once_however_many_processes_die() {
+    let step = |kind, pick, waits| Step { kind, pick, more: 0, waits };
+    let machine =
+        random_run(Preset::CHAT.policy(), vec![step(0, 5_120, 0), step(193, 0, 277), step(193, 0, 0)]);
+    let hedged = machine.events.iter().filter(|event| matches!(event.fact, Fact::TurnHedged(_))).count();
+    let resumed = machine.events.iter().filter(|event| matches!(event.fact, Fact::RunResumed(_))).count();
+    assert_eq!((hedged, resumed), (1, 2));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: runs(), failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -162,8 +162,9 @@ impl Purse {
             }
             Fact::DelegationStarted(started) => self.lends(started, state),
             Fact::RunResumed(_) => {
-                for asked in self.asked.values().chain(self.hedged.values()) {
-                    let Sum { input, output, cost } = asked.needed;
+                for asked in self.asked.values_mut().chain(self.hedged.values_mut()) {
+                    // What was lost once is reserved, and is not lost again with the next process.
+                    let Sum { input, output, cost } = std::mem::take(&mut asked.needed);
                     self.reserved.add(input, output, cost);
                     self.lost += 1;
                 }
