@@ -1,5 +1,7 @@
 //! Consent to a command that deletes for good.
 
+use windlass_store::{PRUNE_CHUNK, Prune, Pruned, Pruning, StoreError, prune};
+
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::stdin::{self, Stdin};
@@ -51,4 +53,18 @@ impl Doomed {
         }
         Ok(yes)
     }
+}
+
+/// Deletes, and says at a terminal how far it is where that takes more than one step.
+///
+/// # Errors
+/// The log failed; what was deleted until then is gone.
+pub(crate) async fn delete(log: &dyn Pruning, what: Prune) -> Result<Pruned, StoreError> {
+    let shows = out::stderr_is_terminal();
+    let progress = |done: usize, all: usize| {
+        if shows && all > PRUNE_CHUNK {
+            out::note(format_args!("{done} of {all} runs deleted"));
+        }
+    };
+    prune(log, what, progress).await
 }

@@ -225,7 +225,10 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             None => RunState::Running,
         };
         if !held {
-            fence = log.acquire(run, &fence.holder).await.map_err(|error| in_full(&error))?;
+            fence = log
+                .acquire(run, &fence.holder, windlass_store::Claim(1))
+                .await
+                .map_err(|error| in_full(&error))?;
         }
         held = run_state == RunState::Running;
         let append = Append::of(run, batch.clone(), fence.clone(), run_state);

@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::join;
+use sha2::{Digest as _, Sha256};
 use windlass_core::event::{AnswerSource, InputReceived, Millis, RunEnded, Steered};
-use windlass_core::{Answer, Fact, InputKind, InvalidInput, QuestionId, RunId, Text};
-use windlass_store::{Holder, Log, PostId, Store, StoreError};
+use windlass_core::{Answer, Fact, InputKind, InvalidInput, Owner, QuestionId, RunId, Text};
+use windlass_store::{Holder, Log, Post, PostId, PostKey, Store, StoreError};
 
 pub use crate::above::{Given, asked_at, given, resumed_at};
 use crate::above::{settled, unfinished_above};
 use crate::agent::Agent;
-use crate::environment::{Environment, SystemEnvironment};
+use crate::environment::{Environment, SystemEnvironment, again};
 use crate::error::Error;
+use crate::lease::request_key;
 use crate::load::load;
 use crate::off_thread::fits;
 use crate::run::Run;
@@ -83,8 +85,10 @@ async fn post_in(
     what: InputKind,
 ) -> Result<(PostId, Delivery), Error> {
     let state = load(log, run).await?;
+    let owner = state.owner().clone();
     fits(environment, state, at, what.clone()).await?;
-    let post = match log.post(run, at, what.clone()).await {
+    let post = Post { at, what: what.clone(), key: Some(fresh_key(owner, &what)?) };
+    let post = match again(environment, || log.post(run, post.clone())).await {
         // The run has ended meanwhile, and its end says what came too late.
         Err(ended @ StoreError::Ended { .. }) => {
             fits(environment, load(log, run).await?, at, what).await?;
@@ -94,6 +98,12 @@ async fn post_in(
     };
     let holder = log.summary(run).await?.holder;
     Ok((post, holder.map_or(Delivery::Waiting, Delivery::Driven)))
+}
+
+/// A key of this request alone: should its reply be lost, it is sent again under it.
+fn fresh_key(owner: Owner, what: &InputKind) -> Result<PostKey, StoreError> {
+    let bytes = serde_json::to_vec(what).map_err(|error| StoreError::Failed(Box::new(error)))?;
+    Ok(PostKey { owner, key: request_key(), digest: Sha256::digest(bytes).into() })
 }
 
 /// Whether a run's driver has accepted a post, or refused it; `None`: it has not looked yet.

@@ -3,6 +3,7 @@
 //! It reconciles the work that is going on with the work that should be ([`pending`]), waits for one input, asks the
 //! core which facts follow, makes them durable, and only then shows them and acts on them.
 
+mod appending;
 mod begin;
 mod first;
 mod inbox;
@@ -27,7 +28,7 @@ use windlass_core::tool::ToolKind;
 use windlass_core::{
     Event, Fact, InputKind, InvalidInput, RunId, RunState, State, ToolSpec, evolve, pending,
 };
-use windlass_store::{Append, Batch, Fence, Head, PostId, Posted, StoreError};
+use windlass_store::{Batch, Fence, Head, PostId, Posted, StoreError};
 
 use crate::account::SharedAccount;
 use crate::agent::Agent;
@@ -38,7 +39,6 @@ use crate::error::Error;
 use crate::lease::{Broken, RunLease};
 use crate::masking::masked;
 use crate::off_thread::decided;
-use crate::pages::headline;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle, Unpause};
@@ -301,11 +301,7 @@ impl Driver {
             return Ok(Err(invalid));
         }
         let (log, environment) = (&**self.agent.log(), &**self.agent.environment());
-        spill(
-            spill::To { log, most: self.spill_bytes(&what), threads: environment.has_threads() },
-            &mut what,
-        )
-        .await?;
+        spill(spill::To { log, most: self.spill_bytes(&what), environment }, &mut what).await?;
         let at = self.clock.now(&**self.agent.environment());
         let (replied, decided) = decided(&self.agent, &self.state, at, what).await;
         let Accepted { events, cause, state: next } = match decided {
@@ -321,16 +317,8 @@ impl Driver {
             next,
             "the state is the fold of its events"
         );
-        let (run, events) = (next.run(), Arc::<[Event]>::from(events));
-        let batch = Batch { first: self.state.version() + 1, cause, events };
-        let append = Append {
-            uses,
-            heard: self.posts.heard(),
-            head: self.head,
-            headline: headline(&next),
-            ..Append::of(run, batch.clone(), self.lease.fence().clone(), run_state(&next))
-        };
-        match self.agent.log().append(append).await {
+        let batch = Batch { first: self.state.version() + 1, cause, events: events.into() };
+        match self.append(&batch, uses, &next).await {
             Err(StoreError::Unheard { .. }) => return self.hear_first(batch, uses).await,
             appended => appended?,
         }
@@ -455,13 +443,4 @@ fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Ar
 fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Poll<()> {
     let Some(change) = changes else { return Poll::Pending };
     change.as_mut().poll(context).map(|watches| *changes = Some(Box::pin(changed(watches))))
-}
-
-/// The run's state for listings.
-fn run_state(state: &State) -> RunState {
-    match state.run_state() {
-        // It is suspended, and its hold given up, by `park`: once the driver really leaves.
-        RunState::Suspended => RunState::Running,
-        run_state @ (RunState::Running | RunState::Ended(_)) => run_state,
-    }
 }

@@ -1,13 +1,18 @@
 //! The environment: time, fresh ids and chance, which the core must not see.
 
+mod again;
+
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_core::future::BoxFuture;
+use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use windlass_core::event::Millis;
 use windlass_core::{RunId, Text};
 use windlass_store::up_ms;
+
+pub(crate) use again::{Pauses, again};
 
 /// Time, fresh ids and chance. Programs use [`SystemEnvironment`]; tests and scripted conversations bring their own.
 pub trait Environment: Send + Sync + std::fmt::Debug {
@@ -73,8 +78,12 @@ impl Environment for SystemEnvironment {
 
     fn salt(&self) -> Text {
         // A fresh UUIDv7 has at least 32 random bits of its own, and 42 with those of its millisecond (RFC 9562, 6.2).
-        let random: Vec<uuid::Uuid> = std::iter::repeat_with(uuid::Uuid::now_v7).take(8).collect();
-        crate::binding::digest(&random)
+        let mut hash = Sha256::new();
+        (0..8).for_each(|_| hash.update(uuid::Uuid::now_v7().as_bytes()));
+        let hash: [u8; 32] = hash.finalize().into();
+        let (high, low) = hash.split_at(16);
+        let number = |half: &[u8]| half.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+        format!("{:032x}{:032x}", number(high), number(low)).into()
     }
 
     fn chance(&self) -> u16 {

@@ -1,12 +1,16 @@
 //! The hold on a run, which is given up when its driver goes: at its end, on an error, or when it is dropped.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Waker};
+use std::time::Duration;
 
-use windlass_core::RunId;
-use windlass_store::{Fence, Holder, Leases, StoreError, Wake};
+use uuid::Uuid;
+use windlass_core::{RunId, Text};
+use windlass_store::{Claim, Fence, Holder, Leases, StoreError, Wake};
 use windlass_tools::Lease;
 
+use crate::environment::{Environment, again};
 use crate::error::in_full;
 
 /// Why the log failed under running work: the driver ends with that error.
@@ -28,6 +32,20 @@ impl Broken {
     }
 }
 
+/// A number that no other request for leases of this process has.
+pub(crate) fn claim() -> Claim {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    Claim(LAST.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A key that no other request of any process has.
+pub(crate) fn request_key() -> Text {
+    static PROCESS: OnceLock<Uuid> = OnceLock::new();
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let process = PROCESS.get_or_init(Uuid::now_v7);
+    format!("{process}/{}", LAST.fetch_add(1, Ordering::Relaxed)).into()
+}
+
 /// The exclusive lease to append to a run.
 pub(crate) struct RunLease {
     log: Arc<dyn Leases>,
@@ -47,13 +65,14 @@ impl RunLease {
     }
 
     /// Lease for a call, which confirms it right before its effect. If the lease is lost, the driver ends with that error.
-    pub(crate) fn lease(&self, broken: Broken) -> Lease {
+    pub(crate) fn lease(&self, broken: Broken, environment: Arc<dyn Environment>) -> Lease {
         let (log, run, fence) = (self.log.clone(), self.run, self.fence.clone());
         Lease::new(move || {
             let (log, fence, broken) = (log.clone(), fence.clone(), broken.clone());
+            let environment = environment.clone();
             Box::pin(async move {
-                let confirmed = log.renew(run, &fence).await;
-                confirmed.map_err(|error| {
+                let confirmed = again(&*environment, || log.renew(run, &fence)).await;
+                confirmed.map(|held| held.map(Duration::from_millis)).map_err(|error| {
                     let why = in_full(&error).into();
                     broken.set(Arc::new(error));
                     why
@@ -68,21 +87,30 @@ impl RunLease {
     }
 
     /// Releases the lease while only outside input or, at `wake`, a timer can continue the run.
-    pub(crate) async fn park(&mut self, wake: Option<Wake>) -> Result<(), StoreError> {
-        self.log.park(self.run, &self.fence, wake).await?;
+    pub(crate) async fn park(
+        &mut self,
+        environment: &dyn Environment,
+        wake: Option<Wake>,
+    ) -> Result<(), StoreError> {
+        again(environment, || self.log.park(self.run, &self.fence, wake)).await?;
         self.held = false;
         Ok(())
     }
 
     /// Releases the lease for the next holder.
-    pub(crate) async fn release(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn release(&mut self, environment: &dyn Environment) -> Result<(), StoreError> {
         self.held = false;
-        self.log.release(self.run, &self.fence).await
+        again(environment, || self.log.release(self.run, &self.fence)).await
     }
 
     /// Reacquires a released lease with a new epoch. `false`: another process was faster.
-    pub(crate) async fn take_again(&mut self, holder: &Holder) -> Result<bool, StoreError> {
-        match self.log.acquire(self.run, holder).await {
+    pub(crate) async fn take_again(
+        &mut self,
+        environment: &dyn Environment,
+        holder: &Holder,
+    ) -> Result<bool, StoreError> {
+        let claim = claim();
+        match again(environment, || self.log.acquire(self.run, holder, claim)).await {
             Ok(fence) => {
                 self.fence = fence;
                 self.held = true;

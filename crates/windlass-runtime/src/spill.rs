@@ -13,13 +13,15 @@ use windlass_core::run::Found;
 use windlass_core::{CallOutcome, InputKind, Message, Text};
 use windlass_store::{Payloads, StoreError};
 
+use crate::environment::{Environment, again};
+
 /// Where large results go.
 #[derive(Clone, Copy)]
 pub(crate) struct To<'s> {
     pub(crate) log: &'s dyn Payloads,
     /// Above how many bytes they are large.
     pub(crate) most: u64,
-    pub(crate) threads: bool,
+    pub(crate) environment: &'s dyn Environment,
 }
 
 /// Stores what is longer than the bound and puts references in its place.
@@ -138,7 +140,7 @@ async fn spill_content(to: To<'_>, content: &mut Content) -> Result<(), StoreErr
                         }
                     }
                     Part::Image(media) | Part::File(media) if is_long_data(media, to.most) => {
-                        store_data(to.log, media).await?;
+                        store_data(to, media).await?;
                     }
                     Part::Image(_) | Part::File(_) | Part::Stored(_) => {}
                 }
@@ -163,7 +165,7 @@ async fn spill_text(to: To<'_>, text: &Text) -> Result<Option<Vec<Part>>, StoreE
         from = data.end;
         let data: Arc<[u8]> = text.get(data).unwrap_or_default().as_bytes().into();
         let bytes = data.len() as u64;
-        parts.push(Part::Stored(Ref::to_data(to.log.put(data).await?, bytes)));
+        parts.push(Part::Stored(Ref::to_data(put(to, &data).await?, bytes)));
     }
     parts.extend(cut(to, text.get(from..).unwrap_or_default()).await?);
     Ok(Some(parts))
@@ -175,7 +177,7 @@ async fn base64_in(to: To<'_>, text: &Text) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let (text, bytes) = (text.clone(), text.len() as u64);
-    if to.threads {
+    if to.environment.has_threads() {
         // Boxed: short texts pay nothing for the room of long ones.
         Box::pin(windlass_threads::off_thread(bytes, move || base64::found(&text))).await
     } else {
@@ -193,14 +195,19 @@ async fn cut(to: To<'_>, text: &str) -> Result<Option<Part>, StoreError> {
     Ok(Some(if is_long { Part::Stored(store(to, &text).await?) } else { Part::Text { text } }))
 }
 
+/// Stores bytes. The same bytes are stored once, however often they are sent.
+async fn put(to: To<'_>, bytes: &Arc<[u8]>) -> Result<Text, StoreError> {
+    again(to.environment, || to.log.put(bytes.clone())).await
+}
+
 async fn store(to: To<'_>, text: &Text) -> Result<Ref, StoreError> {
-    let sha256 = to.log.put(Arc::from(text.clone())).await?;
+    let sha256 = put(to, &Arc::from(text.clone())).await?;
     Ok(Ref::to_text(sha256, text, to.most))
 }
 
-async fn store_data(log: &dyn Payloads, media: &mut Media) -> Result<(), StoreError> {
+async fn store_data(to: To<'_>, media: &mut Media) -> Result<(), StoreError> {
     if let MediaSource::Base64(data) = &media.source {
-        let sha256 = log.put(Arc::from(data.clone())).await?;
+        let sha256 = put(to, &Arc::from(data.clone())).await?;
         media.source = MediaSource::Stored(Ref::to_data(sha256, data.len() as u64));
     }
     Ok(())

@@ -8,7 +8,9 @@ use windlass_store::Fence;
 
 use crate::agent::Agent;
 use crate::changes::ChangedTools;
+use crate::environment::again;
 use crate::error::Error;
+use crate::lease::claim;
 use crate::load::{load, start_of};
 use crate::lost::refuse_given_up;
 use crate::run::{DriveOptions, Prepared};
@@ -32,7 +34,9 @@ impl Agent {
         changed: bool,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        let fence = self.log().acquire(run, self.holder()).await?;
+        let claim = claim();
+        let acquire = || self.log().acquire(run, self.holder(), claim);
+        let fence = again(&**self.environment(), acquire).await?;
         let which = TakeOver { run, changed, resumed_by: options.resumed_by };
         match self.taken_over(which, &fence).await {
             Ok((state, first)) => Ok(self.driver(state, Some(first), fence, options)),

@@ -85,6 +85,20 @@ pub enum StoreError {
         /// The actual version.
         found: u64,
     },
+    /// The reply to a request was lost: it was carried out, or will be, or never is.
+    #[error("the store's reply to {request} was lost")]
+    Unknown {
+        /// The request, such as `an append`.
+        request: &'static str,
+    },
+    /// Another request was posted to the run under the same key.
+    #[error("the key `{key}` was used for another request to run {run}")]
+    KeyReused {
+        /// The run.
+        run: RunId,
+        /// The key.
+        key: String,
+    },
     /// The lease was taken over by another holder.
     #[error("run {run} was taken over by {holder} (epoch {current}, ours was {ours})")]
     Fenced {
@@ -248,6 +262,8 @@ impl StoreError {
         match self {
             Self::UnknownRun { .. } => "store.unknown_run",
             Self::Conflict { .. } => "store.conflict",
+            Self::Unknown { .. } => "store.unknown",
+            Self::KeyReused { .. } => "store.key_reused",
             Self::Fenced { .. } => "store.fenced",
             Self::NotHeld { .. } => "store.not_held",
             Self::Held { .. } => "store.held",
@@ -282,6 +298,8 @@ impl StoreError {
             Self::Conflict { .. } | Self::Fenced { .. } => {
                 Some("another process goes on with this run; `windlass runs watch` follows it".to_owned())
             }
+            Self::Unknown { .. } => Some("resume the run: its log says what was written".to_owned()),
+            Self::KeyReused { .. } => Some("give another request a key of its own".to_owned()),
             Self::BadCursor { .. } => Some("begin the listing anew".to_owned()),
             Self::NotHeld { .. } => Some("take hold of the run first".to_owned()),
             Self::InboxFull { .. } => {

@@ -39,7 +39,7 @@ macro_rules! forward_store {
         $crate::forward_store! { impl Inbox, $store, $log, post, inbox, inbox_changed, discard }
     };
     (part Leases, $store:ty, $log:tt) => {
-        $crate::forward_store! { impl Leases, $store, $log, acquire, renew, release, park }
+        $crate::forward_store! { impl Leases, $store, $log, acquire, acquire_due, renew, release, park }
     };
     (part Payloads, $store:ty, $log:tt) => { $crate::forward_store! { impl Payloads, $store, $log, put, get } };
     (part Index, $store:ty, $log:tt) => {
@@ -70,8 +70,8 @@ macro_rules! forward_store {
         fn follow(&self, run: $crate::RunId, from: u64) -> $crate::Batches { self.$log.follow(run, from) }
     };
     (post $log:tt) => {
-        fn post(&self, run: $crate::RunId, at: $crate::Millis, what: $crate::InputKind) -> $crate::Answer<'_, $crate::PostId> {
-            self.$log.post(run, at, what)
+        fn post(&self, run: $crate::RunId, post: $crate::Post) -> $crate::Answer<'_, $crate::PostId> {
+            self.$log.post(run, post)
         }
     };
     (inbox $log:tt) => {
@@ -98,12 +98,22 @@ macro_rules! forward_store {
         }
     };
     (acquire $log:tt) => {
-        fn acquire(&self, run: $crate::RunId, holder: &$crate::Holder) -> $crate::Answer<'_, $crate::Fence> {
-            self.$log.acquire(run, holder)
+        fn acquire(
+            &self,
+            run: $crate::RunId,
+            holder: &$crate::Holder,
+            claim: $crate::Claim,
+        ) -> $crate::Answer<'_, $crate::Fence> {
+            self.$log.acquire(run, holder, claim)
+        }
+    };
+    (acquire_due $log:tt) => {
+        fn acquire_due(&self, due: $crate::Due) -> $crate::Answer<'_, Vec<($crate::RunSummary, $crate::Fence)>> {
+            self.$log.acquire_due(due)
         }
     };
     (renew $log:tt) => {
-        fn renew(&self, run: $crate::RunId, fence: &$crate::Fence) -> $crate::Answer<'_, ()> {
+        fn renew(&self, run: $crate::RunId, fence: &$crate::Fence) -> $crate::Answer<'_, Option<$crate::Millis>> {
             self.$log.renew(run, fence)
         }
     };

@@ -1,7 +1,7 @@
 //! The durable inbox: inputs that any process leaves for the holder of a run.
 
 use windlass_core::event::Millis;
-use windlass_core::{InputKind, RunId};
+use windlass_core::{InputKind, Owner, RunId, Text};
 
 use crate::leases::Fence;
 use crate::store::Answer;
@@ -12,6 +12,35 @@ pub const INBOX_POSTS: usize = 10_000;
 /// The place of a posted input in a run's inbox: ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PostId(pub u64);
+
+/// The key under which a request may be sent twice: what was posted under it stays known as long as the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostKey {
+    /// The owner whose key it is: equal keys of two owners are two keys.
+    pub owner: Owner,
+    /// The key.
+    pub key: Text,
+    /// SHA-256 of the request. Another request under the key is refused.
+    pub digest: [u8; 32],
+}
+
+/// An input to post.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Post {
+    /// When it is posted, in milliseconds since the epoch.
+    pub at: Millis,
+    /// The input.
+    pub what: InputKind,
+    /// Its key; `None`: sent twice, it is posted twice.
+    pub key: Option<PostKey>,
+}
+
+impl Post {
+    /// An input without a key.
+    pub fn new(at: Millis, what: InputKind) -> Self {
+        Self { at, what, key: None }
+    }
+}
 
 /// An input posted for a run's holder.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,12 +55,15 @@ pub struct Posted {
 
 /// Keeps posted inputs until the holder of their run has used or refused them.
 pub trait Inbox: Send + Sync + std::fmt::Debug {
-    /// Leaves an input for the holder of the run, now or later.
+    /// Leaves an input for the holder of the run, now or later. A request that was posted under its key already is not posted again,
+    /// and its first place is given, also after the input was used and after the run has ended. An input that its holder refused
+    /// frees its key.
     ///
     /// # Errors
+    /// [`KeyReused`](crate::StoreError::KeyReused): another request has the key.
     /// [`InboxFull`](crate::StoreError::InboxFull), [`UnknownRun`](crate::StoreError::UnknownRun).
     /// [`Ended`](crate::StoreError::Ended): no holder of the run will ever read it.
-    fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId>;
+    fn post(&self, run: RunId, post: Post) -> Answer<'_, PostId>;
 
     /// The posts after that place, in order. A successful append removes the post that it uses; if the process crashed
     /// in between, the post may still be listed, and [`Log::used`](crate::Log::used) names it.

@@ -3,6 +3,7 @@
 use windlass_core::event::Millis;
 use windlass_core::{RunId, Text};
 
+use crate::index::RunSummary;
 use crate::store::Answer;
 
 /// The holder of leases on runs: one per process (or per node).
@@ -18,6 +19,26 @@ pub struct Fence {
     pub epoch: u64,
 }
 
+/// The number of a request for leases, which no other request of its holder has: one that is sent again, because its reply was
+/// lost, gets the same lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Claim(pub u64);
+
+/// A request for the leases of runs that can go on ([`Leases::acquire_due`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Due {
+    /// The new holder.
+    pub holder: Holder,
+    /// The number of this request.
+    pub claim: Claim,
+    /// Only runs of these agents; empty: of any.
+    pub agents: Vec<Text>,
+    /// The time at which they are due, as in [`RunFilter::due`](crate::RunFilter::due).
+    pub now: Millis,
+    /// Maximum number of runs.
+    pub limit: usize,
+}
+
 /// Time at which a suspended run continues by itself, by the releasing holder's clock, in milliseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
@@ -29,19 +50,28 @@ pub struct Wake {
 
 /// Leases runs to holders. The first append of a run takes its lease; an append that ends or suspends a run gives it up.
 pub trait Leases: Send + Sync + std::fmt::Debug {
-    /// Acquires the lease of a run without a live holder, with a new epoch.
+    /// Acquires the lease of a run without a live holder, with a new epoch. The same claim of the same holder gives the lease that
+    /// it gave before, as long as that stands.
     ///
     /// # Errors
     /// [`Held`](crate::StoreError::Held) names the living holder; [`UnknownRun`](crate::StoreError::UnknownRun).
-    fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence>;
+    fn acquire(&self, run: RunId, holder: &Holder, claim: Claim) -> Answer<'_, Fence>;
+
+    /// Acquires the leases of runs that are due, have no live holder and no parent (a child run is resumed by its parent's driver): those
+    /// that began first come first. Two holders that ask at the same moment get different runs. The same claim of the same holder gives
+    /// the leases that it gave before, as long as they stand, and no others.
+    fn acquire_due(&self, due: Due) -> Answer<'_, Vec<(RunSummary, Fence)>>;
 
     /// Renews a valid lease, right before an irreversible effect. A store that detects live holders by heartbeats sends one
     /// first, so that the lease stays valid for some seconds.
     ///
+    /// Gives for how many milliseconds from the moment of the request the lease holds whatever happens, by a clock that no one sets;
+    /// `None`: it ends with the holder's process. A holder that cannot renew it begins nothing irreversible after that time.
+    ///
     /// # Errors
     /// [`Fenced`](crate::StoreError::Fenced): another holder took the lease. [`NotHeld`](crate::StoreError::NotHeld): it was
     /// released.
-    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()>;
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, Option<Millis>>;
 
     /// Releases a lease; has no effect if another holder took over.
     fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()>;

@@ -31,16 +31,16 @@ mod store;
 
 pub use clock::up_ms;
 pub use error::{LockHolder, Locking, StoreError, Taken};
-pub use inbox::{INBOX_POSTS, Inbox, PostId, Posted};
+pub use inbox::{INBOX_POSTS, Inbox, Post, PostId, PostKey, Posted};
 pub use index::{
     Cursor, DEFAULT_LISTED, HEADLINE_BYTES, Headline, Index, Page, RunFilter, RunSummary, SessionFilter,
     SessionSummary,
 };
-pub use leases::{Fence, Holder, Leases, Wake};
+pub use leases::{Claim, Due, Fence, Holder, Leases, Wake};
 pub use log::{Append, Batch, Batches, Head, Log};
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
 pub use payload::{PAYLOAD_BYTES, Payloads};
-pub use pruning::{Prune, Pruned, Pruning};
+pub use pruning::{PRUNE_CHUNK, Prunable, Prune, Pruned, Pruning, Reclaimed, prune};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Checked, Durability, SqliteLog, SqliteOptions};
 pub use store::{Answer, Store};

@@ -107,6 +107,11 @@ pub type Batches = Pin<Box<dyn Stream<Item = Result<Batch, StoreError>> + Send>>
 pub trait Log: Send + Sync + std::fmt::Debug {
     /// Appends events atomically. Durable when the future ends well; if it ends with an error, nothing is visible.
     ///
+    /// The one exception is [`StoreError::Unknown`]: the reply was lost, as happens with a store across a network, so that the
+    /// append is visible, will be, or never is. The holder reads the run from the expected version on. Its own append there is the
+    /// success; no append there lets it send the same bytes again, and a conflict on that is settled by reading once more; another
+    /// append is the conflict. What is read after an `Unknown` must be no older than the newest append.
+    ///
     /// The append's record keeps the id of the post that it uses ([`Append::uses`]), so that [`Self::used`] names the post
     /// from then on. Removing the post from the inbox is a second step that a crash may lose, in a store that cannot change
     /// both at once.
@@ -116,6 +121,7 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// [`StoreError::NoEvents`], [`StoreError::UnknownPayload`].
     /// [`StoreError::PostUsed`]: the post is not in the run's inbox, or an append has used it.
     /// [`StoreError::HeadMoved`]: another run of the session has begun meanwhile.
+    /// [`StoreError::Unknown`]: the store cannot say whether it was written.
     /// [`StoreError::Unheard`]: the append ends the run, and its inbox has posts that its holder has not read.
     fn append(&self, append: Append) -> Answer<'_, ()>;
 

@@ -170,7 +170,7 @@ impl Log for CrashLog {
 }
 
 impl Leases for CrashLog {
-    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, Option<windlass_store::Millis>> {
         if self.crashed() {
             // The process is dead.
             return Box::pin(std::future::pending());
@@ -178,7 +178,7 @@ impl Leases for CrashLog {
         self.inner.renew(run, fence)
     }
 
-    forward_store!(inner: acquire, release, park);
+    forward_store!(inner: acquire, acquire_due, release, park);
 }
 
 forward_store!(Inbox, Payloads, Index for CrashLog => inner);

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::event::Millis;
-use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
+use windlass_core::{Owner, RunId, SessionId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Page, Payloads, PostId, Posted,
-    RunFilter, RunSummary, SessionFilter, SessionSummary, Store, StoreError, Wake, forward_store,
+    Answer, Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, Leases, Log, Page, Payloads,
+    Post, PostId, Posted, RunFilter, RunSummary, SessionFilter, SessionSummary, Store, StoreError, Wake,
+    forward_store,
 };
 
 use crate::sim::step_aside;
@@ -24,6 +25,12 @@ pub enum Fault {
     Fenced,
     /// [`StoreError::Conflict`]: another writer appended first.
     Conflict,
+    /// [`StoreError::Unknown`]: the request was lost, and nothing is written.
+    RequestLost,
+    /// [`StoreError::Unknown`]: it is written, and the reply was lost.
+    ReplyLost,
+    /// [`StoreError::Unknown`]: it is written after the next read.
+    Late,
 }
 
 /// A log around another one that fails at chosen appends, and can be slow or wholly broken.
@@ -32,6 +39,8 @@ pub struct FaultLog {
     inner: Arc<dyn Store>,
     faults: Mutex<BTreeMap<u64, Fault>>,
     appends: AtomicU64,
+    /// An append that is on its way.
+    late: Mutex<Option<Append>>,
     slow: AtomicU32,
     broken: AtomicBool,
     /// Remaining space for events, in bytes; all ones: unlimited.
@@ -45,6 +54,7 @@ impl FaultLog {
             inner,
             faults: Mutex::default(),
             appends: AtomicU64::new(0),
+            late: Mutex::default(),
             slow: AtomicU32::new(0),
             broken: AtomicBool::new(false),
             room: AtomicU64::new(u64::MAX),
@@ -99,13 +109,21 @@ impl FaultLog {
         taken.map(drop).map_err(|_| full())
     }
 
-    fn fault(&self, append: &Append) -> Result<(), StoreError> {
-        self.check()?;
+    /// The fault of the next append, if it has one.
+    fn next_fault(&self) -> Option<Fault> {
         let number = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
-        let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+
+    fn fault(&self, append: &Append, fault: Option<Fault>) -> Result<(), StoreError> {
         let (run, expected) = (append.run, append.expected);
         Err(match fault {
-            None => return self.take_room(append),
+            None | Some(Fault::ReplyLost) => return self.take_room(append),
+            Some(Fault::RequestLost) => unknown(),
+            Some(Fault::Late) => {
+                *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(append.clone());
+                unknown()
+            }
             Some(Fault::Failed) => failed(),
             Some(Fault::Full) => full(),
             Some(Fault::Conflict) => StoreError::Conflict { run, expected, found: expected + 1 },
@@ -121,6 +139,10 @@ fn full() -> StoreError {
     StoreError::Full { path: "simulated".into(), source: "simulated".into() }
 }
 
+fn unknown() -> StoreError {
+    StoreError::Unknown { request: "an append" }
+}
+
 fn failed() -> StoreError {
     StoreError::Failed("simulated: input/output error".into())
 }
@@ -129,17 +151,25 @@ impl Log for FaultLog {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         Box::pin(async move {
             self.rest().await;
-            self.fault(&append)?;
+            self.check()?;
+            let fault = self.next_fault();
+            self.fault(&append, fault)?;
             self.inner.append(append).await?;
             self.rest().await;
-            Ok(())
+            if fault == Some(Fault::ReplyLost) { Err(unknown()) } else { Ok(()) }
         })
     }
 
     fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>> {
         Box::pin(async move {
             self.check()?;
-            self.inner.read(run, from, max).await
+            let found = self.inner.read(run, from, max).await;
+            let late = self.late.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(late) = late {
+                // Its sender has given up waiting for what becomes of it.
+                drop(self.inner.append(late).await);
+            }
+            found
         })
     }
 
@@ -157,10 +187,10 @@ impl Log for FaultLog {
 }
 
 impl Inbox for FaultLog {
-    fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId> {
+    fn post(&self, run: RunId, post: Post) -> Answer<'_, PostId> {
         Box::pin(async move {
             self.check()?;
-            self.inner.post(run, at, what).await
+            self.inner.post(run, post).await
         })
     }
 
@@ -204,15 +234,22 @@ impl Payloads for FaultLog {
 }
 
 impl Leases for FaultLog {
-    fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
+    fn acquire(&self, run: RunId, holder: &Holder, claim: Claim) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
             self.check()?;
-            self.inner.acquire(run, &holder).await
+            self.inner.acquire(run, &holder, claim).await
         })
     }
 
-    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+    fn acquire_due(&self, due: Due) -> Answer<'_, Vec<(RunSummary, Fence)>> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.acquire_due(due).await
+        })
+    }
+
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, Option<Millis>> {
         let fence = fence.clone();
         Box::pin(async move {
             self.check()?;

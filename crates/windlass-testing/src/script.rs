@@ -346,7 +346,8 @@ impl Inner {
         match (&self.handle, &self.post) {
             (Some(handle), Some(office)) => {
                 // The log is in memory: a post is done at once. One that comes too late is nobody's loss.
-                let post = office.log.post(handle.id(), office.environment.now(), what);
+                let post =
+                    office.log.post(handle.id(), windlass_store::Post::new(office.environment.now(), what));
                 let _late = post.now_or_never();
             }
             (Some(handle), None) => handle.send_now(what),

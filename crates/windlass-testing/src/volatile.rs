@@ -5,18 +5,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use windlass_core::event::Millis;
-use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
+use windlass_core::{Owner, RunId, SessionId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, MemoryLog, Page, Payloads,
-    PostId, Posted, Pruning, RunFilter, RunSummary, SessionFilter, SessionSummary, StoreError, Wake,
+    Answer, Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, Leases, Log, MemoryLog, Page,
+    Payloads, Post, PostId, Posted, Pruning, RunFilter, RunSummary, SessionFilter, SessionSummary,
+    StoreError, Wake,
 };
 
 /// A change, as it was asked for.
 #[derive(Clone, Debug)]
 enum Change {
     Append(Append),
-    Post(RunId, Millis, InputKind),
-    Lease(RunId, Holder),
+    Post(RunId, Post),
+    Lease(RunId, Holder, Claim),
+    LeaseDue(Due),
     Release(RunId, Fence),
     Park(RunId, Fence, Option<Wake>),
     Discard(RunId, PostId, Fence),
@@ -79,7 +81,7 @@ impl VolatileLog {
         for change in &state.synced {
             match change {
                 Change::Append(append) if append.expected == 0 => holders.push(append.fence.holder.clone()),
-                Change::Lease(_, holder) => {
+                Change::Lease(_, holder, _) | Change::LeaseDue(Due { holder, .. }) => {
                     // It was taken from somebody who was dead then.
                     for holder in &holders {
                         log.forget_holder(holder);
@@ -135,6 +137,7 @@ enum Done {
     Nothing,
     Post(PostId),
     Lease(Fence),
+    Leases(Vec<(RunSummary, Fence)>),
     Put(Text),
 }
 
@@ -142,12 +145,11 @@ enum Done {
 fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
     let done = match change {
         Change::Append(append) => log.append(append).now_or_never().map(|done| done.map(|()| Done::Nothing)),
-        Change::Post(run, at, what) => {
-            log.post(run, at, what).now_or_never().map(|post| post.map(Done::Post))
+        Change::Post(run, post) => log.post(run, post).now_or_never().map(|post| post.map(Done::Post)),
+        Change::Lease(run, holder, claim) => {
+            log.acquire(run, &holder, claim).now_or_never().map(|fence| fence.map(Done::Lease))
         }
-        Change::Lease(run, holder) => {
-            log.acquire(run, &holder).now_or_never().map(|fence| fence.map(Done::Lease))
-        }
+        Change::LeaseDue(due) => log.acquire_due(due).now_or_never().map(|leases| leases.map(Done::Leases)),
         Change::Release(run, fence) => {
             log.release(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
@@ -186,11 +188,11 @@ impl Log for VolatileLog {
 }
 
 impl Inbox for VolatileLog {
-    fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId> {
+    fn post(&self, run: RunId, post: Post) -> Answer<'_, PostId> {
         Box::pin(async move {
-            match self.change(Change::Post(run, at, what))? {
+            match self.change(Change::Post(run, post))? {
                 Done::Post(post) => Ok(post),
-                Done::Nothing | Done::Lease(_) | Done::Put(_) => Err(unexpected()),
+                Done::Nothing | Done::Lease(_) | Done::Leases(_) | Done::Put(_) => Err(unexpected()),
             }
         })
     }
@@ -214,7 +216,7 @@ impl Payloads for VolatileLog {
         Box::pin(async move {
             match self.change(Change::Put(bytes))? {
                 Done::Put(name) => Ok(name),
-                Done::Nothing | Done::Post(_) | Done::Lease(_) => Err(unexpected()),
+                Done::Nothing | Done::Post(_) | Done::Lease(_) | Done::Leases(_) => Err(unexpected()),
             }
         })
     }
@@ -226,17 +228,26 @@ impl Payloads for VolatileLog {
 }
 
 impl Leases for VolatileLog {
-    fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
+    fn acquire(&self, run: RunId, holder: &Holder, claim: Claim) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
-            match self.change(Change::Lease(run, holder))? {
+            match self.change(Change::Lease(run, holder, claim))? {
                 Done::Lease(fence) => Ok(fence),
-                Done::Nothing | Done::Post(_) | Done::Put(_) => Err(unexpected()),
+                Done::Nothing | Done::Post(_) | Done::Leases(_) | Done::Put(_) => Err(unexpected()),
             }
         })
     }
 
-    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+    fn acquire_due(&self, due: Due) -> Answer<'_, Vec<(RunSummary, Fence)>> {
+        Box::pin(async move {
+            match self.change(Change::LeaseDue(due))? {
+                Done::Leases(leases) => Ok(leases),
+                Done::Nothing | Done::Post(_) | Done::Lease(_) | Done::Put(_) => Err(unexpected()),
+            }
+        })
+    }
+
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, Option<Millis>> {
         let fence = fence.clone();
         Box::pin(async move { self.log().renew(run, &fence).await })
     }

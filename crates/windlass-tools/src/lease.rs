@@ -11,13 +11,16 @@ use windlass_core::Text;
 use crate::tool::ToolError;
 
 /// Maximum age of a confirmation at its use. A process that was stopped for longer confirms again, because its run may have
-/// been taken over. A log keeps a confirmed lease for longer than this.
+/// been taken over. It is at most half of the time that a log promises to keep a confirmed lease.
 const FRESH: Duration = Duration::from_secs(2);
 
 /// Maximum number of consecutive stale confirmations before the call is given up.
 const MOST_TRIES: u32 = 100;
 
-type Confirm = dyn Fn() -> BoxFuture<'static, Result<(), Text>> + Send + Sync;
+/// For how long the lease holds from the moment of the question; `None`: as long as this process.
+type Held = Result<Option<Duration>, Text>;
+
+type Confirm = dyn Fn() -> BoxFuture<'static, Held> + Send + Sync;
 
 /// The right of this process to act for a run. It may be lost at any time, to a process that took the run over: a tool
 /// whose call takes long to begin confirms it right before its effect.
@@ -48,8 +51,10 @@ impl Lease {
         Self(None)
     }
 
-    /// A lease that is confirmed so; the error says who has it now.
-    pub fn new(confirm: impl Fn() -> BoxFuture<'static, Result<(), Text>> + Send + Sync + 'static) -> Self {
+    /// A lease that is confirmed so: for how long it then holds (`None`: as long as this process), or who has it now.
+    pub fn new(
+        confirm: impl Fn() -> BoxFuture<'static, Result<Option<Duration>, Text>> + Send + Sync + 'static,
+    ) -> Self {
         Self(Some(Arc::new(confirm)))
     }
 
@@ -66,8 +71,8 @@ impl Lease {
         let Some(confirm) = &self.0 else { return Ok(()) };
         for _ in 0..MOST_TRIES {
             let asked = Instant::now();
-            confirm().await.map_err(|why| lost(&why))?;
-            if asked.elapsed() < FRESH {
+            let held = confirm().await.map_err(|why| lost(&why))?;
+            if asked.elapsed() < held.map_or(FRESH, |held| FRESH.min(held / 2)) {
                 return Ok(());
             }
         }

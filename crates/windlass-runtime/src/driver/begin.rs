@@ -154,7 +154,7 @@ impl Driver {
         };
         let mut context = work::context(&self.state, call, attempt, cancel.clone())?;
         if spec.is_some_and(|tool| tool.kind == ToolKind::Run && tool.effect != Effect::ReadOnly) {
-            context.lease = self.lease.lease(self.broken.clone());
+            context.lease = self.lease.lease(self.broken.clone(), self.agent.environment().clone());
         }
         Some(ToolWork {
             action,

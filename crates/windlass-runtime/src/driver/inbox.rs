@@ -7,6 +7,7 @@ use windlass_core::{Answer, InputKind, InvalidInput};
 use windlass_store::{Batch, Fence, PostId, Posted, StoreError};
 
 use super::{Driver, Sent};
+use crate::environment::again;
 use crate::error::Error;
 use crate::run::Unpause;
 
@@ -71,7 +72,8 @@ impl Driver {
             let done = used.contains(&post.id) || self.take(post.what, Some(post.id)).await?.is_err();
             if done && !self.state.is_finished() {
                 // A refused post stays refused: it must not wait there for ever (E28).
-                self.agent.log().discard(self.state.run(), post.id, self.lease.fence()).await?;
+                let discard = || self.agent.log().discard(self.state.run(), post.id, self.lease.fence());
+                Box::pin(again(&**self.agent.environment(), discard)).await?;
             }
         }
         Ok(())
@@ -89,6 +91,11 @@ impl Driver {
         Ok(())
     }
 
+    async fn take_lease_again(&mut self) -> Result<bool, StoreError> {
+        let (environment, holder) = (self.agent.environment().clone(), self.agent.holder().clone());
+        self.lease.take_again(&*environment, &holder).await
+    }
+
     /// Gives up the lease, unless something has come in. Says whether it is given up.
     pub(super) async fn leave(&mut self) -> Result<bool, Error> {
         // What is sent from here on goes to the durable inbox.
@@ -104,9 +111,10 @@ impl Driver {
             return Ok(false);
         }
         let wake = self.slots.next_timer().map(|at| self.clock.wake(at, &**self.agent.environment()));
-        self.lease.park(wake).await?;
+        let environment = self.agent.environment().clone();
+        Box::pin(self.lease.park(&*environment, wake)).await?;
         // The senders of these posts may have seen that the run has a holder, and rely on it.
-        if self.posts.now().await?.is_empty() || !self.lease.take_again(self.agent.holder()).await? {
+        if self.posts.now().await?.is_empty() || !Box::pin(self.take_lease_again()).await? {
             return Ok(true);
         }
         let Fence { holder, epoch } = self.lease.fence().clone();

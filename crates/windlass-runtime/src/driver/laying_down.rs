@@ -45,9 +45,9 @@ impl Driver {
             // It goes on by itself at that time, and not before.
             Some(wait) => {
                 let wake = self.clock.wake(wait.until, &*environment);
-                self.lease.park(Some(wake)).await?;
+                Box::pin(self.lease.park(&*environment, Some(wake))).await?;
             }
-            None => self.lease.release().await?,
+            None => Box::pin(self.lease.release(&*environment)).await?,
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use windlass_core::{Event, Fact, Owner, RunId, RunState, State, evolve, replay};
 use windlass_store::{Append, Batch, Fence, Holder, Log, Store, StoreError};
 
 use crate::error::Error;
+use crate::lease::claim;
 use crate::load::load_until;
 use crate::pages::headline;
 
@@ -197,8 +198,11 @@ async fn same_so_far(log: &dyn Log, run: RunId, batches: &[Batch], there: u64) -
 async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Batch>) -> Result<(), Error> {
     let run = state.run();
     let fresh = batches.first().is_some_and(|batch| batch.first == 1);
-    let fence =
-        if fresh { Fence { holder: holder.clone(), epoch: 1 } } else { log.acquire(run, holder).await? };
+    let fence = if fresh {
+        Fence { holder: holder.clone(), epoch: 1 }
+    } else {
+        log.acquire(run, holder, claim()).await?
+    };
     let last = batches.last().map_or(0, Batch::last);
     for batch in batches {
         let run_state = if let RunState::Ended(status) = state.run_state()

@@ -353,8 +353,8 @@ pub fn forked(base: RunId, at: u64, run: RunId, saved: &Saved) -> Value {
 pub fn pruned(pruned: &Pruned, dry_run: bool) -> Vec<Value> {
     let runs = pruned.runs.iter().map(|run| json!({ "type": "pruned", "run": run, "dry_run": dry_run }));
     let sums = json!({
-        "type": "sums", "runs": pruned.runs.len(), "kept": pruned.kept, "payloads": pruned.payloads,
-        "payload_bytes": pruned.payload_bytes, "dry_run": dry_run,
+        "type": "sums", "runs": pruned.runs.len(), "kept": pruned.kept, "payloads": pruned.payloads.payloads,
+        "payload_bytes": pruned.payloads.bytes, "dry_run": dry_run,
     });
     runs.chain([sums]).collect()
 }

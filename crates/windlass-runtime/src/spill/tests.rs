@@ -1,6 +1,7 @@
 use windlass_store::MemoryLog;
 
 use super::*;
+use crate::environment::SystemEnvironment;
 
 /// So many characters of base64.
 fn data(chars: usize) -> String {
@@ -10,7 +11,7 @@ fn data(chars: usize) -> String {
 async fn spilt(most: u64, content: Content) -> (MemoryLog, Content) {
     let log = MemoryLog::new();
     let mut content = content;
-    spill_content(To { log: &log, most, threads: false }, &mut content).await.unwrap();
+    spill_content(To { log: &log, most, environment: &SystemEnvironment }, &mut content).await.unwrap();
     (log, content)
 }
 
@@ -59,7 +60,9 @@ async fn e35_base64_in_an_error_is_left_out() {
     let message = format!("the file ü {}== is no image", data(8_192));
     let mut outcome = CallOutcome::Error { kind: None, message: message.into() };
     let log = MemoryLog::new();
-    spill_outcome(To { log: &log, most: 65_536, threads: false }, &mut outcome).await.unwrap();
+    spill_outcome(To { log: &log, most: 65_536, environment: &SystemEnvironment }, &mut outcome)
+        .await
+        .unwrap();
     let CallOutcome::Error { message, .. } = outcome else { panic!("{outcome:?}") };
     assert_eq!(&*message, "the file ü [8194 characters of base64 are left out here] is no image");
 }

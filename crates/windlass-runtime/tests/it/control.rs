@@ -79,7 +79,9 @@ fn e21_a_message_that_is_posted_while_a_run_ends_is_heard_or_refused() {
         let (id, posted) = (prepared.id(), RefCell::new(None));
         let run = ground.drive(prepared, |poll| {
             if poll == at {
-                let post = ground.memory.post(id, 1, InputKind::Steer("Also in French.".into()));
+                let post = ground
+                    .memory
+                    .post(id, windlass_store::Post::new(1, InputKind::Steer("Also in French.".into())));
                 *posted.borrow_mut() = post.now_or_never();
             }
             false

@@ -136,7 +136,11 @@ fn e32_a_driver_that_was_taken_over_cannot_append_and_stops_its_tools() {
             ground.environment.sleep_until(BEGINNING + 50).await;
             assert_eq!(ground.seen.alive(), 2);
             ground.memory.forget_holder(agent.holder());
-            ground.memory.acquire(id, &Holder("another process".into())).await.unwrap()
+            ground
+                .memory
+                .acquire(id, &Holder("another process".into()), windlass_store::Claim(1))
+                .await
+                .unwrap()
         },
     ));
     let (ended, when) = ended;

@@ -75,6 +75,8 @@ mod tidy;
 #[cfg(test)]
 mod timing;
 #[cfg(test)]
+mod unknown;
+#[cfg(test)]
 mod usage;
 #[cfg(test)]
 mod watching;

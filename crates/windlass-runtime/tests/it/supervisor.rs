@@ -77,7 +77,9 @@ fn e25_what_is_due_is_resumed_and_the_rest_is_reported_once() {
     for run in [answered, held] {
         ground.wait(agent.answer(run, "q1", Answer::Approve)).unwrap();
     }
-    let fence = ground.wait(ground.memory.acquire(held, &Holder("elsewhere".into()))).unwrap();
+    let fence = ground
+        .wait(ground.memory.acquire(held, &Holder("elsewhere".into()), windlass_store::Claim(1)))
+        .unwrap();
     let mut supervisor = supervisor(&ground, vec![agent.clone()]);
     let first = pass(&ground, &mut supervisor);
     assert_eq!(

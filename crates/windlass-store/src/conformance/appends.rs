@@ -5,10 +5,10 @@ use std::sync::Arc;
 use windlass_core::event::Cause;
 use windlass_core::run::{HookEnd, StepEdits};
 
-use super::sample::{append, begin, fence, flat, id, said, steer};
+use super::sample::{append, begin, claim, fence, flat, id, said, steer};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
-use crate::{Append, RunFilter, Store};
+use crate::{Append, Post, RunFilter, Store};
 
 /// Appended events are read back byte for byte.
 pub async fn events_come_back_as_they_were_written(log: Arc<dyn Store>) -> Verdict {
@@ -81,7 +81,7 @@ pub async fn causes_come_back_as_they_were_written(log: Arc<dyn Store>) -> Verdi
 /// A refused append writes no event, uses up no post and changes no summary.
 pub async fn a_refused_append_leaves_nothing_behind(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    let post = works("a post", log.post(run, 5, steer("stay")).await)?;
+    let post = works("a post", log.post(run, Post::new(5, steer("stay"))).await)?;
     let before = works("a summary", log.summary(run).await)?;
     let late = Append { uses: Some(post), ..append(run, 0, said(2, 2)) };
     refused("an append at a wrong version", log.append(late).await, "store.conflict")?;
@@ -134,10 +134,10 @@ pub async fn unknown_runs_are_named(log: Arc<dyn Store>) -> Verdict {
     refused("an append", log.append(append(run, 3, said(4, 1))).await, CODE)?;
     refused("a read", log.read(run, 1, 10).await, CODE)?;
     refused("used posts", log.used(run, &[]).await, CODE)?;
-    refused("a post", log.post(run, 1, steer("x")).await, CODE)?;
+    refused("a post", log.post(run, Post::new(1, steer("x"))).await, CODE)?;
     refused("the inbox", log.inbox(run, None).await, CODE)?;
     refused("waiting for a post", log.inbox_changed(run, None).await, CODE)?;
-    refused("a hold", log.acquire(run, &fence("other", 0).holder).await, CODE)?;
+    refused("a hold", log.acquire(run, &fence("other", 0).holder, claim()).await, CODE)?;
     refused("a release", log.release(run, &fence("other", 1)).await, CODE)?;
     let followed = futures_util::StreamExt::next(&mut log.follow(run, 1)).await;
     refused("following", followed.unwrap_or(Err(StoreError::NoEvents { run })), CODE)?;

@@ -8,7 +8,7 @@ use windlass_core::{Owner, RunId, Status};
 use super::sample::{end, first, id, in_session, started};
 use super::{Verdict, refused, same, works};
 use crate::error::StoreError;
-use crate::{Append, Head, Prune, RunFilter, Store};
+use crate::{Append, Head, Prune, RunFilter, Store, prune};
 
 fn owned(owner: &str, started: RunStarted) -> RunStarted {
     RunStarted { owner: Owner::from(owner), ..started }
@@ -79,12 +79,12 @@ pub async fn pruning_moves_a_head_to_its_base(log: Arc<dyn Store>) -> Verdict {
     works("a fork into a session of its own", log.append(moving(None, fork)).await)?;
     end(&*log, id(3), 1, Status::Answered).await?;
     let only = |session: &str, keep| Prune { sessions: vec![session.into()], keep, ..Prune::default() };
-    let gone = works("pruning the head", pruning.prune(only("talk", vec![id(1)])).await)?;
+    let gone = works("pruning the head", prune(pruning, only("talk", vec![id(1)]), |_, _| {}).await)?;
     same("what went", &gone.runs, &vec![id(2)])?;
     same("the head", &head(&*log, "local", "talk").await?, &Some(id(1)))?;
-    works("pruning a fork", pruning.prune(only("fork", Vec::new())).await)?;
+    works("pruning a fork", prune(pruning, only("fork", Vec::new()), |_, _| {}).await)?;
     same("the head of a session that went", &head(&*log, "local", "fork").await?, &None)?;
-    works("pruning the rest", pruning.prune(Prune::default()).await)?;
+    works("pruning the rest", prune(pruning, Prune::default(), |_, _| {}).await)?;
     same("the head of a session without runs", &head(&*log, "local", "talk").await?, &None)?;
     works(
         "a session that begins anew",

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::{RunState, Status};
+use windlass_core::{Owner, RunState, Status};
 
-use super::sample::{append, begin, ended, fence, holder, said, steer};
+use super::sample::{append, begin, claim, ended, fence, holder, said, steer};
 use super::{LostRemovals, Verdict, holds, refused, same, waits, works};
-use crate::{Append, PostId, Store};
+use crate::{Append, Post, PostId, PostKey, Store};
 
 /// Posts are read in the order in which they came, from any place on, each inbox for itself.
 pub async fn an_inbox_keeps_its_order(log: Arc<dyn Store>) -> Verdict {
     let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
     let mut ids = Vec::new();
     for number in 0..5 {
-        ids.push(works("a post", log.post(run, 100 + number, steer(&number.to_string())).await)?);
-        works("a post for another run", log.post(other, 1, steer("other")).await)?;
+        ids.push(works("a post", log.post(run, Post::new(100 + number, steer(&number.to_string()))).await)?);
+        works("a post for another run", log.post(other, Post::new(1, steer("other"))).await)?;
     }
     holds("the places of posts do not ascend", ids.is_sorted_by(|a, b| a < b))?;
     let posted = works("the inbox", log.inbox(run, None).await)?;
@@ -34,8 +34,8 @@ pub async fn an_inbox_keeps_its_order(log: Arc<dyn Store>) -> Verdict {
 /// A post is used by exactly one append, and goes with it.
 pub async fn a_post_is_used_once(log: Arc<dyn Store>) -> Verdict {
     let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
-    let first = works("a post", log.post(run, 1, steer("first")).await)?;
-    let second = works("a post", log.post(run, 2, steer("second")).await)?;
+    let first = works("a post", log.post(run, Post::new(1, steer("first"))).await)?;
+    let second = works("a post", log.post(run, Post::new(2, steer("second"))).await)?;
     let using =
         |run, post, expected| Append { uses: Some(post), ..append(run, expected, said(expected + 1, 1)) };
     refused("using a post of another run", log.append(using(other, first, 1)).await, "store.post_used")?;
@@ -58,15 +58,15 @@ pub async fn a_post_is_used_once(log: Arc<dyn Store>) -> Verdict {
 pub async fn a_used_post_is_recognised_by_its_id(log: Arc<dyn Store>) -> Verdict {
     let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
     let log: Arc<dyn Store> = LostRemovals::new(log);
-    let first = works("a post", log.post(run, 1, steer("first")).await)?;
-    let second = works("a post", log.post(run, 2, steer("second")).await)?;
-    let theirs = works("a post for another run", log.post(other, 3, steer("theirs")).await)?;
+    let first = works("a post", log.post(run, Post::new(1, steer("first"))).await)?;
+    let second = works("a post", log.post(run, Post::new(2, steer("second"))).await)?;
+    let theirs = works("a post for another run", log.post(other, Post::new(3, steer("theirs"))).await)?;
     let all = [first, second, theirs];
     same("the used posts before an append", &works("used posts", log.used(run, &all).await)?, &Vec::new())?;
     let using = Append { uses: Some(first), ..append(run, 1, said(2, 1)) };
     works("an append that uses a post", log.append(using).await)?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
-    let fence = works("a lease", log.acquire(run, &holder("next")).await)?;
+    let fence = works("a lease", log.acquire(run, &holder("next"), claim()).await)?;
     let listed = works("the inbox", log.inbox(run, None).await)?;
     let listed: Vec<PostId> = listed.iter().map(|posted| posted.id).collect();
     same("what the inbox lists after the crash", &listed, &vec![first, second])?;
@@ -78,7 +78,7 @@ pub async fn a_used_post_is_recognised_by_its_id(log: Arc<dyn Store>) -> Verdict
     works("using the other post", log.append(using(second)).await)?;
     let used: BTreeSet<PostId> = works("used posts", log.used(run, &all).await)?.into_iter().collect();
     same("the used posts in the end", &used, &BTreeSet::from([first, second]))?;
-    let third = works("a post", log.post(run, 4, steer("third")).await)?;
+    let third = works("a post", log.post(run, Post::new(4, steer("third"))).await)?;
     works("refusing a post", log.discard(run, third, &fence).await)?;
     same("a refused post", &works("used posts", log.used(run, &[third]).await)?, &Vec::new())?;
     same("the number of events", &works("a summary", log.summary(run).await)?.version, &3)
@@ -91,21 +91,21 @@ pub async fn waiting_for_a_post_ends_with_one(log: Arc<dyn Store>) -> Verdict {
     holds("waiting at an empty inbox ends", waits(&mut changed).await)?;
     works("an append", log.append(append(run, 1, said(2, 1))).await)?;
     holds("waiting for a post ends with an append", waits(&mut changed).await)?;
-    let first = works("a post", log.post(run, 1, steer("first")).await)?;
+    let first = works("a post", log.post(run, Post::new(1, steer("first"))).await)?;
     works("waiting for a post", changed.await)?;
     works("waiting for what is there", log.inbox_changed(run, None).await)?;
     let mut next = log.inbox_changed(run, Some(first));
     holds("waiting for a post after the last one ends", waits(&mut next).await)?;
-    works("a post", log.post(run, 2, steer("second")).await)?;
+    works("a post", log.post(run, Post::new(2, steer("second"))).await)?;
     works("waiting for the next post", next.await)
 }
 
 /// A run ends only once its holder has read all that was posted to it; what comes after its end is refused to the sender.
 pub async fn an_end_leaves_no_post_unread(log: Arc<dyn Store>) -> Verdict {
     let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
-    let theirs = works("a post for another run", log.post(other, 1, steer("theirs")).await)?;
-    let first = works("a post", log.post(run, 1, steer("first")).await)?;
-    let second = works("a post", log.post(run, 2, steer("second")).await)?;
+    let theirs = works("a post for another run", log.post(other, Post::new(1, steer("theirs"))).await)?;
+    let first = works("a post", log.post(run, Post::new(1, steer("first"))).await)?;
+    let second = works("a post", log.post(run, Post::new(2, steer("second"))).await)?;
     let ends = |heard, uses| {
         let run_state = RunState::Ended(Status::Answered);
         Append { uses, heard, run_state, ..append(run, 1, ended(Status::Answered)) }
@@ -117,7 +117,7 @@ pub async fn an_end_leaves_no_post_unread(log: Arc<dyn Store>) -> Verdict {
     let posted = works("the inbox", log.inbox(run, None).await)?;
     same("what waits", &posted.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![first, second])?;
     works("an end that uses the last post", log.append(ends(Some(first), Some(second))).await)?;
-    refused("a post after the end", log.post(run, 3, steer("late")).await, "store.ended")?;
+    refused("a post after the end", log.post(run, Post::new(3, steer("late"))).await, "store.ended")?;
     same("the inbox of an ended run", &works("the inbox", log.inbox(run, None).await)?, &Vec::new())?;
     let posted = works("the other inbox", log.inbox(other, None).await)?;
     same("what waits there", &posted.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![theirs])?;
@@ -129,8 +129,8 @@ pub async fn an_end_leaves_no_post_unread(log: Arc<dyn Store>) -> Verdict {
 /// Only the holder takes out what it refuses; the others stay until the run ends.
 pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    let first = works("a post", log.post(run, 1, steer("first")).await)?;
-    let second = works("a post", log.post(run, 2, steer("second")).await)?;
+    let first = works("a post", log.post(run, Post::new(1, steer("first"))).await)?;
+    let second = works("a post", log.post(run, Post::new(2, steer("second"))).await)?;
     let stranger = fence("stranger", 1);
     refused("taking a post out without the lease", log.discard(run, first, &stranger).await, "store.fenced")?;
     works("taking a post out", log.discard(run, first, &fence("maker", 1)).await)?;
@@ -146,4 +146,30 @@ pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn Store>) -> V
         "store.not_held",
     )
     .map(drop)
+}
+
+/// A request under a key is posted once, as long as the run is there: also after its use and after the run's end. Another request
+/// under the key is refused, another owner's is another one, and a refused input frees its key.
+pub async fn a_key_is_posted_once(log: Arc<dyn Store>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let under = |owner: &str, digest, text: &str| Post {
+        key: Some(PostKey { owner: Owner::from(owner), key: "k1".into(), digest: [digest; 32] }),
+        ..Post::new(1, steer(text))
+    };
+    let first = works("a post", log.post(run, under("local", 1, "first")).await)?;
+    same("the same again", &works("a post", log.post(run, under("local", 1, "first")).await)?, &first)?;
+    refused("another request", log.post(run, under("local", 2, "second")).await, "store.key_reused")?;
+    let theirs = works("another owner's", log.post(run, under("ada", 2, "theirs")).await)?;
+    let waiting = works("the inbox", log.inbox(run, None).await)?;
+    same("what waits", &waiting.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![first, theirs])?;
+    works("using it", log.append(Append { uses: Some(first), ..append(run, 1, said(2, 1)) }).await)?;
+    same("a used one again", &works("a post", log.post(run, under("local", 1, "first")).await)?, &first)?;
+    works("refusing the other", log.discard(run, theirs, &fence("maker", 1)).await)?;
+    let again = works("a refused one's key", log.post(run, under("ada", 3, "again")).await)?;
+    holds("a refused post came back", again != theirs)?;
+    let run_state = RunState::Ended(Status::Answered);
+    let end = Append { heard: Some(again), run_state, ..append(run, 2, ended(Status::Answered)) };
+    works("an end", log.append(end).await)?;
+    same("after the end", &works("a post", log.post(run, under("local", 1, "first")).await)?, &first)?;
+    refused("a new one after the end", log.post(run, under("bob", 1, "late")).await, "store.ended").map(drop)
 }

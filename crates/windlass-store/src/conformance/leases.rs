@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::CLOCK_JUMP_MS;
+use windlass_core::event::{AgentRef, CLOCK_JUMP_MS, RunStarted};
 use windlass_core::{RunState, Status};
 
-use super::sample::{append, begin, end, ended, fence, holder, said, steer};
+use super::sample::{append, begin, begin_as, claim, end, ended, fence, holder, id, said, started, steer};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
-use crate::{Append, RunFilter, Store, Wake};
+use crate::{Append, Due, Post, RunFilter, Store, Wake};
 
 /// The first append acquires the lease with the fence's epoch, exclusively.
 pub async fn a_new_run_is_leased_to_its_maker(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     same("the holder", &works("a summary", log.summary(run).await)?.holder, &Some(holder("maker")))?;
     for name in ["other", "maker"] {
-        let error = refused("a lease on a held run", log.acquire(run, &holder(name)).await, "store.held")?;
+        let error =
+            refused("a lease on a held run", log.acquire(run, &holder(name), claim()).await, "store.held")?;
         let StoreError::Held { holder, .. } = error else { continue };
         same("the holder that is named", &holder.as_str(), &"maker")?;
     }
@@ -31,7 +32,7 @@ pub async fn a_lease_passes_on_with_a_higher_epoch(log: Arc<dyn Store>) -> Verdi
     refused("an append after its lease was given up", late, "store.not_held")?;
     let (mut epoch, mut expected) = (1, 1);
     for name in ["other", "maker", "other"] {
-        let fence = works("a lease", log.acquire(run, &holder(name)).await)?;
+        let fence = works("a lease", log.acquire(run, &holder(name), claim()).await)?;
         same("who holds", &fence.holder, &holder(name))?;
         holds(&format!("epoch {} does not follow {epoch}", fence.epoch), fence.epoch > epoch)?;
         epoch = fence.epoch;
@@ -50,7 +51,7 @@ pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn Store>) -> Verdict
     let paused = works("a summary", log.summary(run).await)?;
     let expected = (RunState::Suspended, None);
     same("run state and holder of a parked run", &(paused.run_state, paused.holder), &expected)?;
-    let fence = works("a lease", log.acquire(run, &holder("other")).await)?;
+    let fence = works("a lease", log.acquire(run, &holder("other"), claim()).await)?;
     works("going on", log.append(Append { fence, ..append(run, 1, said(2, 1)) }).await)?;
     works("a late pause", log.park(run, &super::sample::fence("maker", 1), None).await)?;
     let going_on = works("a summary", log.summary(run).await)?;
@@ -77,7 +78,7 @@ pub async fn due_runs_are_listed(log: Arc<dyn Store>) -> Verdict {
     }
     same("before the timer", &due(4_999).await?, &Vec::new())?;
     same("at the timer", &due(5_000).await?, &vec![timed])?;
-    works("a post", log.post(waiting, 1, steer("go on")).await)?;
+    works("a post", log.post(waiting, Post::new(1, steer("go on"))).await)?;
     same("with a post", &due(0).await?, &vec![waiting])?;
     same("both", &due(9_000).await?, &vec![waiting, timed])
 }
@@ -98,7 +99,7 @@ pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn Store>) -> 
     same("an hour before it was set", &due(from - hour).await?, &true)?;
     same("at the timer", &due(at).await?, &true)?;
     // The next holder sets the timer anew, by the current clock.
-    let fence = works("a lease", log.acquire(run, &holder("other")).await)?;
+    let fence = works("a lease", log.acquire(run, &holder("other"), claim()).await)?;
     let (from, at) = (from - hour, at - hour);
     works("a pause", log.park(run, &fence, Some(Wake { from, at })).await)?;
     same("after the timer was set anew", &due(from).await?, &false)?;
@@ -109,7 +110,7 @@ pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn Store>) -> 
 pub async fn a_lost_lease_cannot_write_or_release(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
-    let new = works("a lease", log.acquire(run, &holder("other")).await)?;
+    let new = works("a lease", log.acquire(run, &holder("other"), claim()).await)?;
     let error =
         refused("an append of the old holder", log.append(append(run, 1, said(2, 1))).await, "store.fenced")?;
     if let StoreError::Fenced { holder, ours, current, .. } = error {
@@ -129,7 +130,7 @@ pub async fn a_lease_is_renewed_while_it_stands(log: Arc<dyn Store>) -> Verdict 
     works("a renewal after an append", log.renew(run, &first).await)?;
     works("a release", log.release(run, &first).await)?;
     refused("a renewal after a release", log.renew(run, &first).await, "store.not_held")?;
-    let new = works("a lease", log.acquire(run, &holder("other")).await)?;
+    let new = works("a lease", log.acquire(run, &holder("other"), claim()).await)?;
     works("the new holder's renewal", log.renew(run, &new).await)?;
     let late = log.renew(run, &first).await;
     holds("a lost lease is renewed", late.is_err())?;
@@ -149,7 +150,7 @@ pub async fn ends_and_pauses_give_up_the_lease(log: Arc<dyn Store>) -> Verdict {
         &(RunState::Suspended, None),
     )?;
     refused("an append after a pause", log.append(append(run, 2, said(3, 1))).await, "store.not_held")?;
-    let fence = works("a lease on a paused run", log.acquire(run, &holder("other")).await)?;
+    let fence = works("a lease on a paused run", log.acquire(run, &holder("other"), claim()).await)?;
     let goes_on = Append { fence: fence.clone(), ..append(run, 2, said(3, 1)) };
     works("going on", log.append(goes_on).await)?;
     same("the run state", &works("a summary", log.summary(run).await)?.run_state, &RunState::Running)?;
@@ -158,4 +159,70 @@ pub async fn ends_and_pauses_give_up_the_lease(log: Arc<dyn Store>) -> Verdict {
     works("an end", log.append(end).await)?;
     let over = works("a summary", log.summary(run).await)?;
     same("run state and holder of an ended run", &(over.run_state, over.holder), &(run_state, None))
+}
+
+/// Due runs without a holder are acquired, the ones that began first first: those of the given agents, no child runs, and each once.
+pub async fn due_runs_are_acquired(log: Arc<dyn Store>) -> Verdict {
+    let writer = AgentRef { name: "writer".into(), digest: "d2".into() };
+    for number in 1..=4 {
+        begin(&*log, number).await?;
+    }
+    begin_as(&*log, 5, RunStarted { agent: writer, ..started(5, "hello") }).await?;
+    begin_as(&*log, 6, RunStarted { parent: Some(id(1)), ..started(6, "hello") }).await?;
+    for number in [1, 2, 3, 5, 6] {
+        let wake = (number == 2).then_some(Wake { from: 0, at: 5_000 });
+        works("a pause", log.park(id(number), &fence("maker", 1), wake).await)?;
+        if number != 2 {
+            works("a post", log.post(id(number), Post::new(1, steer("go on"))).await)?;
+        }
+    }
+    let due = |now, agents: &[&str], limit| Due {
+        holder: holder("next"),
+        claim: claim(),
+        agents: agents.iter().map(|agent| (*agent).into()).collect(),
+        now,
+        limit,
+    };
+    let acquired = async |due: Due| {
+        let leases = works("acquiring what is due", log.acquire_due(due).await)?;
+        for (line, fence) in &leases {
+            same(
+                "who holds",
+                &(line.holder.as_ref(), fence.holder == holder("next")),
+                &(Some(&fence.holder), true),
+            )?;
+            works("a renewal", log.renew(line.run, fence).await)?;
+        }
+        Ok::<_, String>(leases.into_iter().map(|(line, _)| line.run).collect::<Vec<_>>())
+    };
+    same("none is asked for", &acquired(due(0, &[], 0)).await?, &Vec::new())?;
+    same("of another agent", &acquired(due(0, &["nobody"], 9)).await?, &Vec::new())?;
+    same("the first", &acquired(due(0, &["librarian", "writer"], 1)).await?, &vec![id(1)])?;
+    same("of one agent", &acquired(due(0, &["writer"], 9)).await?, &vec![id(5)])?;
+    same("the rest", &acquired(due(0, &[], 9)).await?, &vec![id(3)])?;
+    same("nothing is given twice", &acquired(due(0, &[], 9)).await?, &Vec::new())?;
+    same("what a timer brings", &acquired(due(5_000, &[], 9)).await?, &vec![id(2)])
+}
+
+/// A request for leases that is sent again under its claim gives the same leases, as long as they stand. Another claim of the same
+/// holder does not.
+pub async fn a_claim_that_is_sent_again_gives_the_same_lease(log: Arc<dyn Store>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    works("a release", log.release(run, &fence("maker", 1)).await)?;
+    let (next, first) = (holder("next"), claim());
+    let lease = works("a lease", log.acquire(run, &next, first).await)?;
+    same("the same again", &works("a lease", log.acquire(run, &next, first).await)?, &lease)?;
+    refused("another claim", log.acquire(run, &next, claim()).await, "store.held")?;
+    refused("another holder", log.acquire(run, &holder("other"), first).await, "store.held")?;
+    works("a release", log.release(run, &lease).await)?;
+    let later = works("a lease after it was given up", log.acquire(run, &next, first).await)?;
+    holds("a lease came back", later.epoch > lease.epoch)?;
+    works("a release", log.release(run, &later).await)?;
+    begin(&*log, 2).await?;
+    works("a release", log.release(id(2), &fence("maker", 1)).await)?;
+    let due = Due { holder: next, claim: claim(), agents: Vec::new(), now: 0, limit: 1 };
+    let leases = works("acquiring what is due", log.acquire_due(due.clone()).await)?;
+    same("the number of leases", &leases.len(), &1)?;
+    let again = works("acquiring it again", log.acquire_due(due).await)?;
+    same("the same leases", &again, &leases)
 }

@@ -28,7 +28,7 @@ pub use heads::*;
 pub use inboxes::*;
 pub use leases::*;
 pub use listings::*;
-pub use lost::LostRemovals;
+pub use lost::*;
 pub use payloads::*;
 pub use pruning::*;
 pub use races::*;
@@ -54,6 +54,8 @@ macro_rules! each_store_promise {
             appends_keep_their_boundaries,
             causes_come_back_as_they_were_written,
             a_refused_append_leaves_nothing_behind,
+            an_append_whose_reply_was_lost_is_found_out,
+            what_is_sent_again_is_done_once,
             reads_begin_anywhere_and_are_bounded,
             unknown_runs_are_named,
             following_catches_up_and_goes_on_live,
@@ -66,6 +68,7 @@ macro_rules! each_store_promise {
             waiting_for_a_post_ends_with_one,
             a_refused_post_is_taken_out_by_its_holder,
             an_end_leaves_no_post_unread,
+            a_key_is_posted_once,
             a_payload_is_kept_once_and_read_by_ranges,
             an_append_needs_the_payloads_that_it_names,
             a_new_run_is_leased_to_its_maker,
@@ -74,6 +77,8 @@ macro_rules! each_store_promise {
             a_lease_is_renewed_while_it_stands,
             a_parked_run_is_listed_as_suspended,
             due_runs_are_listed,
+            due_runs_are_acquired,
+            a_claim_that_is_sent_again_gives_the_same_lease,
             a_clock_that_is_set_back_stretches_no_wait,
             ends_and_pauses_give_up_the_lease,
             a_summary_says_how_a_run_stands,
@@ -89,10 +94,12 @@ macro_rules! each_store_promise {
             pruning_keeps_to_every_condition,
             pruning_keeps_bases_parents_and_held_runs,
             pruning_moves_a_head_to_its_base,
+            pruning_goes_in_chunks,
             many_runs_at_once_do_not_mix,
             one_of_many_appends_at_a_version_wins,
             one_of_many_successors_in_a_session_wins,
             one_of_many_holders_wins,
+            many_holders_share_the_due_runs,
         }
     };
 }

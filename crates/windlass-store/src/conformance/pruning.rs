@@ -7,7 +7,7 @@ use windlass_core::{RunId, Status};
 
 use super::sample::{BEGAN, append, begin, begin_as, end, fence, id, in_session, said, started};
 use super::{Verdict, refused, same, works};
-use crate::{Prune, Pruned, Pruning, RunFilter, RunStatus, Store};
+use crate::{PRUNE_CHUNK, Prune, Pruned, Pruning, RunFilter, RunStatus, Store, prune};
 
 async fn ended_runs(log: &dyn Store, numbers: impl IntoIterator<Item = u32>) -> Verdict {
     for number in numbers {
@@ -23,9 +23,9 @@ async fn left(log: &dyn Store) -> Result<Vec<RunId>, String> {
 }
 
 /// Looks first, then prunes; both must say the same of the runs.
-async fn pruned(pruning: &dyn Pruning, prune: Prune) -> Result<Pruned, String> {
-    let would = works("a look at what may go", pruning.prunable(prune.clone()).await)?;
-    let pruned = works("pruning", pruning.prune(prune).await)?;
+async fn pruned(pruning: &dyn Pruning, what: Prune) -> Result<Pruned, String> {
+    let would = works("a look at what may go", pruning.prunable(what.clone()).await)?;
+    let pruned = works("pruning", prune(pruning, what, |_, _| {}).await)?;
     same("what was announced", &(&would.runs, would.kept), &(&pruned.runs, pruned.kept))?;
     Ok(pruned)
 }
@@ -86,4 +86,23 @@ pub async fn pruning_keeps_bases_parents_and_held_runs(log: Arc<dyn Store>) -> V
     same("what went beside a kept run", &(gone.runs, gone.kept), &(vec![id(4), id(1)], 2))?;
     let gone = pruned(pruning, Prune::default()).await?;
     same("what went in the end", &gone.runs, &vec![id(5), id(2)])
+}
+
+/// Runs go a chunk at a time, with progress, and each before the one that it is based on: what begins on a base in between keeps it.
+pub async fn pruning_goes_in_chunks(log: Arc<dyn Store>) -> Verdict {
+    let Some(pruning) = log.pruning() else { return Ok(()) };
+    let runs = PRUNE_CHUNK as u32 + 44;
+    ended_runs(&*log, 1..=runs).await?;
+    let mut steps = Vec::new();
+    let gone = works("pruning", prune(pruning, Prune::default(), |done, all| steps.push((done, all))).await)?;
+    let total = runs as usize;
+    same("the progress", &steps, &vec![(PRUNE_CHUNK, total), (total, total)])?;
+    same("what went", &gone.runs.len(), &total)?;
+    ended_runs(&*log, [1_001, 1_002]).await?;
+    let announced = works("a look at what may go", pruning.prunable(Prune::default()).await)?;
+    let base = Some(Base { run: id(1_001), version: 2, digest: "d".into() });
+    begin_as(&*log, 1_003, RunStarted { base, ..started(1_003, "on it") }).await?;
+    let gone = works("removing what was announced", pruning.remove(&announced.runs).await)?;
+    same("what went beside a new base", &gone, &vec![id(1_002)])?;
+    same("removing it again", &works("removing", pruning.remove(&gone).await)?, &Vec::new())
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use windlass_core::{Owner, RunId};
 
-use super::sample::{append, begin, fence, first, flat, holder, id, in_session, said, started};
+use super::sample::{append, begin, claim, fence, first, flat, holder, id, in_session, said, started};
 use super::{Verdict, holds, same, works};
 use crate::error::StoreError;
-use crate::{Append, Head, RunFilter, Store};
+use crate::{Append, Due, Head, RunFilter, Store};
 
 const THREADS: u32 = 8;
 const RUNS: u32 = 8;
@@ -112,7 +112,7 @@ pub async fn one_of_many_holders_wins(log: Arc<dyn Store>) -> Verdict {
     let fences = on_threads(|thread| {
         let mut got = None;
         super::run(async {
-            match log.acquire(run, &holder(&format!("holder {thread}"))).await {
+            match log.acquire(run, &holder(&format!("holder {thread}")), claim()).await {
                 Ok(fence) => got = Some(fence),
                 Err(StoreError::Held { .. }) => {}
                 Err(other) => return Err(format!("a late hold: found {other:?}, promised that it is held")),
@@ -125,4 +125,32 @@ pub async fn one_of_many_holders_wins(log: Arc<dyn Store>) -> Verdict {
     let [winner] = winners.as_slice() else { return Err(format!("{} holders, promised one", winners.len())) };
     holds("the winner's epoch is not new", winner.epoch > 1)?;
     same("the holder", &works("a summary", log.summary(run).await)?.holder, &Some(winner.holder.clone()))
+}
+
+/// Holders that ask for due runs at the same moment get different runs, and all of them.
+pub async fn many_holders_share_the_due_runs(log: Arc<dyn Store>) -> Verdict {
+    let runs = THREADS * RUNS;
+    for number in 0..runs {
+        begin(&*log, number).await?;
+        works("a release", log.release(id(number), &fence("maker", 1)).await)?;
+    }
+    let leases = on_threads(|thread| {
+        let mut got = Vec::new();
+        super::run(async {
+            loop {
+                let holder = holder(&format!("holder {thread}"));
+                let due = Due { holder, claim: claim(), agents: Vec::new(), now: 0, limit: 3 };
+                let leases = works("acquiring what is due", log.acquire_due(due).await)?;
+                if leases.is_empty() {
+                    return Ok(());
+                }
+                got.extend(leases.into_iter().map(|(line, _)| line.run));
+                holds("runs that are held are given again", got.len() <= runs as usize)?;
+            }
+        })?;
+        Ok(got)
+    })?;
+    let mut all: Vec<RunId> = leases.into_iter().flatten().collect();
+    all.sort_unstable();
+    same("the runs that were acquired", &all, &(0..runs).map(id).collect())
 }

@@ -1,6 +1,7 @@
 //! Runs and events to try a log with.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use windlass_core::event::{AgentRef, Cause, Millis, RunEnded, RunInput, RunStarted, Steered};
 use windlass_core::model::Usage;
@@ -8,7 +9,7 @@ use windlass_core::policy::Preset;
 use windlass_core::{Event, Fact, InputKind, Message, RunId, RunState, SessionId, Status};
 
 use super::works;
-use crate::{Append, Batch, Fence, Holder, Store};
+use crate::{Append, Batch, Claim, Fence, Holder, Store};
 
 /// The time of the first event of every sample run, plus its number.
 pub(super) const BEGAN: Millis = 1_700_000_000_000;
@@ -19,6 +20,12 @@ pub(super) fn holder(name: &str) -> Holder {
 
 pub(super) fn fence(name: &str, epoch: u64) -> Fence {
     Fence { holder: holder(name), epoch }
+}
+
+/// A number that no other request for a lease has.
+pub(super) fn claim() -> Claim {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    Claim(LAST.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A run with a number, begun at [`BEGAN`] plus that number.

@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
 use windlass_core::event::Millis;
-use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
+use windlass_core::{Owner, RunId, SessionId, Text};
 
 use crate::error::StoreError;
-use crate::inbox::{Inbox, PostId, Posted};
+use crate::inbox::{Inbox, Post, PostId, Posted};
 use crate::index::{Index, Page, RunFilter, RunSummary, SessionFilter, SessionSummary};
-use crate::leases::{Fence, Holder, Leases, Wake};
+use crate::leases::{Claim, Due, Fence, Holder, Leases, Wake};
 use crate::log::{Append, Batch, Batches, Log};
 use crate::payload::{self, Payloads};
 use crate::pruning::Pruning;
@@ -109,8 +109,8 @@ impl Log for MemoryLog {
 }
 
 impl Inbox for MemoryLog {
-    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
-        let result = self.lock().post(run, at, what);
+    fn post(&self, run: RunId, post: Post) -> BoxFuture<'_, Result<PostId, StoreError>> {
+        let result = self.lock().post(run, post);
         ready(result.map(|(id, waiters)| {
             if let Some(waiters) = waiters {
                 waiters.notify_waiters();
@@ -153,11 +153,15 @@ impl Payloads for MemoryLog {
 }
 
 impl Leases for MemoryLog {
-    fn acquire(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
-        ready(self.lock().acquire(run, holder))
+    fn acquire(&self, run: RunId, holder: &Holder, claim: Claim) -> BoxFuture<'_, Result<Fence, StoreError>> {
+        ready(self.lock().acquire(run, holder, claim))
     }
 
-    fn renew(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn acquire_due(&self, due: Due) -> BoxFuture<'_, Result<Vec<(RunSummary, Fence)>, StoreError>> {
+        ready(self.lock().acquire_due(&due))
+    }
+
+    fn renew(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<Option<Millis>, StoreError>> {
         ready(self.lock().renew(run, fence))
     }
 

@@ -1,21 +1,25 @@
 //! The runs in memory: plain data behind one lock. Nothing here waits.
 
+mod leases;
 mod listings;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use leases::Lease;
+
 use super::payloads::Payloads;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use windlass_core::event::{CLOCK_JUMP_MS, Millis};
-use windlass_core::{InputKind, Owner, RunId, RunState, SessionId};
+use windlass_core::{Owner, RunId, RunState, SessionId};
 
 use crate::error::StoreError;
 use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
-use crate::{Append, Batch, Fence, Head, Headline, Holder, INBOX_POSTS, PostId, Posted, RunSummary, Wake};
+use crate::{
+    Append, Batch, Fence, Head, Headline, INBOX_POSTS, Post, PostId, PostKey, Posted, RunSummary, Wake,
+};
 
 /// All runs of a log.
 #[derive(Debug)]
@@ -43,22 +47,22 @@ pub(super) struct Run {
     /// Time at which it continues by itself, if it is suspended.
     wake: Option<Wake>,
     hold: Lease,
-    inbox: VecDeque<Posted>,
-    /// The posts that its appends have used.
-    used: BTreeSet<PostId>,
+    /// What was posted to it; most runs get nothing.
+    posts: Option<Box<Posts>>,
     /// The payloads that its events refer to.
     payloads: Vec<Digest>,
     followers: Option<Arc<Notify>>,
     inbox_waiters: Option<Arc<Notify>>,
 }
 
-/// The last hold on a run, given up or not.
-#[derive(Debug)]
-struct Lease {
-    fence: Fence,
-    held: bool,
-    /// Its holder was declared dead: another one may take over, but until then it may append.
-    dead: bool,
+/// What was posted to a run.
+#[derive(Debug, Default)]
+struct Posts {
+    waiting: VecDeque<Posted>,
+    /// The posts that its appends have used.
+    used: BTreeSet<PostId>,
+    /// The posts that came under a key.
+    keys: Vec<(PostKey, PostId)>,
 }
 
 /// Work after a change, done outside the lock.
@@ -116,7 +120,7 @@ impl Runs {
         let followers = match self.by_id.get_mut(&run) {
             Some(there) => {
                 there.check(run, expected, &fence)?;
-                if ended && there.inbox.iter().any(|post| Some(post.id) > heard && Some(post.id) != uses) {
+                if ended && there.waiting().any(|post| Some(post.id) > heard && Some(post.id) != uses) {
                     return Err(StoreError::Unheard { run });
                 }
                 if let Some(post) = uses {
@@ -128,7 +132,7 @@ impl Runs {
                 there.headline = headline;
                 there.hold.held = run_state == RunState::Running;
                 if ended {
-                    there.inbox.clear();
+                    there.posts.iter_mut().for_each(|posts| posts.waiting.clear());
                 }
                 there.followers.clone()
             }
@@ -198,7 +202,8 @@ impl Runs {
 
     pub(super) fn used(&self, run: RunId, posts: &[PostId]) -> Result<Vec<PostId>, StoreError> {
         let there = self.get(run)?;
-        Ok(posts.iter().copied().filter(|post| there.used.contains(post)).collect())
+        let used = |post: &PostId| there.posts.as_ref().is_some_and(|known| known.used.contains(post));
+        Ok(posts.iter().copied().filter(used).collect())
     }
 
     pub(super) fn next(&mut self, run: RunId, from: u64, max: usize) -> Result<Next, StoreError> {
@@ -215,18 +220,26 @@ impl Runs {
     pub(super) fn post(
         &mut self,
         run: RunId,
-        at: Millis,
-        what: InputKind,
+        post: Post,
     ) -> Result<(PostId, Option<Arc<Notify>>), StoreError> {
         let id = PostId(self.last_post + 1);
         let there = self.get_mut(run)?;
+        let Post { at, what, key } = post;
+        if let Some(key) = &key
+            && let Some((known, id)) = there.known_key(key)
+        {
+            let reused = || StoreError::KeyReused { run, key: key.key.to_string() };
+            return if known.digest == key.digest { Ok((*id, None)) } else { Err(reused()) };
+        }
         if matches!(there.state, RunState::Ended(_)) {
             return Err(StoreError::Ended { run });
         }
-        if there.inbox.len() >= INBOX_POSTS {
+        if there.waiting().len() >= INBOX_POSTS {
             return Err(StoreError::InboxFull { run, max: INBOX_POSTS });
         }
-        there.inbox.push_back(Posted { id, at, what });
+        let posts = there.posts.get_or_insert_default();
+        posts.waiting.push_back(Posted { id, at, what });
+        posts.keys.extend(key.map(|key| (key, id)));
         let waiters = there.inbox_waiters.clone();
         self.last_post = id.0;
         Ok((id, waiters))
@@ -234,13 +247,17 @@ impl Runs {
 
     pub(super) fn inbox(&self, run: RunId, after: Option<PostId>) -> Result<Vec<Posted>, StoreError> {
         let there = self.get(run)?;
-        Ok(there.inbox.iter().filter(|posted| Some(posted.id) > after).cloned().collect())
+        Ok(there.waiting().filter(|posted| Some(posted.id) > after).cloned().collect())
     }
 
     pub(super) fn discard(&mut self, run: RunId, post: PostId, fence: &Fence) -> Result<(), StoreError> {
         self.renew(run, fence)?;
         let there = self.get_mut(run)?;
-        there.inbox.retain(|posted| posted.id != post);
+        let Some(posts) = &mut there.posts else { return Ok(()) };
+        posts.waiting.retain(|posted| posted.id != post);
+        if !posts.used.contains(&post) {
+            posts.keys.retain(|(_, id)| *id != post);
+        }
         Ok(())
     }
 
@@ -251,51 +268,10 @@ impl Runs {
         after: Option<PostId>,
     ) -> Result<Option<OwnedNotified>, StoreError> {
         let there = self.get_mut(run)?;
-        if there.inbox.back().is_some_and(|posted| Some(posted.id) > after) {
+        if there.waiting().next_back().is_some_and(|posted| Some(posted.id) > after) {
             return Ok(None);
         }
         Ok(Some(Arc::clone(there.inbox_waiters.get_or_insert_default()).notified_owned()))
-    }
-
-    pub(super) fn acquire(&mut self, run: RunId, holder: &Holder) -> Result<Fence, StoreError> {
-        let hold = &mut self.get_mut(run)?.hold;
-        if hold.held && !hold.dead {
-            return Err(StoreError::Held { run, holder: hold.fence.holder.0.to_string() });
-        }
-        let fence = Fence { holder: holder.clone(), epoch: hold.fence.epoch + 1 };
-        *hold = Lease { fence: fence.clone(), held: true, dead: false };
-        Ok(fence)
-    }
-
-    /// Whether a lease still stands.
-    pub(super) fn renew(&self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
-        let there = self.get(run)?;
-        there.check(run, there.version, fence)
-    }
-
-    pub(super) fn release(&mut self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
-        let hold = &mut self.get_mut(run)?.hold;
-        if hold.fence == *fence {
-            hold.held = false;
-        }
-        Ok(())
-    }
-
-    pub(super) fn park(&mut self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Result<(), StoreError> {
-        let there = self.get_mut(run)?;
-        if there.hold.fence == *fence && there.hold.held {
-            there.hold.held = false;
-            there.state = RunState::Suspended;
-            there.wake = wake;
-        }
-        Ok(())
-    }
-
-    pub(super) fn forget_holder(&mut self, holder: &Holder) {
-        self.by_id
-            .values_mut()
-            .filter(|run| run.hold.fence.holder == *holder)
-            .for_each(|run| run.hold.dead = true);
     }
 
     pub(super) fn summary(&self, run: RunId) -> Result<RunSummary, StoreError> {
@@ -372,9 +348,8 @@ impl Run {
             headline,
             state: run_state,
             wake: None,
-            hold: Lease { fence, held: run_state == RunState::Running, dead: false },
-            inbox: VecDeque::new(),
-            used: BTreeSet::new(),
+            hold: Lease::first(fence, run_state == RunState::Running),
+            posts: None,
             payloads: Vec::new(),
             followers: None,
             inbox_waiters: None,
@@ -401,10 +376,22 @@ impl Run {
         Ok(())
     }
 
+    /// The posts that nobody has used or refused.
+    fn waiting(&self) -> std::collections::vec_deque::Iter<'_, Posted> {
+        self.posts.as_ref().map(|posts| posts.waiting.iter()).unwrap_or_default()
+    }
+
+    fn known_key(&self, key: &PostKey) -> Option<&(PostKey, PostId)> {
+        let posts = self.posts.as_ref()?;
+        posts.keys.iter().find(|(known, _)| known.key == key.key && known.owner == key.owner)
+    }
+
     fn use_post(&mut self, run: RunId, post: PostId) -> Result<(), StoreError> {
-        let at = self.inbox.iter().position(|posted| posted.id == post);
-        at.and_then(|at| self.inbox.remove(at)).ok_or(StoreError::PostUsed { run, post: post.0 })?;
-        self.used.insert(post);
+        let gone = StoreError::PostUsed { run, post: post.0 };
+        let Some(posts) = &mut self.posts else { return Err(gone) };
+        let at = posts.waiting.iter().position(|posted| posted.id == post);
+        at.and_then(|at| posts.waiting.remove(at)).ok_or(gone)?;
+        posts.used.insert(post);
         Ok(())
     }
 
@@ -421,16 +408,5 @@ impl Run {
             found.push(batch.starting_at(from));
         }
         found
-    }
-
-    fn is_due(&self, now: Millis) -> bool {
-        match self.state {
-            RunState::Running => true,
-            RunState::Suspended => {
-                let set_back = |wake: Wake| wake.from > now.saturating_add(CLOCK_JUMP_MS);
-                !self.inbox.is_empty() || self.wake.is_some_and(|wake| wake.at <= now || set_back(wake))
-            }
-            RunState::Ended(_) => false,
-        }
     }
 }

@@ -10,11 +10,11 @@ use super::chain::Link;
 use super::pins::{self, Pins};
 use super::rows::{self, Fault};
 use super::write::Left;
-use super::{heads, holders, payloads};
+use super::{heads, holders, listings, payloads};
 use crate::error::StoreError;
 use crate::opening::Opening;
 use crate::payload::Digest;
-use crate::{Fence, Head, Headline, Holder, INBOX_POSTS, PostId};
+use crate::{Claim, Due, Fence, Head, Headline, Holder, PostId, RunSummary};
 
 /// Maximum number of runs that the writer caches. Beyond it, the cache is cleared.
 const KNOWN_RUNS: usize = 8_192;
@@ -48,15 +48,16 @@ pub(super) struct NewEvents {
 
 /// The writer's cache of a run. Valid as long as no other process has written.
 #[derive(Debug)]
-struct Known {
-    no: i64,
+pub(super) struct Known {
+    pub(super) no: i64,
     version: u64,
     /// The hash of the last append.
     chain: Digest,
-    run_state: RunState,
+    pub(super) run_state: RunState,
     holder: Text,
     epoch: u64,
     held: Option<i64>,
+    claim: Option<i64>,
     question: Option<Text>,
 }
 
@@ -202,48 +203,10 @@ impl Desk {
             let version = new.count;
             let (run_state, question) = (new.run_state, new.headline.question.clone());
             let held = Some(held);
-            let known = Known { no, version, chain, run_state, holder: holder.0, epoch, held, question };
+            let known =
+                Known { no, version, chain, run_state, holder: holder.0, epoch, held, claim: None, question };
             self.known.insert(run, known);
         }
-        Ok(())
-    }
-
-    pub(super) fn post(
-        &mut self,
-        connection: &Connection,
-        run: RunId,
-        at: Millis,
-        body: &str,
-    ) -> Result<PostId, Fault> {
-        let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
-        if matches!(known.run_state, RunState::Ended(_)) {
-            return Err(StoreError::Ended { run }.into());
-        }
-        let waiting: i64 = connection
-            .prepare_cached("SELECT count(*) FROM inbox WHERE run = ?1")?
-            .query_row([known.no], |row| row.get(0))?;
-        if waiting.cast_unsigned() >= INBOX_POSTS as u64 {
-            return Err(StoreError::InboxFull { run, max: INBOX_POSTS }.into());
-        }
-        connection
-            .prepare_cached("INSERT INTO inbox(run, at, body) VALUES (?1, ?2, ?3)")?
-            .execute(params![known.no, at.cast_signed(), body])?;
-        Ok(PostId(connection.last_insert_rowid().cast_unsigned()))
-    }
-
-    /// Takes a refused post out of the inbox.
-    pub(super) fn discard(
-        &mut self,
-        connection: &Connection,
-        run: RunId,
-        post: PostId,
-        fence: &Fence,
-    ) -> Result<(), Fault> {
-        self.renew(connection, run, fence)?;
-        let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
-        connection
-            .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?
-            .execute([post.0.cast_signed(), known.no])?;
         Ok(())
     }
 
@@ -258,11 +221,15 @@ impl Desk {
         connection: &Connection,
         run: RunId,
         holder: &Holder,
+        claim: Claim,
     ) -> Result<Fence, Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         if let Some(held) = known.held
             && holders::alive(connection, held)?
         {
+            if known.holder == holder.0 && known.claim == Some(claim.0.cast_signed()) {
+                return Ok(Fence { holder: holder.clone(), epoch: known.epoch });
+            }
             // What only heartbeats tell of is watched from here on.
             holders::sight(connection, held)?;
             return Err(StoreError::Held { run, holder: known.holder.to_string() }.into());
@@ -270,13 +237,38 @@ impl Desk {
         let entry = self.enter(connection, holder)?;
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         let epoch = known.epoch + 1;
+        let claim = claim.0.cast_signed();
         connection
-            .prepare_cached("UPDATE runs SET holder = ?2, epoch = ?3, held = ?4 WHERE no = ?1")?
-            .execute(params![known.no, holder.0.as_ref(), epoch.cast_signed(), entry])?;
+            .prepare_cached("UPDATE runs SET holder = ?2, epoch = ?3, held = ?4, claim = ?5 WHERE no = ?1")?
+            .execute(params![known.no, holder.0.as_ref(), epoch.cast_signed(), entry, claim])?;
         known.holder = holder.0.clone();
         known.epoch = epoch;
         known.held = Some(entry);
+        known.claim = Some(claim);
         Ok(Fence { holder: holder.clone(), epoch })
+    }
+
+    /// Acquires runs that are due and free, or those that this claim has already.
+    pub(super) fn acquire_due(
+        &mut self,
+        connection: &Connection,
+        due: &Due,
+    ) -> Result<Vec<(RunSummary, Fence)>, Fault> {
+        let mut acquired = Vec::new();
+        let again = listings::claimed(connection, due)?;
+        let (runs, limit) =
+            if again.is_empty() { (listings::due(connection, due)?, due.limit) } else { (again, usize::MAX) };
+        for run in runs {
+            if acquired.len() >= limit {
+                break;
+            }
+            match self.acquire(connection, run, &due.holder, due.claim) {
+                Ok(fence) => acquired.push((listings::summary(connection, run)?, fence)),
+                Err(Fault::Store(StoreError::Held { .. })) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(acquired)
     }
 
     pub(super) fn release(
@@ -353,7 +345,7 @@ impl Desk {
         Ok(id)
     }
 
-    fn known(&mut self, connection: &Connection, run: RunId) -> Result<Option<&mut Known>, Fault> {
+    pub(super) fn known(&mut self, connection: &Connection, run: RunId) -> Result<Option<&mut Known>, Fault> {
         use std::collections::hash_map::Entry;
         match self.known.entry(run) {
             Entry::Occupied(known) => Ok(Some(known.into_mut())),
@@ -366,16 +358,18 @@ impl Known {
     fn load(connection: &Connection, run: RunId) -> Result<Option<Self>, Fault> {
         let row = connection
             .prepare_cached(
-                "SELECT no, status, detail, holder, epoch, held, question FROM runs WHERE run = ?1",
+                "SELECT no, status, detail, holder, epoch, held, question, claim FROM runs WHERE run = ?1",
             )?
             .query_row([run.0.as_bytes()], |row| {
                 let columns: (String, Option<String>) = (row.get(1)?, row.get(2)?);
                 let hold: (String, i64, Option<i64>) = (row.get(3)?, row.get(4)?, row.get(5)?);
-                let question: Option<String> = row.get(6)?;
-                Ok((row.get(0)?, columns, hold, question))
+                let rest: (Option<String>, Option<i64>) = (row.get(6)?, row.get(7)?);
+                Ok((row.get(0)?, columns, hold, rest))
             })
             .optional()?;
-        let Some((no, (name, detail), (holder, epoch, held), question)) = row else { return Ok(None) };
+        let Some((no, (name, detail), (holder, epoch, held), (question, claim))) = row else {
+            return Ok(None);
+        };
         let (version, chain) = rows::last(connection, no)?;
         Ok(Some(Self {
             no,
@@ -385,6 +379,7 @@ impl Known {
             holder: holder.into(),
             epoch: epoch.cast_unsigned(),
             held,
+            claim,
             question: question.map(Into::into),
         }))
     }

@@ -168,9 +168,12 @@ fn references(connection: &Connection, faults: &mut Vec<String>) -> Result<(), F
             faults.push(format!("run {run} {what} run {other}, which is not there"));
         }
     }
-    for (table, what) in
-        [("inbox", "posts"), ("run_payloads", "references to payloads"), ("heads", "heads of sessions")]
-    {
+    for (table, what) in [
+        ("inbox", "posts"),
+        ("post_keys", "keys of posts"),
+        ("run_payloads", "references to payloads"),
+        ("heads", "heads of sessions"),
+    ] {
         let sql = format!("SELECT count(*) FROM {table} WHERE run NOT IN (SELECT no FROM runs)");
         let lost: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
         if lost > 0 {

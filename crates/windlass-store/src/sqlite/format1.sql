@@ -15,7 +15,8 @@ CREATE TABLE runs (
   suspended_at INTEGER,            -- when a suspended run's timer was set, by its holder's clock
   epoch INTEGER NOT NULL,          -- the number of the last hold
   holder TEXT NOT NULL,            -- who took the last hold
-  held INTEGER                     -- the holder's process (holders.id) as long as it holds the run
+  held INTEGER,                    -- the holder's process (holders.id) as long as it holds the run
+  claim INTEGER                    -- the number of the holder's request that acquired the last hold
 );
 -- An index ends with the row's number, so that listings need no sorting: no clock decides their order.
 CREATE INDEX runs_by_session ON runs(session) WHERE session IS NOT NULL;
@@ -55,6 +56,15 @@ CREATE TABLE inbox (
   body TEXT NOT NULL
 );
 CREATE INDEX inbox_by_run ON inbox(run, id);
+-- The keys of posts, used or not, as long as the run: what is sent twice under one is posted once.
+CREATE TABLE post_keys (
+  run INTEGER NOT NULL,            -- runs.no
+  owner TEXT NOT NULL,
+  key TEXT NOT NULL,
+  digest BLOB NOT NULL,            -- SHA-256 of the request
+  post INTEGER NOT NULL,           -- inbox.id
+  PRIMARY KEY (run, owner, key)
+) WITHOUT ROWID;
 CREATE TABLE holders (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,

@@ -20,6 +20,9 @@ pub(super) const BEAT_MS: u64 = 5_000;
 /// Age of the last heartbeat, in milliseconds, at which a process on another machine counts as dead.
 const DEAD_AFTER_MS: u64 = 15_000;
 
+/// For how long a renewed lease holds at least, in milliseconds: the last heartbeat is at most one interval old.
+pub(super) const HELD_MS: u64 = DEAD_AFTER_MS - BEAT_MS;
+
 /// A process, as others can recognise it.
 #[derive(Debug)]
 struct Identity {

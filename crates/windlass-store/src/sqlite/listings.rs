@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 use windlass_core::event::CLOCK_JUMP_MS;
 use windlass_core::{Owner, RunId, RunState, SessionId};
 
@@ -12,7 +12,7 @@ use super::holders;
 use super::rows::{self, Fault};
 use crate::error::StoreError;
 use crate::{
-    Cursor, DEFAULT_LISTED, Headline, Holder, Page, RunFilter, RunSummary, SessionFilter, SessionSummary,
+    Cursor, DEFAULT_LISTED, Due, Headline, Holder, Page, RunFilter, RunSummary, SessionFilter, SessionSummary,
 };
 
 /// Whether a run can continue at the parameter's time. A suspended run's detail is the time at which it continues by itself. If
@@ -120,6 +120,31 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed
         lines.push(lives.line(&transaction, row)?);
     }
     Ok(Listed { page: page(lines, limit), unseen: lives.unseen(&transaction)? })
+}
+
+/// Runs that may be due for this request, the ones that began first first: their holders are not looked at.
+pub(super) fn due(connection: &Connection, due: &Due) -> Result<Vec<RunId>, Fault> {
+    let mut values = vec![Value::Integer(due.now.min(i64::MAX as u64).cast_signed())];
+    let mut sql = format!("SELECT run FROM runs WHERE parent IS NULL AND {}", is_due(1));
+    if !due.agents.is_empty() {
+        values.extend(due.agents.iter().map(|agent| Value::Text(agent.as_ref().to_owned())));
+        let _ = write!(sql, " AND agent IN ({})", vec!["?"; due.agents.len()].join(", "));
+    }
+    sql.push_str(" ORDER BY no");
+    let mut query = connection.prepare_cached(&sql)?;
+    let runs = query.query_map(params_from_iter(values), |row| rows::run_id(row, 0))?;
+    Ok(runs.collect::<Result<_, _>>()?)
+}
+
+/// The runs that an earlier request under the same claim has acquired and that its holder still holds.
+pub(super) fn claimed(connection: &Connection, due: &Due) -> Result<Vec<RunId>, Fault> {
+    let mut query = connection.prepare_cached(
+        "SELECT run FROM runs WHERE status IN ('running', 'suspended') AND held IS NOT NULL AND holder = ?1 \
+         AND claim = ?2 ORDER BY no",
+    )?;
+    let found = query
+        .query_map(params![due.holder.0.as_ref(), due.claim.0.cast_signed()], |row| rows::run_id(row, 0))?;
+    Ok(found.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn sessions(

@@ -16,6 +16,7 @@ mod header;
 mod heads;
 mod holders;
 mod identity;
+mod inbox;
 mod listings;
 mod locked;
 mod payloads;
@@ -34,18 +35,20 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use rusqlite::Connection;
 use windlass_core::event::Millis;
-use windlass_core::{InputKind, Owner, RunId, SessionId, Text};
+use windlass_core::{Owner, RunId, SessionId, Text};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::error::StoreError;
 use crate::opening::{self, Opening};
 use crate::payload;
 use crate::{
-    Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Page, Payloads, PostId, Posted, Prune,
-    Pruned, Pruning, RunFilter, RunSummary, SessionFilter, SessionSummary, Wake,
+    Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, Leases, Log, Page, Payloads, Post,
+    PostId, Posted, Prunable, Prune, Pruning, Reclaimed, RunFilter, RunSummary, SessionFilter,
+    SessionSummary, Wake,
 };
 use changes::NewEvents;
 use identity::Files;
+use inbox::NewPost;
 use reader::Readers;
 use watch::{Signals, Topic, Waiter};
 use write::{Left, Write, Written};
@@ -292,10 +295,12 @@ impl Log for SqliteLog {
 }
 
 impl Inbox for SqliteLog {
-    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
+    fn post(&self, run: RunId, post: Post) -> BoxFuture<'_, Result<PostId, StoreError>> {
         Box::pin(async move {
+            let Post { at, what, key } = post;
             let body = serde_json::to_string(&what).map_err(|error| StoreError::Failed(Box::new(error)))?;
-            let written = self.inner.writer.write(Write::Post { run, at, body }).await?;
+            let written =
+                self.inner.writer.write(Write::Post(Box::new(NewPost { run, at, body, key }))).await?;
             if let Written::Post(post) = written { Ok(post) } else { Err(unexpected(&written)) }
         })
     }
@@ -350,17 +355,25 @@ impl Payloads for SqliteLog {
 }
 
 impl Leases for SqliteLog {
-    fn acquire(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
+    fn acquire(&self, run: RunId, holder: &Holder, claim: Claim) -> BoxFuture<'_, Result<Fence, StoreError>> {
         let holder = holder.clone();
         Box::pin(async move {
-            let written = self.inner.writer.write(Write::Lease { run, holder }).await?;
+            let written = self.inner.writer.write(Write::Lease { run, holder, claim }).await?;
             if let Written::Lease(fence) = written { Ok(fence) } else { Err(unexpected(&written)) }
         })
     }
 
-    fn renew(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn acquire_due(&self, due: Due) -> BoxFuture<'_, Result<Vec<(RunSummary, Fence)>, StoreError>> {
+        Box::pin(async move {
+            let written = self.inner.writer.write(Write::LeaseDue(Box::new(due))).await?;
+            if let Written::LeasesDue(leases) = written { Ok(leases) } else { Err(unexpected(&written)) }
+        })
+    }
+
+    fn renew(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<Option<Millis>, StoreError>> {
         let write = Write::Renew { run, fence: fence.clone() };
-        Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
+        // The heartbeat that may be due goes before it, so that other machines leave the run alone for that long.
+        Box::pin(async move { self.inner.writer.write(write).await.map(|_| Some(holders::HELD_MS)) })
     }
 
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -407,29 +420,27 @@ impl Index for SqliteLog {
 }
 
 impl Pruning for SqliteLog {
-    fn prunable(&self, prune: Prune) -> BoxFuture<'_, Result<Pruned, StoreError>> {
+    fn prunable(&self, prune: Prune) -> BoxFuture<'_, Result<Prunable, StoreError>> {
         Box::pin(self.inner.readers.read(move |connection| prune::choose(connection, &prune)))
     }
 
-    /// A few runs at a time, so that others can write in between. Payloads go that were stored more than an hour ago. The
-    /// file does not shrink: its free pages are used again. After an error, what was taken out until then is gone.
-    fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<Pruned, StoreError>> {
+    fn remove(&self, runs: &[RunId]) -> BoxFuture<'_, Result<Vec<RunId>, StoreError>> {
+        let write = Write::Remove { runs: runs.to_vec() };
         Box::pin(async move {
-            let mut pruned = self.prunable(prune).await?;
-            let mut gone = Vec::with_capacity(pruned.runs.len());
-            // Newest first, so that a run goes before the one that it is based on.
-            for runs in pruned.runs.chunks(prune::AT_ONCE) {
-                let written = self.inner.writer.write(Write::Remove { runs: runs.to_vec() }).await?;
-                let Written::Removed(runs) = written else { return Err(unexpected(&written)) };
-                gone.extend(runs);
+            let written = self.inner.writer.write(write).await?;
+            if let Written::Removed(runs) = written { Ok(runs) } else { Err(unexpected(&written)) }
+        })
+    }
+
+    /// Payloads go that were stored more than an hour ago. The file does not shrink: its free pages are used again.
+    fn reclaim(&self, most: usize) -> BoxFuture<'_, Result<Reclaimed, StoreError>> {
+        Box::pin(async move {
+            let written = self.inner.writer.write(Write::Reclaim { most }).await?;
+            if let Written::Reclaimed(reclaimed) = written {
+                Ok(reclaimed)
+            } else {
+                Err(unexpected(&written))
             }
-            pruned.kept += (pruned.runs.len() - gone.len()) as u64;
-            pruned.runs = gone;
-            while let Written::Reclaimed(bytes) = self.inner.writer.write(Write::Reclaim).await? {
-                pruned.payloads += 1;
-                pruned.payload_bytes += bytes;
-            }
-            Ok(pruned)
         })
     }
 }

@@ -8,16 +8,14 @@ use windlass_core::event::CLOCK_JUMP_MS;
 use super::holders::{self, now_ms};
 use super::rows::{self, Fault};
 use super::{heads, pins};
-use crate::pruning::{Prune, Pruned};
+use crate::pruning::{Prunable, Prune, Reclaimed};
 
-/// Number of runs removed per transaction.
-pub(super) const AT_ONCE: usize = 256;
 /// Time that an unreferenced payload is kept after it was last stored, in milliseconds: an hour. Live processes pin their
 /// payloads; this covers the append of a sleeping process elsewhere.
 pub(super) const UNNAMED_MS: u64 = 3_600_000;
 
 /// Selects the matching runs, and of those the removable ones: no kept run may be based on them or have been started by them.
-pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, Fault> {
+pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Prunable, Fault> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(
         "CREATE TEMP TABLE IF NOT EXISTS going(no INTEGER PRIMARY KEY, run BLOB); DELETE FROM temp.going;",
@@ -59,7 +57,7 @@ pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, F
     let kept = fitting.saturating_sub(runs.len() as u64);
     // Nothing was written but the table of this connection alone.
     transaction.commit()?;
-    Ok(Pruned { runs, kept, ..Pruned::default() })
+    Ok(Prunable { runs, kept })
 }
 
 fn condition(prune: &Prune) -> (String, Vec<Value>) {
@@ -103,7 +101,7 @@ pub(super) fn remove(connection: &Connection, runs: &[RunId]) -> Result<Vec<RunI
             continue;
         }
         heads::leave(connection, no)?;
-        for table in ["appends", "inbox", "run_payloads"] {
+        for table in ["appends", "inbox", "post_keys", "run_payloads"] {
             connection.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([no])?;
         }
         connection.prepare_cached("DELETE FROM runs WHERE no = ?1")?.execute([no])?;
@@ -112,23 +110,26 @@ pub(super) fn remove(connection: &Connection, runs: &[RunId]) -> Result<Vec<RunI
     Ok(removed)
 }
 
-/// Takes out one payload that nothing refers to and that was stored long enough ago. Its bytes; `None`: there is none.
-pub(super) fn reclaim(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+/// Takes out up to so many payloads that nothing refers to and that were stored long enough ago.
+pub(super) fn reclaim(connection: &Connection, most: usize) -> rusqlite::Result<Reclaimed> {
     pins::forget_dead(connection)?;
     let now = now_ms();
     let before = now.saturating_sub(UNNAMED_MS).cast_signed();
-    let found: Option<(i64, i64)> = connection
-        .prepare_cached(
-            "SELECT no, bytes FROM payloads WHERE (stored_at < ?1 OR stored_at > ?2) \
-             AND NOT EXISTS (SELECT 1 FROM run_payloads WHERE payload = payloads.no) \
-             AND NOT EXISTS (SELECT 1 FROM pins WHERE payload = payloads.no) LIMIT 1",
-        )?
-        .query_row([before, now.saturating_add(CLOCK_JUMP_MS).cast_signed()], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    let Some((no, bytes)) = found else { return Ok(None) };
-    connection.prepare_cached("DELETE FROM chunks WHERE payload = ?1")?.execute([no])?;
-    connection.prepare_cached("DELETE FROM payloads WHERE no = ?1")?.execute([no])?;
-    Ok(Some(bytes.cast_unsigned()))
+    let mut query = connection.prepare_cached(
+        "SELECT no, bytes FROM payloads WHERE (stored_at < ?1 OR stored_at > ?2) \
+         AND NOT EXISTS (SELECT 1 FROM run_payloads WHERE payload = payloads.no) \
+         AND NOT EXISTS (SELECT 1 FROM pins WHERE payload = payloads.no) LIMIT ?3",
+    )?;
+    let values =
+        [before, now.saturating_add(CLOCK_JUMP_MS).cast_signed(), i64::try_from(most).unwrap_or(i64::MAX)];
+    let found: Vec<(i64, i64)> =
+        query.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+    let mut reclaimed = Reclaimed::default();
+    for (no, bytes) in found {
+        connection.prepare_cached("DELETE FROM chunks WHERE payload = ?1")?.execute([no])?;
+        connection.prepare_cached("DELETE FROM payloads WHERE no = ?1")?.execute([no])?;
+        reclaimed.payloads += 1;
+        reclaimed.bytes += bytes.cast_unsigned();
+    }
+    Ok(reclaimed)
 }

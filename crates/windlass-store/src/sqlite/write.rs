@@ -4,27 +4,26 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use windlass_core::RunId;
-use windlass_core::event::Millis;
 
 use super::changes::{Desk, NewEvents};
+use super::inbox::NewPost;
 use super::rows::Fault;
 use super::{holders, prune};
 use crate::payload::Digest;
-use crate::{Fence, Holder, PostId, Wake};
+use crate::{Claim, Due, Fence, Holder, PostId, Reclaimed, RunSummary, Wake};
 
 /// A write to the log.
 #[derive(Debug)]
 pub(super) enum Write {
     Append(Box<NewEvents>),
-    Post {
-        run: RunId,
-        at: Millis,
-        body: String,
-    },
+    Post(Box<NewPost>),
     Lease {
         run: RunId,
         holder: Holder,
+        claim: Claim,
     },
+    /// Leases runs that are due.
+    LeaseDue(Box<Due>),
     /// Writes nothing; the heartbeat that may be due goes before it.
     Renew {
         run: RunId,
@@ -55,8 +54,10 @@ pub(super) enum Write {
     Sight {
         holders: Vec<i64>,
     },
-    /// Takes a payload out that nothing refers to.
-    Reclaim,
+    /// Takes up to so many payloads out that nothing refers to.
+    Reclaim {
+        most: usize,
+    },
     /// Moves everything from the write-ahead log into the file.
     Checkpoint,
 }
@@ -76,17 +77,20 @@ pub(super) enum Written {
     Nothing,
     Post(PostId),
     Lease(Fence),
+    LeasesDue(Vec<(RunSummary, Fence)>),
     Removed(Vec<RunId>),
-    /// So many bytes.
-    Reclaimed(u64),
+    Reclaimed(Reclaimed),
 }
 
 /// Does a write within the group's transaction. A refused one has written nothing.
 pub(super) fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -> Result<Written, Fault> {
     match write {
         Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
-        Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
-        Write::Lease { run, holder } => desk.acquire(connection, *run, holder).map(Written::Lease),
+        Write::Post(new) => desk.post(connection, new).map(Written::Post),
+        Write::Lease { run, holder, claim } => {
+            desk.acquire(connection, *run, holder, *claim).map(Written::Lease)
+        }
+        Write::LeaseDue(due) => desk.acquire_due(connection, due).map(Written::LeasesDue),
         Write::Renew { run, fence } => desk.renew(connection, *run, fence).map(|()| Written::Nothing),
         Write::Release { run, fence, left } => {
             desk.release(connection, *run, fence, *left).map(|()| Written::Nothing)
@@ -103,7 +107,7 @@ pub(super) fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -
             holders.iter().try_for_each(|id| holders::sight(connection, *id))?;
             Ok(Written::Nothing)
         }
-        Write::Reclaim => Ok(prune::reclaim(connection)?.map_or(Written::Nothing, Written::Reclaimed)),
+        Write::Reclaim { most } => Ok(prune::reclaim(connection, *most).map(Written::Reclaimed)?),
         Write::Checkpoint => Ok(Written::Nothing),
     }
 }

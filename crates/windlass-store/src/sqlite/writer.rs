@@ -325,6 +325,8 @@ impl ActionKind {
             | StoreError::TooLarge { .. }
             | StoreError::NoEvents { .. }
             | StoreError::BadCursor { .. }
+            | StoreError::Unknown { .. }
+            | StoreError::KeyReused { .. }
             | StoreError::Unusable { .. }
             | StoreError::Full { .. }
             | StoreError::Newer { .. }
@@ -413,8 +415,14 @@ impl ActionKind {
                 self.held.remove(&new.run);
                 changes.push(Change::Released { run: new.run });
             }
-            (Write::Post { run, .. }, Ok(Written::Post(post))) => {
-                changes.push(Change::Posted { run: *run, post: *post });
+            (Write::Post(new), Ok(Written::Post(post))) => {
+                changes.push(Change::Posted { run: new.run, post: *post });
+            }
+            (Write::LeaseDue(_), Ok(Written::LeasesDue(leases))) => {
+                for (line, _) in leases {
+                    self.held.insert(line.run);
+                    changes.push(Change::Held { run: line.run });
+                }
             }
             (Write::Lease { run, .. }, Ok(_)) => {
                 self.held.insert(*run);

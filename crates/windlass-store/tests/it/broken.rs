@@ -1,15 +1,15 @@
 //! The suite finds logs that break a promise, and says which.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use futures_util::StreamExt;
 use windlass_core::event::Cause;
 use windlass_core::{Event, Owner, RunId, RunState, SessionId};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Fence, Head, Headline, Inbox, Index, Leases, Log, MemoryLog, Page,
-    Payloads, PostId, Posted, Prune, Pruned, Pruning, RunFilter, RunSummary, SessionFilter, SessionSummary,
-    SqliteLog, Store, StoreError, Wake, conformance,
+    Answer, Append, Batch, Batches, Claim, Due, Fence, Head, Headline, Holder, Inbox, Index, Leases, Log,
+    MemoryLog, Millis, Page, Payloads, Post, PostId, Posted, Prunable, Prune, Pruning, Reclaimed, RunFilter,
+    RunSummary, SessionFilter, SessionSummary, SqliteLog, Store, StoreError, Wake, conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,9 @@ enum Fault {
     ForgetsHeadlines,
     MixesSessionsOfOwners,
     TakesAnyCursor,
+    ForgetsKeys,
+    ForgetsClaims,
+    GivesDueRunsAgain,
 }
 
 /// A log with one fault.
@@ -133,7 +136,12 @@ impl Inbox for Broken {
         self.0.discard(run, post, fence)
     }
 
-    windlass_store::forward_store!(0: post);
+    fn post(&self, run: RunId, mut post: Post) -> Answer<'_, PostId> {
+        if matches!(self.1, Fault::ForgetsKeys) {
+            post.key = None;
+        }
+        self.0.post(run, post)
+    }
 }
 
 impl Payloads for Broken {
@@ -151,14 +159,32 @@ impl Leases for Broken {
         self.0.park(run, fence, wake.map(|wake| Wake { from: if forgets { 0 } else { wake.from }, ..wake }))
     }
 
-    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, Option<Millis>> {
         if matches!(self.1, Fault::RenewsLostLeases) {
-            return Box::pin(async { Ok(()) });
+            return Box::pin(async { Ok(None) });
         }
         self.0.renew(run, fence)
     }
 
-    windlass_store::forward_store!(0: acquire, release);
+    fn acquire(&self, run: RunId, holder: &Holder, claim: Claim) -> Answer<'_, Fence> {
+        static ANEW: AtomicU64 = AtomicU64::new(1 << 32);
+        let anew = Claim(ANEW.fetch_add(1, Ordering::Relaxed));
+        self.0.acquire(run, holder, if matches!(self.1, Fault::ForgetsClaims) { anew } else { claim })
+    }
+
+    fn acquire_due(&self, due: Due) -> Answer<'_, Vec<(RunSummary, Fence)>> {
+        Box::pin(async move {
+            let leases = self.0.acquire_due(due).await?;
+            if matches!(self.1, Fault::GivesDueRunsAgain) {
+                for (line, fence) in &leases {
+                    self.0.release(line.run, fence).await?;
+                }
+            }
+            Ok(leases)
+        })
+    }
+
+    windlass_store::forward_store!(0: release);
 }
 
 impl Index for Broken {
@@ -207,12 +233,16 @@ impl Index for Broken {
 }
 
 impl Pruning for Broken {
-    fn prunable(&self, _: Prune) -> Answer<'_, Pruned> {
-        Box::pin(async { Ok(Pruned::default()) })
+    fn prunable(&self, _: Prune) -> Answer<'_, Prunable> {
+        Box::pin(async { Ok(Prunable::default()) })
     }
 
-    fn prune(&self, prune: Prune) -> Answer<'_, Pruned> {
-        self.prunable(prune)
+    fn remove(&self, _: &[RunId]) -> Answer<'_, Vec<RunId>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn reclaim(&self, _: usize) -> Answer<'_, Reclaimed> {
+        Box::pin(async { Ok(Reclaimed::default()) })
     }
 }
 
@@ -240,6 +270,12 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::ForgetsHeadlines, "a_summary_says_what_a_run_cost_and_asks"),
         (Fault::MixesSessionsOfOwners, "sessions_are_listed_by_their_heads"),
         (Fault::TakesAnyCursor, "a_listing_is_stable_under_its_cursor"),
+        (Fault::ForgetsKeys, "a_key_is_posted_once"),
+        (Fault::ForgetsKeys, "what_is_sent_again_is_done_once"),
+        (Fault::ForgetsClaims, "a_claim_that_is_sent_again_gives_the_same_lease"),
+        (Fault::GivesDueRunsAgain, "due_runs_are_acquired"),
+        (Fault::PrunesNothing, "pruning_goes_in_chunks"),
+        (Fault::WritesTheFirstEventOfARefusedAppend, "an_append_whose_reply_was_lost_is_found_out"),
         (Fault::LooksAtNoHead, "a_session_has_one_head"),
         (Fault::MixesOwners, "owners_never_meet"),
         (Fault::TakesSessionsWithTheirHeads, "pruning_moves_a_head_to_its_base"),

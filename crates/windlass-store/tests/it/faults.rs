@@ -142,7 +142,7 @@ async fn e31_a_full_disk_fails_only_what_has_no_room_and_keeps_the_rest() {
     let events: u64 =
         log.read(run, 1, usize::MAX).await.unwrap().iter().map(|batch| batch.events.len() as u64).sum();
     assert_eq!(events, version);
-    let fence = log.acquire(run, &fence("next", 0).holder).await.unwrap();
+    let fence = log.acquire(run, &fence("next", 0).holder, windlass_store::Claim(1)).await.unwrap();
     let again = windlass_store::Append { fence, ..append(run, version, said(&"y".repeat(2_000))) };
     log.append(again).await.expect("there is room again");
 }
@@ -214,7 +214,7 @@ async fn e31_an_append_to_a_log_that_was_taken_away_is_an_error() {
         let error = log.append(append(run, 1, said("lost"))).await.unwrap_err();
         assert!(matches!(error, StoreError::Gone { how, .. } if how == what), "{says}: {error:?}");
         assert!(words(&error).contains(says) && error.help().unwrap().contains("backup"), "{error:?}");
-        let again = log.acquire(run, &fence("other", 0).holder).await.unwrap_err();
+        let again = log.acquire(run, &fence("other", 0).holder, windlass_store::Claim(1)).await.unwrap_err();
         assert_eq!(again.code(), "store.gone", "{says}: it stays an error");
     }
 }

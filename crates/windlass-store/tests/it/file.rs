@@ -114,7 +114,7 @@ async fn closing_finishes_what_is_queued_and_ends_followers_with_an_error() {
     let log = SqliteLog::open(&path).unwrap();
     assert_eq!(log.summary(run).await.unwrap().version, 2, "what was queued is durable");
     assert_eq!(
-        log.acquire(run, &fence("next", 0).holder).await.unwrap().epoch,
+        log.acquire(run, &fence("next", 0).holder, windlass_store::Claim(1)).await.unwrap().epoch,
         2,
         "closing gave up the hold"
     );

@@ -31,11 +31,11 @@ async fn e32_two_logs_on_one_file_agree_on_the_holder() {
     let (first, second) = (SqliteLog::open(&path).unwrap(), SqliteLog::open(&path).unwrap());
     let run = begin(&first, 1).await;
     let other = Holder("other".into());
-    let held = second.acquire(run, &other).await;
+    let held = second.acquire(run, &other, windlass_store::Claim(1)).await;
     assert!(matches!(&held, Err(StoreError::Held { holder, .. }) if holder == "maker"), "{held:?}");
     assert_eq!(second.summary(run).await.unwrap().holder, Some(fence("maker", 1).holder));
     first.release(run, &fence("maker", 1)).await.unwrap();
-    let taken = second.acquire(run, &other).await.unwrap();
+    let taken = second.acquire(run, &other, windlass_store::Claim(1)).await.unwrap();
     // The first log must not trust what it remembers of the run.
     let late = first.append(append(run, 1, said("late"))).await;
     assert!(matches!(&late, Err(StoreError::Fenced { current: 2, .. })), "{late:?}");
@@ -55,20 +55,20 @@ async fn e32_a_holder_elsewhere_lives_until_its_heartbeat_was_seen_unchanged_for
         let other = Holder("other".into());
         move_holders(&path, host, clock);
         let held = |result| assert!(matches!(result, Err(StoreError::Held { .. })), "{clock}: {result:?}");
-        held(second.acquire(run, &other).await);
+        held(second.acquire(run, &other, windlass_store::Claim(1)).await);
         assert_eq!(sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 14000"), 1);
-        held(second.acquire(run, &other).await);
+        held(second.acquire(run, &other, windlass_store::Claim(1)).await);
         // A heartbeat: it is watched anew.
         assert_eq!(sql(&path, "UPDATE holders SET heartbeat_at = heartbeat_at + 5000"), 1);
         sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 14000");
-        held(second.acquire(run, &other).await);
+        held(second.acquire(run, &other, windlass_store::Claim(1)).await);
         assert_eq!(sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 14000"), 1);
         // Seen by another boot, whose time means nothing here.
         assert_eq!(sql(&path, "UPDATE seen_heartbeats SET boot = 'a third', uptime = 0"), 1);
-        held(second.acquire(run, &other).await);
+        held(second.acquire(run, &other, windlass_store::Claim(1)).await);
         assert_eq!(sql(&path, "UPDATE seen_heartbeats SET uptime = uptime - 15000"), 1);
         assert_eq!(second.summary(run).await.unwrap().holder, None, "{clock}");
-        let taken = second.acquire(run, &other).await.unwrap();
+        let taken = second.acquire(run, &other, windlass_store::Claim(1)).await.unwrap();
         assert_eq!(taken, fence("other", 2));
         let late = first.append(append(run, 1, said("the paused holder wakes"))).await;
         assert!(matches!(&late, Err(StoreError::Fenced { holder, .. }) if holder == "other"), "{late:?}");
@@ -97,7 +97,10 @@ async fn e32_a_holder_of_an_earlier_boot_is_dead_at_once() {
     let run = begin(&first, 1).await;
     move_holders(&path, ELSEWHERE, now_ms() - 16_000);
     assert_eq!(second.summary(run).await.unwrap().holder, None);
-    assert_eq!(second.acquire(run, &Holder("other".into())).await.unwrap().epoch, 2);
+    assert_eq!(
+        second.acquire(run, &Holder("other".into()), windlass_store::Claim(1)).await.unwrap().epoch,
+        2
+    );
 }
 
 /// Two containers on one machine share the clock that counts since the boot: a look is enough.
@@ -111,9 +114,12 @@ async fn e32_a_holder_in_another_container_lives_as_long_as_its_heartbeat_is_you
     let other = Holder("other".into());
     let ahead = now_ms() + 1_000_000_000;
     sql(&path, &format!("UPDATE holders SET host = host || '0', heartbeat_at = {ahead}"));
-    assert!(matches!(second.acquire(run, &other).await, Err(StoreError::Held { .. })));
+    assert!(matches!(
+        second.acquire(run, &other, windlass_store::Claim(1)).await,
+        Err(StoreError::Held { .. })
+    ));
     assert_eq!(sql(&path, "UPDATE holders SET heartbeat_uptime = heartbeat_uptime - 16000"), 1);
-    assert_eq!(second.acquire(run, &other).await.unwrap().epoch, 2);
+    assert_eq!(second.acquire(run, &other, windlass_store::Claim(1)).await.unwrap().epoch, 2);
     assert_eq!(sql(&path, "DELETE FROM seen_heartbeats"), 0, "there was nothing to watch");
 }
 
@@ -125,5 +131,8 @@ async fn a_pid_that_was_given_to_another_process_is_not_the_holder() {
     let run = begin(&first, 1).await;
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute("UPDATE holders SET started = started + 1", []).unwrap();
-    assert_eq!(second.acquire(run, &Holder("other".into())).await.unwrap().epoch, 2);
+    assert_eq!(
+        second.acquire(run, &Holder("other".into()), windlass_store::Claim(1)).await.unwrap().epoch,
+        2
+    );
 }

@@ -57,12 +57,12 @@ async fn e32_the_runs_of_a_dead_holder_are_taken_over_and_a_waking_one_is_fenced
     let log = MemoryLog::new();
     let run = begin(&log, 1).await;
     let other = Holder("other".into());
-    assert!(matches!(log.acquire(run, &other).await, Err(StoreError::Held { .. })));
+    assert!(matches!(log.acquire(run, &other, windlass_store::Claim(1)).await, Err(StoreError::Held { .. })));
     log.forget_holder(&fence("maker", 1).holder);
     assert_eq!(log.summary(run).await.unwrap().holder, None);
     // Until somebody takes over, it may only have been slow.
     log.append(append(run, 1, said("still here"))).await.unwrap();
-    assert_eq!(log.acquire(run, &other).await.unwrap(), fence("other", 2));
+    assert_eq!(log.acquire(run, &other, windlass_store::Claim(1)).await.unwrap(), fence("other", 2));
     let late = log.append(append(run, 2, said("too late"))).await;
     assert!(matches!(late, Err(StoreError::Fenced { ours: 1, current: 2, .. })), "{late:?}");
 }

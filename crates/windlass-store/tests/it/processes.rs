@@ -83,7 +83,7 @@ async fn e31_after_kill_9_everything_acknowledged_is_there_and_another_process_g
     assert_eq!(role.hear(), "2");
     let log = SqliteLog::open(&path).unwrap();
     let other = Holder("other".into());
-    let held = log.acquire(id(1), &other).await;
+    let held = log.acquire(id(1), &other, windlass_store::Claim(1)).await;
     assert!(matches!(&held, Err(StoreError::Held { holder, .. }) if holder == "maker"), "{held:?}");
     let mut acknowledged: u64 = 0;
     while acknowledged < 100 {
@@ -101,7 +101,7 @@ async fn e31_after_kill_9_everything_acknowledged_is_there_and_another_process_g
         assert_eq!(batch.first, seq);
         assert!(seq == 1 || *batch.events == *said(&format!("event {seq}")), "{batch:?}");
     }
-    let fence = log.acquire(id(1), &other).await.unwrap();
+    let fence = log.acquire(id(1), &other, windlass_store::Claim(1)).await.unwrap();
     assert_eq!(fence.epoch, 2);
     log.append(Append { fence, ..append(id(1), version, said("going on")) }).await.unwrap();
 }
@@ -128,7 +128,7 @@ async fn posts_and_events_cross_processes() {
     let log = SqliteLog::open(&path).unwrap();
     let mut batches = log.follow(id(1), 2);
     assert!(futures_util::poll!(batches.next()).is_pending());
-    log.post(id(1), 5, InputKind::Steer("go".into())).await.unwrap();
+    log.post(id(1), windlass_store::Post::new(5, InputKind::Steer("go".into()))).await.unwrap();
     let batches: Vec<_> = batches.map(Result::unwrap).collect().await;
     assert_eq!(batches.iter().map(|batch| batch.first).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(*batches[0].events, *said("go"));
@@ -141,15 +141,15 @@ async fn a_post_that_waited_before_the_log_was_opened_is_seen() {
     let path = folder.path().join("log.db");
     let first = SqliteLog::open(&path).unwrap();
     let run = begin(&first, 1).await;
-    let post = first.post(run, 5, InputKind::Steer("go".into())).await.unwrap();
+    let post = first.post(run, windlass_store::Post::new(5, InputKind::Steer("go".into()))).await.unwrap();
     first.release(run, &fence("maker", 1)).await.unwrap();
     let second = SqliteLog::open(&path).unwrap();
-    let taken = second.acquire(run, &Holder("other".into())).await.unwrap();
+    let taken = second.acquire(run, &Holder("other".into()), windlass_store::Claim(1)).await.unwrap();
     second.inbox_changed(run, None).await.unwrap();
     second.append(Append { uses: Some(post), fence: taken, ..append(run, 1, said("go")) }).await.unwrap();
     let mut next = second.inbox_changed(run, None);
     assert!(futures_util::poll!(&mut next).is_pending(), "a used post is still waited for");
-    first.post(run, 6, InputKind::Cancel { reason: None }).await.unwrap();
+    first.post(run, windlass_store::Post::new(6, InputKind::Cancel { reason: None })).await.unwrap();
     next.await.unwrap();
 }
 

@@ -7,9 +7,16 @@ use windlass_core::event::CallFinished;
 use windlass_core::message::Part;
 use windlass_core::message::{Content, Ref};
 use windlass_core::{CallOutcome, Event, RunId, RunState, Status};
-use windlass_store::{Append, Index, Leases, Log, Payloads, Prune, Pruning, RunFilter, RunStatus, SqliteLog};
+use windlass_store::{
+    Append, Index, Leases, Log, Payloads, Prune, Pruned, Pruning, RunFilter, RunStatus, SqliteLog,
+    StoreError, prune,
+};
 
 use crate::sample::{append, begin, end, fence, id, said, started, words};
+
+async fn pruned(log: &SqliteLog, what: Prune) -> Result<Pruned, StoreError> {
+    prune(log, what, |_, _| {}).await
+}
 
 struct Place {
     folder: tempfile::TempDir,
@@ -56,14 +63,14 @@ async fn pruning_keeps_what_runs_that_stay_are_based_on() {
     let would = place.log.prunable(Prune::default()).await.unwrap();
     assert_eq!((would.runs, would.kept), (vec![id(5), id(4), id(3)], 2));
     assert_eq!(place.runs().await, [6, 5, 4, 3, 2, 1], "looking changes nothing");
-    let pruned = place.log.prune(Prune::default()).await.unwrap();
-    assert_eq!((pruned.runs, pruned.kept), (vec![id(5), id(4), id(3)], 2));
+    let gone = pruned(&place.log, Prune::default()).await.unwrap();
+    assert_eq!((gone.runs, gone.kept), (vec![id(5), id(4), id(3)], 2));
     assert_eq!(place.runs().await, [6, 2, 1]);
     let checked = place.log.check().await.unwrap();
     assert_eq!((checked.runs, checked.faults), (3, Vec::new()));
     // The last run on the bases ends: nothing keeps them any more.
     place.log.append(end(id(6), 1)).await.unwrap();
-    assert_eq!(place.log.prune(Prune::default()).await.unwrap().runs, [id(6), id(2), id(1)]);
+    assert_eq!(pruned(&place.log, Prune::default()).await.unwrap().runs, [id(6), id(2), id(1)]);
     place.ended(6, None).await;
     assert_eq!(place.runs().await, [6], "an id is free again");
 }
@@ -78,12 +85,12 @@ async fn pruning_by_age_and_standing() {
     place.log.park(parked, &fence("maker", 1), None).await.unwrap();
     let running = begin(&place.log, 10).await;
     let before = |before| Prune { before: Some(before), ..Prune::default() };
-    assert_eq!(place.log.prune(before(3)).await.unwrap().runs, [], "they ended at 3, not before");
+    assert_eq!(pruned(&place.log, before(3)).await.unwrap().runs, [], "they ended at 3, not before");
     let by = |status| Prune { statuses: vec![status], ..Prune::default() };
-    assert_eq!(place.log.prune(by(RunStatus::Limit)).await.unwrap().runs, []);
-    assert_eq!(place.log.prune(by(RunStatus::Suspended)).await.unwrap().runs, [parked]);
-    assert_eq!(place.log.prune(by(RunStatus::Running)).await.unwrap().runs, [], "somebody alive holds it");
-    assert_eq!(place.log.prune(before(4)).await.unwrap().runs.len(), 4);
+    assert_eq!(pruned(&place.log, by(RunStatus::Limit)).await.unwrap().runs, []);
+    assert_eq!(pruned(&place.log, by(RunStatus::Suspended)).await.unwrap().runs, [parked]);
+    assert_eq!(pruned(&place.log, by(RunStatus::Running)).await.unwrap().runs, [], "somebody alive holds it");
+    assert_eq!(pruned(&place.log, before(4)).await.unwrap().runs.len(), 4);
     assert_eq!(place.runs().await, [running.0.as_u128()]);
     assert_eq!(place.log.append(append(running, 1, said("on"))).await.map_err(|error| error.code()), Ok(()));
 }
@@ -108,15 +115,15 @@ async fn e35_payloads_go_with_the_last_run_that_names_them() {
             .await
             .unwrap();
     }
-    let pruned = place.log.prune(Prune::default()).await.unwrap();
+    let gone = pruned(&place.log, Prune::default()).await.unwrap();
     assert_eq!(
-        (pruned.runs.len(), pruned.payloads),
+        (gone.runs.len(), gone.payloads.payloads),
         (2, 0),
         "what was stored within the hour may still be named"
     );
     place.sql("UPDATE payloads SET stored_at = 0 WHERE bytes <> 10");
-    let pruned = place.log.prune(Prune::default()).await.unwrap();
-    assert_eq!((pruned.payloads, pruned.payload_bytes), (1, 600_000));
+    let gone = pruned(&place.log, Prune::default()).await.unwrap();
+    assert_eq!((gone.payloads.payloads, gone.payloads.bytes), (1, 600_000));
     assert!(place.log.get(&own, 0, 1).await.is_err());
     assert_eq!(place.log.get(&shared, 0, 10).await.unwrap(), b"shared");
     assert_eq!(place.log.get(&fresh, 0, 10).await.unwrap(), b"on its way");
@@ -156,7 +163,7 @@ async fn a_backup_is_the_log_as_of_one_moment_while_others_write() {
         let checked = copy.check().await.unwrap();
         assert_eq!((checked.runs, checked.faults), (64, Vec::new()));
         assert_eq!(copy.get(&payload, 2_999_990, 100).await.unwrap(), [1; 10]);
-        copy.acquire(id(1), &fence("copy", 0).holder).await.unwrap_err();
+        copy.acquire(id(1), &fence("copy", 0).holder, windlass_store::Claim(1)).await.unwrap_err();
     }
     let again = place.log.backup(&copies[0]).await.unwrap_err();
     assert!(words(&again).contains("overwrites nothing"), "{}", words(&again));
@@ -246,10 +253,10 @@ async fn k25_sessions_go_with_what_their_runs_started() {
         sessions: sessions.iter().map(|session| (*session).into()).collect(),
         ..Prune::default()
     };
-    let gone = place.log.prune(delete(&["a"])).await.unwrap();
+    let gone = pruned(&place.log, delete(&["a"])).await.unwrap();
     assert_eq!((gone.runs, gone.kept), (vec![id(3), id(2)], 1), "`b` stands on the first run");
-    assert_eq!(place.log.prune(delete(&["nobody"])).await.unwrap().runs, []);
-    assert_eq!(place.log.prune(delete(&["a", "b"])).await.unwrap().runs, [id(4), id(1)]);
+    assert_eq!(pruned(&place.log, delete(&["nobody"])).await.unwrap().runs, []);
+    assert_eq!(pruned(&place.log, delete(&["a", "b"])).await.unwrap().runs, [id(4), id(1)]);
     assert_eq!(place.runs().await, [5]);
 }
 
@@ -327,12 +334,12 @@ async fn chains_go_on_over_processes_and_pruning_breaks_none() {
     let run = begin(&place.log, 4).await;
     place.log.release(run, &fence("maker", 1)).await.unwrap();
     let other = SqliteLog::open(place.log.path()).unwrap();
-    let taken = other.acquire(run, &fence("other", 0).holder).await.unwrap();
+    let taken = other.acquire(run, &fence("other", 0).holder, windlass_store::Claim(1)).await.unwrap();
     other.append(Append { fence: taken.clone(), ..append(run, 1, said("elsewhere")) }).await.unwrap();
     other.release(run, &taken).await.unwrap();
-    let fence = place.log.acquire(run, &fence("maker", 0).holder).await.unwrap();
+    let fence = place.log.acquire(run, &fence("maker", 0).holder, windlass_store::Claim(1)).await.unwrap();
     place.log.append(Append { fence, ..append(run, 2, said("here again")) }).await.unwrap();
-    assert_eq!(place.log.prune(Prune::default()).await.unwrap().runs.len(), 3);
+    assert_eq!(pruned(&place.log, Prune::default()).await.unwrap().runs.len(), 3);
     let checked = place.log.check().await.unwrap();
     assert_eq!((checked.runs, checked.faults), (1, Vec::new()));
 }
@@ -348,12 +355,16 @@ async fn e36_pruning_with_any_clock_leaves_what_a_living_process_has_stored() {
         place.log.put(Arc::from(*unnamed)).await.unwrap();
         place.sql(&format!("UPDATE payloads SET stored_at = CAST({stored_at} AS INTEGER)"));
         let pruner = SqliteLog::open(place.log.path()).unwrap();
-        assert_eq!(pruner.prune(Prune::default()).await.unwrap().payloads, 0, "{stored_at}");
+        assert_eq!(pruned(&pruner, Prune::default()).await.unwrap().payloads.payloads, 0, "{stored_at}");
         place.log.append(append(run, 1, naming(&name))).await.unwrap();
         assert_eq!(place.log.get(&name, 0, 100).await.unwrap(), named);
         let Place { folder, log } = place;
         drop(log);
-        assert_eq!(pruner.prune(Prune::default()).await.unwrap().payloads, 1, "its process is gone");
+        assert_eq!(
+            pruned(&pruner, Prune::default()).await.unwrap().payloads.payloads,
+            1,
+            "its process is gone"
+        );
         assert_eq!(pruner.get(&name, 0, 100).await.unwrap(), named, "an event names it");
         drop((pruner, folder));
     }

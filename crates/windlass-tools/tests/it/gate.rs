@@ -20,7 +20,7 @@ fn script(text: &str, folder: &Path) -> CommandTool {
 
 /// The context of a call whose lease stands.
 fn leased() -> ToolContext {
-    ToolContext { lease: Lease::new(|| Box::pin(async { Ok(()) })), ..context() }
+    ToolContext { lease: Lease::new(|| Box::pin(async { Ok(None) })), ..context() }
 }
 
 async fn run(tool: &CommandTool, context: ToolContext, args: Value) -> Result<String, ToolError> {
@@ -137,7 +137,7 @@ async fn e30_what_waits_at_the_gate_is_found_by_its_key() {
         Box::pin(async move {
             *noted.lock().unwrap() = under(&named.idempotency_key);
             tool.stop_left_behind(named).await;
-            Ok(())
+            Ok(None)
         })
     });
     let context = ToolContext { idempotency_key: key.into(), lease, ..context() };

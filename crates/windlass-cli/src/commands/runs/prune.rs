@@ -3,12 +3,12 @@
 use clap::Args;
 use windlass_runtime::holding_messages;
 use windlass_runtime::projections::json;
-use windlass_store::{Index, Prune, Pruned, Pruning, SqliteLog};
+use windlass_store::{Index, Prunable, Prune, Pruned, Pruning, SqliteLog};
 
 use super::list::stored;
 use super::listed;
 use crate::agents::now;
-use crate::consent::Doomed;
+use crate::consent::{Doomed, delete};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -83,7 +83,8 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
     prune.keep = holding_messages(&*log, &log.prunable(prune.clone()).await?.runs).await?;
     let held = prune.keep.len() as u64;
     if args.dry_run || !args.yes {
-        let found = log.prunable(prune.clone()).await?;
+        let Prunable { runs, kept } = log.prunable(prune.clone()).await?;
+        let found = Pruned { runs, kept, ..Pruned::default() };
         if args.dry_run && args.json {
             return told(&found, held, &args);
         }
@@ -97,7 +98,7 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
             return Ok(Exit::Failed);
         }
     }
-    told(&log.prune(prune).await?, held, &args)
+    told(&delete(&*log, prune).await?, held, &args)
 }
 
 /// The runs as `runs list` shows them.
@@ -125,9 +126,9 @@ fn in_words(pruned: &Pruned, held: u64, dry_run: bool) {
     let runs = count(pruned.runs.len() as u64, "run");
     let done = if dry_run { "would be deleted" } else { "deleted" };
     out::note(format_args!("{runs} {done}"));
-    if pruned.payloads > 0 {
-        let payloads = count(pruned.payloads, "stored result");
-        out::note(format_args!("{payloads} deleted, {} bytes", pruned.payload_bytes));
+    if pruned.payloads.payloads > 0 {
+        let payloads = count(pruned.payloads.payloads, "stored result");
+        out::note(format_args!("{payloads} deleted, {} bytes", pruned.payloads.bytes));
     }
     if held > 0 {
         let kept = count(held, "run");

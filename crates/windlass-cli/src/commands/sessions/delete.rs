@@ -6,12 +6,12 @@ use clap::Args;
 use serde_json::json;
 use windlass_core::SessionId;
 use windlass_runtime::projections::{session_runs, sessions};
-use windlass_store::{Prune, Pruned, Pruning, SqliteLog};
+use windlass_store::{Prunable, Prune, Pruned, Pruning, SqliteLog};
 
 use crate::agents::now;
 use crate::commands::runs::list::stored;
 use crate::commands::runs::prune::{STATUSES, age};
-use crate::consent::Doomed;
+use crate::consent::{Doomed, delete};
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::session::unknown;
@@ -88,11 +88,16 @@ async fn pass(log: &SqliteLog, chosen: &[SessionId], before: u64, dry_run: bool)
             sessions: sessions.to_vec(),
             ..Prune::default()
         };
-        let some = if dry_run { log.prunable(prune).await? } else { log.prune(prune).await? };
+        let some = if dry_run {
+            let Prunable { runs, kept } = log.prunable(prune).await?;
+            Pruned { runs, kept, ..Pruned::default() }
+        } else {
+            delete(log, prune).await?
+        };
         gone.runs.extend(some.runs);
         gone.kept += some.kept;
-        gone.payloads += some.payloads;
-        gone.payload_bytes += some.payload_bytes;
+        gone.payloads.payloads += some.payloads.payloads;
+        gone.payloads.bytes += some.payloads.bytes;
     }
     Ok(gone)
 }
@@ -121,7 +126,7 @@ fn as_json(sessions: &[SessionId], gone: &Pruned, dry_run: bool) -> std::io::Res
     }
     out::json(&json!({
         "type": "sums", "sessions": sessions.len(), "runs": gone.runs.len(), "kept": gone.kept,
-        "payloads": gone.payloads, "payload_bytes": gone.payload_bytes, "dry_run": dry_run,
+        "payloads": gone.payloads.payloads, "payload_bytes": gone.payloads.bytes, "dry_run": dry_run,
     }))
 }
 

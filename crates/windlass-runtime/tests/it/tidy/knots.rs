@@ -18,7 +18,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("windlass-harness", 2, 16),
     ("windlass-macros", 1, 4),
     ("windlass-models", 4, 16),
-    ("windlass-runtime", 32, 58),
+    ("windlass-runtime", 29, 58),
     ("windlass-store", 3, 14),
     ("windlass-testing", 8, 14),
     ("windlass-threads", 0, 0),

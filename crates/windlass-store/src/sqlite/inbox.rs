@@ -1,0 +1,88 @@
+//! Changing an inbox, inside the writer's transaction.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use windlass_core::event::Millis;
+use windlass_core::{RunId, RunState};
+
+use super::changes::Desk;
+use super::rows::Fault;
+use crate::error::StoreError;
+use crate::{Fence, INBOX_POSTS, PostId, PostKey};
+
+/// A post, its input already as JSON.
+#[derive(Debug)]
+pub(super) struct NewPost {
+    pub(super) run: RunId,
+    pub(super) at: Millis,
+    pub(super) body: String,
+    pub(super) key: Option<PostKey>,
+}
+
+impl Desk {
+    pub(super) fn post(&mut self, connection: &Connection, new: &NewPost) -> Result<PostId, Fault> {
+        let run = new.run;
+        let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
+        let (no, ended) = (known.no, matches!(known.run_state, RunState::Ended(_)));
+        if let Some(key) = &new.key
+            && let Some(post) = under(connection, (run, no), key)?
+        {
+            return Ok(post);
+        }
+        if ended {
+            return Err(StoreError::Ended { run }.into());
+        }
+        let waiting: i64 = connection
+            .prepare_cached("SELECT count(*) FROM inbox WHERE run = ?1")?
+            .query_row([no], |row| row.get(0))?;
+        if waiting.cast_unsigned() >= INBOX_POSTS as u64 {
+            return Err(StoreError::InboxFull { run, max: INBOX_POSTS }.into());
+        }
+        connection
+            .prepare_cached("INSERT INTO inbox(run, at, body) VALUES (?1, ?2, ?3)")?
+            .execute(params![no, new.at.cast_signed(), new.body])?;
+        let post = connection.last_insert_rowid();
+        if let Some(PostKey { owner, key, digest }) = &new.key {
+            connection
+                .prepare_cached(
+                    "INSERT INTO post_keys(run, owner, key, digest, post) VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute(params![no, owner.as_str(), key.as_ref(), digest, post])?;
+        }
+        Ok(PostId(post.cast_unsigned()))
+    }
+
+    /// Takes a post out of the inbox. One that no append has used frees its key.
+    pub(super) fn discard(
+        &mut self,
+        connection: &Connection,
+        run: RunId,
+        post: PostId,
+        fence: &Fence,
+    ) -> Result<(), Fault> {
+        self.renew(connection, run, fence)?;
+        let no = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?.no;
+        let post = post.0.cast_signed();
+        connection.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute([post, no])?;
+        connection
+            .prepare_cached(
+                "DELETE FROM post_keys WHERE run = ?2 AND post = ?1 \
+                 AND NOT EXISTS (SELECT 1 FROM appends WHERE uses = ?1 AND appends.run = ?2)",
+            )?
+            .execute([post, no])?;
+        Ok(())
+    }
+}
+
+/// The post that has the key, if it is the same request.
+fn under(connection: &Connection, (run, no): (RunId, i64), key: &PostKey) -> Result<Option<PostId>, Fault> {
+    let found: Option<(i64, [u8; 32])> = connection
+        .prepare_cached("SELECT post, digest FROM post_keys WHERE run = ?1 AND owner = ?2 AND key = ?3")?
+        .query_row(params![no, key.owner.as_str(), key.key.as_ref()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match found {
+        Some((_, digest)) if digest != key.digest => {
+            Err(StoreError::KeyReused { run, key: key.key.to_string() }.into())
+        }
+        found => Ok(found.map(|(post, _)| PostId(post.cast_unsigned()))),
+    }
+}
