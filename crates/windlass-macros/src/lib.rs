@@ -1,10 +1,11 @@
-//! The attribute `#[tool]`: makes a tool of a function; and `#[derive(Partial)]`, for outputs that are being written.
+//! The attribute `#[tool]`: makes a tool of a function; `#[derive(Partial)]`, for outputs that are being written; and
+//! `#[derive(Diagnostic)]`, for errors.
 //!
-//! This crate only rewrites code; what the code refers to is in `windlass-tools` and `windlass-runtime`, which export
-//! the macros.
+//! This crate only rewrites code; what the code refers to is in `windlass-tools`, `windlass-runtime` and
+//! `windlass-error`, which export the macros.
+mod derive;
 mod expand;
 mod options;
-mod partial;
 mod signature;
 
 use proc_macro::TokenStream;
@@ -91,5 +92,12 @@ pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
 /// `#[partial(crate = path)]` on the struct says where `windlass-runtime` is; default: `::windlass::runtime`.
 #[proc_macro_derive(Partial, attributes(partial))]
 pub fn partial(item: TokenStream) -> TokenStream {
-    partial::partial(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+    derive::partial::partial(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Implements the trait `Diagnostic` for an error: kind, code and help stand beside each variant. `windlass-error` exports it
+/// and describes its arguments.
+#[proc_macro_derive(Diagnostic, attributes(diagnostic))]
+pub fn diagnostic(item: TokenStream) -> TokenStream {
+    derive::diagnostic::diagnostic(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
 }

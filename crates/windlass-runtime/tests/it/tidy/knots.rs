@@ -15,6 +15,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("windlass-cli", 3, 26),
     ("windlass-code", 1, 11),
     ("windlass-core", 36, 59),
+    ("windlass-error", 0, 0),
     ("windlass-harness", 2, 16),
     ("windlass-macros", 1, 4),
     ("windlass-models", 4, 16),

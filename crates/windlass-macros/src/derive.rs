@@ -1,0 +1,4 @@
+//! The derives.
+
+pub(crate) mod diagnostic;
+pub(crate) mod partial;
