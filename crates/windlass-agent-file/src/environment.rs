@@ -154,6 +154,7 @@ mod tests {
     use std::path::Path;
 
     use windlass_core::policy::LimitKind;
+    use windlass_error::Diagnostic as _;
 
     use super::AgentFile;
 

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use windlass_core::schema::{Checker, Misplaced, SchemaFault, UncheckedPattern, misplaced_parts};
+use windlass_error::Diagnostic as _;
 
 use super::reading::Reading;
 use crate::yaml::{At, Problem, YamlError};
@@ -95,7 +96,7 @@ fn unusable(
     let invalid = matches!(fault, SchemaFault::Invalid(_));
     let what = if invalid { "is not a valid JSON Schema" } else { "cannot be used" };
     let pointer = fault.pointer(schema).unwrap_or_default();
-    part(written, &pointer, &format!("{what}: {fault}"), fault.help(), reading)
+    part(written, &pointer, &format!("{what}: {fault}"), fault.help().as_deref(), reading)
 }
 
 /// An error at a part of a schema.

@@ -13,13 +13,15 @@ mod work;
 
 use minijinja::machinery::{eval, make_string_output};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use windlass_error::Diagnostic;
 
 pub(crate) use check::{Fault, check, check_reading};
 
 /// A text that is no template, a template that fails on its input, or a bound that is exceeded: in the parser's words, with the
 /// line.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 #[error(transparent)]
+#[diagnostic(kind = Invalid, code = "template.invalid")]
 pub struct TemplateError(#[from] Error);
 
 impl TemplateError {

@@ -6,6 +6,8 @@ mod schema;
 
 use std::path::Path;
 
+use windlass_error::Diagnostic as _;
+
 use super::{AgentFile, AgentFileError};
 
 /// The environment of these tests.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_models::cassette::{Cassette, CassetteError, Player, Recorder};
 
+use crate::failure::hints::Hinted as _;
 use crate::failure::{Exit, Failure};
 
 /// Where the exchanges with models are kept, or come from.
@@ -46,6 +47,6 @@ impl From<CassetteError> for Failure {
             CassetteError::Differs { .. } | CassetteError::Left { .. } => Exit::Failed,
             _ => Exit::BadFile,
         };
-        Self::of(exit, &error).maybe_hint(error.help())
+        Self::of(exit, &error).maybe_hint(error.hint())
     }
 }

@@ -1,6 +1,8 @@
 //! Output of a command that ends without success: one line, which begins with `error:` if something went wrong, its causes, hints,
 //! and an exit code.
 
+pub(crate) mod hints;
+
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::io;
@@ -13,6 +15,7 @@ use windlass_runtime::{AssembleError, Error};
 use windlass_store::StoreError;
 use windlass_testing::fixture::FixtureError;
 
+use self::hints::Hinted as _;
 use crate::home::quoted;
 use crate::out::{self, Style};
 
@@ -218,7 +221,7 @@ impl From<io::Error> for Failure {
 
 impl From<AgentFileError> for Failure {
     fn from(error: AgentFileError) -> Self {
-        let failure = Self::of(Exit::BadFile, &error).maybe_hint(error.help());
+        let failure = Self::of(Exit::BadFile, &error).maybe_hint(error.hint());
         if let AgentFileError::Read { path, .. } = error
             && !path.exists()
         {
@@ -232,13 +235,13 @@ impl From<AgentFileError> for Failure {
 
 impl From<FixtureError> for Failure {
     fn from(error: FixtureError) -> Self {
-        Self::of(Exit::BadFile, &error).maybe_hint(error.help())
+        Self::of(Exit::BadFile, &error).maybe_hint(error.hint())
     }
 }
 
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
-        Self::of(model_exit(&error), &error).maybe_hint(error.help())
+        Self::of(model_exit(&error), &error).maybe_hint(error.hint())
     }
 }
 
@@ -264,7 +267,7 @@ impl From<AssembleError> for Failure {
             AssembleError::Server { .. } => Exit::Unavailable,
             _ => Exit::BadFile,
         };
-        Self::of(exit, &error).maybe_hint(error.help())
+        Self::of(exit, &error).maybe_hint(error.hint())
     }
 }
 
@@ -278,7 +281,7 @@ impl From<StoreError> for Failure {
                 | StoreError::InboxFull { .. }
         );
         let exit = if failed { Exit::Failed } else { Exit::Internal };
-        Self::of(exit, &error).maybe_hint(error.help())
+        Self::of(exit, &error).maybe_hint(error.hint())
     }
 }
 
@@ -288,7 +291,7 @@ impl From<Error> for Failure {
         let exit = match error {
             Error::Log(source) => return source.into(),
             Error::Refused(ref invalid) => {
-                return Self::new(Exit::Failed, invalid.to_string()).maybe_hint(error.help());
+                return Self::new(Exit::Failed, invalid.to_string()).maybe_hint(error.hint());
             }
             Error::AgentChanged { .. }
             | Error::BadImport { .. }
@@ -303,6 +306,6 @@ impl From<Error> for Failure {
             Error::MissingBase { .. } => Exit::Internal,
             _ => Exit::Failed,
         };
-        Self::of(exit, &error).maybe_hint(error.help())
+        Self::of(exit, &error).maybe_hint(error.hint())
     }
 }

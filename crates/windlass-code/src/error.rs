@@ -4,18 +4,29 @@ use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
+use windlass_error::Diagnostic;
 
 use crate::{HostCall, Recorded};
 
 /// Errors of a session.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum CodeError {
     /// Nothing can run code: this program's main does not call [`child`](crate::child), and no other program is named.
     #[error("no program can run code: this program's main does not call windlass_code::child()")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "code.no_program",
+        help = "call windlass_code::child() as the first line of main, or name the windlass binary, which runs code, too"
+    )]
     NoProgram,
     /// The child cannot be started.
     #[error("cannot start {path} to run code: {source}", path = path.display())]
+    #[diagnostic(
+        kind = Unavailable,
+        code = "code.spawn",
+        help = "check that the program is there and may be executed"
+    )]
     Spawn {
         /// The program.
         path: PathBuf,
@@ -24,6 +35,11 @@ pub enum CodeError {
     },
     /// The program does not serve as a child.
     #[error("{path} does not run code: {found}", path = path.display())]
+    #[diagnostic(
+        kind = Invalid,
+        code = "code.not_a_child",
+        help = "name a program whose main calls windlass_code::child() first, of the same release"
+    )]
     NotAChild {
         /// The program.
         path: PathBuf,
@@ -32,24 +48,32 @@ pub enum CodeError {
     },
     /// Two functions or inputs have the same name in the code.
     #[error("{name:?} is twice among the names that the code is given")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "code.same_name",
+        help = "rename one of them: characters other than letters and digits are _ in code"
+    )]
     SameName {
         /// The name in the code.
         name: String,
     },
     /// An input has a name that is none in Python.
     #[error("{name:?} is no name of a variable")]
+    #[diagnostic(kind = Invalid, code = "code.input_name", help = "use letters, digits and _, and no digit first")]
     InputName {
         /// The name.
         name: String,
     },
     /// The frames of the child make no sense.
     #[error("the child that runs code broke the protocol: {reason}")]
+    #[diagnostic(kind = Internal, code = "code.protocol")]
     Protocol {
         /// How.
         reason: String,
     },
     /// Results that were handed in are not those of the open calls.
     #[error("results for places {found:?}, expected {expected:?}")]
+    #[diagnostic(kind = Invalid, code = "code.answers")]
     Answers {
         /// The places of open calls without a result.
         expected: Vec<u32>,
@@ -58,9 +82,15 @@ pub enum CodeError {
     },
     /// The step is at its end already.
     #[error("the step of code is at its end already")]
+    #[diagnostic(kind = Conflict, code = "code.ended")]
     Ended,
     /// The code made another call than the recorded one.
     #[error("the code's call at place {place} is {found}, and {expected} is recorded", found = shown(found.as_deref()), expected = shown(Some(expected)))]
+    #[diagnostic(
+        kind = Conflict,
+        code = "code.diverged",
+        help = "the recorded results belong to other source, or to another release of the interpreter: run the step anew"
+    )]
     Diverged {
         /// The place.
         place: u32,
@@ -82,42 +112,6 @@ fn shown(call: Option<&HostCall>) -> String {
 }
 
 impl CodeError {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NoProgram => "code.no_program",
-            Self::Spawn { .. } => "code.spawn",
-            Self::NotAChild { .. } => "code.not_a_child",
-            Self::SameName { .. } => "code.same_name",
-            Self::InputName { .. } => "code.input_name",
-            Self::Protocol { .. } => "code.protocol",
-            Self::Answers { .. } => "code.answers",
-            Self::Ended => "code.ended",
-            Self::Diverged { .. } => "code.diverged",
-        }
-    }
-
-    /// What to do about it.
-    pub fn help(&self) -> Option<&'static str> {
-        match self {
-            Self::NoProgram => Some(
-                "call windlass_code::child() as the first line of main, or name the windlass binary, which runs code, too",
-            ),
-            Self::Spawn { .. } => Some("check that the program is there and may be executed"),
-            Self::NotAChild { .. } => {
-                Some("name a program whose main calls windlass_code::child() first, of the same release")
-            }
-            Self::SameName { .. } => {
-                Some("rename one of them: characters other than letters and digits are _ in code")
-            }
-            Self::InputName { .. } => Some("use letters, digits and _, and no digit first"),
-            Self::Diverged { .. } => Some(
-                "the recorded results belong to other source, or to another release of the interpreter: run the step anew",
-            ),
-            Self::Protocol { .. } | Self::Answers { .. } | Self::Ended => None,
-        }
-    }
-
     /// The error of a step that came to its end before a recorded call.
     pub(crate) fn missing(recorded: Recorded) -> Self {
         Self::Diverged { place: recorded.call.place, expected: Box::new(recorded.call), found: None }

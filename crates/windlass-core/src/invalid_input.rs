@@ -1,6 +1,9 @@
 //! Violations: inputs that do not fit. They go back to their sender; the run is not touched.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
+use windlass_error::Diagnostic;
 
 use crate::ids::{ActionId, QuestionId, RunId};
 use crate::outcome::Status;
@@ -8,23 +11,26 @@ use crate::policy::LimitKind;
 use crate::question::QuestionKind;
 
 /// An input that is invalid in the run's state. The state is unchanged, and the run continues.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum InvalidInput {
     /// The run has no events yet.
     #[error("run {run} has not begun")]
+    #[diagnostic(kind = Conflict, code = "input.not_started")]
     NotStarted {
         /// The run.
         run: RunId,
     },
     /// The run has started already.
     #[error("run {run} has begun already and does not begin twice")]
+    #[diagnostic(kind = Conflict, code = "input.already_started")]
     AlreadyStarted {
         /// The run.
         run: RunId,
     },
     /// The run has ended.
     #[error("run {run} has ended ({status}) and does not accept {found}")]
+    #[diagnostic(kind = Conflict, code = "input.ended", help = go_on(status))]
     Ended {
         /// The run.
         run: RunId,
@@ -35,6 +41,7 @@ pub enum InvalidInput {
     },
     /// The action is not going on: its result is late, came twice, or belongs to nothing.
     #[error("action {} of run {} is not in progress ({})", .found.seq, .found.run, open_actions(.expected))]
+    #[diagnostic(kind = Conflict, code = "input.unknown_action")]
     UnknownAction {
         /// The action of the input.
         found: ActionId,
@@ -43,6 +50,7 @@ pub enum InvalidInput {
     },
     /// The timer's time has not come.
     #[error("the timer is due at {due} ms, and the time is {found} ms")]
+    #[diagnostic(kind = Conflict, code = "input.early_timer")]
     EarlyTimer {
         /// When it is due.
         due: u64,
@@ -51,6 +59,7 @@ pub enum InvalidInput {
     },
     /// The question is not open: it was answered, withdrawn, or never asked.
     #[error("question {found} is not open ({})", open_questions(.expected))]
+    #[diagnostic(kind = Conflict, code = "input.unknown_question", help = OPEN_QUESTIONS)]
     UnknownQuestion {
         /// The question of the input.
         found: QuestionId,
@@ -59,6 +68,7 @@ pub enum InvalidInput {
     },
     /// The answer does not fit the question.
     #[error("question {question} ({kind}) accepts {}, not {found}", .kind.expects())]
+    #[diagnostic(kind = Invalid, code = "input.wrong_answer", help = OPEN_QUESTIONS)]
     WrongAnswer {
         /// The question.
         question: QuestionId,
@@ -69,12 +79,14 @@ pub enum InvalidInput {
     },
     /// The edited arguments do not fit the tool's schema.
     #[error("{message}")]
+    #[diagnostic(kind = Invalid, code = "input.bad_arguments", help = OPEN_QUESTIONS)]
     BadArguments {
         /// Validation errors with their places.
         message: String,
     },
     /// The limit must be raised above what was reached.
     #[error("the limit {limit} must be raised above {reached}{}, not to {found}", in_whole(*.limit))]
+    #[diagnostic(kind = Invalid, code = "input.not_raised", help = "name a higher number, or conclude")]
     NotRaised {
         /// The limit.
         limit: LimitKind,
@@ -87,6 +99,7 @@ pub enum InvalidInput {
     #[error(
         "the limit {limit} of this run must be at most {lent}, which its parent run has lent, and {found} is more"
     )]
+    #[diagnostic(kind = Invalid, code = "input.beyond_budget", help = "conclude, or raise the limit of the parent run")]
     BeyondBudget {
         /// The limit.
         limit: LimitKind,
@@ -97,12 +110,18 @@ pub enum InvalidInput {
     },
     /// The base holds nothing to continue.
     #[error("run {run} cannot be forked there: it has not begun, or it has ended")]
+    #[diagnostic(
+        kind = Conflict,
+        code = "input.nothing_to_fork",
+        help = "name an earlier event, or give an input to start anew after the end"
+    )]
     NothingToFork {
         /// The base, or the run itself if it has none.
         run: RunId,
     },
     /// The run is paused already, or is about to be.
     #[error("run {run} is paused already; question {question} resumes it")]
+    #[diagnostic(kind = Conflict, code = "input.already_paused", help = "resume the run to end its pause")]
     AlreadyPaused {
         /// The run.
         run: RunId,
@@ -111,6 +130,7 @@ pub enum InvalidInput {
     },
     /// The plan that a person gave cannot be carried out.
     #[error("question {question} stays open, because its plan cannot be carried out: {message}")]
+    #[diagnostic(kind = Invalid, code = "input.bad_plan")]
     BadPlan {
         /// The question.
         question: QuestionId,
@@ -119,6 +139,7 @@ pub enum InvalidInput {
     },
     /// The agent's prompt builder makes no prompt of the new objective.
     #[error("the objective of run {run} stays as it is: {reason}")]
+    #[diagnostic(kind = Invalid, code = "input.bad_objective")]
     BadObjective {
         /// The run.
         run: RunId,
@@ -127,12 +148,24 @@ pub enum InvalidInput {
     },
     /// The run is being stopped.
     #[error("run {run} is being stopped and does not accept {found}")]
+    #[diagnostic(kind = Conflict, code = "input.stopping")]
     Stopping {
         /// The run.
         run: RunId,
         /// Kind of the input.
         found: &'static str,
     },
+}
+
+const OPEN_QUESTIONS: &str = "the run's state lists the open questions and their possible answers";
+
+fn go_on(ended: &Status) -> Cow<'static, str> {
+    if let Status::Limit(limit) = ended
+        && *limit != LimitKind::Repetition
+    {
+        return format!("resume the run with a higher limit {limit}").into();
+    }
+    "fork the run at an earlier event; a new run of its session has its conversation, too".into()
 }
 
 fn in_whole(limit: LimitKind) -> &'static str {
@@ -153,56 +186,4 @@ fn open_questions(open: &[QuestionId]) -> String {
     }
     let names: Vec<_> = open.iter().map(QuestionId::as_str).collect();
     format!("open: {}", names.join(", "))
-}
-
-impl InvalidInput {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NotStarted { .. } => "input.not_started",
-            Self::AlreadyStarted { .. } => "input.already_started",
-            Self::Ended { .. } => "input.ended",
-            Self::UnknownAction { .. } => "input.unknown_action",
-            Self::EarlyTimer { .. } => "input.early_timer",
-            Self::UnknownQuestion { .. } => "input.unknown_question",
-            Self::WrongAnswer { .. } => "input.wrong_answer",
-            Self::BadArguments { .. } => "input.bad_arguments",
-            Self::NotRaised { .. } => "input.not_raised",
-            Self::BeyondBudget { .. } => "input.beyond_budget",
-            Self::NothingToFork { .. } => "input.nothing_to_fork",
-            Self::AlreadyPaused { .. } => "input.already_paused",
-            Self::BadPlan { .. } => "input.bad_plan",
-            Self::BadObjective { .. } => "input.bad_objective",
-            Self::Stopping { .. } => "input.stopping",
-        }
-    }
-
-    /// A remedy, in words.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::UnknownQuestion { .. } | Self::WrongAnswer { .. } | Self::BadArguments { .. } => Some(
-                "`windlass runs show RUN` lists the open questions and their possible answers".to_owned(),
-            ),
-            Self::Ended { run, status: Status::Limit(limit), .. } if *limit != LimitKind::Repetition => {
-                Some(format!("`windlass runs resume {run} --limit {limit}=N` continues with a higher limit"))
-            }
-            Self::Ended { run, .. } => Some(format!(
-                "`windlass runs fork {run} --at N` begins a new run after event N (`windlass runs show -e {run}` lists \
-                 them); a new run of its session has its conversation, too"
-            )),
-            Self::NothingToFork { .. } => {
-                Some("name an earlier event, or give an input to start anew after the end".to_owned())
-            }
-            Self::AlreadyPaused { run, .. } => Some(format!("`windlass runs resume {run}` ends the pause")),
-            Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
-            Self::BeyondBudget { .. } => Some("conclude, or raise the limit of the parent run".to_owned()),
-            Self::NotStarted { .. }
-            | Self::AlreadyStarted { .. }
-            | Self::UnknownAction { .. }
-            | Self::EarlyTimer { .. }
-            | Self::BadPlan { .. }
-            | Self::BadObjective { .. }
-            | Self::Stopping { .. } => None,
-        }
-    }
 }

@@ -4,13 +4,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use windlass_error::{Diagnostic, Kind};
 
 /// An error of the harness.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum HarnessError {
     /// A promise of Windlass was broken.
     #[error("{place}: {breach}")]
+    #[diagnostic(
+        kind = Internal,
+        code = "harness.broken",
+        help = format!("the home folder is kept: `windlass runs show last -e --log {}`", kept.join("log.db").display())
+    )]
     Broken {
         /// The step in progress.
         place: String,
@@ -21,6 +27,7 @@ pub enum HarnessError {
     },
     /// The operating system refused something.
     #[error("cannot {what}")]
+    #[diagnostic(kind = Kind::of_io(source), code = "harness.system")]
     System {
         /// The missing thing.
         what: String,
@@ -30,12 +37,18 @@ pub enum HarnessError {
     },
     /// The binary under test is not there.
     #[error("no windlass binary at {path}")]
+    #[diagnostic(
+        kind = NotFound,
+        code = "harness.no_windlass",
+        help = "`cargo build -p windlass-cli` builds it; or name another one with --windlass"
+    )]
     NoWindlass {
         /// Where it was looked for.
         path: PathBuf,
     },
     /// A program that a part needs is not installed.
     #[error("cannot run `{program}`")]
+    #[diagnostic(kind = Unavailable, code = "harness.no_program", help = "install it: `apt-get install {program}`")]
     NoProgram {
         /// The program.
         program: &'static str,
@@ -45,12 +58,22 @@ pub enum HarnessError {
     },
     /// A file system cannot be mounted here.
     #[error("cannot mount a separate file system here: {why}")]
+    #[diagnostic(
+        kind = Forbidden,
+        code = "harness.no_mount",
+        help = "run it as root, or where user namespaces are allowed; --no-mount leaves this part out"
+    )]
     NoMount {
         /// The system's error.
         why: String,
     },
     /// The committed page does not say what was seen.
     #[error("{path} differs from the results:\n{difference}")]
+    #[diagnostic(
+        kind = Conflict,
+        code = "harness.stale",
+        help = "look at it, then write it anew: `windlass-harness matrix --write`"
+    )]
     Stale {
         /// The page.
         path: PathBuf,
@@ -59,6 +82,7 @@ pub enum HarnessError {
     },
     /// The conversations that runs are taken from cannot be read.
     #[error("cannot use the scripted conversations in {path}: {why}")]
+    #[diagnostic(kind = Invalid, code = "harness.bad_fixtures")]
     BadFixtures {
         /// The file.
         path: PathBuf,
@@ -68,41 +92,6 @@ pub enum HarnessError {
 }
 
 impl HarnessError {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Broken { .. } => "harness.broken",
-            Self::System { .. } => "harness.system",
-            Self::NoWindlass { .. } => "harness.no_windlass",
-            Self::NoProgram { .. } => "harness.no_program",
-            Self::NoMount { .. } => "harness.no_mount",
-            Self::Stale { .. } => "harness.stale",
-            Self::BadFixtures { .. } => "harness.bad_fixtures",
-        }
-    }
-
-    /// Advice.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Broken { kept, .. } => Some(format!(
-                "the home folder is kept: `windlass runs show last -e --log {}`",
-                kept.join("log.db").display()
-            )),
-            Self::NoWindlass { .. } => Some(
-                "`cargo build -p windlass-cli` builds it; or name another one with --windlass".to_owned(),
-            ),
-            Self::NoProgram { program, .. } => Some(format!("install it: `apt-get install {program}`")),
-            Self::NoMount { .. } => Some(
-                "run it as root, or where user namespaces are allowed; --no-mount leaves this part out"
-                    .to_owned(),
-            ),
-            Self::Stale { .. } => {
-                Some("look at it, then write it anew: `windlass-harness matrix --write`".to_owned())
-            }
-            Self::System { .. } | Self::BadFixtures { .. } => None,
-        }
-    }
-
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }

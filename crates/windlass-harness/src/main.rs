@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
+use windlass_error::Diagnostic as _;
 use windlass_harness::{
     DISK_FAULTS, Ground, HarnessError, KillPlan, Lengths, Matrix, Scene, calls, disks, kills, locked,
     may_mount, played, power, prefixes, scripted, windows,

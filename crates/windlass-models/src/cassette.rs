@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 pub use play::{Player, Recorded};
 pub use record::Recorder;
+use windlass_error::{Diagnostic, Kind};
 
 /// A cassette in use.
 #[derive(Clone, Debug)]
@@ -46,17 +47,19 @@ pub enum Cassette {
 }
 
 /// Why a cassette cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 #[non_exhaustive]
 pub enum CassetteError {
     /// A recording never overwrites a file.
     #[error("cannot record to {}: the file exists", .path.display())]
+    #[diagnostic(kind = Conflict, code = "cassette.exists", help = "delete it to record anew, or name another file")]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// The file cannot be created or written.
     #[error("cannot record to {}", .path.display())]
+    #[diagnostic(kind = Kind::of_io(source), code = "cassette.write")]
     Write {
         /// The file.
         path: PathBuf,
@@ -66,6 +69,7 @@ pub enum CassetteError {
     },
     /// The file cannot be read.
     #[error("cannot read cassette {}", .path.display())]
+    #[diagnostic(kind = Kind::of_io(source), code = "cassette.read")]
     Read {
         /// The file.
         path: PathBuf,
@@ -75,6 +79,11 @@ pub enum CassetteError {
     },
     /// A line is not what a recording writes.
     #[error("{}:{line}: {reason}", .path.display())]
+    #[diagnostic(
+        kind = Invalid,
+        code = "cassette.line",
+        help = "a recording that was killed may end in half a line: delete that line; record anew otherwise"
+    )]
     Line {
         /// The file.
         path: PathBuf,
@@ -85,12 +94,14 @@ pub enum CassetteError {
     },
     /// A request was not the recorded one.
     #[error("{message}")]
+    #[diagnostic(kind = Conflict, code = "cassette.differs", help = "record anew if the change is intended")]
     Differs {
         /// The first difference.
         message: String,
     },
     /// Recorded exchanges were not asked for.
     #[error("{}: {left} of {count} recorded exchanges were not asked for, the first one in line {line}", .path.display())]
+    #[diagnostic(kind = Conflict, code = "cassette.left", help = "record anew if the change is intended")]
     Left {
         /// The file.
         path: PathBuf,
@@ -101,35 +112,6 @@ pub enum CassetteError {
         /// Line of the first one that was not played.
         line: usize,
     },
-}
-
-impl CassetteError {
-    /// A stable name of the kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Exists { .. } => "cassette.exists",
-            Self::Write { .. } => "cassette.write",
-            Self::Read { .. } => "cassette.read",
-            Self::Line { .. } => "cassette.line",
-            Self::Differs { .. } => "cassette.differs",
-            Self::Left { .. } => "cassette.left",
-        }
-    }
-
-    /// A remedy, in words.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Exists { .. } => Some("delete it to record anew, or name another file".to_owned()),
-            Self::Line { .. } => Some(
-                "a recording that was killed may end in half a line: delete that line; record anew otherwise"
-                    .to_owned(),
-            ),
-            Self::Differs { .. } | Self::Left { .. } => {
-                Some("record anew with `--record FILE` if the change is intended".to_owned())
-            }
-            Self::Write { .. } | Self::Read { .. } => None,
-        }
-    }
 }
 
 /// The most bytes of a cassette: no longer one is read, and none is recorded beyond it (256 MiB).

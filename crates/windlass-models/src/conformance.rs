@@ -18,6 +18,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use windlass_core::Message;
 use windlass_core::model::{ModelChoice, ModelFailure, Reply, StopReason};
+use windlass_error::Diagnostic;
 
 use crate::{Assembler, Delta, Model, ModelRequest, PrefixCell, assemble};
 
@@ -25,8 +26,9 @@ use crate::{Assembler, Delta, Model, ModelRequest, PrefixCell, assemble};
 const PATIENCE_MS: u64 = 60_000;
 
 /// A promise that the model does not keep.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("the model `{provider}` breaks a promise: {promise}: {found}")]
+#[diagnostic(kind = Internal, code = "model.promise_broken")]
 pub struct Broken {
     /// The model's provider.
     pub provider: String,

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use windlass_core::model::Prices;
 use windlass_core::policy::Wire as CallWire;
 use windlass_core::text::{covers, nearest};
+use windlass_error::Diagnostic;
 
 use self::entry::Quirk;
 use crate::Rate;
@@ -114,8 +115,9 @@ pub fn add(file: ProviderFile) -> Result<(), TooLate> {
 }
 
 /// The providers were read before a file was added, or one was added already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("a file of providers must be added once, before the first model is named")]
+#[diagnostic(kind = Conflict, code = "providers.too_late")]
 pub struct TooLate;
 
 fn table() -> &'static Table {

@@ -19,6 +19,7 @@ use windlass_core::policy::CodeMode;
 use windlass_core::run::{HostCall, MAX_CALLS, OpenCall};
 use windlass_core::tool::{CODE_FIELD, CODE_LIMIT, DIVERGED};
 use windlass_core::{ActionId, CallId, CallOutcome, InputKind, State, Text};
+use windlass_error::Diagnostic as _;
 use windlass_store::Payloads;
 
 use crate::environment::Environment;

@@ -5,6 +5,8 @@ mod help;
 use thiserror::Error;
 
 use windlass_core::{InvalidInput, RunId, SessionId, Status, Text};
+use windlass_error::Diagnostic;
+pub use windlass_error::in_full;
 use windlass_models::ModelError;
 use windlass_store::StoreError;
 use windlass_tools::ToolSetError;
@@ -13,11 +15,12 @@ use crate::branches::MAX_BRANCH_DEPTH;
 use crate::settings::SettingsError;
 
 /// Errors of agents and runs. The end of a run is no error, however it ended: see [`Run::status`](crate::Run::status).
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum Error {
     /// The agent cannot be built: its loop settings.
     #[error("agent `{agent}` cannot be built")]
+    #[diagnostic(transparent)]
     Policy {
         /// The agent.
         agent: String,
@@ -27,6 +30,7 @@ pub enum Error {
     },
     /// The agent cannot be built: its tools.
     #[error("agent `{agent}` cannot be built")]
+    #[diagnostic(transparent, code = "agent.tools", help = help::for_tools(source))]
     Tools {
         /// The agent.
         agent: String,
@@ -36,6 +40,7 @@ pub enum Error {
     },
     /// The agent cannot be built: the schema of its input or output.
     #[error("the {which} schema of agent `{agent}` cannot be used")]
+    #[diagnostic(transparent, code = "agent.schema")]
     Schema {
         /// The agent.
         agent: String,
@@ -47,6 +52,11 @@ pub enum Error {
     },
     /// The agent cannot be built: two things that the model may call have one name.
     #[error("agent `{agent}` has two tools named `{name}`: one from {first}, one from {second}")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.same_name",
+        help = "rename one of them; names that begin with `__` are Windlass's own"
+    )]
     SameName {
         /// The agent.
         agent: String,
@@ -61,6 +71,7 @@ pub enum Error {
     #[error(
         "`{pattern}` in `loop.require` matches no tool of agent `{agent}`, so no answer could ever be accepted"
     )]
+    #[diagnostic(kind = Invalid, code = "agent.unknown_required", help = help::meant(nearest, help::NO_SUCH_REQUIRED))]
     UnknownRequired {
         /// The agent.
         agent: String,
@@ -71,6 +82,7 @@ pub enum Error {
     },
     /// A run was to be given only some of the agent's tools, and a pattern names none of them.
     #[error("`{pattern}` names no tool of agent `{agent}`")]
+    #[diagnostic(kind = Invalid, code = "run.unknown_tool", help = help::meant(nearest, help::NO_SUCH_TOOL))]
     UnknownTool {
         /// The agent.
         agent: String,
@@ -81,12 +93,14 @@ pub enum Error {
     },
     /// The run's driver has refused an input that fits the run's state.
     #[error("run {run} did not take the input")]
+    #[diagnostic(kind = Internal, code = "input.not_taken")]
     NotTaken {
         /// The run.
         run: RunId,
     },
     /// The session is busy, and the message entered the conversation of its run.
     #[error("session {session} is busy: the message steers its run {run}")]
+    #[diagnostic(kind = Conflict, code = "session.steered", help = "watch run {run}")]
     MessageSteered {
         /// The session.
         session: SessionId,
@@ -96,6 +110,11 @@ pub enum Error {
     /// The session is busy, and the message waits for the end of its run.
     #[error(
         "session {session} is busy: the message waits for the end of run {behind}, and run {run} will answer it"
+    )]
+    #[diagnostic(
+        kind = Conflict,
+        code = "session.queued",
+        help = "the next message to the session runs it first, once run {behind} has ended"
     )]
     MessageQueued {
         /// The session.
@@ -107,24 +126,36 @@ pub enum Error {
     },
     /// The agent cannot be built: too many branches stand one under another.
     #[error("the branches of agent `{agent}` are nested more than {MAX_BRANCH_DEPTH} levels deep")]
+    #[diagnostic(kind = Invalid, code = "agent.branch_depth", help = "remove a nested branch")]
     BranchDepth {
         /// The agent.
         agent: String,
     },
     /// The agent cannot be built: a single turn that must finish has nothing to finish with.
     #[error("agent `{agent}` ends after one turn with its output, but has no output schema")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.no_output",
+        help = "give the agent `output: {{ schema: ... }}`, or several turns with `max_steps`"
+    )]
     NoOutput {
         /// The agent.
         agent: String,
     },
     /// The agent cannot be built: the answer of a plan is a text.
     #[error("agent `{agent}` plans, and the answer of a plan is a text, but it has an output schema")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.output_of_plan",
+        help = "leave `output` out, or use another `loop.preset`"
+    )]
     OutputOfPlan {
         /// The agent.
         agent: String,
     },
     /// The agent's model writes code, and nothing can run it.
     #[error("agent `{agent}` cannot be built: its model writes code")]
+    #[diagnostic(transparent, help = help::CODE_CHILD)]
     Code {
         /// The agent.
         agent: String,
@@ -134,6 +165,11 @@ pub enum Error {
     },
     /// The agent cannot be built: code of its model could not tell two tools apart.
     #[error("agent `{agent}` cannot be built: the tools `{first}` and `{second}` are both `{name}` in code")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.same_in_code",
+        help = "rename one of them, or set a `prefix`: characters other than letters and digits are `_` in code"
+    )]
     SameInCode {
         /// The agent.
         agent: String,
@@ -146,12 +182,18 @@ pub enum Error {
     },
     /// The agent cannot be built: its loop works towards an objective, and it has no instructions.
     #[error("agent `{agent}` has no objective: its instructions are empty, and its loop works towards them")]
+    #[diagnostic(kind = Invalid, code = "agent.no_objective", help = "give it `instructions`, or another `loop.preset`")]
     NoObjective {
         /// The agent.
         agent: String,
     },
     /// The agent cannot be built: nothing may follow an answer that ends the run, or nothing bounds what follows.
     #[error("agent `{agent}`: {reason}")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.another",
+        help = "set `loop.stop: text` and `loop.limits.iterations`, or `loop.another: never`"
+    )]
     Another {
         /// The agent.
         agent: String,
@@ -160,6 +202,7 @@ pub enum Error {
     },
     /// A service that the agent uses cannot be set up. The run stands as its last durable event left it.
     #[error("service `{service}` of agent `{agent}` cannot be set up")]
+    #[diagnostic(kind = Unavailable, code = "agent.service")]
     Service {
         /// The agent.
         agent: String,
@@ -171,6 +214,7 @@ pub enum Error {
     },
     /// The input does not fit the agent's input schema.
     #[error("the input of agent `{agent}` does not fit: {fault}")]
+    #[diagnostic(kind = Invalid, code = "run.bad_input", help = "give an object that matches the agent's `input.schema`")]
     BadInput {
         /// The agent.
         agent: String,
@@ -179,12 +223,18 @@ pub enum Error {
     },
     /// A typed input is no object.
     #[error("the input is not a JSON object: {fault}")]
+    #[diagnostic(kind = Invalid, code = "run.bad_input", help = "give a struct or a map with text keys")]
     NoObject {
         /// The error.
         fault: String,
     },
     /// The output is no value of the type that is asked for.
     #[error("the output of run {run} is not a `{wanted}`")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "run.output_type",
+        help = "ask for the type that the agent was built with (`.output::<T>()`)"
+    )]
     OutputType {
         /// The run.
         run: RunId,
@@ -198,6 +248,7 @@ pub enum Error {
     #[error(
         "agent `{agent}` has a limit on cost and hands tasks to `{delegate}`, but the price of model `{model}` is unknown"
     )]
+    #[diagnostic(kind = Invalid, code = "agent.unknown_price", help = help::PRICES)]
     UnknownPriceBelow {
         /// The agent with the limit.
         agent: String,
@@ -208,6 +259,7 @@ pub enum Error {
     },
     /// The agent cannot be built: a limit on cost needs prices.
     #[error("agent `{agent}` has a limit on cost, but the price of model `{model}` is unknown")]
+    #[diagnostic(kind = Invalid, code = "agent.unknown_price", help = help::PRICES)]
     UnknownPrice {
         /// The agent.
         agent: String,
@@ -216,6 +268,7 @@ pub enum Error {
     },
     /// The agent cannot be built: a model that it names.
     #[error("cannot use model `{model}` of agent `{agent}`")]
+    #[diagnostic(transparent, help = help::for_model(source))]
     Model {
         /// The agent.
         agent: String,
@@ -227,12 +280,14 @@ pub enum Error {
     },
     /// The agent cannot be built: it has no model.
     #[error("agent `{agent}` has no model")]
+    #[diagnostic(kind = Invalid, code = "agent.no_model", help = "name one with `.model(\"provider/NAME\")`")]
     NoModel {
         /// The agent.
         agent: String,
     },
     /// The instructions are not a valid template, or use something that is not there.
     #[error("the instructions of agent `{agent}` cannot be rendered")]
+    #[diagnostic(transparent, code = "agent.template")]
     Template {
         /// The agent.
         agent: String,
@@ -242,6 +297,7 @@ pub enum Error {
     },
     /// The prompt builder of the agent fails, panics, or makes no text.
     #[error("the prompt of agent `{agent}` cannot be made: {reason}")]
+    #[diagnostic(kind = Invalid, code = "agent.prompt")]
     Prompt {
         /// The agent.
         agent: String,
@@ -250,12 +306,18 @@ pub enum Error {
     },
     /// The agent cannot be built: it has extra instructions beside a prompt builder, which knows nothing of them.
     #[error("agent `{agent}` has both a prompt builder and extra instructions")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.prompt_twice",
+        help = "give them to the builder, such as `React::new().instructions([..])`, or leave one of the two out"
+    )]
     PromptTwice {
         /// The agent.
         agent: String,
     },
     /// The system gives no thread to run on.
     #[error("cannot start a thread for the run")]
+    #[diagnostic(kind = Exhausted, code = "run.no_thread")]
     NoThread {
         /// Why.
         #[source]
@@ -263,12 +325,15 @@ pub enum Error {
     },
     /// The log failed. The run stands as its last durable event left it.
     #[error(transparent)]
-    Log(StoreError),
+    #[diagnostic(transparent)]
+    Log(#[from] StoreError),
     /// An input did not fit the run.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Refused(InvalidInput),
     /// The run's agent is another one, or has changed since.
-    #[error("{}", other_agent(*run, expected, found, changes))]
+    #[error("{}", help::other_agent(*run, expected, found, changes))]
+    #[diagnostic(kind = Conflict, code = "run.agent_changed", help = help::CHANGED_AGENT)]
     AgentChanged {
         /// The run.
         run: RunId,
@@ -281,6 +346,11 @@ pub enum Error {
     },
     /// No agent of that name is available to resume the run.
     #[error("run {run} belongs to agent `{agent}`, which is not available here")]
+    #[diagnostic(
+        kind = NotFound,
+        code = "run.unknown_agent",
+        help = "give an agent with the name `{agent}`, or resume the run where its agent is"
+    )]
     UnknownAgent {
         /// The run.
         run: RunId,
@@ -289,6 +359,11 @@ pub enum Error {
     },
     /// A changed agent lacks a model that the run began with.
     #[error("run {run} uses model `{model}`, which this agent does not have")]
+    #[diagnostic(
+        kind = Conflict,
+        code = "run.model_gone",
+        help = "keep `{model}` among the agent's models until the run has ended"
+    )]
     ModelGone {
         /// The run.
         run: RunId,
@@ -297,6 +372,7 @@ pub enum Error {
     },
     /// A log begins with something else than a run's start.
     #[error("run {run} cannot be read: its base {base} is missing")]
+    #[diagnostic(kind = Internal, code = "run.missing_base")]
     MissingBase {
         /// The run.
         run: RunId,
@@ -305,6 +381,7 @@ pub enum Error {
     },
     /// The session's last run has not ended.
     #[error("session {session} is busy: its run {run} has not ended")]
+    #[diagnostic(kind = Conflict, code = "session.busy", help = "resume, answer or cancel run {run}")]
     SessionBusy {
         /// The session.
         session: SessionId,
@@ -313,6 +390,7 @@ pub enum Error {
     },
     /// Only a run that a limit cut can be continued.
     #[error("run {run} ended as {status}; only a run that ended at a limit can be continued")]
+    #[diagnostic(kind = Conflict, code = "run.not_cut", help = "start a new run of its session instead")]
     NotCut {
         /// The run.
         run: RunId,
@@ -321,6 +399,7 @@ pub enum Error {
     },
     /// A run from elsewhere is not sound.
     #[error("run {run} cannot be imported: at event {seq}: {what}")]
+    #[diagnostic(kind = Invalid, code = "import.unsound", help = "export it again, with the runs that it is based on")]
     BadImport {
         /// The run.
         run: RunId,
@@ -331,6 +410,7 @@ pub enum Error {
     },
     /// A line of an export cannot be read, or does not follow the lines before it.
     #[error("line {line}: {what}")]
+    #[diagnostic(kind = Invalid, code = "import.line")]
     BadExport {
         /// The number of the line.
         line: u64,
@@ -339,6 +419,7 @@ pub enum Error {
     },
     /// An export was written by a newer version.
     #[error("line {line}: events of schema {found}, but this version knows {known}")]
+    #[diagnostic(kind = Invalid, code = "import.newer", help = "import it with a newer Windlass")]
     NewerExport {
         /// The number of the line.
         line: u64,
@@ -349,9 +430,11 @@ pub enum Error {
     },
     /// An export holds no run.
     #[error("the export contains no run")]
+    #[diagnostic(kind = Invalid, code = "import.empty")]
     EmptyExport,
     /// A different run has this id.
     #[error("run {run} is already in this log and differs from event {seq} on")]
+    #[diagnostic(kind = Conflict, code = "import.differs", help = "import it into another log, or fork the existing run")]
     ImportDiffers {
         /// The run.
         run: RunId,
@@ -360,6 +443,7 @@ pub enum Error {
     },
     /// The run has no event with this number to fork after.
     #[error("run {run} has no event {at}: it has {version} events")]
+    #[diagnostic(kind = NotFound, code = "run.no_such_event", help = "its events are numbered from 1 to {version}")]
     NoSuchEvent {
         /// The run.
         run: RunId,
@@ -372,6 +456,7 @@ pub enum Error {
     #[error(
         "run {run} is not resumed: {attempts} consecutive attempts at one model call were lost with their processes"
     )]
+    #[diagnostic(kind = Exhausted, code = "run.lost_attempts", help = help::lost_attempts())]
     LostAttempts {
         /// The run that was to be resumed, or one of its child runs.
         run: RunId,
@@ -380,6 +465,7 @@ pub enum Error {
     },
     /// A run claims to be a child of a run that did not start it.
     #[error("run {run} is not a child of run {parent}")]
+    #[diagnostic(kind = Conflict, code = "run.not_handed_over", help = "run the task in a new run")]
     NotHandedOver {
         /// The run.
         run: RunId,
@@ -388,84 +474,9 @@ pub enum Error {
     },
     /// The run has not ended.
     #[error("run {run} has not ended; resume it instead")]
+    #[diagnostic(kind = Conflict, code = "run.not_ended", help = "resume run {run}")]
     NotEnded {
         /// The run.
         run: RunId,
     },
-}
-
-impl Error {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Policy { source, .. } => source.code(),
-            Self::Tools { .. } => "agent.tools",
-            Self::Schema { .. } => "agent.schema",
-            Self::SameName { .. } => "agent.same_name",
-            Self::UnknownRequired { .. } => "agent.unknown_required",
-            Self::UnknownTool { .. } => "run.unknown_tool",
-            Self::NotTaken { .. } => "input.not_taken",
-            Self::MessageSteered { .. } => "session.steered",
-            Self::MessageQueued { .. } => "session.queued",
-            Self::BranchDepth { .. } => "agent.branch_depth",
-            Self::NoOutput { .. } => "agent.no_output",
-            Self::OutputOfPlan { .. } => "agent.output_of_plan",
-            Self::Code { source, .. } => source.code(),
-            Self::NoObjective { .. } => "agent.no_objective",
-            Self::Another { .. } => "agent.another",
-            Self::Service { .. } => "agent.service",
-            Self::BadInput { .. } | Self::NoObject { .. } => "run.bad_input",
-            Self::OutputType { .. } => "run.output_type",
-            Self::UnknownPrice { .. } | Self::UnknownPriceBelow { .. } => "agent.unknown_price",
-            Self::Model { source, .. } => source.code(),
-            Self::NoModel { .. } => "agent.no_model",
-            Self::SameInCode { .. } => "agent.same_in_code",
-            Self::Template { .. } => "agent.template",
-            Self::Prompt { .. } => "agent.prompt",
-            Self::PromptTwice { .. } => "agent.prompt_twice",
-            Self::NoThread { .. } => "run.no_thread",
-            Self::Log(source) => source.code(),
-            Self::Refused(source) => source.code(),
-            Self::AgentChanged { .. } => "run.agent_changed",
-            Self::UnknownAgent { .. } => "run.unknown_agent",
-            Self::ModelGone { .. } => "run.model_gone",
-            Self::MissingBase { .. } => "run.missing_base",
-            Self::SessionBusy { .. } => "session.busy",
-            Self::NotCut { .. } => "run.not_cut",
-            Self::BadImport { .. } => "import.unsound",
-            Self::BadExport { .. } => "import.line",
-            Self::NewerExport { .. } => "import.newer",
-            Self::EmptyExport => "import.empty",
-            Self::ImportDiffers { .. } => "import.differs",
-            Self::NoSuchEvent { .. } => "run.no_such_event",
-            Self::LostAttempts { .. } => "run.lost_attempts",
-            Self::NotHandedOver { .. } => "run.not_handed_over",
-            Self::NotEnded { .. } => "run.not_ended",
-        }
-    }
-}
-
-impl From<StoreError> for Error {
-    fn from(source: StoreError) -> Self {
-        Self::Log(source)
-    }
-}
-
-/// Error for a run whose agent has changed.
-fn other_agent(run: RunId, expected: &str, found: &str, changes: &[String]) -> String {
-    if changes.is_empty() {
-        return format!("run {run} belongs to agent `{expected}`, found `{found}`");
-    }
-    format!("the agent of run {run} has changed since the run began: {}", changes.join("; "))
-}
-
-/// An error with all its causes, in one line.
-pub fn in_full(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

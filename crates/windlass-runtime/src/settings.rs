@@ -1,19 +1,22 @@
 //! Settings of a loop from a program: what can be wrong with them.
 
 use thiserror::Error;
+use windlass_error::Diagnostic;
 
 use crate::agent_file::LaterKey;
 use crate::yaml::YamlError;
 
 /// Settings of a loop that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum SettingsError {
     /// Something does not fit.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Invalid(#[from] YamlError),
     /// This version cannot do it yet.
     #[error("`{path}: {value}` is not available in this version")]
+    #[diagnostic(kind = Invalid, code = "policy.later", help = "CHANGELOG.md lists the features of this version")]
     Later {
         /// The key, as a dotted path.
         path: String,
@@ -25,23 +28,5 @@ pub enum SettingsError {
 impl From<LaterKey> for SettingsError {
     fn from(LaterKey { path, value, .. }: LaterKey) -> Self {
         Self::Later { path, value }
-    }
-}
-
-impl SettingsError {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Invalid(error) => error.code(),
-            Self::Later { .. } => "policy.later",
-        }
-    }
-
-    /// A remedy, in words.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Invalid(error) => error.help(),
-            Self::Later { .. } => Some("CHANGELOG.md lists the features of this version".to_owned()),
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! Errors of a log.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use windlass_core::RunId;
+use windlass_error::Diagnostic;
 
 /// The fate of a log's file that was taken away while it was in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,18 +66,37 @@ fn head_name(head: Option<RunId>) -> String {
     head.map_or_else(|| "no run".to_owned(), |run| format!("run {run}"))
 }
 
+impl LockHolder {
+    fn help(&self, log: &Path) -> String {
+        match &self.process {
+            Some(Locking { pid, stopped: true, .. }) => format!(
+                "`kill -CONT {pid}` lets the process go on, `kill -9 {pid}` ends it; what was written stays whole"
+            ),
+            Some(Locking { pid, stopped: false, .. }) => {
+                format!("wait for process {pid}, or end it: what was written stays whole")
+            }
+            None => format!("`fuser {}` names the processes that use it", log.display()),
+        }
+    }
+}
+
+const ELSEWHERE: &str = "another process goes on with this run: follow it there";
+const DAMAGED: &str = "check every run of the log, and restore a backup of it";
+
 /// Errors of a store. Nothing half-done is ever visible.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum StoreError {
     /// No run of that id.
     #[error("no run {run} in this log")]
+    #[diagnostic(kind = NotFound, code = "store.unknown_run")]
     UnknownRun {
         /// The id.
         run: RunId,
     },
     /// Another writer appended first.
     #[error("run {run} has {found} events, expected {expected}")]
+    #[diagnostic(kind = Conflict, code = "store.conflict", help = ELSEWHERE)]
     Conflict {
         /// The run.
         run: RunId,
@@ -87,12 +107,14 @@ pub enum StoreError {
     },
     /// The reply to a request was lost: it was carried out, or will be, or never is.
     #[error("the store's reply to {request} was lost")]
+    #[diagnostic(kind = Unavailable, code = "store.unknown", help = "resume the run: its log says what was written")]
     Unknown {
         /// The request, such as `an append`.
         request: &'static str,
     },
     /// Another request was posted to the run under the same key.
     #[error("the key `{key}` was used for another request to run {run}")]
+    #[diagnostic(kind = Conflict, code = "store.key_reused", help = "give another request a key of its own")]
     KeyReused {
         /// The run.
         run: RunId,
@@ -101,6 +123,7 @@ pub enum StoreError {
     },
     /// The lease was taken over by another holder.
     #[error("run {run} was taken over by {holder} (epoch {current}, ours was {ours})")]
+    #[diagnostic(kind = Conflict, code = "store.fenced", help = ELSEWHERE)]
     Fenced {
         /// The run.
         run: RunId,
@@ -113,6 +136,7 @@ pub enum StoreError {
     },
     /// The lease of this write was released.
     #[error("run {run} has no lease; its last one had epoch {epoch}")]
+    #[diagnostic(kind = Conflict, code = "store.not_held", help = "take hold of the run first")]
     NotHeld {
         /// The run.
         run: RunId,
@@ -121,6 +145,11 @@ pub enum StoreError {
     },
     /// The run has a live holder.
     #[error("run {run} is held by {holder}")]
+    #[diagnostic(
+        kind = Conflict,
+        code = "store.held",
+        help = "wait until it ends, or answer, steer or cancel it from here: that reaches its holder"
+    )]
     Held {
         /// The run.
         run: RunId,
@@ -129,6 +158,7 @@ pub enum StoreError {
     },
     /// The posted input is gone: it was used already.
     #[error("posted input {post} of run {run} has already been used")]
+    #[diagnostic(kind = Conflict, code = "store.post_used")]
     PostUsed {
         /// The run.
         run: RunId,
@@ -137,12 +167,14 @@ pub enum StoreError {
     },
     /// The run has ended, so that nobody will read a post.
     #[error("run {run} has ended")]
+    #[diagnostic(kind = Conflict, code = "store.ended")]
     Ended {
         /// The run.
         run: RunId,
     },
     /// Another run of the session has begun since its head was looked up, or a run that is not its head is continued.
     #[error("run {run} cannot begin: the head of its session is {}", head_name(*head))]
+    #[diagnostic(kind = Conflict, code = "store.head_moved")]
     HeadMoved {
         /// The run that did not begin.
         run: RunId,
@@ -151,12 +183,14 @@ pub enum StoreError {
     },
     /// The run cannot end before its holder has read what was posted.
     #[error("run {run} has posted inputs that its holder has not read")]
+    #[diagnostic(kind = Conflict, code = "store.unheard")]
     Unheard {
         /// The run.
         run: RunId,
     },
     /// Too many inputs wait for the run's holder.
     #[error("run {run} already has {max} posted inputs waiting")]
+    #[diagnostic(kind = Exhausted, code = "store.inbox_full", help = "resume the run: it takes what waits for it")]
     InboxFull {
         /// The run.
         run: RunId,
@@ -165,18 +199,25 @@ pub enum StoreError {
     },
     /// A listing was asked to go on at a place that this store did not make.
     #[error("`{cursor}` is no place in a listing of this log")]
+    #[diagnostic(kind = Invalid, code = "store.bad_cursor", help = "begin the listing anew")]
     BadCursor {
         /// The cursor.
         cursor: String,
     },
     /// No payload of that digest, although something refers to it.
     #[error("no payload {sha256} in this log")]
+    #[diagnostic(kind = Internal, code = "store.unknown_payload", help = DAMAGED)]
     UnknownPayload {
         /// SHA-256 of the bytes.
         sha256: String,
     },
     /// A payload is larger than one may be.
     #[error("a payload of {bytes} bytes is too large: the maximum is {max}")]
+    #[diagnostic(
+        kind = Exhausted,
+        code = "store.too_large",
+        help = "let the tool write it to a file, and give the file's name"
+    )]
     TooLarge {
         /// Its bytes.
         bytes: u64,
@@ -185,12 +226,18 @@ pub enum StoreError {
     },
     /// An append brought no event.
     #[error("an append to run {run} needs at least one event")]
+    #[diagnostic(kind = Internal, code = "store.no_events")]
     NoEvents {
         /// The run.
         run: RunId,
     },
     /// The log's file cannot be used.
     #[error("cannot use the log {path}")]
+    #[diagnostic(
+        kind = Unavailable,
+        code = "store.unusable",
+        help = format!("check that {} can be read and written, or use another file", path.display())
+    )]
     Unusable {
         /// The file.
         path: PathBuf,
@@ -200,6 +247,7 @@ pub enum StoreError {
     },
     /// Another process keeps the log locked.
     #[error("cannot use the log {path}")]
+    #[diagnostic(kind = Unavailable, code = "store.locked", help = holder.help(path))]
     Locked {
         /// The file.
         path: PathBuf,
@@ -209,6 +257,11 @@ pub enum StoreError {
     },
     /// The log's file, or one beside it, was taken away under a process that had it open. Nothing more is written.
     #[error("{path} was {how} while the log was in use")]
+    #[diagnostic(
+        kind = Internal,
+        code = "store.gone",
+        help = "put the file back, or a backup of it, then resume: what was written since is not in the backup"
+    )]
     Gone {
         /// The file.
         path: PathBuf,
@@ -217,6 +270,11 @@ pub enum StoreError {
     },
     /// The disk is full.
     #[error("no space left on the disk for the log {path}")]
+    #[diagnostic(
+        kind = Exhausted,
+        code = "store.full",
+        help = "make room and resume: everything up to the last event is kept"
+    )]
     Full {
         /// The file.
         path: PathBuf,
@@ -226,6 +284,11 @@ pub enum StoreError {
     },
     /// A newer version of Windlass wrote the log.
     #[error("the log {path} has format {found}; this version reads formats up to {known}")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "store.newer",
+        help = "use the version of Windlass that wrote it, or a later one"
+    )]
     Newer {
         /// The file.
         path: PathBuf,
@@ -236,12 +299,18 @@ pub enum StoreError {
     },
     /// A build of Windlass before log format 1 wrote the log. Nothing in it is changed.
     #[error("the log {path} was written before log format 1, and this version cannot read it")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "store.old",
+        help = "use another file, or move this one away; only the build that wrote it reads it"
+    )]
     Old {
         /// The file.
         path: PathBuf,
     },
     /// An event in the log cannot be read.
     #[error("cannot read event {seq} of run {run}")]
+    #[diagnostic(kind = Internal, code = "store.corrupt", help = DAMAGED)]
     Corrupt {
         /// The run.
         run: RunId,
@@ -253,99 +322,6 @@ pub enum StoreError {
     },
     /// The database failed.
     #[error("the log failed")]
+    #[diagnostic(kind = Internal, code = "store.failed")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl StoreError {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::UnknownRun { .. } => "store.unknown_run",
-            Self::Conflict { .. } => "store.conflict",
-            Self::Unknown { .. } => "store.unknown",
-            Self::KeyReused { .. } => "store.key_reused",
-            Self::Fenced { .. } => "store.fenced",
-            Self::NotHeld { .. } => "store.not_held",
-            Self::Held { .. } => "store.held",
-            Self::PostUsed { .. } => "store.post_used",
-            Self::Ended { .. } => "store.ended",
-            Self::Unheard { .. } => "store.unheard",
-            Self::HeadMoved { .. } => "store.head_moved",
-            Self::InboxFull { .. } => "store.inbox_full",
-            Self::BadCursor { .. } => "store.bad_cursor",
-            Self::NoEvents { .. } => "store.no_events",
-            Self::UnknownPayload { .. } => "store.unknown_payload",
-            Self::TooLarge { .. } => "store.too_large",
-            Self::Unusable { .. } => "store.unusable",
-            Self::Locked { .. } => "store.locked",
-            Self::Gone { .. } => "store.gone",
-            Self::Full { .. } => "store.full",
-            Self::Newer { .. } => "store.newer",
-            Self::Old { .. } => "store.old",
-            Self::Corrupt { .. } => "store.corrupt",
-            Self::Failed(_) => "store.failed",
-        }
-    }
-
-    /// A remedy, in words.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::UnknownRun { .. } => Some("`windlass runs list` shows the runs of this log".to_owned()),
-            Self::Held { .. } => Some(
-                "wait until it ends, or answer, steer or cancel it from here: that reaches its holder"
-                    .to_owned(),
-            ),
-            Self::Conflict { .. } | Self::Fenced { .. } => {
-                Some("another process goes on with this run; `windlass runs watch` follows it".to_owned())
-            }
-            Self::Unknown { .. } => Some("resume the run: its log says what was written".to_owned()),
-            Self::KeyReused { .. } => Some("give another request a key of its own".to_owned()),
-            Self::BadCursor { .. } => Some("begin the listing anew".to_owned()),
-            Self::NotHeld { .. } => Some("take hold of the run first".to_owned()),
-            Self::InboxFull { .. } => {
-                Some("`windlass runs resume` lets the run take what waits for it".to_owned())
-            }
-            Self::TooLarge { .. } => {
-                Some("let the tool write it to a file, and give the file's name".to_owned())
-            }
-            Self::PostUsed { .. }
-            | Self::Ended { .. }
-            | Self::Unheard { .. }
-            | Self::HeadMoved { .. }
-            | Self::NoEvents { .. }
-            | Self::Failed(_) => None,
-            Self::Unusable { path, .. } => Some(format!(
-                "check that {} can be read and written, or name another log with --log",
-                path.display()
-            )),
-            Self::Locked { path, holder } => Some(match &holder.process {
-                Some(Locking { pid, stopped: true, .. }) => format!(
-                    "`kill -CONT {pid}` lets the process go on, `kill -9 {pid}` ends it; what was written stays whole"
-                ),
-                Some(Locking { pid, stopped: false, .. }) => {
-                    format!("wait for process {pid}, or end it: what was written stays whole")
-                }
-                None => format!("`fuser {}` names the processes that use it", path.display()),
-            }),
-            Self::Gone { .. } => Some(
-                "put the file back, or a copy that `windlass runs backup` made, then resume: what was written since is \
-                 not in it"
-                    .to_owned(),
-            ),
-            Self::Full { .. } => {
-                Some("make room and resume: everything up to the last event is kept".to_owned())
-            }
-            Self::Newer { .. } => {
-                Some("use the version of Windlass that wrote it, or a later one".to_owned())
-            }
-            Self::Old { path } => Some(format!(
-                "name another file with --log, or move this one away: `mv {0} {0}.old`; only the build that wrote it \
-                 reads it",
-                path.display()
-            )),
-            Self::Corrupt { .. } | Self::UnknownPayload { .. } => {
-                Some("`windlass doctor --log FILE` checks every run of a log".to_owned())
-            }
-        }
-    }
 }

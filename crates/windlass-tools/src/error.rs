@@ -1,11 +1,14 @@
 //! Why tools cannot be put together. A tool that fails in a call gives a [`ToolError`](crate::ToolError) instead.
 
+use windlass_error::{Diagnostic, Kind};
+
 /// Why the tools of an agent cannot be put together.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 #[non_exhaustive]
 pub enum ToolSetError {
     /// Two tools, or a tool and a delegate, have one name.
     #[error("Duplicate tool name: {name} (one is from {first}, one from {second})")]
+    #[diagnostic(kind = Invalid, code = "tool_clash", help = "rename one of them, or give one of the origins a prefix")]
     Clash {
         /// The name.
         name: String,
@@ -16,6 +19,11 @@ pub enum ToolSetError {
     },
     /// A tool has a name that Windlass keeps for its own.
     #[error("the name `{name}` of a tool from {origin} is reserved by Windlass")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "tool_reserved",
+        help = format!("choose a name other than {}", crate::set::RESERVED.join(", "))
+    )]
     Reserved {
         /// The name.
         name: String,
@@ -24,6 +32,7 @@ pub enum ToolSetError {
     },
     /// No provider would take the name.
     #[error("`{name}`, from {origin}, is not a valid tool name")]
+    #[diagnostic(kind = Invalid, code = "tool_bad_name", help = "use 1 to 64 letters, digits, `_` and `-`")]
     BadName {
         /// The name.
         name: String,
@@ -32,6 +41,11 @@ pub enum ToolSetError {
     },
     /// The parameters are not a JSON Schema of an object.
     #[error("the parameters of `{name}`, from {origin}, are not a JSON Schema of an object: {what}")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "tool_bad_schema",
+        help = "write a JSON Schema (2020-12) with `type: object` and `properties`"
+    )]
     BadSchema {
         /// The tool.
         name: String,
@@ -42,6 +56,7 @@ pub enum ToolSetError {
     },
     /// The parameters are a JSON Schema that is not taken in.
     #[error("the parameters of `{name}`, from {origin}, cannot be used")]
+    #[diagnostic(transparent, code = "tool_schema_refused")]
     SchemaRefused {
         /// The tool.
         name: String,
@@ -53,6 +68,7 @@ pub enum ToolSetError {
     },
     /// The settings of a tool make no sense.
     #[error("invalid settings of the tool `{name}`: {what}")]
+    #[diagnostic(kind = Invalid, code = "tool_bad_settings")]
     BadSettings {
         /// The tool.
         name: String,
@@ -61,6 +77,7 @@ pub enum ToolSetError {
     },
     /// A service has no tool of that name.
     #[error("the service `{service}` has no tool `{name}`; it has {}", .nearest.join(", "))]
+    #[diagnostic(kind = Invalid, code = "tool_no_such", help = "name its tools without the service's name")]
     NoSuchTool {
         /// The service.
         service: String,
@@ -71,6 +88,7 @@ pub enum ToolSetError {
     },
     /// A folder that a tool may use cannot be opened.
     #[error("cannot open the folder `{path}` of the tool `{name}`")]
+    #[diagnostic(kind = Kind::of_io(source), code = "tool_folder", help = "create the folder, or name another one")]
     Folder {
         /// The tool.
         name: String,
@@ -80,38 +98,4 @@ pub enum ToolSetError {
         #[source]
         source: std::io::Error,
     },
-}
-
-impl ToolSetError {
-    /// A stable name of the kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Clash { .. } => "tool_clash",
-            Self::Reserved { .. } => "tool_reserved",
-            Self::BadName { .. } => "tool_bad_name",
-            Self::BadSchema { .. } => "tool_bad_schema",
-            Self::SchemaRefused { .. } => "tool_schema_refused",
-            Self::BadSettings { .. } => "tool_bad_settings",
-            Self::NoSuchTool { .. } => "tool_no_such",
-            Self::Folder { .. } => "tool_folder",
-        }
-    }
-
-    /// A remedy, in words.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Clash { .. } => Some("rename one of them, or give one of the origins a prefix".to_owned()),
-            Self::Reserved { .. } => {
-                Some(format!("choose a name other than {}", crate::set::RESERVED.join(", ")))
-            }
-            Self::BadName { .. } => Some("use 1 to 64 letters, digits, `_` and `-`".to_owned()),
-            Self::BadSchema { .. } => {
-                Some("write a JSON Schema (2020-12) with `type: object` and `properties`".to_owned())
-            }
-            Self::SchemaRefused { source, .. } => source.help().map(str::to_owned),
-            Self::Folder { .. } => Some("create the folder, or name another one".to_owned()),
-            Self::NoSuchTool { .. } => Some("name its tools without the service's name".to_owned()),
-            Self::BadSettings { .. } => None,
-        }
-    }
 }

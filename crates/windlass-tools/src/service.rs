@@ -8,6 +8,7 @@ use futures_core::future::BoxFuture;
 use tokio::sync::Mutex;
 use windlass_core::Text;
 use windlass_core::text::nearest;
+use windlass_error::Diagnostic;
 
 use crate::error::ToolSetError;
 use crate::overrides::Overridden;
@@ -17,8 +18,9 @@ use crate::tool::Tool;
 const BETWEEN: &str = "__";
 
 /// A service that cannot be set up, torn down or used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{message}")]
+#[diagnostic(kind = Unavailable, code = "service.failed")]
 pub struct ServiceError {
     /// The error message.
     pub message: Text,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use windlass_core::message::Content;
 use windlass_core::{CallId, CallOutcome, RunId, Text, ToolSpec};
+use windlass_error::{Diagnostic, Kind};
 
 use crate::binding::Bound;
 use crate::lease::Lease;
@@ -27,8 +28,9 @@ pub struct ToolContext {
 }
 
 /// A tool's failure: the model gets the message, and the loop continues.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{message}")]
+#[diagnostic(kind = if *unknown_tool { Kind::NotFound } else { Kind::Unavailable }, code = "tool.failed")]
 pub struct ToolError {
     /// A type name or code, if there is one; `typed` shows it to the model.
     pub kind: Option<Text>,

@@ -3,6 +3,7 @@ use windlass_core::Message;
 use windlass_core::policy::{AtLimit, LimitKind, Preset};
 use windlass_core::secret::mask;
 use windlass_core::tool::Effect;
+use windlass_error::Diagnostic as _;
 use windlass_tools::builtin::Now;
 
 use super::super::{DelegateEntry, Instructions, McpPeer, McpTools, ToolEntry};

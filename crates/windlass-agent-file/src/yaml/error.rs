@@ -1,15 +1,15 @@
 //! Errors in a document, with positions.
 
-use std::fmt;
-
 use thiserror::Error;
 use windlass_core::text::did_you_mean;
+use windlass_error::Diagnostic;
 
 use super::node::Place;
 
 /// Something that does not fit, with its place. Prints as `FILE:LINE:COL: message`.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[error("{}{problem}", prefix(.file, *.line, *.column))]
+#[diagnostic(transparent = problem)]
 pub struct YamlError {
     /// The file's name as it is shown; empty: none.
     pub file: String,
@@ -24,10 +24,12 @@ pub struct YamlError {
 }
 
 /// The problem.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum Problem {
     /// The text is no YAML.
+    #[error("Invalid YAML: {message}")]
+    #[diagnostic(kind = Invalid, code = "yaml.syntax", help = syntax_help(message, help.as_deref()))]
     Syntax {
         /// The mistake, in our words for the commonest ones, else in the parser's.
         message: String,
@@ -35,16 +37,26 @@ pub enum Problem {
         help: Option<String>,
     },
     /// A bound is exceeded.
+    #[error("Too large: {what}")]
+    #[diagnostic(kind = Invalid, code = "yaml.too_large")]
     TooLarge {
         /// The exceeded quantity and its bound.
         what: String,
     },
     /// A part of YAML that these files do not use (tags, several documents, keys that are no text, infinite numbers).
+    #[error("{what}")]
+    #[diagnostic(kind = Invalid, code = "yaml.unsupported")]
     Unsupported {
         /// The key or value.
         what: String,
     },
     /// A key stands twice in one map.
+    #[error("Duplicate key `{key}`, first used in line {first_line}")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "yaml.duplicate_key",
+        help = "remove one of the two; the first is in line {first_line}"
+    )]
     DuplicateKey {
         /// The key.
         key: String,
@@ -52,6 +64,8 @@ pub enum Problem {
         first_line: usize,
     },
     /// A value of another kind, or out of range.
+    #[error("{} is {found}, expected {expected}", subject(path))]
+    #[diagnostic(kind = Invalid, code = "yaml.wrong_value")]
     WrongValue {
         /// The value's path, for the message.
         path: String,
@@ -61,6 +75,8 @@ pub enum Problem {
         found: String,
     },
     /// A key that must be there is not.
+    #[error("Key `{key}` is missing{}", inside(path))]
+    #[diagnostic(kind = Invalid, code = "yaml.missing_key")]
     MissingKey {
         /// The map's path.
         path: String,
@@ -68,6 +84,8 @@ pub enum Problem {
         key: String,
     },
     /// A key that does not exist.
+    #[error("Unknown key `{key}`{}{}", inside(path), did_you_mean(nearest))]
+    #[diagnostic(kind = Invalid, code = "yaml.unknown_key", help = known_keys(nearest, known))]
     UnknownKey {
         /// The map's path.
         path: String,
@@ -79,6 +97,8 @@ pub enum Problem {
         known: Vec<String>,
     },
     /// Something else, in words.
+    #[error("{message}")]
+    #[diagnostic(kind = Invalid, code = code, help = help.as_deref())]
     Other {
         /// A stable code for it, such as `clash`.
         code: &'static str,
@@ -122,41 +142,6 @@ impl YamlError {
         Place { line: self.line, column: self.column }
     }
 
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match &*self.problem {
-            Problem::Syntax { .. } => "yaml.syntax",
-            Problem::TooLarge { .. } => "yaml.too_large",
-            Problem::Unsupported { .. } => "yaml.unsupported",
-            Problem::DuplicateKey { .. } => "yaml.duplicate_key",
-            Problem::WrongValue { .. } => "yaml.wrong_value",
-            Problem::MissingKey { .. } => "yaml.missing_key",
-            Problem::UnknownKey { .. } => "yaml.unknown_key",
-            Problem::Other { code, .. } => code,
-        }
-    }
-
-    /// Advice for the author.
-    pub fn help(&self) -> Option<String> {
-        match &*self.problem {
-            Problem::Syntax { message, .. } if message.contains("tab") => {
-                Some("YAML is indented with spaces, never with tabs".to_owned())
-            }
-            Problem::UnknownKey { nearest, known, .. } if nearest.is_empty() && !known.is_empty() => {
-                Some(format!("the known keys are {}", known.join(", ")))
-            }
-            Problem::DuplicateKey { first_line, .. } => {
-                Some(format!("remove one of the two; the first is in line {first_line}"))
-            }
-            Problem::Syntax { help, .. } | Problem::Other { help, .. } => help.clone(),
-            Problem::TooLarge { .. }
-            | Problem::Unsupported { .. }
-            | Problem::WrongValue { .. }
-            | Problem::MissingKey { .. }
-            | Problem::UnknownKey { .. } => None,
-        }
-    }
-
     /// The expected form, if known.
     pub fn expected(&self) -> Option<&str> {
         if let Problem::WrongValue { expected, .. } = &*self.problem { Some(expected) } else { None }
@@ -168,28 +153,18 @@ impl YamlError {
     }
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Syntax { message, .. } => write!(f, "Invalid YAML: {message}"),
-            Self::TooLarge { what } => write!(f, "Too large: {what}"),
-            Self::Unsupported { what } => write!(f, "{what}"),
-            Self::DuplicateKey { key, first_line } => {
-                write!(f, "Duplicate key `{key}`, first used in line {first_line}")
-            }
-            Self::WrongValue { path, expected, found } if path.is_empty() => {
-                write!(f, "The document is {found}, expected {expected}")
-            }
-            Self::WrongValue { path, expected, found } => {
-                write!(f, "`{path}` is {found}, expected {expected}")
-            }
-            Self::MissingKey { path, key } => write!(f, "Key `{key}` is missing{}", inside(path)),
-            Self::UnknownKey { path, key, nearest, .. } => {
-                write!(f, "Unknown key `{key}`{}{}", inside(path), did_you_mean(nearest))
-            }
-            Self::Other { message, .. } => f.write_str(message),
-        }
-    }
+/// The value at a path, as a message names it.
+fn subject(path: &str) -> String {
+    if path.is_empty() { "The document".to_owned() } else { format!("`{path}`") }
+}
+
+fn syntax_help<'h>(message: &str, help: Option<&'h str>) -> Option<&'h str> {
+    if message.contains("tab") { Some("YAML is indented with spaces, never with tabs") } else { help }
+}
+
+fn known_keys(nearest: &[String], known: &[String]) -> Option<String> {
+    let any = nearest.is_empty() && !known.is_empty();
+    any.then(|| format!("the known keys are {}", known.join(", ")))
 }
 
 fn inside(path: &str) -> String {

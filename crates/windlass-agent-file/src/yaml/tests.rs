@@ -1,4 +1,5 @@
 use serde_json::json;
+use windlass_error::Diagnostic as _;
 
 use super::*;
 

@@ -7,6 +7,7 @@ use windlass_core::policy::LimitKind;
 use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{AssembleError, Error};
 
+use crate::failure::hints::Hinted as _;
 use crate::failure::{Exit, Failure};
 use crate::home::{self, quoted};
 use crate::notes;
@@ -88,7 +89,7 @@ pub(super) fn gone(state: &State, path: &Path, again: &Again) -> Failure {
 pub(super) fn unusable(error: AssembleError, path: &Path, overrides: &Overrides, again: &Again) -> Failure {
     let AssembleError::NoDelegate { file: missing, nearest, .. } = &error else { return error.into() };
     let failure = Failure::of(Exit::BadFile, &error);
-    let failure = if nearest.is_empty() { failure } else { failure.maybe_hint(error.help()) };
+    let failure = if nearest.is_empty() { failure } else { failure.maybe_hint(error.hint()) };
     if let Some((name, _)) = overrides.agents.iter().find(|(_, file)| file.display().to_string() == *missing)
     {
         return failure.hint(format!(

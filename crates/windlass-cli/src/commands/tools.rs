@@ -23,6 +23,7 @@ use windlass_tools::mcp::McpServer;
 use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet, ToolWarning};
 
 use crate::agents;
+use crate::failure::hints::Hinted as _;
 use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::interrupts::Interrupts;
@@ -158,7 +159,7 @@ async fn tools_of(path: &Path) -> Result<Found, Failure> {
     let file = agents::read(path, &Overrides::default())?;
     let mut tools = ToolSet::new();
     let mut add = |tool: Arc<dyn Tool>| {
-        tools.add(tool).map_err(|error| Failure::of(Exit::BadFile, &error).maybe_hint(error.help()))
+        tools.add(tool).map_err(|error| Failure::of(Exit::BadFile, &error).maybe_hint(error.hint()))
     };
     for tool in local_tools(&file)? {
         add(tool)?;

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use windlass_code::{Code, FailureKind, Limits, Program, Step};
+use windlass_error::Diagnostic as _;
 
 use crate::support::{code, executable, program};
 

@@ -6,6 +6,7 @@ use serde_json::json;
 use windlass_code::{
     Answer, Code, CodeError, FailureKind, Function, HostResult, Limit, Limits, Program, Step,
 };
+use windlass_error::Diagnostic as _;
 
 use crate::support::{code, program, run_with};
 

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use windlass_code::{Answer, CodeError, HostResult, Limits, Recorded, Step};
+use windlass_error::Diagnostic as _;
 
 use crate::support::{Ran, answer, code, drive, program};
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use serde_json::Value;
+use windlass_error::Diagnostic;
 
 use super::bounds;
 use super::common::is_common;
@@ -92,24 +93,28 @@ fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
 }
 
 /// Why a value was not accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[non_exhaustive]
 pub enum Misfit {
     /// It does not fit: what is wrong and where, in a stable order.
     #[error("{0}")]
+    #[diagnostic(kind = Invalid, code = "schema.misfit")]
     Faults(String),
     /// It does not fit, but naming what is wrong would take too many steps.
     #[error("the value does not match the schema, and the mismatch has too many possible places to name one")]
+    #[diagnostic(kind = Invalid, code = "schema.misfit_somewhere")]
     Somewhere,
     /// Checking it would take too many steps.
     #[error(
         "checking it would take more than {MAX_CHECK_STEPS} steps: send less at once, or nest it less deeply"
     )]
+    #[diagnostic(kind = Exhausted, code = "schema.too_costly")]
     TooCostly,
     /// It is one of many, and those before it have taken the steps that all may take.
     #[error(
         "checking it together with the other calls of the reply would take too many steps: make fewer calls at once"
     )]
+    #[diagnostic(kind = Exhausted, code = "schema.used_up")]
     UsedUp,
 }
 

@@ -3,48 +3,73 @@
 use std::fmt;
 
 use serde_json::Value;
+use windlass_error::Diagnostic;
 
 use super::bounds::{MAX_DEPTH, MAX_EXPANDED, MAX_IN_PLACE_DEPTH, MAX_SCHEMA_BYTES, MAX_VALUES};
 use super::document::{DATA, NAMED};
 use super::graph::REFERENCES;
 use super::pattern::Refusal;
 
+const SIMPLIFY: &str = "simplify it: leave parts without a schema, or split the tool";
+const NEST_LESS: &str = "nest fewer schemas within one another";
+
 /// Why a schema cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[non_exhaustive]
 pub enum SchemaFault {
     /// It is not a JSON Schema.
     #[error("{0}")]
+    #[diagnostic(kind = Invalid, code = "schema.invalid")]
     Invalid(String),
     /// It has too many JSON values.
     #[error("the schema has more than {MAX_VALUES} values")]
+    #[diagnostic(kind = Invalid, code = "schema.too_many_values", help = SIMPLIFY)]
     TooManyValues,
     /// Its names and texts are too long.
     #[error("the texts of the schema have more than {MAX_SCHEMA_BYTES} bytes")]
+    #[diagnostic(kind = Invalid, code = "schema.too_long", help = SIMPLIFY)]
     TooLong,
     /// It is nested too deeply.
     #[error("the schema is nested more than {MAX_DEPTH} levels deep")]
+    #[diagnostic(kind = Invalid, code = "schema.too_deep", help = NEST_LESS)]
     TooDeep,
     /// Subschemas that apply to the same value are nested too deeply.
     #[error("more than {MAX_IN_PLACE_DEPTH} subschemas apply to one value, each within the one before")]
+    #[diagnostic(kind = Invalid, code = "schema.chain_too_long", help = NEST_LESS)]
     ChainTooLong,
     /// Its references multiply: written out, it would be too large.
     #[error("the schema has more than {MAX_EXPANDED} keywords once its references are followed")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "schema.expands",
+        help = "refer to each definition fewer times within `allOf`, `anyOf`, `oneOf` and references"
+    )]
     Expands,
     /// A subschema applies itself to the same value.
     #[error("the subschema at `{place}` refers to itself for the same value")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "schema.circle",
+        help = "put the reference under `properties` or `items`, where it applies to another value"
+    )]
     Circle {
         /// JSON Pointer of the subschema.
         place: String,
     },
     /// A reference leads nowhere within the schema.
     #[error("the reference `{reference}` has no target within the schema")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "schema.reference",
+        help = "put the schema under `$defs` and refer to it as `#/$defs/NAME`: nothing is loaded from elsewhere"
+    )]
     Reference {
         /// The reference.
         reference: String,
     },
     /// A dynamic reference has more than one target.
     #[error("the dynamic reference `{reference}` has more than one target")]
+    #[diagnostic(kind = Invalid, code = "schema.dynamic", help = "use `$ref`")]
     Dynamic {
         /// The reference.
         reference: String,
@@ -73,27 +98,6 @@ impl SchemaFault {
             | Self::TooDeep
             | Self::ChainTooLong
             | Self::Expands => None,
-        }
-    }
-
-    /// A remedy, in words.
-    pub fn help(&self) -> Option<&'static str> {
-        match self {
-            Self::Invalid(_) => None,
-            Self::TooManyValues | Self::TooLong => {
-                Some("simplify it: leave parts without a schema, or split the tool")
-            }
-            Self::TooDeep | Self::ChainTooLong => Some("nest fewer schemas within one another"),
-            Self::Expands => {
-                Some("refer to each definition fewer times within `allOf`, `anyOf`, `oneOf` and references")
-            }
-            Self::Circle { .. } => {
-                Some("put the reference under `properties` or `items`, where it applies to another value")
-            }
-            Self::Reference { .. } => Some(
-                "put the schema under `$defs` and refer to it as `#/$defs/NAME`: nothing is loaded from elsewhere",
-            ),
-            Self::Dynamic { .. } => Some("use `$ref`"),
         }
     }
 }

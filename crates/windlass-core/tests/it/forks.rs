@@ -13,6 +13,7 @@ use windlass_core::{
     ActionId, ActionKind, CallId, CallOutcome, Event, Fact, Input, InputKind, Policy, RunId, State, accept,
     evolve, pending, replay,
 };
+use windlass_error::Diagnostic as _;
 
 use crate::environment::{BEGINNING, reply};
 use crate::generate::policies;

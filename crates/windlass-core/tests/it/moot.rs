@@ -7,6 +7,7 @@ use windlass_core::event::QuestionKind;
 use windlass_core::model::Usage;
 use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset};
 use windlass_core::{ActionId, Answer, CallOutcome, Input, InputKind, State, accept, evolve};
+use windlass_error::Diagnostic as _;
 
 use crate::environment::{self, BEGINNING};
 

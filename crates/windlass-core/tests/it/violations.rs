@@ -8,6 +8,7 @@ use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset};
 use windlass_core::{
     ActionId, Answer, CallOutcome, Input, InputKind, InvalidInput, RunId, State, accept, evolve,
 };
+use windlass_error::Diagnostic as _;
 
 use crate::environment::{self, BEGINNING};
 

@@ -6,6 +6,7 @@ use serde_json::json;
 use windlass_core::model::{FailureKind, ModelFailure, Reply, ToolChoice};
 use windlass_core::secret::Secret;
 use windlass_core::{Message, ToolSpec};
+use windlass_error::Diagnostic as _;
 
 use super::difference::difference;
 use super::{CassetteError, Player, Recorder};

@@ -20,6 +20,7 @@ use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
 use tokio::task::unconstrained;
 use windlass_core::secret::mask;
+use windlass_error::Diagnostic;
 
 use super::body::Body;
 use super::connect::{Io, Unconnected, connect};
@@ -31,11 +32,12 @@ use super::proxy::{Via, is_tls};
 pub(crate) type Outgoing = Box<Request<Full<Bytes>>>;
 
 /// Why an exchange failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 #[non_exhaustive]
 pub enum HttpError {
     /// The address cannot be asked.
     #[error("invalid address `{address}`: {reason}")]
+    #[diagnostic(kind = Invalid, code = "http.bad_address")]
     BadAddress {
         /// The address, secrets masked.
         address: String,
@@ -44,6 +46,7 @@ pub enum HttpError {
     },
     /// The connection took too long to be made.
     #[error("no connection to {host} within {limit_ms} ms (`timeouts.connect_ms`)")]
+    #[diagnostic(kind = Unavailable, code = "http.connect_timeout")]
     ConnectTimeout {
         /// The server, as `host:port`.
         host: String,
@@ -52,6 +55,7 @@ pub enum HttpError {
     },
     /// No connection could be made.
     #[error("no connection to {host}")]
+    #[diagnostic(kind = Unavailable, code = "http.connect")]
     Connect {
         /// The server, as `host:port`.
         host: String,
@@ -61,6 +65,7 @@ pub enum HttpError {
     },
     /// No encrypted connection could be made.
     #[error("no TLS connection to {host}")]
+    #[diagnostic(kind = Unavailable, code = "http.tls")]
     Tls {
         /// The server, as `host:port`.
         host: String,
@@ -70,6 +75,7 @@ pub enum HttpError {
     },
     /// The server gave no reply.
     #[error("no reply from {host}")]
+    #[diagnostic(kind = Unavailable, code = "http.no_reply")]
     NoReply {
         /// The server, as `host:port`.
         host: String,
@@ -79,6 +85,7 @@ pub enum HttpError {
     },
     /// The reply broke off.
     #[error("the reply from {host} broke off")]
+    #[diagnostic(kind = Unavailable, code = "http.broken")]
     Broken {
         /// The server, as `host:port`.
         host: String,

@@ -1,6 +1,7 @@
 use super::{ModelSettings, resolve, resolve_server};
 use crate::ModelError;
 use windlass_core::secret::Secret;
+use windlass_error::Diagnostic as _;
 
 fn env<'v>(variables: &'v [(&str, &str)]) -> impl Fn(&str) -> Option<String> + Sync + 'v {
     move |name| variables.iter().find(|(have, _)| *have == name).map(|(_, value)| (*value).to_owned())

@@ -1,5 +1,6 @@
 //! Names that become models, and `auto`.
 
+use windlass_error::Diagnostic as _;
 use windlass_models::resolve::{ModelSettings, PROBE_MS, Places, check, choose_auto_at, list_models};
 
 use crate::server::*;

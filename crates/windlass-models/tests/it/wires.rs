@@ -7,6 +7,7 @@ use windlass_core::Message;
 use windlass_core::message::AssistantMessage;
 use windlass_core::model::Usage;
 use windlass_core::secret::Secret;
+use windlass_error::Diagnostic as _;
 use windlass_models::{
     Delta, HttpModel, HttpModelConfig, Model, ModelError, ModelSettings, assemble, resolve,
 };

@@ -1,6 +1,7 @@
 //! Errors of assembling an agent.
 
 use thiserror::Error;
+use windlass_error::{Diagnostic, Kind};
 use windlass_models::ModelError;
 use windlass_tools::ToolSetError;
 #[cfg(feature = "mcp")]
@@ -16,14 +17,16 @@ pub(super) const MAX_DEPTH: usize = 16;
 pub(super) const MAX_AGENTS: usize = 256;
 
 /// A valid agent file that cannot be assembled in this environment.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum AssembleError {
     /// The file.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     File(#[from] AgentFileError),
     /// A model.
     #[error("{}cannot use model `{model}`", at(file, *place))]
+    #[diagnostic(transparent)]
     Model {
         /// The agent's file.
         file: String,
@@ -38,6 +41,7 @@ pub enum AssembleError {
     /// A tool server.
     #[cfg(feature = "mcp")]
     #[error("cannot use tool server `{server}`")]
+    #[diagnostic(transparent)]
     Server {
         /// Its name.
         server: String,
@@ -47,6 +51,7 @@ pub enum AssembleError {
     },
     /// A tool.
     #[error("cannot use tool `{tool}`")]
+    #[diagnostic(transparent, code = "agent.tool")]
     Tool {
         /// Its name.
         tool: String,
@@ -56,6 +61,7 @@ pub enum AssembleError {
     },
     /// The file of a delegate cannot be read.
     #[error("{at}cannot read agent file {file}")]
+    #[diagnostic(kind = Kind::of_io(source), code = "agent.read", help = delegate_help(nearest))]
     NoDelegate {
         /// Position of the entry, as the start of a message.
         at: String,
@@ -69,6 +75,7 @@ pub enum AssembleError {
     },
     /// The file of a delegate is no valid agent file.
     #[error("{at}cannot use agent file {file}")]
+    #[diagnostic(transparent)]
     Delegate {
         /// Position of the entry, as the start of a message.
         at: String,
@@ -80,6 +87,7 @@ pub enum AssembleError {
     },
     /// An agent is among its own delegates.
     #[error("{at}the agents delegate to each other in a cycle: {}", files.join(" -> "))]
+    #[diagnostic(kind = Invalid, code = "agent.circle", help = FEWER_AGENTS)]
     Circle {
         /// Position of the entry that closes the cycle, as the start of a message.
         at: String,
@@ -88,6 +96,7 @@ pub enum AssembleError {
     },
     /// Too many agents stand one under another.
     #[error("{at}agents are nested more than {MAX_DEPTH} levels deep, the last one is {file}")]
+    #[diagnostic(kind = Invalid, code = "agent.too_deep", help = FEWER_AGENTS)]
     TooDeep {
         /// Position of the entry, as the start of a message.
         at: String,
@@ -96,12 +105,18 @@ pub enum AssembleError {
     },
     /// Too many agents stand under one, each as often as it is named.
     #[error("{file} has more than {MAX_AGENTS} agents below it")]
+    #[diagnostic(kind = Invalid, code = "agent.too_many", help = FEWER_AGENTS)]
     TooMany {
         /// The file that they stand under.
         file: String,
     },
     /// A delegate's name cannot be the name of a tool.
     #[error("{at}agent `{name}` of {file} cannot be a delegate: its name is not a valid tool name")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.delegate_name",
+        help = "name it here with letters, digits, `_` and `-`, at most 64: `{{ name: NAME, file: PATH }}`"
+    )]
     DelegateName {
         /// Position of the entry, as the start of a message.
         at: String,
@@ -112,6 +127,11 @@ pub enum AssembleError {
     },
     /// A delegate has the name of a tool or of another delegate.
     #[error("{at}Duplicate tool name: {name}")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.name_clash",
+        help = "give it another name: `{{ name: NAME, file: PATH }}`"
+    )]
     DelegateTwice {
         /// Position of the entry, as the start of a message.
         at: String,
@@ -120,12 +140,22 @@ pub enum AssembleError {
     },
     /// A service keeps a file, and there is no folder for it.
     #[error("cannot place the memory of {file}: HOME is not set")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.no_home",
+        help = "set WINDLASS_HOME to a folder, or give the service a `path`"
+    )]
     NoHome {
         /// The agent's file.
         file: String,
     },
     /// The file uses something that this program was built without.
     #[error("{file} uses {what}, which this program was built without")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.not_built",
+        help = "build it with the feature `{feature}` of the crate `windlass`"
+    )]
     NotBuilt {
         /// The agent's file.
         file: String,
@@ -136,12 +166,18 @@ pub enum AssembleError {
     },
     /// A check would have had to wait for something.
     #[error("{file} cannot be checked without starting something")]
+    #[diagnostic(kind = Invalid, code = "agent.unchecked")]
     Unchecked {
         /// The agent's file.
         file: String,
     },
     /// A model that is to be held to schemas (`strict: true`) cannot be sent one of them.
     #[error("{}model `{model}` cannot be held to its schemas: {why}", at(file, *place))]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.not_strict",
+        help = "leave `strict` out, or give each object of the schema named properties only"
+    )]
     NotStrict {
         /// The agent's file.
         file: String,
@@ -154,74 +190,20 @@ pub enum AssembleError {
     },
     /// The parts do not fit together.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Agent(#[from] Error),
-}
-
-impl AssembleError {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::File(source) => source.code(),
-            Self::Model { source, .. } => source.code(),
-            #[cfg(feature = "mcp")]
-            Self::Server { source, .. } => source.code(),
-            Self::Tool { .. } => "agent.tool",
-            Self::NoDelegate { .. } => "agent.read",
-            Self::Delegate { source, .. } => source.code(),
-            Self::Circle { .. } => "agent.circle",
-            Self::TooDeep { .. } => "agent.too_deep",
-            Self::TooMany { .. } => "agent.too_many",
-            Self::DelegateName { .. } => "agent.delegate_name",
-            Self::DelegateTwice { .. } => "agent.name_clash",
-            Self::NoHome { .. } => "agent.no_home",
-            Self::NotBuilt { .. } => "agent.not_built",
-            Self::Unchecked { .. } => "agent.unchecked",
-            Self::NotStrict { .. } => "agent.not_strict",
-            Self::Agent(source) => source.code(),
-        }
-    }
-
-    /// A remedy, in words.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::File(source) => source.help(),
-            Self::Model { source, .. } => source.help(),
-            #[cfg(feature = "mcp")]
-            Self::Server { source, .. } => source.help(),
-            Self::Tool { source, .. } => source.help(),
-            Self::Circle { .. } | Self::TooDeep { .. } | Self::TooMany { .. } => {
-                Some("remove an entry of `agents` from one of these files".to_owned())
-            }
-            Self::NoDelegate { nearest, .. } if !nearest.is_empty() => {
-                Some(format!("did you mean {}?", nearest.join(" or ")))
-            }
-            Self::NoDelegate { .. } => {
-                Some("a path in `agents` starts from the folder of the file that names it".to_owned())
-            }
-            Self::Delegate { source, .. } => source.help(),
-            Self::DelegateName { .. } => Some(
-                "name it here with letters, digits, `_` and `-`, at most 64: `{ name: NAME, file: PATH }`"
-                    .to_owned(),
-            ),
-            Self::DelegateTwice { .. } => {
-                Some("give it another name: `{ name: NAME, file: PATH }`".to_owned())
-            }
-            Self::NoHome { .. } => {
-                Some("set WINDLASS_HOME to a folder, or give the service a `path`".to_owned())
-            }
-            Self::NotBuilt { feature, .. } => {
-                Some(format!("build it with the feature `{feature}` of the crate `windlass`"))
-            }
-            Self::NotStrict { .. } => {
-                Some("leave `strict` out, or give each object of the schema named properties only".to_owned())
-            }
-            Self::Unchecked { .. } => None,
-            Self::Agent(source) => source.help(),
-        }
-    }
 }
 
 /// The start of a message about a place in a file.
 pub(super) fn at(file: &str, place: Option<Place>) -> String {
     place.map(|Place { line, column }| format!("{file}:{line}:{column}: ")).unwrap_or_default()
+}
+
+const FEWER_AGENTS: &str = "remove an entry of `agents` from one of these files";
+
+fn delegate_help(nearest: &[String]) -> String {
+    if nearest.is_empty() {
+        return "a path in `agents` starts from the folder of the file that names it".to_owned();
+    }
+    format!("did you mean {}?", nearest.join(" or "))
 }

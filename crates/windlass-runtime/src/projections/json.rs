@@ -20,6 +20,7 @@ use windlass_core::run::LogLevel;
 use windlass_core::run::OpenQuestion;
 use windlass_core::tool::Effect;
 use windlass_core::{Event, RunId, RunState, State};
+use windlass_error::Diagnostic as _;
 use windlass_store::{Pruned, RunSummary};
 
 use super::comparison::{ComparedRun, Comparison};

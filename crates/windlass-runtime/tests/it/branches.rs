@@ -3,6 +3,7 @@
 use serde_json::{Map, json};
 use windlass_core::policy::Merge;
 use windlass_core::{Fact, Message, RunId, Status};
+use windlass_error::Diagnostic as _;
 use windlass_models::{Delta, ModelRequest};
 use windlass_runtime::{Agent, AgentBuilder, Branch, load_until};
 use windlass_store::Index;

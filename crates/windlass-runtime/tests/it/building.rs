@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use windlass_core::policy::{LimitKind, LimitValue};
 use windlass_core::{Answer, RunId, RunState, Status};
+use windlass_error::Diagnostic as _;
 use windlass_models::Tour;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, RunStatus, in_full};
 use windlass_testing::{FnPeople, FnTool};

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use windlass_core::{InputKind, Status};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::{Environment, Run};
 
 use crate::ground::{Ground, assert_sound};

@@ -9,6 +9,7 @@ use futures_util::future::join;
 use windlass_core::event::{SteerKind, Steered};
 use windlass_core::tool::ToolKind;
 use windlass_core::{Answer, Fact, InputKind, Message, RunId, Status};
+use windlass_error::Diagnostic as _;
 use windlass_models::ModelRequest;
 use windlass_runtime::control::{self, Cancelled, Delivery};
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 use windlass_core::{InputKind, Message, RunId, Status};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::Prepared;
 use windlass_testing::FnTool;
 

@@ -1,6 +1,7 @@
 //! Runs on their way to another log: whole, in order, with their payloads; and nothing that was changed on the way.
 
 use windlass_core::{Answer, Event, RunId};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::exchange::{Export, Imported, Importer, at_home};
 use windlass_runtime::projections::compare_runs;
 use windlass_runtime::{Agent, DriveOptions, Error};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use windlass_core::{Fact, RunId, Status};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::{DriveOptions, Environment};
 use windlass_store::{Holder, Leases, MemoryLog, SqliteLog, SqliteOptions, Store};
 use windlass_testing::{BEGINNING, Fault, FaultLog};

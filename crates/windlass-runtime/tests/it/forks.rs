@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use windlass_core::policy::Preset;
 use windlass_core::tool::Effect;
 use windlass_core::{CallId, CallOutcome, Fact, Message, RunId, Status};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, Run};
 use windlass_testing::{FnModel, called, said};
 

@@ -7,6 +7,7 @@ use serde_json::json;
 use windlass_core::event::FailKind;
 use windlass_core::policy::LimitKind;
 use windlass_core::{Fact, Message, Status};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::projections::replay_run;
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Step, numbered};
 use windlass_testing::{FnModel, called, said};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windlass_core::message::Part;
 use windlass_core::message::{Content, Media, MediaSource};
 use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::{Agent, DriveOptions};
 use windlass_store::{Inbox, Index, Log, RunFilter, SqliteLog};
 use windlass_testing::{FnModel, FnTool, called, said};

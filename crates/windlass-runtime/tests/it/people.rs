@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use futures_util::future::{join, join_all};
 use windlass_core::event::{DeniedBy, QuestionKind};
 use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message, QuestionId, RunId, Status};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::control::{Delivery, post};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run};
 use windlass_store::{Inbox, Index};

@@ -7,6 +7,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use windlass_core::model::{FailureKind, Role, Usage};
 use windlass_core::{Answer, Message, RunState, Status};
+use windlass_error::Diagnostic as _;
 use windlass_models::Delta;
 use windlass_runtime::projections::session10::{PERFORMANCE_COLUMNS, session_log, tables};
 use windlass_runtime::projections::{ContextSize, Reliability, RunLog, newest_runs, receipts, statistics};
@@ -245,7 +246,7 @@ async fn p28_a_run_is_given_some_tools_none_or_all_and_a_resumed_run_keeps_them(
     let unknown = agent(&model).run_with("Go", only(&["lok"])).await.unwrap_err();
     assert!(matches!(&unknown, Error::UnknownTool { nearest, .. } if *nearest == ["look"]), "{unknown}");
     assert_eq!(
-        (unknown.code(), unknown.help().unwrap().as_str()),
+        (unknown.code(), unknown.help().unwrap().as_ref()),
         ("run.unknown_tool", "did you mean look?")
     );
 }
@@ -462,7 +463,7 @@ async fn e54_a_required_tool_that_the_agent_lacks_is_refused_with_the_nearest() 
     let built = builder(FnModel::script([])).tool(look()).settings(&json!({ "require": ["lok"] })).build();
     let error = built.unwrap_err();
     assert_eq!(
-        (error.code(), error.help().unwrap().as_str()),
+        (error.code(), error.help().unwrap().as_ref()),
         ("agent.unknown_required", "did you mean look?")
     );
 }

@@ -7,6 +7,7 @@ use futures_util::future::join;
 use windlass_core::Status;
 use windlass_core::event::QuestionKind;
 use windlass_core::tool::{Effect, ToolKind};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::{Agent, AgentBuilder, Error, in_full};
 use windlass_testing::{FnModel, FnPeople, FnTool, called, said, step_aside};
 use windlass_tools::{Service, ServiceError, SharedService, Tool};

@@ -7,6 +7,7 @@ use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{Answer, RunId, RunState, Status};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::supervisor::{Outcome, Report, Supervisor};
 use windlass_runtime::{Agent, DriveOptions, Environment, Error};
 use windlass_store::{Holder, Index, Leases};

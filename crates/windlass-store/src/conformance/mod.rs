@@ -32,6 +32,7 @@ pub use lost::*;
 pub use payloads::*;
 pub use pruning::*;
 pub use races::*;
+use windlass_error::Diagnostic as _;
 
 use crate::Store;
 use crate::error::StoreError;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
+use windlass_error::Diagnostic as _;
 use windlass_store::{Index, Leases, Log, SqliteLog, SqliteOptions, StoreError, Taken};
 
 use crate::sample::{append, begin, fence, id, said, started, words};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::json;
 use windlass_core::{Event, Fact};
+use windlass_error::Diagnostic as _;
 use windlass_store::{Durability, Index, Leases, Log, SqliteLog, SqliteOptions};
 
 use crate::sample::{append, begin, fence, id, said};

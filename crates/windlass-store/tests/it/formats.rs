@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use windlass_error::Diagnostic as _;
 use windlass_store::{Index, Log, RunFilter, SqliteLog, StoreError};
 
 use crate::sample::{begin, words};

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use futures_util::StreamExt;
 use windlass_core::InputKind;
 use windlass_core::event::Steered;
+use windlass_error::Diagnostic as _;
 use windlass_store::{Append, Holder, Inbox, Index, Leases, Log, SqliteLog, SqliteOptions, StoreError};
 
 use crate::sample::{append, begin, end, fence, id, said};

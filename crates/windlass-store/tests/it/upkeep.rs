@@ -7,6 +7,7 @@ use windlass_core::event::CallFinished;
 use windlass_core::message::Part;
 use windlass_core::message::{Content, Ref};
 use windlass_core::{CallOutcome, Event, RunId, RunState, Status};
+use windlass_error::Diagnostic as _;
 use windlass_store::{
     Append, Index, Leases, Log, Payloads, Prune, Pruned, Pruning, RunFilter, RunStatus, SqliteLog,
     StoreError, prune,

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::RunId;
 use windlass_core::schema::check_args;
 use windlass_core::tool::Effect;
+use windlass_error::Diagnostic as _;
 use windlass_testing::hostile::{Attack, HostileServer, HostileTools, Sample, ToolAttack};
 use windlass_tools::mcp::{Lifecycle, McpConfig, McpError, McpServer, Restart};
 use windlass_tools::{ToolContext, ToolSet};

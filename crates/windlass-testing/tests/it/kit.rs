@@ -9,6 +9,7 @@ use windlass_core::event::QuestionKind;
 use windlass_core::policy::LimitKind;
 use windlass_core::tool::Effect;
 use windlass_core::{Event, Message, RunId, Status};
+use windlass_error::Diagnostic as _;
 use windlass_runtime::{Agent, DriveOptions, Environment};
 use windlass_store::{Index, MemoryLog, Store, conformance};
 use windlass_testing::{

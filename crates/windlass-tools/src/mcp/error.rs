@@ -1,14 +1,17 @@
 //! Owns why an MCP server cannot be used.
 
+use windlass_error::{Diagnostic, Kind};
+
 use crate::tool::ToolError;
 
 /// Why an MCP server cannot be used. The texts hold no secret: values of headers and of the child's environment are
 /// masked, and a URL is shown without user and query.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 #[non_exhaustive]
 pub enum McpError {
     /// The config makes no sense.
     #[error("invalid configuration of the MCP server `{server}`: {what}")]
+    #[diagnostic(kind = Invalid, code = "mcp_bad_config")]
     BadConfig {
         /// The server.
         server: String,
@@ -17,6 +20,7 @@ pub enum McpError {
     },
     /// The program does not exist.
     #[error("the command `{command}` of the MCP server `{server}` is not installed")]
+    #[diagnostic(kind = Unavailable, code = "mcp_not_installed", help = install(command))]
     NotInstalled {
         /// The server.
         server: String,
@@ -28,6 +32,7 @@ pub enum McpError {
     },
     /// The program could not be started.
     #[error("cannot start the command `{command}` of the MCP server `{server}`")]
+    #[diagnostic(kind = Unavailable, code = "mcp_spawn")]
     Spawn {
         /// The server.
         server: String,
@@ -39,6 +44,7 @@ pub enum McpError {
     },
     /// It ended, before it was ready or in the midst of a call.
     #[error("the MCP server `{server}` ended ({how}){}", said(.stderr))]
+    #[diagnostic(kind = Unavailable, code = "mcp_ended", help = "run its command by hand to see its output")]
     Ended {
         /// The server.
         server: String,
@@ -49,6 +55,11 @@ pub enum McpError {
     },
     /// It was not ready in time.
     #[error("the MCP server `{server}` was not ready within {limit_ms} ms{}", said(.stderr))]
+    #[diagnostic(
+        kind = Unavailable,
+        code = "mcp_slow",
+        help = "run its command by hand once: the first start may download packages; or raise `start_ms` of the server"
+    )]
     Slow {
         /// The server.
         server: String,
@@ -59,6 +70,7 @@ pub enum McpError {
     },
     /// It refused, or is not there, over HTTP.
     #[error("the MCP server `{server}` at {url} answered HTTP {status}{}", said(.what))]
+    #[diagnostic(kind = http_kind(*status), code = "mcp_http", help = refused(*status))]
     Http {
         /// The server.
         server: String,
@@ -73,6 +85,7 @@ pub enum McpError {
     #[error(
         "the address {url} of the MCP server `{server}` is not one of an MCP server over Streamable HTTP: {what}"
     )]
+    #[diagnostic(kind = Unavailable, code = "mcp_not_mcp", help = CHECK_PATH)]
     NotMcp {
         /// The server.
         server: String,
@@ -83,6 +96,11 @@ pub enum McpError {
     },
     /// No connection to it.
     #[error("the MCP server `{server}` at {url} cannot be reached: {what}")]
+    #[diagnostic(
+        kind = Unavailable,
+        code = "mcp_unreachable",
+        help = "check the server's `url`, and that the server is running"
+    )]
     Unreachable {
         /// The server.
         server: String,
@@ -93,6 +111,7 @@ pub enum McpError {
     },
     /// The connection was there and broke after the request was sent.
     #[error("the connection to the MCP server `{server}` at {url} ended before the answer{}", said(.what))]
+    #[diagnostic(kind = Unavailable, code = "mcp_connection_lost")]
     ConnectionLost {
         /// The server.
         server: String,
@@ -103,6 +122,7 @@ pub enum McpError {
     },
     /// It does not speak MCP as it should.
     #[error("the MCP server `{server}` violates the protocol: {what}")]
+    #[diagnostic(kind = Unavailable, code = "mcp_protocol")]
     Protocol {
         /// The server.
         server: String,
@@ -111,6 +131,7 @@ pub enum McpError {
     },
     /// It answered, but not so that the answer can be read.
     #[error("the MCP server `{server}` gave an answer that cannot be read: {what}")]
+    #[diagnostic(kind = Unavailable, code = "mcp_unreadable")]
     Unreadable {
         /// The server.
         server: String,
@@ -121,6 +142,7 @@ pub enum McpError {
     #[error(
         "the MCP server `{server}` failed {failures} times in a row and is not restarted now; last error: {last}"
     )]
+    #[diagnostic(kind = Unavailable, code = "mcp_gave_up")]
     GaveUp {
         /// The server.
         server: String,
@@ -131,6 +153,7 @@ pub enum McpError {
     },
     /// The caller closed it.
     #[error("the MCP server `{server}` was closed")]
+    #[diagnostic(kind = Unavailable, code = "mcp_closed")]
     Closed {
         /// The server.
         server: String,
@@ -138,54 +161,6 @@ pub enum McpError {
 }
 
 impl McpError {
-    /// A stable name of the kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::BadConfig { .. } => "mcp_bad_config",
-            Self::NotInstalled { .. } => "mcp_not_installed",
-            Self::Spawn { .. } => "mcp_spawn",
-            Self::Ended { .. } => "mcp_ended",
-            Self::Slow { .. } => "mcp_slow",
-            Self::Http { .. } => "mcp_http",
-            Self::NotMcp { .. } => "mcp_not_mcp",
-            Self::Unreachable { .. } => "mcp_unreachable",
-            Self::ConnectionLost { .. } => "mcp_connection_lost",
-            Self::Protocol { .. } => "mcp_protocol",
-            Self::Unreadable { .. } => "mcp_unreadable",
-            Self::GaveUp { .. } => "mcp_gave_up",
-            Self::Closed { .. } => "mcp_closed",
-        }
-    }
-
-    /// A remedy, in words.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::NotInstalled { command, .. } => Some(install(command)),
-            Self::Http { status: 401 | 403, .. } => {
-                Some("check the server's `headers`: the credentials were refused".to_owned())
-            }
-            Self::Http { status: 404 | 405, .. } | Self::NotMcp { .. } => {
-                Some("check the server's `url`: most servers answer at a path such as /mcp".to_owned())
-            }
-            Self::Unreachable { .. } => {
-                Some("check the server's `url`, and that the server is running".to_owned())
-            }
-            Self::Slow { .. } => Some(
-                "run its command by hand once: the first start may download packages; or raise `start_ms` of the server"
-                    .to_owned(),
-            ),
-            Self::Ended { .. } => Some("run its command by hand to see its output".to_owned()),
-            Self::BadConfig { .. }
-            | Self::Spawn { .. }
-            | Self::Http { .. }
-            | Self::ConnectionLost { .. }
-            | Self::Protocol { .. }
-            | Self::Unreadable { .. }
-            | Self::GaveUp { .. }
-            | Self::Closed { .. } => None,
-        }
-    }
-
     /// The error of a call that could not be made or finished because of this.
     pub(super) fn into_call_error(self) -> ToolError {
         let mut message = self.to_string();
@@ -199,6 +174,24 @@ impl McpError {
             message = format!("{message}: {source}");
         }
         ToolError::of_kind(self.code(), message)
+    }
+}
+
+const CHECK_PATH: &str = "check the server's `url`: most servers answer at a path such as /mcp";
+
+fn http_kind(status: u16) -> Kind {
+    match status {
+        401 | 403 => Kind::Forbidden,
+        404 | 405 => Kind::NotFound,
+        _ => Kind::Unavailable,
+    }
+}
+
+fn refused(status: u16) -> Option<&'static str> {
+    match status {
+        401 | 403 => Some("check the server's `headers`: the credentials were refused"),
+        404 | 405 => Some(CHECK_PATH),
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@ use futures_core::future::BoxFuture;
 use serde_json::{Value, json};
 use windlass_core::ToolSpec;
 use windlass_core::tool::Effect;
+use windlass_error::Diagnostic as _;
 
 use super::*;
 use crate::overrides::ToolOverrides;

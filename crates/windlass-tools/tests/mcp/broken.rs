@@ -1,6 +1,7 @@
 //! E46: servers that die, hang, answer garbage, flood, never start or are not there.
 
 use serde_json::json;
+use windlass_error::Diagnostic as _;
 use windlass_tools::mcp::{Lifecycle, McpConfig, McpServer, Restart};
 
 use crate::support::*;

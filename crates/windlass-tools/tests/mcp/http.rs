@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
+use windlass_error::Diagnostic as _;
 use windlass_tools::mcp::{Lifecycle, McpConfig, McpServer, Restart};
 
 use crate::peer::Evil;

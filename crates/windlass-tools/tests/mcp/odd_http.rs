@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use windlass_error::Diagnostic as _;
 use windlass_tools::mcp::{Lifecycle, McpConfig, McpServer, Restart};
 
 use crate::support::*;

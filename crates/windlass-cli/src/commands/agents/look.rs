@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use windlass_error::Diagnostic as _;
 use windlass_runtime::agent_file::yaml::YamlError;
 use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, UnmatchedPattern};
 use windlass_runtime::{AssembleError, check, check_delegates, local_tools, services};

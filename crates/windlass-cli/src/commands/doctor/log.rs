@@ -5,6 +5,7 @@ use windlass_runtime::projections::damaged_runs;
 use windlass_store::{Checked, SqliteLog, StoreError};
 
 use super::{Finding, Level};
+use crate::failure::hints::Hinted as _;
 use crate::home::LogArgs;
 use crate::view::words::count;
 
@@ -38,7 +39,7 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
             let named = faults.into_iter().take(NAMED).chain(more);
             named.map(|fault| Finding::new(Level::Problem, what, fault).todo(todo)).collect()
         }
-        Err(error) => vec![broken(&shown, &error, error.help())],
+        Err(error) => vec![broken(&shown, &error, error.hint())],
     }
 }
 

@@ -10,6 +10,7 @@ use windlass_runtime::exchange::{Imported, Importer, LINE_BYTES};
 use windlass_runtime::projections::json;
 use windlass_store::Holder;
 
+use crate::failure::hints::Hinted as _;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -66,7 +67,7 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
 /// An error with the file that it is about.
 fn unread(name: &str, error: Error) -> Failure {
     if matches!(error, Error::BadExport { .. } | Error::NewerExport { .. }) {
-        Failure::new(Exit::BadFile, format!("{name}, {error}")).maybe_hint(error.help())
+        Failure::new(Exit::BadFile, format!("{name}, {error}")).maybe_hint(error.hint())
     } else if matches!(error, Error::EmptyExport) {
         Failure::new(Exit::BadFile, format!("{name} contains no run"))
     } else {

@@ -6,6 +6,7 @@ use windlass_runtime::agent_file::files;
 use windlass_runtime::yaml::{self, YamlError};
 use windlass_testing::fixture::{Case, FileKind, FixtureError, FixtureFile};
 
+use crate::failure::hints::Hinted as _;
 use crate::failure::{Exit, Failure};
 
 /// Maximum nesting depth of folders.
@@ -37,7 +38,7 @@ pub(super) struct Fault {
 impl Fault {
     fn of(file: &Path, error: &YamlError) -> Self {
         let own = error.file.is_empty() || Path::new(&error.file) == file;
-        Self { line: own.then_some(error.line), message: error.to_string(), help: error.help() }
+        Self { line: own.then_some(error.line), message: error.to_string(), help: error.hint() }
     }
 }
 
@@ -170,5 +171,5 @@ fn unreadable(path: &Path, error: &FixtureError) -> Found {
         source = cause.source();
     }
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Found { file: path.to_owned(), name, case: Err(vec![Fault { line, message, help: error.help() }]) }
+    Found { file: path.to_owned(), name, case: Err(vec![Fault { line, message, help: error.hint() }]) }
 }

@@ -194,7 +194,7 @@ impl Visitor<'_> for Name {
             let close = nearest(name, names());
             let close = if close.is_empty() { names().map(str::to_owned).collect() } else { close };
             let message = format!("Unknown preset `{name}`; did you mean {}?", close.join(" or "));
-            let help = "`windlass agents schema` prints all keys with their values";
+            let help = "the JSON Schema of agent files has all keys with their values";
             E::custom(refusal("policy.unknown_preset", &message, help))
         })
     }

@@ -3,6 +3,7 @@ use std::io::Cursor;
 
 use serde_json::json;
 use tempfile::TempDir;
+use windlass_error::Diagnostic as _;
 
 use super::*;
 use crate::builtin::tests::{call, error_of};

@@ -1,0 +1,182 @@
+//! Hints of the command line: the libraries say what to do in their own terms, and the commands that do it stand here.
+
+use std::borrow::Cow;
+
+use windlass_core::budget::LOST_ATTEMPTS;
+use windlass_core::policy::LimitKind;
+use windlass_core::{InvalidInput, Status};
+use windlass_error::Diagnostic;
+use windlass_models::ModelError;
+use windlass_models::cassette::CassetteError;
+use windlass_runtime::agent_file::AgentFileError;
+use windlass_runtime::yaml::{Problem, YamlError};
+use windlass_runtime::{AssembleError, Error};
+use windlass_store::StoreError;
+use windlass_testing::fixture::FixtureError;
+use windlass_tools::ToolSetError;
+
+/// Hints by code, in place of the libraries' help.
+const INSTEAD: &[(&str, &str)] = &[
+    ("agent.service", "`windlass tools list FILE` shows the state of the agent's services"),
+    ("cassette.differs", RECORD_ANEW),
+    ("cassette.left", RECORD_ANEW),
+    ("fixture.schemas", "`windlass tools list AGENT --json > FILE` writes one"),
+    ("import.differs", "import it into another log (`--log FILE`), or fork the existing run"),
+    ("input.bad_arguments", OPEN_QUESTIONS),
+    ("input.unknown_question", OPEN_QUESTIONS),
+    ("input.wrong_answer", OPEN_QUESTIONS),
+    (
+        "offline",
+        "unset WINDLASS_OFFLINE to ask it; models on loopback addresses, `tour` and cassettes (`--replay FILE`) work offline",
+    ),
+    ("policy.unknown_preset", ALL_KEYS),
+    ("store.conflict", WATCH),
+    ("store.corrupt", DOCTOR),
+    ("store.fenced", WATCH),
+    (
+        "store.gone",
+        "put the file back, or a copy that `windlass runs backup` made, then resume: what was written since is not in it",
+    ),
+    ("store.inbox_full", "`windlass runs resume` lets the run take what waits for it"),
+    ("store.unknown_payload", DOCTOR),
+    ("store.unknown_run", "`windlass runs list` shows the runs of this log"),
+];
+/// Hints by code, where the libraries have none.
+const OTHERWISE: &[(&str, &str)] =
+    &[("fixture.cassette", "`windlass run FILE --record CASSETTE` writes one")];
+
+const ALL_KEYS: &str = "`windlass agents schema` prints all keys with their values";
+const DOCTOR: &str = "`windlass doctor --log FILE` checks every run of a log";
+const OPEN_QUESTIONS: &str = "`windlass runs show RUN` lists the open questions and their possible answers";
+const RECORD_ANEW: &str = "record anew with `--record FILE` if the change is intended";
+const WATCH: &str = "another process goes on with this run; `windlass runs watch` follows it";
+
+fn by_code(table: &[(&str, &str)], code: &str) -> Option<String> {
+    table.iter().find(|(known, _)| *known == code).map(|(_, hint)| (*hint).to_owned())
+}
+
+/// An error that a command may end with.
+pub(crate) trait Hinted: Diagnostic {
+    /// The hint with what this error is about, if there is a better one than by code.
+    fn about(&self) -> Option<String> {
+        None
+    }
+
+    /// What to do at a command line.
+    fn hint(&self) -> Option<String> {
+        self.about()
+            .or_else(|| by_code(INSTEAD, self.code()))
+            .or_else(|| self.help().map(Cow::into_owned))
+            .or_else(|| by_code(OTHERWISE, self.code()))
+    }
+}
+
+impl Hinted for CassetteError {}
+impl Hinted for FixtureError {}
+impl Hinted for ToolSetError {}
+impl Hinted for YamlError {}
+
+impl Hinted for ModelError {
+    fn about(&self) -> Option<String> {
+        let Self::NoModel { name } = self else { return None };
+        Some(format!("write {}/MODEL; `windlass models list` lists the models", name.trim_end_matches('/')))
+    }
+}
+
+impl Hinted for AgentFileError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
+    fn about(&self) -> Option<String> {
+        let unknown_key = |error: &YamlError| matches!(&*error.problem, Problem::UnknownKey { nearest, .. } if !nearest.is_empty());
+        let hint = match self {
+            Self::Invalid(_) if self.holds_cases() => {
+                "the file seems to hold test cases: `windlass test FILE` runs them"
+            }
+            Self::Invalid(error) if unknown_key(error) => ALL_KEYS,
+            Self::Providers(error) if unknown_key(error) => {
+                "docs/models.md, \"Providers of your own\", lists all keys; `windlass models list` shows what was read"
+            }
+            Self::NetworkAgents { .. } => "give their files with `--agent NAME=FILE`",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl Hinted for AssembleError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
+    fn about(&self) -> Option<String> {
+        match self {
+            Self::File(source) => source.about(),
+            Self::Delegate { source, .. } => source.about(),
+            Self::Model { source, .. } => source.about(),
+            Self::Agent(source) => source.about(),
+            _ => None,
+        }
+    }
+}
+
+impl Hinted for StoreError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
+    fn about(&self) -> Option<String> {
+        match self {
+            Self::Unusable { path, .. } => Some(format!(
+                "check that {} can be read and written, or name another log with --log",
+                path.display()
+            )),
+            Self::Old { path } => Some(format!(
+                "name another file with --log, or move this one away: `mv {0} {0}.old`; only the build that wrote it \
+                 reads it",
+                path.display()
+            )),
+            _ => None,
+        }
+    }
+}
+
+impl Hinted for InvalidInput {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
+    fn about(&self) -> Option<String> {
+        match self {
+            Self::Ended { run, status: Status::Limit(limit), .. } if *limit != LimitKind::Repetition => {
+                Some(format!("`windlass runs resume {run} --limit {limit}=N` continues with a higher limit"))
+            }
+            Self::Ended { run, .. } => Some(format!(
+                "`windlass runs fork {run} --at N` begins a new run after event N (`windlass runs show -e {run}` lists \
+                 them); a new run of its session has its conversation, too"
+            )),
+            Self::AlreadyPaused { run, .. } => Some(format!("`windlass runs resume {run}` ends the pause")),
+            _ => None,
+        }
+    }
+}
+
+impl Hinted for Error {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
+    fn about(&self) -> Option<String> {
+        match self {
+            Self::Log(source) => source.about(),
+            Self::Refused(source) => source.about(),
+            Self::Model { source, .. } => source.about(),
+            Self::UnknownTool { nearest, .. } if nearest.is_empty() => {
+                Some("`windlass tools list FILE` lists the agent's tools".to_owned())
+            }
+            Self::MessageSteered { run, .. } => Some(format!("`windlass runs watch {run}` shows the run")),
+            Self::AgentChanged { run, .. } => Some(format!(
+                "`windlass runs resume {run} --with FILE` goes on with the agent as it is now; calls that wait for \
+                 approval, and have changed, are asked about anew"
+            )),
+            Self::SessionBusy { run, .. } => Some(format!(
+                "`windlass runs show {run}` shows what it waits for; resume, answer or cancel it"
+            )),
+            Self::NoSuchEvent { run, .. } => {
+                Some(format!("`windlass runs show -e {run}` lists its events with their numbers"))
+            }
+            Self::LostAttempts { .. } => Some(format!(
+                "look at what the model replies and why the process dies; `windlass runs resume RUN` by hand allows \
+                 {LOST_ATTEMPTS} more attempts"
+            )),
+            Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
+            _ => None,
+        }
+    }
+}
