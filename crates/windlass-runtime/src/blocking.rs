@@ -22,7 +22,7 @@ impl Agent {
             runtime.map_err(|source| Error::NoThread { source })?.block_on(self.run(input))
         };
         thread::scope(|scope| {
-            let started = thread::Builder::new().name("windlass run".to_owned()).spawn_scoped(scope, run);
+            let started = thread::Builder::new().name("windlass-run".to_owned()).spawn_scoped(scope, run);
             let running = started.map_err(|source| Error::NoThread { source })?;
             running.join().unwrap_or_else(|panic| resume_unwind(panic))
         })

@@ -1,5 +1,6 @@
 //! Rules of the house that a test can hold: one driver, rooms that depend downwards, small files and functions.
 
+mod errors;
 mod knots;
 
 use std::collections::BTreeMap;
@@ -84,12 +85,24 @@ fn read(path: &Path) -> Source {
     Source { path, text: text.to_owned(), code: code_of(text) }
 }
 
-/// Blanks out comments, strings and characters, so that braces and words in them do not count.
+/// Blanks out comments, strings and characters, so that braces and words in them do not count. Every byte keeps its place.
 fn code_of(text: &str) -> String {
-    let bytes = text.as_bytes();
     let mut code = String::with_capacity(text.len());
+    for (part, is_code) in parts(text) {
+        if is_code {
+            code.push_str(part);
+        } else {
+            code.extend(part.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
+        }
+    }
+    code
+}
+
+/// The characters of the code, and between them whole comments and literals.
+fn parts(text: &str) -> Vec<(&str, bool)> {
+    let mut parts = Vec::new();
     let mut at = 0;
-    while at < bytes.len() {
+    while at < text.len() {
         let rest = &text[at..];
         let skipped = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
@@ -105,16 +118,24 @@ fn code_of(text: &str) -> String {
         } else {
             character(rest)
         };
-        if skipped > 0 {
-            code.extend(rest[..skipped].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
-            at += skipped;
-        } else {
-            let c = rest.chars().next().unwrap();
-            code.push(c);
-            at += c.len_utf8();
-        }
+        let length = if skipped > 0 { skipped } else { rest.chars().next().unwrap().len_utf8() };
+        parts.push((&rest[..length], skipped == 0));
+        at += length;
     }
-    code
+    parts
+}
+
+/// The texts in the code, each with its line.
+fn literals(text: &str) -> Vec<(usize, &str)> {
+    let mut line = 1;
+    let mut found = Vec::new();
+    for (part, is_code) in parts(text) {
+        if !is_code && (part.starts_with('"') || part.starts_with('r')) {
+            found.push((line, part));
+        }
+        line += part.matches('\n').count();
+    }
+    found
 }
 
 fn quoted(rest: &str) -> usize {
