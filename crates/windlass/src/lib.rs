@@ -51,6 +51,7 @@
 //!
 //! An agent file that asks for a part that was left out is refused, with the feature's name.
 
+pub use windlass_error as error;
 pub use windlass_models as models;
 pub use windlass_runtime as runtime;
 pub use windlass_store as store;

@@ -73,6 +73,7 @@ impl AgentBuilder {
     /// object comes with the name under which it is asked and shown.
     ///
     /// ```
+    /// use windlass_error::Diagnostic as _;
     /// use windlass_models::{HttpModel, HttpModelConfig};
     /// use windlass_runtime::Agent;
     ///
