@@ -30,7 +30,7 @@ pub enum InvalidInput {
     },
     /// The run has ended.
     #[error("run {run} has ended ({status}) and does not accept {found}")]
-    #[diagnostic(kind = Conflict, code = "input.ended", help = go_on(status))]
+    #[diagnostic(kind = Conflict, code = "input.ended", help = go_on(*status))]
     Ended {
         /// The run.
         run: RunId,
@@ -159,9 +159,9 @@ pub enum InvalidInput {
 
 const OPEN_QUESTIONS: &str = "the run's state lists the open questions and their possible answers";
 
-fn go_on(ended: &Status) -> Cow<'static, str> {
+fn go_on(ended: Status) -> Cow<'static, str> {
     if let Status::Limit(limit) = ended
-        && *limit != LimitKind::Repetition
+        && limit != LimitKind::Repetition
     {
         return format!("resume the run with a higher limit {limit}").into();
     }

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Ident, Lit, LitStr, Result, Token};
+use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Ident, Lit, Result, Token};
 
 /// The variants of `Kind`.
 const KINDS: [&str; 7] =
@@ -64,8 +64,7 @@ impl Arms {
     ) -> Result<()> {
         let said = Said::of(attributes)?;
         let pattern = pattern(path, fields);
-        let source =
-            said.transparent.as_ref().map(|named| source(named.as_ref(), name, fields)).transpose()?;
+        let source = said.transparent.then(|| source(said.field.as_ref(), name, fields)).transpose()?;
         let missing = |argument: &str| {
             Error::new_spanned(name, format!("say `#[diagnostic({argument})]`, or that it is `transparent`"))
         };
@@ -97,8 +96,9 @@ struct Said {
     kind: Option<TokenStream>,
     code: Option<Expr>,
     help: Option<TokenStream>,
-    /// `Some(None)`: without the name of a field.
-    transparent: Option<Option<Ident>>,
+    transparent: bool,
+    /// The field of a transparent variant, if the attribute names one.
+    field: Option<Ident>,
 }
 
 impl Said {
@@ -108,12 +108,14 @@ impl Said {
             attribute.parse_nested_meta(|meta| {
                 let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
                 let twice = match name.as_str() {
-                    "kind" => said.kind.replace(kind(meta.value()?.parse()?)?).is_some(),
+                    "kind" => said.kind.replace(kind(&meta.value()?.parse()?)?).is_some(),
                     "code" => said.code.replace(meta.value()?.parse()?).is_some(),
-                    "help" => said.help.replace(help(meta.value()?.parse()?)).is_some(),
+                    "help" => said.help.replace(help(&meta.value()?.parse()?)).is_some(),
                     "transparent" => {
-                        let named = meta.input.peek(Token![=]).then(|| meta.value()?.parse()).transpose()?;
-                        said.transparent.replace(named).is_some()
+                        if meta.input.peek(Token![=]) {
+                            said.field = Some(meta.value()?.parse()?);
+                        }
+                        std::mem::replace(&mut said.transparent, true)
                     }
                     _ => {
                         return Err(
@@ -129,8 +131,8 @@ impl Said {
 }
 
 /// A kind by its name, or by an expression.
-fn kind(said: Expr) -> Result<TokenStream> {
-    let Expr::Path(path) = &said else { return Ok(quote!(#said)) };
+fn kind(said: &Expr) -> Result<TokenStream> {
+    let Expr::Path(path) = said else { return Ok(quote!(#said)) };
     let Some(name) = path.path.get_ident() else { return Ok(quote!(#said)) };
     if KINDS.iter().any(|kind| name == kind) {
         return Ok(quote!(::windlass_error::Kind::#name));
@@ -139,15 +141,13 @@ fn kind(said: Expr) -> Result<TokenStream> {
 }
 
 /// A text with fields in braces, or an expression.
-fn help(said: Expr) -> TokenStream {
-    match &said {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if is_format(text) => quote!(::std::format!(#text)),
-        _ => quote!(#said),
+fn help(said: &Expr) -> TokenStream {
+    if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = said
+        && text.value().contains(['{', '}'])
+    {
+        return quote!(::std::format!(#text));
     }
-}
-
-fn is_format(text: &LitStr) -> bool {
-    text.value().contains(['{', '}'])
+    quote!(#said)
 }
 
 /// A pattern that binds all fields, those of a tuple as `_0`, `_1`.
