@@ -325,6 +325,9 @@ pub enum InputKind {
     Queue {
         /// The id of that run.
         run: RunId,
+        /// SHA-256 of the request, where it came under an idempotency key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<Text>,
         /// The message.
         messages: Vec<Arc<Message>>,
     },

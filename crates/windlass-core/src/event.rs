@@ -321,6 +321,10 @@ pub struct InputReceived {
 pub struct MessageQueued {
     /// The id of the run that answers it.
     pub run: RunId,
+    /// SHA-256 of the request that brought it, where it came under an idempotency key
+    /// ([`RunStarted::request`](crate::event::RunStarted::request)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Text>,
     /// The message.
     pub messages: Vec<Arc<Message>>,
 }

@@ -28,15 +28,29 @@ impl RunId {
         Self(uuid::Uuid::from_u128(number))
     }
 
-    /// The id of a run that follows from this one: always the same, with its time and other random parts.
+    /// The id of a run that follows from this one: always the same.
     #[must_use]
     pub fn derived(&self, what: &str) -> Self {
-        let hash = Sha256::new().chain_update(self.0.as_bytes()).chain_update(what).finalize();
-        let mut random = [0_u8; 10];
-        random.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
-        // The first 48 bits of a UUIDv7 are its time in milliseconds.
-        let at = u64::try_from(self.0.as_u128() >> 80).unwrap_or_default();
-        Self(uuid::Builder::from_unix_timestamp_millis(at, &random).into_uuid())
+        Self::of_parts([self.0.as_bytes().as_slice(), what.as_bytes()])
+    }
+
+    /// The id of the run that a request begins: always the same for an owner, a verb and the owner's key, so that a request that is
+    /// sent twice begins one run on every store.
+    #[must_use]
+    pub fn of_request(owner: &Owner, verb: &str, key: &str) -> Self {
+        Self::of_parts([owner.as_str(), verb, key].map(str::as_bytes))
+    }
+
+    /// A UUIDv8 of the SHA-256 of the parts, each with its length (RFC 9562, 5.8).
+    fn of_parts<const N: usize>(parts: [&[u8]; N]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let mut bytes = [0_u8; 16];
+        bytes.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+        Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
 }
 
@@ -166,4 +180,25 @@ pub struct ActionId {
     pub run: RunId,
     /// The sequence number of the event that freed the action; 0: the deadline that a fork has from its base.
     pub seq: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e65_a_request_has_one_id_for_each_owner_verb_and_key() {
+        let of = |owner: &str, verb, key| RunId::of_request(&Owner::from(owner), verb, key);
+        let id = of("ada", "start", "k1");
+        assert_eq!(id, of("ada", "start", "k1"));
+        assert_eq!((id.0.get_version_num(), id.0.get_variant()), (8, uuid::Variant::RFC4122));
+        let others = [
+            of("bob", "start", "k1"),
+            of("ada", "fork", "k1"),
+            of("ada", "start", "k2"),
+            of("adas", "tart", "k1"),
+        ];
+        assert!(others.iter().all(|other| *other != id));
+        assert_ne!(id.derived("a"), id.derived("b"));
+    }
 }

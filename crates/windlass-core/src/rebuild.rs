@@ -120,7 +120,8 @@ fn said(first: &Event) -> Option<InputKind> {
     } else if let Fact::InputRequested(asked) = &first.fact {
         Some(InputKind::Pause { reason: pause_reason(&asked.text) })
     } else if let Fact::MessageQueued(queued) = &first.fact {
-        Some(InputKind::Queue { run: queued.run, messages: queued.messages.clone() })
+        let crate::event::MessageQueued { run, request, messages } = queued.clone();
+        Some(InputKind::Queue { run, request, messages })
     } else if let Fact::CancelRequested(request) = &first.fact {
         Some(InputKind::Cancel { reason: request.reason.clone() })
     } else {

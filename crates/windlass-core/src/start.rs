@@ -99,6 +99,10 @@ pub struct RunStarted {
     /// them.
     #[serde(default, skip_serializing_if = "Owner::is_local")]
     pub owner: Owner,
+    /// SHA-256 of the request that began the run, in hexadecimal digits, where it came under an idempotency key. Another request under
+    /// the key is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Text>,
     /// The session that the run belongs to: one of its owner's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -152,6 +156,7 @@ impl RunStarted {
             run,
             agent,
             owner: Owner::default(),
+            request: None,
             session: None,
             parent: None,
             budget: Budget::default(),

@@ -57,7 +57,7 @@ pub enum Cancelled {
 /// # Errors
 /// The input does not fit the run, or the log failed.
 pub async fn post(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
-    Ok(post_in(&SystemEnvironment, log, (run, at), what).await?.1)
+    Ok(post_in(&SystemEnvironment, log, (run, at), what, None).await?.1)
 }
 
 /// As [`post`], and waits for a moment until the run's driver has taken the input: what it refuses is refused to the sender.
@@ -68,7 +68,7 @@ pub async fn post(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> R
 pub async fn deliver(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
     let environment = SystemEnvironment;
     for _ in 0..TRIES {
-        let (post, delivery) = post_in(&environment, log, (run, at), what.clone()).await?;
+        let (post, delivery) = post_in(&environment, log, (run, at), what.clone(), None).await?;
         if delivery == Delivery::Waiting || taken(&environment, log, (run, post)).await? != Some(false) {
             return Ok(delivery);
         }
@@ -83,11 +83,12 @@ async fn post_in(
     log: &dyn Store,
     (run, at): (RunId, Millis),
     what: InputKind,
+    key: Option<Text>,
 ) -> Result<(PostId, Delivery), Error> {
     let state = load(log, run).await?;
     let owner = state.owner().clone();
     fits(environment, state, at, what.clone()).await?;
-    let post = Post { at, what: what.clone(), key: Some(fresh_key(owner, &what)?) };
+    let post = Post { at, what: what.clone(), key: Some(key_of(owner, key, &what)?) };
     let post = match again(environment, || log.post(run, post.clone())).await {
         // The run has ended meanwhile, and its end says what came too late.
         Err(ended @ StoreError::Ended { .. }) => {
@@ -100,10 +101,12 @@ async fn post_in(
     Ok((post, holder.map_or(Delivery::Waiting, Delivery::Driven)))
 }
 
-/// A key of this request alone: should its reply be lost, it is sent again under it.
-fn fresh_key(owner: Owner, what: &InputKind) -> Result<PostKey, StoreError> {
+/// The key of a request. Without one of its sender's it is the request's alone: should the store's reply be lost, it is sent again
+/// under it.
+fn key_of(owner: Owner, key: Option<Text>, what: &InputKind) -> Result<PostKey, StoreError> {
     let bytes = serde_json::to_vec(what).map_err(|error| StoreError::Failed(Box::new(error)))?;
-    Ok(PostKey { owner, key: request_key(), digest: Sha256::digest(bytes).into() })
+    let key = key.unwrap_or_else(request_key);
+    Ok(PostKey { owner, key, digest: Sha256::digest(bytes).into() })
 }
 
 /// Whether a run's driver has accepted a post, or refused it; `None`: it has not looked yet.
@@ -189,7 +192,7 @@ pub async fn pause_waits(log: &dyn Store, run: RunId) -> Result<bool, Error> {
 pub(crate) async fn heard(agent: &Agent, run: RunId, said: Steered) -> Result<bool, Error> {
     let (environment, log) = (&**agent.environment(), &**agent.log());
     let (post, delivery) =
-        post_in(environment, log, (run, environment.now()), InputKind::Steer(said)).await?;
+        post_in(environment, log, (run, environment.now()), InputKind::Steer(said), None).await?;
     Ok(delivery == Delivery::Waiting || taken(environment, log, (run, post)).await? != Some(false))
 }
 
@@ -336,7 +339,22 @@ impl Agent {
     /// # Errors
     /// The input does not fit the run.
     pub async fn post(&self, run: RunId, what: InputKind) -> Result<Delivery, Error> {
+        self.post_under(run, what, None).await
+    }
+
+    /// Posts an input under a key of its sender's: sent twice, it is posted once.
+    ///
+    /// # Errors
+    /// As for [`post`](Self::post); another input was posted under the key.
+    pub async fn post_under(
+        &self,
+        run: RunId,
+        what: InputKind,
+        key: Option<Text>,
+    ) -> Result<Delivery, Error> {
         let environment = &**self.environment();
-        Ok(post_in(environment, &**self.log(), (run, environment.now()), what).await?.1)
+        // Boxed: a future that may post holds no room for it.
+        let posted = Box::pin(post_in(environment, &**self.log(), (run, environment.now()), what, key));
+        Ok(posted.await?.1)
     }
 }

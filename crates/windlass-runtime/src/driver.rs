@@ -135,6 +135,7 @@ impl Driver {
         let (sender, inbox) = mpsc::channel(INBOX);
         let (log, run) = (agent.log().clone(), state.run());
         let people = options.people.or_else(|| agent.inner().people.clone());
+        let starts = matches!(first, Some(InputKind::Start(_)));
         let watches = agent.watches();
         let changes: Option<Changes> =
             if watches.is_empty() { None } else { Some(Box::pin(changed(watches))) };
@@ -142,7 +143,7 @@ impl Driver {
             changes,
             agent,
             state,
-            lease: RunLease::new(log.clone(), run, fence),
+            lease: RunLease::new(log.clone(), run, fence, !starts),
             people,
             wrong_answers: 0,
             wait_for_timers: options.wait_for_timers,
@@ -324,6 +325,8 @@ impl Driver {
         }
         if next.is_finished() {
             self.lease.ended();
+        } else if batch.first == 1 {
+            self.lease.begun();
         }
         let output = next.ended().and_then(|end| end.output.as_ref());
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {

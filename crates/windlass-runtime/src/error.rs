@@ -379,6 +379,22 @@ pub enum Error {
         /// The run that it is based on.
         base: RunId,
     },
+    /// The request was sent before: its run has begun, or waits for its turn.
+    #[error("run {run} was begun by the same request")]
+    #[diagnostic(kind = Conflict, code = "request.repeated", help = "watch run {run}")]
+    Repeated {
+        /// The run.
+        run: RunId,
+    },
+    /// Another request was sent under the idempotency key.
+    #[error("the key `{key}` belongs to another request, which began run {run}")]
+    #[diagnostic(kind = Conflict, code = "request.key_reused", help = "give another request a key of its own")]
+    KeyReused {
+        /// The key.
+        key: Text,
+        /// The run.
+        run: RunId,
+    },
     /// The session's last run has not ended.
     #[error("session {session} is busy: its run {run} has not ended")]
     #[diagnostic(kind = Conflict, code = "session.busy", help = "resume, answer or cancel run {run}")]

@@ -55,9 +55,15 @@ pub(crate) struct RunLease {
 }
 
 impl RunLease {
-    /// A hold that was taken, or that the run's first append will take.
-    pub(crate) fn new(log: Arc<dyn Leases>, run: RunId, fence: Fence) -> Self {
-        Self { log, run, fence, held: true }
+    /// A hold that was taken, or that the run's first append will take: until then nothing is given up, because a run of that id may
+    /// have begun elsewhere in this process, under the same fence.
+    pub(crate) fn new(log: Arc<dyn Leases>, run: RunId, fence: Fence, held: bool) -> Self {
+        Self { log, run, fence, held }
+    }
+
+    /// The run's first append has taken it.
+    pub(crate) fn begun(&mut self) {
+        self.held = true;
     }
 
     pub(crate) fn fence(&self) -> &Fence {

@@ -28,7 +28,7 @@ use crate::people::People;
 use crate::prices::check_prices;
 use crate::recall::{Past, reminder};
 use crate::scope::scoped;
-use crate::second::Admitted;
+use crate::second::{Admitted, digest_of};
 use crate::starting::Beginning;
 use crate::updates::Updates;
 pub use handle::RunHandle;
@@ -124,6 +124,9 @@ pub struct DriveOptions {
     pub hold_for_quota: bool,
     /// The owner of the run. A resumed run keeps its own.
     pub owner: Owner,
+    /// The idempotency key of the request: sent twice under one, it begins one run ([`Admitted::Repeated`]). `None`: each request is one of its
+    /// own.
+    pub key: Option<Text>,
     /// The session that the run belongs to and continues: one of its owner's.
     pub session: Option<SessionId>,
     /// Patterns (`*`, `?`) of the tools that the run is given; `None`: all of the agent's, empty: none. A resumed run keeps them.
@@ -179,6 +182,12 @@ impl Prepared {
     /// The run's first append moves the head of its session so.
     pub(crate) fn moving(mut self, head: Head) -> Self {
         self.driver.move_head(head);
+        self
+    }
+
+    /// The run was asked for by that request.
+    pub(crate) fn requested(mut self, request: Option<Text>) -> Self {
+        self.driver.answer_request(request);
         self
     }
 
@@ -238,6 +247,7 @@ impl Agent {
             Admitted::Started(prepared) => Ok(prepared),
             Admitted::Steered { run } => Err(Error::MessageSteered { session, run }),
             Admitted::Queued { behind, run } => Err(Error::MessageQueued { session, behind, run }),
+            Admitted::Repeated { run } => Err(Error::Repeated { run }),
         }
     }
 
@@ -293,7 +303,7 @@ impl Agent {
         base: Option<&State>,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        self.prepare_as(self.environment().new_run(), input, base, options)
+        self.prepare_as(self.run_for(&options), input, base, options)
     }
 
     fn prepare_recalling(
@@ -302,7 +312,7 @@ impl Agent {
         base: Option<&State>,
         (options, past): (DriveOptions, Past),
     ) -> Result<Prepared, Error> {
-        let run = self.environment().new_run();
+        let run = self.run_for(&options);
         self.prepare_with(run, input, base, (options, past))
     }
 
@@ -340,6 +350,7 @@ impl Agent {
             start.prompt = Arc::new(prompt);
         }
         (start.recalled, start.tool_records) = (past.recalled, past.tool_records);
+        start.request = digest_of(self, &start.input, &options);
         let head = head_of(&start, base);
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         let start = InputKind::Start(Box::new(start));

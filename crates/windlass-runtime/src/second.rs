@@ -13,8 +13,10 @@ use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::{DriveOptions, Prepared};
 
+mod requests;
 mod turns;
 
+pub(crate) use requests::digest_of;
 pub use turns::{Turn, holding_messages};
 use turns::{begun, unanswered};
 
@@ -35,6 +37,11 @@ pub enum Admitted {
         /// The id of the run that will answer it.
         run: RunId,
     },
+    /// The same request was sent before, and did not begin anything again.
+    Repeated {
+        /// The run that it began, or that is to answer it once its turn has come.
+        run: RunId,
+    },
 }
 
 impl Agent {
@@ -42,7 +49,11 @@ impl Agent {
     /// the message starts no run, but steers that one, waits for its end, or the run is cancelled first. Messages that
     /// wait in the session are answered before this one.
     ///
+    /// A request under an idempotency key is looked for first, before any limit: where it began a run, or waits in the session for its
+    /// turn, it is [`Admitted::Repeated`]. What was refused frees its key. A message that steered a run is not found so.
+    ///
     /// # Errors
+    /// Another request has the key ([`Error::KeyReused`]).
     /// The session is busy and the policy refuses further messages, the input does not fit, or the log failed.
     pub async fn admit(
         &self,
@@ -52,9 +63,12 @@ impl Agent {
         let input = input.into();
         let session = options.session.clone().filter(|_| self.policy().past.memory != Memory::Off);
         let Some(session) = session else {
-            return self.prepare_after(input, None, options).await.map(Admitted::Started);
+            return self.begin_alone(input, options).await;
         };
         loop {
+            if let Some(run) = Box::pin(self.begun_before(&input, &options)).await? {
+                return Ok(Admitted::Repeated { run });
+            }
             let busy = match self.session_end(&options.owner, &session).await {
                 Ok(end) => {
                     if let Some(end) = &end
@@ -63,7 +77,7 @@ impl Agent {
                         Box::pin(self.answer_first(end, &waiting, &options)).await?;
                         continue;
                     }
-                    if self.policy().past.while_running == WhileRunning::Refuse {
+                    if self.policy().past.while_running == WhileRunning::Refuse && options.key.is_none() {
                         // It is refused when it is driven, should another message be faster.
                         let prepared = Box::pin(self.prepare_after(input, end, options)).await;
                         return prepared.map(Admitted::Started);
@@ -78,7 +92,7 @@ impl Agent {
                 Err(Error::SessionBusy { run, session }) => (run, session),
                 Err(error) => return Err(error),
             };
-            if let Some(admitted) = Box::pin(self.second(busy, &input)).await? {
+            if let Some(admitted) = Box::pin(self.second(busy, &input, &options)).await? {
                 return Ok(admitted);
             }
         }
@@ -117,7 +131,8 @@ impl Agent {
             ..DriveOptions::default()
         };
         let input = RunMessages::from_stored(&queued.messages);
-        self.prepare_as(queued.run, input, Some(end), options)
+        let prepared = self.prepare_as(queued.run, input, Some(end), options)?;
+        Ok(prepared.requested(queued.request.clone()))
     }
 
     /// What becomes of a message to this busy session; `None`: the run has ended meanwhile.
@@ -125,6 +140,7 @@ impl Agent {
         &self,
         (run, session): (RunId, SessionId),
         input: &RunMessages,
+        options: &DriveOptions,
     ) -> Result<Option<Admitted>, Error> {
         match self.policy().past.while_running {
             WhileRunning::Refuse => Err(Error::SessionBusy { session, run }),
@@ -138,16 +154,23 @@ impl Agent {
                 Ok(Cancelled::Asked(_)) | Err(Error::Refused(_)) => self.end_of(run).await.map(|()| None),
                 Err(error) => Err(error),
             },
-            WhileRunning::Queue => self.queue(run, input).await,
+            WhileRunning::Queue => self.queue(run, input, options).await,
         }
     }
 
-    async fn queue(&self, behind: RunId, input: &RunMessages) -> Result<Option<Admitted>, Error> {
+    async fn queue(
+        &self,
+        behind: RunId,
+        input: &RunMessages,
+        options: &DriveOptions,
+    ) -> Result<Option<Admitted>, Error> {
         // What does not fit is refused at once, not when its turn comes.
         let (taken, _) = self.take_input(input.clone())?;
+        let request = digest_of(self, &taken, options);
         let RunInput::Messages(messages) = taken else { return Ok(None) };
-        let run = self.environment().new_run();
-        match self.post(behind, InputKind::Queue { run, messages }).await {
+        let run = self.run_for(options);
+        let key = options.key.as_ref().map(|key| format!("start/{key}").into());
+        match self.post_under(behind, InputKind::Queue { run, request, messages }, key).await {
             Ok(Delivery::Waiting) => Ok(Some(Admitted::Queued { behind, run })),
             // The end of a run empties its inbox: only its log says whether the message was kept.
             Ok(Delivery::Driven(_)) if self.kept(behind, run).await? => {

@@ -34,7 +34,7 @@ impl Decision {
             let Some(run) = said.run else { continue };
             let message = Message::user(said.text);
             let message = if said.pinned { message.pinned() } else { message };
-            self.record(MessageQueued { run, messages: vec![Arc::new(message)] });
+            self.record(MessageQueued { run, request: None, messages: vec![Arc::new(message)] });
         }
     }
 

@@ -165,8 +165,8 @@ impl Decision {
             InputKind::Answered { question, answer, by } => self.answered(&question, answer, by),
             InputKind::Steer(said) => self.steer(said),
             InputKind::Pause { reason } => self.pause(reason),
-            InputKind::Queue { run, messages } => {
-                self.record(MessageQueued { run, messages });
+            InputKind::Queue { run, request, messages } => {
+                self.record(MessageQueued { run, request, messages });
                 Ok(())
             }
             InputKind::Cancel { reason } => self.cancel(CancelRequested { reason }),

@@ -166,6 +166,7 @@ impl Machine {
                 ..format!("steer {}", step.pick).into()
             })),
             188..190 => Some(InputKind::Queue {
+                request: None,
                 run: RunId::from_number(u128::from(step.pick) + 1_000),
                 messages: vec![Arc::new(Message::user("later"))],
             }),

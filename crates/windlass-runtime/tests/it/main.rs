@@ -55,6 +55,8 @@ mod refused;
 #[cfg(test)]
 mod replies;
 #[cfg(test)]
+mod requests;
+#[cfg(test)]
 mod scenarios;
 #[cfg(test)]
 mod second;

@@ -142,7 +142,7 @@ async fn sent(log: Arc<MemoryLog>, text: String) -> (RunId, bool) {
     let (behind, run) = match sender.admit(text, in_session()).await.unwrap() {
         Admitted::Started(prepared) => return (prepared.drive().await.unwrap().id(), true),
         Admitted::Queued { behind, run } => (behind, run),
-        Admitted::Steered { run } => panic!("it steers {run}"),
+        other @ (Admitted::Steered { .. } | Admitted::Repeated { .. }) => panic!("{other:?}"),
     };
     match sender.await_turn(&session, (behind, run), &in_session()).await.unwrap() {
         Turn::Ours(prepared) => (prepared.drive().await.unwrap().id(), true),

@@ -62,6 +62,7 @@ async fn send(log: Arc<MemoryLog>, policy: &'static str, text: String) -> Fate {
                 Turn::Elsewhere => return Fate::Run(run),
             }
         }
+        Ok(Admitted::Repeated { run }) => panic!("no two have a key: {run}"),
         Err(Error::SessionBusy { .. }) => return Fate::Refused,
         Err(error) => panic!("{error:?}"),
     };

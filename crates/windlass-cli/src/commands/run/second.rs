@@ -31,6 +31,7 @@ pub(super) async fn admitted(
             }
             Ok(None)
         }
+        Admitted::Repeated { run } => elsewhere(&**agent.log(), run).await,
         Admitted::Queued { behind, run } => {
             view.remark(&format!(
                 "session `{session}` is busy: the message waits for the end of run {behind}"
