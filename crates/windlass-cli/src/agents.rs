@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use windlass_core::{RunId, State};
 use windlass_models::cassette::Cassette;
+use windlass_read::start_of;
 use windlass_runtime::agent_file::{AgentFile, UnmatchedPattern};
-use windlass_runtime::{
-    Agent, AssembleError, Assembly, Resume, Waits, assemble_on, assemble_watched, start_of,
-};
+use windlass_runtime::{Agent, AssembleError, Assembly, Resume, Waits, assemble_on, assemble_watched};
 use windlass_store::{Log, SqliteLog};
 use windlass_tools::ToolWarning;
 

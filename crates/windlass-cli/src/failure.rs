@@ -285,16 +285,30 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<windlass_read::Error> for Failure {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
+    fn from(error: windlass_read::Error) -> Self {
+        use windlass_read::Error;
+        let exit = match error {
+            Error::Log(source) => return source.into(),
+            Error::BadImport { .. } => Exit::BadFile,
+            Error::MissingBase { .. } => Exit::Internal,
+            _ => Exit::Failed,
+        };
+        Self::of(exit, &error).maybe_hint(error.hint())
+    }
+}
+
 impl From<Error> for Failure {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
     fn from(error: Error) -> Self {
         let exit = match error {
             Error::Log(source) => return source.into(),
+            Error::Read(source) => return source.into(),
             Error::Refused(ref invalid) => {
                 return Self::new(Exit::Failed, invalid.to_string()).maybe_hint(error.hint());
             }
             Error::AgentChanged { .. }
-            | Error::BadImport { .. }
             | Error::Policy { .. }
             | Error::Tools { .. }
             | Error::UnknownPrice { .. }
@@ -303,7 +317,6 @@ impl From<Error> for Failure {
             | Error::Prompt { .. }
             | Error::SameInCode { .. }
             | Error::PromptTwice { .. } => Exit::BadFile,
-            Error::MissingBase { .. } => Exit::Internal,
             _ => Exit::Failed,
         };
         Self::of(exit, &error).maybe_hint(error.hint())

@@ -8,9 +8,9 @@ use windlass_core::event::AgentRef;
 use windlass_core::policy::Memory;
 use windlass_core::text::nearest;
 use windlass_core::{Message, Owner, SessionId, State};
+use windlass_read::json;
+use windlass_read::{ListPages, load};
 use windlass_runtime::agent_file::AgentFile;
-use windlass_runtime::projections::json;
-use windlass_runtime::{ListPages, load};
 use windlass_store::{Index, RunFilter, RunSummary, SqliteLog};
 
 use crate::drive::Words;

@@ -18,8 +18,9 @@ use std::io;
 
 use clap::Args;
 use windlass_core::{Event, State, Status};
+use windlass_read::numbered;
 use windlass_runtime::agent_file::UnmatchedPattern;
-use windlass_runtime::{Environment as _, Run, SystemEnvironment, Update, numbered};
+use windlass_runtime::{Environment as _, Run, SystemEnvironment, Update};
 use windlass_store::Store;
 use windlass_tools::ToolWarning;
 

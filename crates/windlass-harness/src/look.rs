@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use windlass_core::{Event, Fact, RunId, State, evolve};
-use windlass_runtime::{in_full, load};
+use windlass_read::load;
+use windlass_runtime::in_full;
 use windlass_store::{Batch, Inbox, Index, Log, RunFilter, RunSummary, SqliteLog, SqliteOptions};
 
 /// Maximum number of runs in a log of the harness.

@@ -6,11 +6,11 @@
 use windlass_core::event::{InputReceived, Millis, QuestionKind};
 use windlass_core::run::OpenQuestion;
 use windlass_core::{Answer, Fact, QuestionId, RunId, State};
+use windlass_read::RunPages;
+use windlass_read::{Error as ReadError, load};
 use windlass_store::{Log, Store, StoreError};
 
 use crate::error::Error;
-use crate::load::load;
-use crate::pages::RunPages;
 
 /// Maximum number of runs above a run that are looked at.
 const MOST_ABOVE: usize = 64;
@@ -62,8 +62,8 @@ pub(crate) async fn unfinished_above(log: &dyn Store, run: RunId) -> Result<Opti
 async fn known(log: &dyn Log, run: RunId) -> Result<Option<State>, Error> {
     match load(log, run).await {
         Ok(state) => Ok(Some(state)),
-        Err(Error::Log(StoreError::UnknownRun { .. })) => Ok(None),
-        Err(error) => Err(error),
+        Err(ReadError::Log(StoreError::UnknownRun { .. })) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

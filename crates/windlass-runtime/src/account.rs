@@ -15,12 +15,12 @@ use windlass_core::budget::{Account, Amount, Need, Reservation, Short, Undrawn};
 use windlass_core::model::{FailureKind, ModelFailure, Prices, Usage};
 use windlass_core::policy::Share;
 use windlass_core::{InputKind, RunId, State};
+use windlass_read::load;
 use windlass_store::{Store, StoreError};
 
 use crate::asking::ModelWork;
 use crate::branches::summary_of;
 use crate::error::Error;
-use crate::load::load;
 
 /// An account that several runs draw on.
 pub(crate) struct SharedAccount {

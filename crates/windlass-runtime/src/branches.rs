@@ -14,6 +14,7 @@ use windlass_core::run::OpenCall;
 use windlass_core::text::to_xml;
 use windlass_core::tool::{BRANCH_ERROR, Offer, PARENT_TOOL, ToolKind};
 use windlass_core::{CallOutcome, Message, Policy, RunId, State, Status, Text, ToolSpec};
+use windlass_read::load_until;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::agent::{Agent, Inner};
@@ -21,7 +22,6 @@ use crate::builder::AgentBuilder;
 use crate::delegates::{Task, TaskEnd, cannot_go_on, carry_on, is_left, stalled, waits};
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::load_until;
 use crate::run::Run;
 
 /// Maximum nesting depth of branches.

@@ -18,10 +18,10 @@ use crate::agent::Agent;
 use crate::environment::{Environment, SystemEnvironment, again};
 use crate::error::Error;
 use crate::lease::request_key;
-use crate::load::load;
 use crate::off_thread::fits;
 use crate::run::Run;
 use crate::stand_in::stand_in;
+use windlass_read::load;
 
 /// How often an input is posted that the run's driver refuses although it fits the run's state.
 const TRIES: u32 = 2;

@@ -15,6 +15,7 @@ use windlass_core::run::{OpenQuestion, QuotaWait};
 use windlass_core::text::fenced_message;
 use windlass_core::tool::{Offer, ToolKind};
 use windlass_core::{CallOutcome, InputKind, Message, Owner, RunId, State, Status, Text, ToolSpec};
+use windlass_read::{load, start_of};
 use windlass_store::{Log, StoreError};
 use windlass_tools::Bound;
 
@@ -22,7 +23,6 @@ use crate::account::{SharedAccount, open_below};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::{load, start_of};
 use crate::run::{DriveOptions, Prepared, Run};
 
 /// Another agent that does tasks.
@@ -326,7 +326,7 @@ pub(crate) async fn cannot_go_on(agent: &Agent, task: &Task, error: Error, outco
     if matches!(error, Error::NotHandedOver { .. }) {
         return failed(outcome);
     }
-    let state = load(log, task.run).await;
+    let state = load(log, task.run).await.map_err(Error::from);
     let reserved = match &state {
         Ok(state) => open_below(log, state).await,
         Err(_) => Ok(Amount::default()),

@@ -8,6 +8,7 @@ use windlass_core::{InvalidInput, RunId, SessionId, Status, Text};
 use windlass_error::Diagnostic;
 pub use windlass_error::in_full;
 use windlass_models::ModelError;
+use windlass_read::Error as ReadError;
 use windlass_store::StoreError;
 use windlass_tools::ToolSetError;
 
@@ -327,6 +328,10 @@ pub enum Error {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Log(#[from] StoreError),
+    /// The run cannot be read from its log.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Read(ReadError),
     /// An input did not fit the run.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -370,15 +375,6 @@ pub enum Error {
         /// The model.
         model: Text,
     },
-    /// A log begins with something else than a run's start.
-    #[error("run {run} cannot be read: its base {base} is missing")]
-    #[diagnostic(kind = Internal, code = "run.missing_base")]
-    MissingBase {
-        /// The run.
-        run: RunId,
-        /// The run that it is based on.
-        base: RunId,
-    },
     /// The request was sent before: its run has begun, or waits for its turn.
     #[error("run {run} was begun by the same request")]
     #[diagnostic(kind = Conflict, code = "request.repeated", help = "watch run {run}")]
@@ -412,50 +408,6 @@ pub enum Error {
         run: RunId,
         /// Final status.
         status: Status,
-    },
-    /// A run from elsewhere is not sound.
-    #[error("run {run} cannot be imported: at event {seq}: {what}")]
-    #[diagnostic(kind = Invalid, code = "import.unsound", help = "export it again, with the runs that it is based on")]
-    BadImport {
-        /// The run.
-        run: RunId,
-        /// The event.
-        seq: u64,
-        /// The error.
-        what: String,
-    },
-    /// A line of an export cannot be read, or does not follow the lines before it.
-    #[error("line {line}: {what}")]
-    #[diagnostic(kind = Invalid, code = "import.line")]
-    BadExport {
-        /// The number of the line.
-        line: u64,
-        /// The error.
-        what: String,
-    },
-    /// An export was written by a newer version.
-    #[error("line {line}: events of schema {found}, but this version knows {known}")]
-    #[diagnostic(kind = Invalid, code = "import.newer", help = "import it with a newer Windlass")]
-    NewerExport {
-        /// The number of the line.
-        line: u64,
-        /// The schema of its events.
-        found: u32,
-        /// The newest schema that this version reads.
-        known: u32,
-    },
-    /// An export holds no run.
-    #[error("the export contains no run")]
-    #[diagnostic(kind = Invalid, code = "import.empty")]
-    EmptyExport,
-    /// A different run has this id.
-    #[error("run {run} is already in this log and differs from event {seq} on")]
-    #[diagnostic(kind = Conflict, code = "import.differs", help = "import it into another log, or fork the existing run")]
-    ImportDiffers {
-        /// The run.
-        run: RunId,
-        /// The first event that differs.
-        seq: u64,
     },
     /// The run has no event with this number to fork after.
     #[error("run {run} has no event {at}: it has {version} events")]
@@ -495,4 +447,11 @@ pub enum Error {
         /// The run.
         run: RunId,
     },
+}
+
+impl From<ReadError> for Error {
+    /// A failed log is the same error whoever reads it.
+    fn from(source: ReadError) -> Self {
+        if let ReadError::Log(source) = source { Self::Log(source) } else { Self::Read(source) }
+    }
 }

@@ -1,17 +1,18 @@
 //! Forks: a new run that continues from any event of another one. Nothing is copied, and no work is repeated.
 
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::{Base, Fork as Forked, RunInput, RunStarted};
 use windlass_core::model::Usage;
 use windlass_core::{CallId, Event, Fact, InputKind, RunId, State};
+use windlass_read::RunPages;
+use windlass_read::load_until;
 use windlass_store::{Head, Log};
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::load_until;
 use crate::off_thread::fits;
-use crate::pages::RunPages;
 use crate::run::{DriveOptions, Prepared};
 use crate::work;
 
@@ -37,6 +38,24 @@ pub struct Saved {
     pub usage: Usage,
     /// Cost of this usage in pico-dollars, as far as prices are known.
     pub cost: u64,
+}
+
+impl Saved {
+    /// As JSON, with the run that was forked after its event `at`, and the fork (`forked`).
+    pub fn to_json(&self, base: RunId, at: u64, run: RunId) -> Value {
+        json!({
+            "type": "forked",
+            "run": run,
+            "base": base,
+            "at": at,
+            "saved": {
+                "model_calls": self.model_calls,
+                "tool_calls": self.tool_calls,
+                "usage": self.usage,
+                "cost_usd": self.cost as f64 / 1e12,
+            },
+        })
+    }
 }
 
 /// A fork that is about to be driven.

@@ -32,12 +32,6 @@ impl Broken {
     }
 }
 
-/// A number that no other request for leases of this process has.
-pub(crate) fn claim() -> Claim {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    Claim(LAST.fetch_add(1, Ordering::Relaxed))
-}
-
 /// A key that no other request of any process has.
 pub(crate) fn request_key() -> Text {
     static PROCESS: OnceLock<Uuid> = OnceLock::new();
@@ -115,7 +109,7 @@ impl RunLease {
         environment: &dyn Environment,
         holder: &Holder,
     ) -> Result<bool, StoreError> {
-        let claim = claim();
+        let claim = Claim::fresh();
         match again(environment, || self.log.acquire(self.run, holder, claim)).await {
             Ok(fence) => {
                 self.fence = fence;

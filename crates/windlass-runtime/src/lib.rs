@@ -10,11 +10,11 @@
 //! | answer its questions | [`People`] at once, [`Agent::answer`] from anywhere |
 //! | resume a run | [`Agent::resume`]; all that are due: [`supervisor`] |
 //! | continue a run that a limit cut | [`Agent::continue_run`] |
-//! | look at runs | [`Run`], [`Agent::runs`], [`projections`] |
+//! | look at runs | [`Run`], [`Agent::runs`]; what they did: [`windlass_read`] |
 //! | hand tasks to other agents | [`Delegate`], [`AgentDelegate`], [`Branch`] |
 //! | change a run after each step | [`StepHook`], [`Step`] |
 //! | make the system message of objective and tools | [`PromptBuilder`], [`React`] |
-//! | move runs between logs | [`exchange`] |
+//! | move runs between logs | [`windlass_read::exchange`] |
 //! | reach a run that another process drives | [`control`] |
 
 mod above;
@@ -38,11 +38,9 @@ mod hooks;
 mod input;
 mod lease;
 mod listing;
-mod load;
 mod lost;
 mod masking;
 mod off_thread;
-mod pages;
 mod partial;
 mod people;
 mod posts;
@@ -76,9 +74,7 @@ mod work;
 #[doc(hidden)]
 pub mod __private;
 pub mod control;
-pub mod exchange;
 pub mod learnt;
-pub mod projections;
 pub mod supervisor;
 
 pub use agent::Agent;
@@ -97,9 +93,7 @@ pub use forks::{Fork, ForkOptions, Saved};
 pub use hooks::{OutputCheck, Step, StepFn, StepHook};
 pub use input::RunMessages;
 pub use listing::Listing;
-pub use load::{load, load_until, start_of};
 pub use lost::{Lost, given_up};
-pub use pages::{ListPages, RunPages, numbered, with_bases};
 pub use partial::Partially;
 pub use people::{Asked, People};
 pub use prompt::{PromptBuilder, PromptContext, PromptFn, React, TemplatePrompt};
@@ -115,4 +109,5 @@ pub use updates::{UPDATES_KEPT, Update, Updates};
 pub use windlass_agent_file::{self as agent_file, yaml};
 pub use windlass_code::child as code_child;
 pub use windlass_macros::Partial;
+pub use windlass_read as read;
 pub use windlass_store::RunStatus;

@@ -2,11 +2,11 @@
 
 use windlass_core::event::ResumedBy;
 use windlass_core::{RunId, State};
+use windlass_read::{Error as ReadError, load};
 use windlass_store::{Store, StoreError};
 
 use crate::branches::summary_of;
 use crate::error::Error;
-use crate::load::load;
 
 /// A run that only a person should let go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub async fn given_up(log: &dyn Store, state: &State) -> Result<Option<Lost>, Er
         let task = match load(log, run).await {
             Ok(task) => task,
             // It was handed over, and has not begun.
-            Err(Error::Log(StoreError::UnknownRun { .. })) => continue,
-            Err(error) => return Err(error),
+            Err(ReadError::Log(StoreError::UnknownRun { .. })) => continue,
+            Err(error) => return Err(error.into()),
         };
         if task.is_given_up() {
             return Ok(Some(Lost { run, attempts: task.lost_attempts() }));

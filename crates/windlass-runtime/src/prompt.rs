@@ -18,10 +18,10 @@ use windlass_core::run::offered;
 use windlass_core::secret::mask;
 use windlass_core::text::estimated_tokens;
 use windlass_core::{InputKind, InvalidInput, Message, SessionId, State, Text, ToolSpec};
+use windlass_read::start_of;
 
 use crate::agent::Agent;
 use crate::error::{Error, in_full};
-use crate::load::start_of;
 use crate::starting::origin;
 use crate::work::words;
 

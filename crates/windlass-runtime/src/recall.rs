@@ -6,14 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use windlass_core::event::{Recalled, RunInput, ToolRecord};
 use windlass_core::policy::{RecallBounds, RecallBy};
 use windlass_core::{Fact, Message, RunId, Status, Text};
+use windlass_read::ListPages;
+use windlass_read::reports::{RELIABILITY_RUNS, ToolStatistics, newest_runs, statistics};
 use windlass_store::{RunFilter, RunStatus, RunSummary, Store};
 
 use crate::agent::Agent;
 use crate::error::Error;
-use crate::pages::ListPages;
 
 /// Maximum number of characters of an input or answer that are compared and shown.
 const COMPARED_CHARS: usize = 1_000;
+
+/// Number of newest runs that a plan is told of.
+const PLANNING_RUNS: usize = 100;
 
 /// Inputs and answers of earlier runs, each read once per process.
 #[derive(Debug, Default)]
@@ -33,6 +37,30 @@ struct Earlier {
 }
 
 impl Agent {
+    /// How reliable the tools of this agent's newest runs ([`RELIABILITY_RUNS`]) were.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn tool_reliability(&self) -> Result<Vec<ToolStatistics>, Error> {
+        let log = &**self.log();
+        let runs = newest_runs(log, Some(self.name().clone()), RELIABILITY_RUNS).await?;
+        Ok(statistics(log, &runs).await?.tools)
+    }
+
+    /// The same for a plan, of fewer runs.
+    pub(crate) async fn tool_records(&self) -> Result<Vec<ToolRecord>, Error> {
+        let log = &**self.log();
+        let runs = newest_runs(log, Some(self.name().clone()), PLANNING_RUNS).await?;
+        let all = statistics(log, &runs).await?;
+        let record = |tool: ToolStatistics| ToolRecord {
+            reliability: tool.reliability.name().into(),
+            tool: tool.tool,
+            calls: tool.calls,
+            succeeded: tool.succeeded,
+        };
+        Ok(all.tools.into_iter().filter(|tool| tool.calls > 0).map(record).collect())
+    }
+
     /// The earlier runs that resemble this input, the most similar first.
     pub(crate) async fn recalled(&self, input: &str, bounds: &RecallBounds) -> Result<Vec<Recalled>, Error> {
         let among = usize::try_from(bounds.among.get()).unwrap_or(usize::MAX);

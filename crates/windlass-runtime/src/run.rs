@@ -15,14 +15,15 @@ use windlass_core::run::OpenQuestion;
 use windlass_core::{
     InputKind, InvalidInput, Message, Owner, RunId, RunState, SessionId, State, Status, Text,
 };
-use windlass_store::{Fence, Head};
+use windlass_read::compat::promptchain::{RunMetadata, run_metadata};
+use windlass_read::{load, reports};
+use windlass_store::{Fence, Head, Log, Store};
 
 use crate::agent::{Agent, Inner};
 use crate::delegates::Task;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::load;
 use crate::off_thread::off_thread;
 use crate::people::People;
 use crate::prices::check_prices;
@@ -43,6 +44,30 @@ pub struct Run {
 impl Run {
     pub(crate) fn new(state: State) -> Self {
         Self { state }
+    }
+
+    /// Loads a run from its log, read-only.
+    ///
+    /// # Errors
+    /// As for [`load`].
+    pub async fn load(log: &dyn Log, run: RunId) -> Result<Self, Error> {
+        Ok(Self::new(load(log, run).await?))
+    }
+
+    /// The calls with an effect that the run made, read from its log: see [`reports::receipts`].
+    ///
+    /// # Errors
+    /// As for [`reports::receipts`].
+    pub async fn receipts(&self, log: &dyn Store) -> Result<Vec<reports::Receipt>, Error> {
+        Ok(reports::receipts(log, self.id()).await?)
+    }
+
+    /// Its metadata in PromptChain's shape, read from its log.
+    ///
+    /// # Errors
+    /// As for [`run_metadata`].
+    pub async fn metadata(&self, log: &dyn Log) -> Result<RunMetadata, Error> {
+        Ok(run_metadata(log, self.id()).await?)
     }
 
     /// The run's id.

@@ -7,13 +7,13 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::{RunId, ToolSpec};
 use windlass_models::{Deltas, Model, ModelRequest};
+use windlass_read::{load, start_of};
 use windlass_store::Store;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::agent::Agent;
 use crate::builder::AgentBuilder;
 use crate::error::Error;
-use crate::load::{load, start_of};
 
 /// The agent in whose name a run is stopped.
 pub(crate) async fn stand_in(log: &Arc<dyn Store>, run: RunId) -> Result<AgentBuilder, Error> {

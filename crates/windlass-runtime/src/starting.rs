@@ -6,12 +6,13 @@ use windlass_core::event::{Base, RunInput, RunStarted};
 use windlass_core::policy::{CallersSystem, LimitKind};
 use windlass_core::run::offered;
 use windlass_core::{Message, Owner, Policy, RunId, SessionId, State, Text};
+use windlass_read::reports::{Replayed, replay_run};
+use windlass_read::{load_until, start_of};
 use windlass_store::Log;
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::{load_until, start_of};
 use crate::prompt::{Prompt, PromptContext};
 use crate::scope::scoped;
 
@@ -80,6 +81,16 @@ impl Agent {
         let forks = matches!(start.input, RunInput::Fork(_));
         let prompt = if forks { self.instructed(messages, &origin.input) } else { messages };
         Ok(RunStarted { prompt, objective, ..again })
+    }
+
+    /// Replays a run from the start that this agent would make ([`replay_run`]).
+    ///
+    /// # Errors
+    /// As for [`replay_run`]; the agent's instructions cannot be rendered.
+    pub async fn replay(&self, run: RunId) -> Result<Replayed, Error> {
+        let log = &**self.log();
+        let start = self.start_again(log, &start_of(log, run).await?).await?;
+        Ok(replay_run(log, run, Some(start)).await?)
     }
 
     /// The context of a prompt of a run that began so.

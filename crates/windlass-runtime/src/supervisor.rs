@@ -34,14 +34,14 @@ use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::Millis;
 use windlass_core::{RunId, State, Text};
+use windlass_read::ListPages;
+use windlass_read::load;
 use windlass_store::{RunFilter, RunSummary, Store, StoreError};
 
 use crate::agent::Agent;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
-use crate::load::load;
 use crate::lost::{Lost, given_up};
-use crate::pages::ListPages;
 use crate::run::Run;
 
 /// The number of runs that are driven at once.
@@ -219,7 +219,7 @@ impl<S: AgentSource> Supervisor<S> {
             return Err(Outcome::Child { parent });
         }
         let failed = |error: Error| Outcome::Failed(error.into());
-        let state = load(&*self.log, line.run).await.map_err(failed)?;
+        let state = load(&*self.log, line.run).await.map_err(Error::from).map_err(failed)?;
         if let Some(lost) = given_up(&*self.log, &state).await.map_err(failed)? {
             return Err(Outcome::GivenUp(lost));
         }

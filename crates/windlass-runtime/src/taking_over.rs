@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use windlass_core::event::{Adjusted, AgentRef, ResumedBy, RunInput};
 use windlass_core::{InputKind, InvalidInput, RunId, State};
-use windlass_store::Fence;
+use windlass_read::{load, start_of};
+use windlass_store::{Claim, Fence};
 
 use crate::agent::Agent;
 use crate::changes::ChangedTools;
 use crate::environment::again;
 use crate::error::Error;
-use crate::lease::claim;
-use crate::load::{load, start_of};
 use crate::lost::refuse_given_up;
 use crate::run::{DriveOptions, Prepared};
 use crate::scope::scoped;
@@ -34,7 +33,7 @@ impl Agent {
         changed: bool,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        let claim = claim();
+        let claim = Claim::fresh();
         let acquire = || self.log().acquire(run, self.holder(), claim);
         let fence = again(&**self.environment(), acquire).await?;
         let which = TakeOver { run, changed, resumed_by: options.resumed_by };

@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
-use windlass_core::run::LogLine;
+use windlass_core::run::{LogLevel, LogLine};
 use windlass_core::{ActionId, RunId};
+use windlass_error::Diagnostic as _;
+use windlass_read::numbered;
 use windlass_store::{Batch, Log};
 
 use crate::partial::Partially;
@@ -72,6 +74,33 @@ impl Update {
     /// The partial output as a `T`. `None`: this is another update, or the value does not deserialize yet.
     pub fn partial_as<T: Partially>(&self) -> Option<T::Partial> {
         if let Self::Partial { output, .. } = self { T::Partial::deserialize(&**output).ok() } else { None }
+    }
+
+    /// As JSON: one object, or one for each event of an append.
+    pub fn to_json(&self) -> Vec<Value> {
+        let value = match self {
+            Self::Text { action, text } => json!({ "type": "text", "action": action.seq, "text": text }),
+            Self::Reasoning { action, text } => {
+                json!({ "type": "reasoning", "action": action.seq, "text": text })
+            }
+            Self::Call { action, index, name, args } => {
+                json!({ "type": "call", "action": action.seq, "index": index, "name": name, "args": args })
+            }
+            Self::Partial { action, output } => {
+                json!({ "type": "partial", "action": action.seq, "output": output })
+            }
+            Self::Void { action } => json!({ "type": "void", "action": action.seq }),
+            Self::Log(line) => {
+                json!({ "type": "log", "warning": line.level != LogLevel::Info, "text": line.text })
+            }
+            Self::Refused { invalid } => {
+                json!({ "type": "refused", "code": invalid.code(), "message": invalid.to_string() })
+            }
+            Self::Events(batch) => {
+                return numbered(batch).map(|(seq, event)| windlass_read::json::event(seq, event)).collect();
+            }
+        };
+        vec![value]
     }
 }
 

@@ -1,5 +1,7 @@
 //! Leases: which process may append to a run, with fencing.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use windlass_core::event::Millis;
 use windlass_core::{RunId, Text};
 
@@ -23,6 +25,14 @@ pub struct Fence {
 /// lost, gets the same lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Claim(pub u64);
+
+impl Claim {
+    /// A number that no other request for leases of this process has.
+    pub fn fresh() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// A request for the leases of runs that can go on ([`Leases::acquire_due`]).
 #[derive(Clone, Debug, PartialEq)]

@@ -32,7 +32,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`runtime`] | agents and how they are driven: options, hooks, delegates, agent files, the [supervisor](runtime::supervisor), [projections](runtime::projections) (JSON, sessions, effects), [export and import](runtime::exchange), [control](runtime::control) of runs from other processes |
+//! | [`runtime`] | agents and how they are driven: options, hooks, delegates, agent files, the [supervisor](runtime::supervisor), [control](runtime::control) of runs from other processes |
+//! | [`runtime::read`] | what runs did: their states, [JSON](runtime::read::json), [reports](runtime::read::reports) (effects, costs, sessions, comparisons), [export and import](runtime::read::exchange) |
 //! | [`message`] | conversations: messages, contents, tool calls |
 //! | [`event`] | the facts of a run, as the log keeps them |
 //! | [`policy`] | loop settings: presets, limits |

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use windlass::models::{Deltas, ModelRequest};
-use windlass::runtime::{AgentBuilder, DriveOptions, load};
+use windlass::runtime::read::load;
+use windlass::runtime::{AgentBuilder, DriveOptions};
 use windlass::tools::{ToolContext, ToolResult};
 use windlass::{Agent, MemoryLog, Model, Store, Tool};
 use windlass_core::message::Content;

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use windlass::message::Message;
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::policy::LimitKind;
-use windlass::runtime::{DriveOptions, load};
+use windlass::runtime::DriveOptions;
+use windlass::runtime::read::load;
 use windlass::store::{Durability, SqliteOptions};
 use windlass::{Agent, Model, SqliteLog};
 

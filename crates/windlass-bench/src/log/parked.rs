@@ -6,7 +6,7 @@ use std::time::Instant;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 use windlass::models::{Delta, Deltas, ModelRequest};
-use windlass::runtime::load;
+use windlass::runtime::read::load;
 use windlass::store::{
     Append, Batch, Durability, Fence, Index, Leases, Log, RunFilter, RunStatus, SqliteOptions, StoreError,
 };

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use windlass::SqliteLog;
-use windlass::runtime::load;
+use windlass::runtime::read::load;
 use windlass::store::{Durability, Log, SqliteOptions};
 use windlass_core::{Event, State, evolve};
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use windlass_core::run::{OpenCall, OpenQuestion};
 use windlass_core::text::{shown_name, shown_value};
 use windlass_core::{State, Text, ToolSpec};
-use windlass_runtime::load;
+use windlass_read::load;
 use windlass_store::Log;
 
 /// Maximum number of agents between a question and its call.

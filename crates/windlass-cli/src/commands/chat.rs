@@ -9,7 +9,8 @@ use clap::Args;
 use windlass_core::event::ResumedBy;
 use windlass_core::model::Usage;
 use windlass_core::{Owner, RunId, RunState, SessionId};
-use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
+use windlass_read::load;
+use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared};
 
 use crate::agents::{self, Again, changed};
 use crate::asking::{Place, Roots, Terminal};

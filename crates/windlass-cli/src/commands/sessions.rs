@@ -9,7 +9,8 @@ mod stats;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use windlass_runtime::projections::{Session, json, sessions};
+use windlass_read::json;
+use windlass_read::reports::{Session, sessions};
 use windlass_store::SqliteLog;
 
 use crate::failure::{Exit, Failure};

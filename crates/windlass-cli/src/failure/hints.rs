@@ -133,6 +133,12 @@ impl Hinted for StoreError {
     }
 }
 
+impl Hinted for windlass_read::Error {
+    fn about(&self) -> Option<String> {
+        if let Self::Log(source) = self { source.about() } else { None }
+    }
+}
+
 impl Hinted for InvalidInput {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
     fn about(&self) -> Option<String> {
@@ -155,6 +161,7 @@ impl Hinted for Error {
     fn about(&self) -> Option<String> {
         match self {
             Self::Log(source) => source.about(),
+            Self::Read(source) => source.about(),
             Self::Refused(source) => source.about(),
             Self::Model { source, .. } => source.about(),
             Self::UnknownTool { nearest, .. } if nearest.is_empty() => {

@@ -1,7 +1,7 @@
 //! Differences between two JSON values, in words.
 
 use serde_json::Value;
-use windlass_runtime::projections::value_changes;
+use windlass_read::reports::value_changes;
 
 use super::phrases::Cuts;
 

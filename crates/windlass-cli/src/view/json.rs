@@ -4,7 +4,8 @@ use std::io;
 
 use serde_json::Value;
 use windlass_core::Event;
-use windlass_runtime::projections::{Receipt, json as forms};
+use windlass_read::json as forms;
+use windlass_read::reports::Receipt;
 use windlass_runtime::{Run, Update};
 
 use crate::failure::Failure;
@@ -28,7 +29,7 @@ impl Writer {
     }
 
     pub(super) fn update(&mut self, update: &Update) {
-        for value in forms::update(update) {
+        for value in update.to_json() {
             self.value(&value);
         }
     }
@@ -36,7 +37,7 @@ impl Writer {
 
 /// A run's current state, with the failure reported on stderr.
 pub(crate) fn run(run: &Run, failure: Option<&Failure>, receipts: &[Receipt]) -> Value {
-    let mut value = forms::run(run);
+    let mut value = forms::run(run.state());
     if let Some(fields) = value.as_object_mut() {
         fields.insert("receipts".to_owned(), forms::receipts(receipts));
         fields.insert("failure".to_owned(), failure.map_or(Value::Null, Failure::json));

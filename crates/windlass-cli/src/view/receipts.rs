@@ -1,6 +1,6 @@
 //! The effects of a run in one line: `2 effects: write_file a.txt, send_mail 17 (outcome unknown)`.
 
-use windlass_runtime::projections::{Receipt, ReceiptOutcome, ResultFrom};
+use windlass_read::reports::{Receipt, ReceiptOutcome, ResultFrom};
 
 use super::words::{count, cut, name};
 
@@ -38,7 +38,7 @@ fn effect(receipt: &Receipt) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_runtime::projections::Hashed;
+    use windlass_read::reports::Hashed;
 
     use super::*;
 

@@ -1,11 +1,11 @@
 //! Appending, and finding out what became of an append whose reply was lost (E73).
 
 use windlass_core::{RunState, State};
+use windlass_read::headline;
 use windlass_store::{Append, Batch, PostId, StoreError};
 
 use super::Driver;
 use crate::environment::Pauses;
-use crate::pages::headline;
 
 /// What the log has from the version on that an append expected.
 enum There {

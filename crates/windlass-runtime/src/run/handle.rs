@@ -5,12 +5,12 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::event::Steered;
 use windlass_core::run::QuotaWait;
 use windlass_core::{Answer, InputKind, QuestionId, RunId, Text};
+use windlass_read::load;
 
 use crate::agent::Agent;
 use crate::control::{answered, paused_at};
 use crate::driver::Sent;
 use crate::error::Error;
-use crate::load::load;
 
 /// Reaches a run that is driven in this process.
 #[derive(Clone, Debug)]

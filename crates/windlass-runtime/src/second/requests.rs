@@ -3,6 +3,7 @@
 use serde::Serialize;
 use windlass_core::event::RunInput;
 use windlass_core::{RunId, SessionId, Text};
+use windlass_read::{load, start_of};
 use windlass_store::StoreError;
 
 use super::{Admitted, begun};
@@ -10,7 +11,6 @@ use crate::agent::Agent;
 use crate::binding::digest;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::{load, start_of};
 use crate::run::DriveOptions;
 
 /// The verb of the ids of runs that a message begins.
@@ -72,7 +72,7 @@ impl Agent {
     ) -> Result<Option<RunId>, Error> {
         let Some(key) = &options.key else { return Ok(None) };
         let run = self.run_for(options);
-        let known = match start_of(&**self.log(), run).await {
+        let known = match start_of(&**self.log(), run).await.map_err(Error::from) {
             Ok(start) => start.request,
             Err(Error::Log(StoreError::UnknownRun { .. })) => match self.waiting(run, options).await? {
                 Some(request) => request,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use futures_util::future::{Either, select};
 use windlass_core::event::{MessageQueued, Millis};
 use windlass_core::{RunId, RunState, SessionId, State};
+use windlass_read::is_known;
+use windlass_read::{load, start_of};
 use windlass_store::{Store, StoreError};
 
 use crate::agent::Agent;
 use crate::control::run_end;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::{load, start_of};
-use crate::projections::receipts::known;
 use crate::run::{DriveOptions, Prepared};
 
 /// How long the process that brought a message may take to begin its run, in milliseconds. Another one does it then.
@@ -110,7 +110,7 @@ impl Agent {
         let environment = &**self.environment();
         for _ in 0..PATIENCE_MS / LOOK_MS {
             environment.sleep_until(environment.now().saturating_add(LOOK_MS)).await;
-            if known(&**self.log(), queued.run).await? {
+            if is_known(&**self.log(), queued.run).await? {
                 return Ok(());
             }
         }
@@ -170,7 +170,7 @@ fn taken_by_another(driven: Result<(), Error>) -> Result<(), Error> {
 /// The message that waits longest for an answer when a session's run has ended.
 pub(super) async fn unanswered(log: &dyn Store, end: &State) -> Result<Option<Arc<MessageQueued>>, Error> {
     for queued in end.queued() {
-        if !known(log, queued.run).await? {
+        if !is_known(log, queued.run).await? {
             return Ok(Some(queued.clone()));
         }
     }

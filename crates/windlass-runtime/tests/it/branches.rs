@@ -5,7 +5,8 @@ use windlass_core::policy::Merge;
 use windlass_core::{Fact, Message, RunId, Status};
 use windlass_error::Diagnostic as _;
 use windlass_models::{Delta, ModelRequest};
-use windlass_runtime::{Agent, AgentBuilder, Branch, load_until};
+use windlass_read::load_until;
+use windlass_runtime::{Agent, AgentBuilder, Branch};
 use windlass_store::Index;
 use windlass_testing::{FnModel, FnTool, called, said};
 
@@ -165,8 +166,7 @@ fn a12_a35_a_hook_goes_on_with_what_its_branch_brought_and_a_replay_asks_no_hook
     let branched =
         ["StepBranched", "DelegationStarted", "DelegationFinished", "HistoryEdited", "TurnStarted"];
     assert!(kinds.windows(5).any(|part| part == branched), "{kinds:?}");
-    let replayed =
-        ground.wait(windlass_runtime::projections::replay_run(&*ground.memory, run.id(), None)).unwrap();
+    let replayed = ground.wait(windlass_read::reports::replay_run(&*ground.memory, run.id(), None)).unwrap();
     assert!(replayed.difference.is_none(), "{:?}", replayed.difference);
 }
 

@@ -2,9 +2,10 @@
 
 use windlass_core::{Answer, Event, RunId};
 use windlass_error::Diagnostic as _;
-use windlass_runtime::exchange::{Export, Imported, Importer, at_home};
-use windlass_runtime::projections::compare_runs;
-use windlass_runtime::{Agent, DriveOptions, Error};
+use windlass_read::Error;
+use windlass_read::exchange::{Export, Imported, Importer, at_home};
+use windlass_read::reports::compare_runs;
+use windlass_runtime::{Agent, DriveOptions};
 use windlass_store::{Holder, Index, Log, MemoryLog};
 use windlass_testing::{FnModel, FnTool, called, said};
 

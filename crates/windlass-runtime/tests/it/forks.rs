@@ -83,11 +83,11 @@ fn e36_a_fork_at_any_event_ends_as_its_base_and_repeats_nothing() {
                 );
             }
             let turns = ground.kinds(id).iter().filter(|kind| **kind == "TurnCompleted").count() as u64;
-            let again = ground.wait(windlass_runtime::load_until(&*ground.memory, run, at)).unwrap();
+            let again = ground.wait(windlass_read::load_until(&*ground.memory, run, at)).unwrap();
             assert_eq!(saved.model_calls, again.counters().model_calls, "{place}");
             assert!(saved.model_calls + turns >= whole.counters().model_calls, "{place}");
             let replayed =
-                ground.wait(windlass_runtime::projections::replay_run(&*ground.memory, id, None)).unwrap();
+                ground.wait(windlass_read::reports::replay_run(&*ground.memory, id, None)).unwrap();
             assert_eq!(replayed.difference, None, "{place}");
         }
     }

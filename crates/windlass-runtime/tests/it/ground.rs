@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use futures_util::StreamExt;
 use windlass_core::{CallId, Fact, Message, RunId, State};
 use windlass_models::{Delta, Model};
-use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Prepared, Run, load};
+use windlass_read::load;
+use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Prepared, Run};
 use windlass_store::{Log, MemoryLog};
 use windlass_testing::{FaultLog, FnModel, SimEnvironment};
 

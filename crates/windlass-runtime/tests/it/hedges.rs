@@ -10,7 +10,7 @@ use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, StopReason, U
 use windlass_core::policy::LimitKind;
 use windlass_core::{Fact, Status};
 use windlass_models::Delta;
-use windlass_runtime::projections::{run_costs, total_cost};
+use windlass_read::reports::{run_costs, total_cost};
 use windlass_runtime::{Agent, AgentBuilder, Environment, Run, Update, Updates};
 use windlass_testing::{FnModel, SimEnvironment};
 

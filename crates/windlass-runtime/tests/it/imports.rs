@@ -8,7 +8,7 @@ use windlass_core::run::Accepted;
 use windlass_core::tool::Effect;
 use windlass_core::{Answer, Event, Fact, Input, InputKind, Owner, RunId, Status, decide};
 use windlass_error::Diagnostic as _;
-use windlass_runtime::exchange::import_run;
+use windlass_read::exchange::import_run;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run};
 use windlass_store::{Batch, Holder, Log};
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use windlass_core::policy::LimitKind;
 use windlass_core::{Event, RunId, State, evolve};
-use windlass_runtime::{Agent, load, load_until};
+use windlass_read::{load, load_until};
+use windlass_runtime::Agent;
 use windlass_store::{Answer, Batch, Log, MemoryLog, SqliteLog, Store, forward_store};
 use windlass_testing::{FnModel, FnTool, called, said};
 

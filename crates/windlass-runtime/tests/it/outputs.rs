@@ -8,8 +8,9 @@ use windlass_core::event::FailKind;
 use windlass_core::policy::LimitKind;
 use windlass_core::{Fact, Message, Status};
 use windlass_error::Diagnostic as _;
-use windlass_runtime::projections::replay_run;
-use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Step, numbered};
+use windlass_read::numbered;
+use windlass_read::reports::replay_run;
+use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Step};
 use windlass_testing::{FnModel, called, said};
 
 const EVEN: &str = "n must be even";

@@ -9,7 +9,7 @@ use windlass_core::text::estimated_tokens;
 use windlass_core::{Fact, Message, Policy, Status, ToolSpec};
 use windlass_error::Diagnostic as _;
 use windlass_models::{ModelRequest, Tour};
-use windlass_runtime::projections::replay_run;
+use windlass_read::reports::replay_run;
 use windlass_runtime::{
     Agent, AgentBuilder, DriveOptions, Error, ForkOptions, PromptBuilder, PromptContext, React,
     TemplatePrompt, in_full,

@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::sync::Barrier;
 use windlass_core::{Answer, QuestionId, Status};
-use windlass_runtime::{Agent, DriveOptions, load};
+use windlass_read::load;
+use windlass_runtime::{Agent, DriveOptions};
 use windlass_store::{MemoryLog, SqliteLog, Store};
 use windlass_testing::{FnPeople, FnTool};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use windlass_core::policy::{Preset, Wire};
 use windlass_core::{Message, Status};
+use windlass_read::reports::replay_run;
 use windlass_runtime::Agent;
-use windlass_runtime::projections::replay_run;
 use windlass_testing::{FnModel, FnTool, said};
 
 /// How long the text of one call is: a megabyte.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use windlass_core::{Answer, Fact, Owner, RunId, RunState, SessionId};
 use windlass_error::Diagnostic as _;
-use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, RunPages};
+use windlass_read::RunPages;
+use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run};
 use windlass_store::{Index as _, MemoryLog, RunFilter, Store};
 use windlass_testing::{FnModel, FnTool, called, said};
 

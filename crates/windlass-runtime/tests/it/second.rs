@@ -10,8 +10,9 @@ use windlass_core::model::Purpose;
 use windlass_core::run::RunStatus;
 use windlass_core::tool::Effect;
 use windlass_core::{Answer, Fact, Message, RunId, RunState, SessionId, Status};
+use windlass_read::RunPages;
 use windlass_runtime::control::Cancelled;
-use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, RunPages, Turn, holding_messages};
+use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, Turn, holding_messages};
 use windlass_store::{Index as _, MemoryLog, RunFilter, Store};
 use windlass_testing::{FnModel, FnTool, called, said};
 

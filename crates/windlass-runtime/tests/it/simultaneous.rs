@@ -7,7 +7,8 @@ use serde_json::json;
 use windlass_core::event::RunInput;
 use windlass_core::tool::Effect;
 use windlass_core::{Fact, Message, RunId, SessionId, State, Status};
-use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, Turn, load};
+use windlass_read::load;
+use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, Turn};
 use windlass_store::{Index as _, Log as _, MemoryLog, RunFilter, Store};
 use windlass_testing::{FnModel, FnTool, called, said};
 

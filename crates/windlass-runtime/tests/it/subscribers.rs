@@ -10,7 +10,8 @@ use futures_util::StreamExt;
 use futures_util::future::join;
 use windlass_core::{ActionId, Event, Fact, RunId};
 use windlass_models::Delta;
-use windlass_runtime::{Agent, Environment, Prepared, UPDATES_KEPT, Update, Updates, numbered};
+use windlass_read::numbered;
+use windlass_runtime::{Agent, Environment, Prepared, UPDATES_KEPT, Update, Updates};
 use windlass_store::{Batch, Log};
 use windlass_testing::{FnModel, called, said};
 

@@ -27,6 +27,7 @@ const ROOMS: &[(&str, u8)] = &[
     ("windlass-tools", 3),
     ("windlass-store", 3),
     ("windlass-agent-file", 4),
+    ("windlass-read", 4),
     ("windlass-runtime", 5),
     ("windlass-testing", 6),
     ("windlass-server", 6),

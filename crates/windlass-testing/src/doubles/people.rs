@@ -8,7 +8,8 @@ use futures_util::FutureExt;
 use windlass_core::event::QuestionKind;
 use windlass_core::run::{OpenCall, OpenQuestion};
 use windlass_core::{Answer, InputKind, RunId, State};
-use windlass_runtime::{Environment, People, load};
+use windlass_read::load;
+use windlass_runtime::{Environment, People};
 
 use crate::crash::CrashLog;
 use crate::fixture::{Asked, HumanAnswer, HumanReply};

@@ -7,9 +7,9 @@ use futures_util::{FutureExt, future::join};
 use serde_json::Value;
 use windlass_core::event::{QuestionKind, SteerKind, Steered};
 use windlass_core::{Answer, Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
+use windlass_read::{load, load_until};
 use windlass_runtime::{
-    Agent, DriveOptions, Environment, Error, People, Prepared, Run, RunMessages, in_full as refusal, load,
-    load_until,
+    Agent, DriveOptions, Environment, Error, People, Prepared, Run, RunMessages, in_full as refusal,
 };
 use windlass_store::{Batch, Log};
 

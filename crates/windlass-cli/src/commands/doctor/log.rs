@@ -1,7 +1,7 @@
 //! The log: its file, its references and payloads, and every run, folded from its first event.
 
+use windlass_read::reports::damaged_runs;
 use windlass_runtime::in_full;
-use windlass_runtime::projections::damaged_runs;
 use windlass_store::{Checked, SqliteLog, StoreError};
 
 use super::{Finding, Level};

@@ -8,8 +8,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{RunId, RunState, State};
+use windlass_read::ListPages;
 use windlass_runtime::supervisor::{AgentSource, Outcome, Report, Supervisor};
-use windlass_runtime::{Agent, Error, ListPages, Lost, Run};
+use windlass_runtime::{Agent, Error, Lost, Run};
 use windlass_store::{RunFilter, RunStatus, SqliteLog};
 
 use crate::agents::{self, Again, Wanted, changed};

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_core::event::{AnswerSource, AnsweredBy};
 use windlass_core::{Answer, Input, InputKind, QuestionId, RunId, State, accept};
+use windlass_read::load;
+use windlass_runtime::Error;
 use windlass_runtime::control::{self, Given};
-use windlass_runtime::{Error, load};
 use windlass_store::{Index, Log};
 
 use super::find;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windlass_core::event::{AnsweredBy, Decision, InputReceived};
 use windlass_core::text::shown_args;
 use windlass_core::{CallId, Fact, QuestionId, RunId};
-use windlass_runtime::RunPages;
+use windlass_read::RunPages;
 use windlass_store::{Batch, Log};
 
 use crate::failure::Failure;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass_core::RunId;
+use windlass_read::load;
+use windlass_runtime::Run;
 use windlass_runtime::control::{Cancelled, cancel, run_end};
-use windlass_runtime::{Run, load};
 use windlass_store::{Holder, Index, Store};
 
 use super::find;

@@ -1,7 +1,8 @@
 //! `windlass runs costs`.
 
 use clap::Args;
-use windlass_runtime::projections::{CallCost, Cost, RunCosts, json, run_costs, total_cost};
+use windlass_read::json;
+use windlass_read::reports::{CallCost, Cost, RunCosts, run_costs, total_cost};
 
 use super::find;
 use super::short::ShortIds;

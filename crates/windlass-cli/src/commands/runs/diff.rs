@@ -3,7 +3,8 @@
 use clap::Args;
 use serde_json::Value;
 use windlass_core::{Event, Fact};
-use windlass_runtime::projections::{Comparison, PlacedEvent, comparable, compare_runs, json};
+use windlass_read::json;
+use windlass_read::reports::{Comparison, PlacedEvent, comparable, compare_runs};
 
 use super::find;
 use crate::failure::{Exit, Failure};

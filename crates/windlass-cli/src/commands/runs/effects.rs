@@ -3,8 +3,9 @@
 use clap::Args;
 use windlass_core::RunId;
 use windlass_core::text::shown_args;
-use windlass_runtime::ListPages;
-use windlass_runtime::projections::{CallEffects, EffectStep, effects, json, with_delegates};
+use windlass_read::ListPages;
+use windlass_read::json;
+use windlass_read::reports::{CallEffects, EffectStep, effects, with_delegates};
 use windlass_store::{Index as _, RunFilter};
 
 use super::find;

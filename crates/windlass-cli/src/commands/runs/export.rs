@@ -2,9 +2,10 @@
 
 use clap::{Args, ValueEnum};
 use windlass_core::RunId;
-use windlass_runtime::exchange::Export;
-use windlass_runtime::projections::session10::session_log;
-use windlass_runtime::projections::{RunLog, with_delegates};
+use windlass_read::compat::session10::session_log;
+use windlass_read::exchange::Export;
+use windlass_read::exchange::RunLog;
+use windlass_read::reports::with_delegates;
 use windlass_store::Store;
 
 use super::find;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::RunId;
-use windlass_runtime::ListPages;
+use windlass_read::ListPages;
 use windlass_store::{Index, RunFilter, SqliteLog};
 
 use super::short::denotes;

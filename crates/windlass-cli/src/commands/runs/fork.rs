@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_runtime::projections::json;
-use windlass_runtime::{DriveOptions, ForkOptions, RunMessages, Saved, load_until};
+use windlass_read::load_until;
+use windlass_runtime::{DriveOptions, ForkOptions, RunMessages, Saved};
 
 use super::find;
 use super::go_on::GoOn;
@@ -64,7 +64,7 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let fork = fork.map_err(|error| changed(error, &found.path, &wanted.again))?;
     let id = fork.prepared.id();
     if args.view.json {
-        out::json(&json::forked(base, args.at, id, &fork.saved))?;
+        out::json(&fork.saved.to_json(base, args.at, id))?;
     } else if !args.view.quiet {
         out::note(format_args!(
             "run {id} continues from event {} of {base}; {}",

@@ -5,9 +5,9 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_runtime::Error;
-use windlass_runtime::exchange::{Imported, Importer, LINE_BYTES};
-use windlass_runtime::projections::json;
+use windlass_read::Error;
+use windlass_read::exchange::{Imported, Importer, LINE_BYTES};
+use windlass_read::json;
 use windlass_store::Holder;
 
 use crate::failure::hints::Hinted as _;

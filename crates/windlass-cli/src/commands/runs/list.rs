@@ -2,8 +2,8 @@
 
 use clap::Args;
 use windlass_core::{RunState, SessionId};
-use windlass_runtime::ListPages;
-use windlass_runtime::projections::json;
+use windlass_read::ListPages;
+use windlass_read::json;
 use windlass_store::{RunFilter, RunStatus, RunSummary, SqliteLog};
 
 use super::listed;

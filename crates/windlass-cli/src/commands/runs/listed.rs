@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_core::event::RunInput;
 use windlass_core::message::{Content, Part};
 use windlass_core::{Fact, Message, RunId};
-use windlass_runtime::projections::json;
+use windlass_read::json;
 use windlass_store::Log;
 use windlass_store::{Index, RunSummary, SqliteLog};
 

@@ -2,7 +2,8 @@
 //! predictions came true.
 
 use windlass_core::model::Role;
-use windlass_runtime::projections::{ContextSize, ModelTurns, RunMetadata};
+use windlass_read::ModelTurns;
+use windlass_read::compat::promptchain::{ContextSize, RunMetadata};
 
 use crate::view::words::name;
 

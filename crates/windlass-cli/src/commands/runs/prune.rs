@@ -1,8 +1,8 @@
 //! `windlass runs prune`.
 
 use clap::Args;
+use windlass_read::json;
 use windlass_runtime::holding_messages;
-use windlass_runtime::projections::json;
 use windlass_store::{Index, Prunable, Prune, Pruned, Pruning, SqliteLog};
 
 use super::list::stored;

@@ -6,8 +6,9 @@ use clap::Args;
 use serde_json::Value;
 use windlass_core::run::Difference;
 use windlass_core::{Event, State};
-use windlass_runtime::load_until;
-use windlass_runtime::projections::{json, replay_run};
+use windlass_read::json;
+use windlass_read::load_until;
+use windlass_read::reports::replay_run;
 
 use super::find;
 use crate::agents;
@@ -49,7 +50,7 @@ pub(super) async fn run(args: ReplayArgs, log_args: &LogArgs) -> Result<Exit, Fa
         Some(path) => {
             let mut interrupts = Interrupts::listen()?;
             let agent = agents::to_look_at(path, run, &log, &mut interrupts).await?;
-            replay_run(&*log, run, Some(&agent.agent)).await?
+            agent.agent.replay(run).await?
         }
         None => replay_run(&*log, run, None).await?,
     };

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_core::policy::LimitKind;
 use windlass_core::{Answer, Status};
+use windlass_read::load;
+use windlass_runtime::Unpause;
 use windlass_runtime::control::{answer as answer_paused, pause_waits, resumed_at};
-use windlass_runtime::{Unpause, load};
 use windlass_store::Index;
 
 use super::go_on::GoOn;

@@ -1,7 +1,7 @@
 //! Short ids: the end of a run's id, as long as it must be to denote one run of the log.
 
 use windlass_core::RunId;
-use windlass_runtime::ListPages;
+use windlass_read::ListPages;
 use windlass_store::{Index, RunFilter};
 
 use crate::failure::Failure;

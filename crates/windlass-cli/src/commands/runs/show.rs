@@ -7,9 +7,12 @@ use windlass_core::message::{Content, Media, Part};
 use windlass_core::run::not_heard;
 use windlass_core::text::shown_args;
 use windlass_core::{Fact, Message, RunId};
+use windlass_read::compat::promptchain::run_metadata;
+use windlass_read::json;
+use windlass_read::reports::Receipt;
+use windlass_read::{RunPages, load_until, numbered, start_of};
+use windlass_runtime::Run;
 use windlass_runtime::control::asked_at;
-use windlass_runtime::projections::{Receipt, json, run_metadata};
-use windlass_runtime::{Run, RunPages, load_until, numbered, start_of};
 use windlass_store::{Index, Log, RunSummary, Store};
 
 use super::approvals::Approvals;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use windlass_core::Text;
-use windlass_runtime::projections::session10::tables;
-use windlass_runtime::projections::{RELIABILITY_RUNS, Statistics, newest_runs, statistics};
+use windlass_read::compat::session10::tables;
+use windlass_read::reports::{RELIABILITY_RUNS, Statistics, newest_runs, statistics};
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use futures_util::{Stream, StreamExt};
 use windlass_core::{Fact, RunId, RunState};
-use windlass_runtime::{load_until, numbered};
+use windlass_read::{load_until, numbered};
 use windlass_store::{Batch, Index, Log, SqliteLog, StoreError};
 
 use super::find;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 use windlass_core::SessionId;
-use windlass_runtime::projections::{Cost, json as forms, session_costs, total_cost};
+use windlass_read::json as forms;
+use windlass_read::reports::{Cost, session_costs, total_cost};
 use windlass_store::SqliteLog;
 
 use crate::commands::runs::costs::{price, sum};

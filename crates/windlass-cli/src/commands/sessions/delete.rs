@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 use windlass_core::SessionId;
-use windlass_runtime::projections::{session_runs, sessions};
+use windlass_read::reports::{session_runs, sessions};
 use windlass_store::{Prunable, Prune, Pruned, Pruning, SqliteLog};
 
 use crate::agents::now;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::Value;
 use windlass_core::SessionId;
-use windlass_runtime::projections::{session_events, session_runs};
+use windlass_read::compat::kaos::session_events;
+use windlass_read::reports::session_runs;
 use windlass_store::SqliteLog;
 
 use crate::failure::{Exit, Failure};

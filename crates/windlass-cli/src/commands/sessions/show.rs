@@ -5,7 +5,8 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use windlass_core::SessionId;
-use windlass_runtime::projections::{json as forms, session_runs};
+use windlass_read::json as forms;
+use windlass_read::reports::session_runs;
 use windlass_store::{RunSummary, SqliteLog};
 
 use crate::commands::runs::short::ShortIds;

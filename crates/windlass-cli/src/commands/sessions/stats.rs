@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_runtime::projections::{SessionStats, json, session_stats};
+use windlass_read::compat::kaos::{SessionStats, session_stats};
+use windlass_read::json;
 use windlass_store::SqliteLog;
 
 use crate::failure::{Exit, Failure};

@@ -1,0 +1,33 @@
+//! Reports on what runs did: effects, receipts, costs, statistics, sessions, comparisons, replays.
+//!
+//! | question | report |
+//! |---|---|
+//! | Which conversations are there? | [`sessions()`], [`session_runs`] |
+//! | Which side effects did a run have? | [`effects()`]; as its result, with its child runs: [`receipts()`] |
+//! | What did a run, its tasks or a session cost, call by call? | [`run_costs`], [`session_costs`] |
+//! | How reliable are tools, how did queries go? | [`statistics()`] |
+//! | Would this version decide the same? | [`replay_run`] |
+//! | Where do two runs part? | [`compare_runs`] |
+//! | Which runs can no longer be read? | [`damaged_runs`] |
+
+mod comparison;
+mod costs;
+mod damage;
+mod differences;
+mod effects;
+pub(crate) mod receipts;
+mod replays;
+mod sessions;
+mod statistics;
+
+pub use comparison::{ComparedRun, Comparison, PlacedEvent, comparable, compare_runs};
+pub use costs::{CallCost, Cost, RunCosts, TaskCost, run_costs, session_costs, total_cost};
+pub use damage::{DamagedRun, damaged_runs};
+pub use differences::{ValueChange, value_changes};
+pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};
+pub use receipts::{Hashed, Receipt, ReceiptOutcome, ResultFrom, receipts, with_delegates};
+pub use replays::{Replayed, replay_run};
+pub use sessions::{Session, session_runs, sessions};
+pub use statistics::{
+    QueryStatistics, RELIABILITY_RUNS, Reliability, Statistics, ToolStatistics, newest_runs, statistics,
+};

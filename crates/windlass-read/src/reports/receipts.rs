@@ -1,0 +1,274 @@
+//! Receipts: the calls with an effect that a run made, with those of the runs that it handed tasks to.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use windlass_core::tool::Effect;
+use windlass_core::{CallId, CallOutcome, Fact, RunId, Text};
+use windlass_store::{Log, Store};
+
+use super::effects::{CallEffects, Settlement, effects};
+use crate::error::Error;
+use crate::load::is_known;
+use crate::load::pages::RunPages;
+
+/// Maximum number of runs of one family whose receipts are read.
+pub(crate) const MOST_RUNS: usize = 10_000;
+/// Maximum number of characters of an argument that a receipt shows.
+const SHOWN_CHARS: usize = 60;
+
+/// A call with an effect: its declared effect is not `read_only`, and it began to run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Receipt {
+    /// The run that made the call.
+    pub run: RunId,
+    /// The call.
+    pub call: CallId,
+    /// Its tool, or the agent that a task was handed to.
+    pub tool: Text,
+    /// Its first argument that is a text, a number or a flag, shortened.
+    pub shown: Option<String>,
+    /// SHA-256 of the arguments that it ran with, in hexadecimal.
+    pub args_sha256: String,
+    /// The idempotency key that the tool was given.
+    pub key: Text,
+    /// Its outcome.
+    pub outcome: ReceiptOutcome,
+    /// SHA-256 of the result as JSON, in hexadecimal; `None`: it gave none.
+    pub result_sha256: Option<String>,
+    /// The input of the hashes.
+    pub hashed: Hashed,
+    /// Who gave the result.
+    pub result_from: ResultFrom,
+    /// Whether the tool's server says that it only reads: such a call is not shown as an effect.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reads: bool,
+}
+
+/// The input of a receipt's hashes, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Hashed {
+    /// The bytes under `args_sha256`.
+    pub args: &'static str,
+    /// The bytes under `result_sha256`.
+    pub result: &'static str,
+}
+
+impl Hashed {
+    /// The input of them all.
+    pub const USUAL: Self = Self {
+        args: "the arguments as JSON text, as the tool was given them",
+        result: "the result's content as JSON text, as the log holds it",
+    };
+}
+
+/// Who gave the result of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultFrom {
+    /// The tool.
+    Tool,
+    /// A person, who settled a call in doubt.
+    Person,
+}
+
+/// The outcome of a call with an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiptOutcome {
+    /// It gave a result.
+    Ok,
+    /// It failed.
+    Failed,
+    /// Whether it happened is unknown: it was stopped, ran out of time, or its process died.
+    Unknown,
+    /// It has not ended.
+    Open,
+}
+
+impl ReceiptOutcome {
+    /// The name in JSON and on the terminal.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+            Self::Open => "open",
+        }
+    }
+
+    fn of(outcome: Option<&CallOutcome>) -> Self {
+        match outcome {
+            None => Self::Open,
+            Some(CallOutcome::Ok { .. }) => Self::Ok,
+            Some(
+                CallOutcome::Interrupted
+                | CallOutcome::Abandoned
+                | CallOutcome::Unknown
+                | CallOutcome::TimedOut { .. },
+            ) => Self::Unknown,
+            Some(
+                CallOutcome::Error { .. }
+                | CallOutcome::Malformed { .. }
+                | CallOutcome::Rejected { .. }
+                | CallOutcome::UnknownTool { .. }
+                | CallOutcome::Denied { .. }
+                | CallOutcome::Skipped { .. },
+            ) => Self::Failed,
+        }
+    }
+}
+
+/// The receipts of a run, each run's in the order in which its calls began, followed by those of its child runs. A task of an agent
+/// whose run is not in this log, such as a remote one, is a receipt itself.
+///
+/// ```no_run
+/// use windlass_read::reports::receipts;
+/// # use windlass_core::RunId;
+/// # use windlass_read::Error;
+/// # use windlass_store::Store;
+/// # async fn show(log: &dyn Store, run: RunId) -> Result<(), Error> {
+/// for receipt in receipts(log, run).await? {
+///     println!("{} {}: {}", receipt.tool, receipt.shown.unwrap_or_default(), receipt.outcome.name());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// The run or one of its bases is not in the log, or the log failed.
+pub async fn receipts(log: &dyn Store, run: RunId) -> Result<Vec<Receipt>, Error> {
+    let mut found = Vec::new();
+    let (mut seen, mut next) = (BTreeSet::from([run]), vec![run]);
+    while let Some(run) = next.pop() {
+        let calls = effects(log, run).await?;
+        found.extend(calls.iter().filter_map(|call| receipt(run, call)));
+        let mut children = Vec::new();
+        for task in tasks(log, run).await? {
+            if !is_known(log, task.child).await? {
+                found.push(task.receipt(run));
+            } else if seen.len() < MOST_RUNS && seen.insert(task.child) {
+                children.push(task.child);
+            }
+        }
+        next.extend(children.into_iter().rev());
+    }
+    Ok(found)
+}
+
+/// The run, and after it those of this log that it handed tasks to, directly or through others: each before those below it, in the
+/// order in which the tasks began.
+///
+/// # Errors
+/// The run is not in the log, or the log failed.
+pub async fn with_delegates(log: &dyn Store, run: RunId) -> Result<Vec<RunId>, Error> {
+    let (mut found, mut seen, mut next) = (Vec::new(), BTreeSet::from([run]), vec![run]);
+    while let Some(run) = next.pop() {
+        found.push(run);
+        let mut children = Vec::new();
+        for task in tasks(log, run).await? {
+            if seen.len() < MOST_RUNS && is_known(log, task.child).await? && seen.insert(task.child) {
+                children.push(task.child);
+            }
+        }
+        next.extend(children.into_iter().rev());
+    }
+    Ok(found)
+}
+
+fn receipt(run: RunId, call: &CallEffects) -> Option<Receipt> {
+    // A result from the base belongs to the run that it is from.
+    let ran_here = call.attempts() > 0 || !call.doubts().is_empty();
+    if !ran_here || call.effect == Some(Effect::ReadOnly) {
+        return None;
+    }
+    let outcome = call.receipt();
+    let given = call.doubts().iter().any(|(_, settled)| *settled == Some(Settlement::PersonResult));
+    Some(Receipt {
+        run,
+        call: call.call.clone(),
+        tool: call.tool.clone(),
+        shown: first_shown(&call.args),
+        args_sha256: sha256(call.args.as_bytes()),
+        key: call.key.clone(),
+        outcome: ReceiptOutcome::of(outcome),
+        result_sha256: outcome.and_then(result_sha256),
+        hashed: Hashed::USUAL,
+        result_from: if given { ResultFrom::Person } else { ResultFrom::Tool },
+        reads: call.reads,
+    })
+}
+
+fn result_sha256(outcome: &CallOutcome) -> Option<String> {
+    outcome.content().and_then(|content| serde_json::to_vec(content).ok()).map(|bytes| sha256(&bytes))
+}
+
+/// The first argument that is a text, a number or a flag.
+fn first_shown(args: &str) -> Option<String> {
+    let Ok(Value::Object(fields)) = serde_json::from_str(args) else { return None };
+    let shown = fields.values().find_map(|value| match value {
+        Value::String(text) => Some(text.split_whitespace().collect::<Vec<_>>().join(" ")),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    })?;
+    let cut: String = shown.chars().take(SHOWN_CHARS).collect();
+    Some(if cut.len() < shown.len() { format!("{cut}…") } else { cut })
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        // Writing into a String cannot fail.
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A task that was handed to another agent.
+pub(crate) struct HandedOver {
+    call: CallId,
+    agent: Text,
+    pub(crate) child: RunId,
+    outcome: Option<CallOutcome>,
+}
+
+impl HandedOver {
+    fn receipt(self, run: RunId) -> Receipt {
+        Receipt {
+            run,
+            shown: None,
+            args_sha256: sha256(b""),
+            key: self.child.to_string().into(),
+            outcome: ReceiptOutcome::of(self.outcome.as_ref()),
+            result_sha256: self.outcome.as_ref().and_then(result_sha256),
+            hashed: Hashed::USUAL,
+            result_from: ResultFrom::Tool,
+            reads: false,
+            call: self.call,
+            tool: self.agent,
+        }
+    }
+}
+
+pub(crate) async fn tasks(log: &dyn Log, run: RunId) -> Result<Vec<HandedOver>, Error> {
+    let mut tasks: Vec<HandedOver> = Vec::new();
+    let mut pages = RunPages::new(log, run);
+    while let Some(batches) = pages.next().await? {
+        for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+            if let Fact::DelegationStarted(started) = &event.fact
+                && !tasks.iter().any(|task| task.child == started.run)
+            {
+                let (call, agent, child) = (started.call.clone(), started.agent.clone(), started.run);
+                tasks.push(HandedOver { call, agent, child, outcome: None });
+            }
+            if let Fact::DelegationFinished(finished) = &event.fact
+                && let Some(task) = tasks.iter_mut().rev().find(|task| task.call == finished.call)
+            {
+                task.outcome = Some(finished.outcome.clone());
+            }
+        }
+    }
+    Ok(tasks)
+}
