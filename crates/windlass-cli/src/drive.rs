@@ -10,6 +10,8 @@ use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::policy::LimitKind;
 use windlass_core::run::QuotaWait;
 use windlass_core::{Message, RunId, RunState, Status};
+use windlass_read::words::asked;
+use windlass_read::words::{name, short_span, short_time, time};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::agents::now;
@@ -20,8 +22,6 @@ use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
-use crate::view::asked;
-use crate::view::words::{name, short_span, short_time, time};
 use crate::view::{View, exit_of};
 use crate::waiting::Withdrawn;
 

@@ -9,6 +9,7 @@ use windlass_core::policy::Memory;
 use windlass_core::text::nearest;
 use windlass_core::{Message, Owner, SessionId, State};
 use windlass_read::json;
+use windlass_read::words::{count, cut, name, time};
 use windlass_read::{ListPages, load};
 use windlass_runtime::agent_file::AgentFile;
 use windlass_store::{Index, RunFilter, RunSummary, SqliteLog};
@@ -19,7 +20,6 @@ use crate::home::{self, quoted};
 use crate::notes;
 use crate::out;
 use crate::view::View;
-use crate::view::words::{count, cut, name, time};
 
 /// The most runs that are looked at to find a session's name.
 const MOST_RUNS: usize = 2_000;

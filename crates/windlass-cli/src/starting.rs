@@ -3,10 +3,10 @@
 use std::future::Future;
 
 use windlass_core::event::Millis;
+use windlass_read::words::{name, span};
 use windlass_runtime::{Environment, SystemEnvironment, WaitedFor, Waits};
 
 use crate::out;
-use crate::view::words::{name, span};
 use crate::waiting::{QUIET_MS, Wait, Withdrawn, shown_while};
 
 /// Time between two lines about the same servers, on a terminal that cannot take a line back.

@@ -1,17 +1,11 @@
 //! Output about a run in progress: for people ([`Plain`]) or for programs ([`json`]).
 
 pub(crate) mod asked;
-pub(crate) mod differences;
-pub(crate) mod hedged;
 pub(crate) mod json;
-pub(crate) mod phrases;
 mod plain;
-pub(crate) mod receipts;
-pub(crate) mod refused;
 pub(crate) mod table;
 mod waits;
 pub(crate) mod warnings;
-pub(crate) mod words;
 
 use std::future::Future;
 use std::io;
@@ -19,6 +13,7 @@ use std::io;
 use clap::Args;
 use windlass_core::{Event, State, Status};
 use windlass_read::numbered;
+use windlass_read::words::receipts;
 use windlass_runtime::agent_file::UnmatchedPattern;
 use windlass_runtime::{Environment as _, Run, SystemEnvironment, Update};
 use windlass_store::Store;

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | What state is a run in? | [`load`], [`load_until`], [`start_of`] |
 //! | Which events does it have, which runs are there? | [`RunPages`], [`ListPages`] |
+//! | What did it do, in words? | [`words`]: a sentence for each event |
 //! | What did it do, as JSON? | [`json`]: events, states, questions, summaries, reports |
 //! | Which side effects did it have, what did it cost, where do two runs differ? | [`reports`] |
 //! | How does a run move to another log, or to a log collector? | [`exchange`] |
@@ -29,6 +30,7 @@ pub mod json;
 mod load;
 pub mod reports;
 mod timeline;
+pub mod words;
 
 pub use error::Error;
 pub use load::pages::{ListPages, RunPages, headline, numbered, with_bases};

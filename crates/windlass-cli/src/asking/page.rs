@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 use windlass_core::text::{shown_name, shown_value};
+use windlass_read::words::count;
 
 use super::changes::{self, Side, Write};
 use crate::out::{self, Style};
-use crate::view::words::count;
 
 /// Maximum number of lines shown of a text or a difference, unless all of it is wanted: of its beginning, and of its end.
 const LINES: (usize, usize) = (40, 20);

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use windlass_read::words::count;
 use windlass_runtime::agent_file::schema;
 
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::out;
 use crate::view::warnings;
-use crate::view::words::count;
 use look::{Sound, looked};
 
 /// The file that `init` writes.

@@ -10,6 +10,7 @@ use windlass_core::event::ResumedBy;
 use windlass_core::model::Usage;
 use windlass_core::{Owner, RunId, RunState, SessionId};
 use windlass_read::load;
+use windlass_read::words::{LINE_CHARS, count, cut, usage};
 use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared};
 
 use crate::agents::{self, Again, changed};
@@ -24,7 +25,6 @@ use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
 use crate::session::SessionArgs;
-use crate::view::words::{LINE_CHARS, count, cut, usage};
 use crate::view::{View, ViewArgs};
 use prompt::{Line, Prompt};
 

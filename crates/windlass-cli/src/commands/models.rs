@@ -8,6 +8,7 @@ use windlass_models::probe::{ABILITIES, Ability, Finding, Outcome, look};
 use windlass_models::providers::{Provider, provider, provider_names, providers as all_providers};
 use windlass_models::resolve::{check, list_models};
 use windlass_models::{ModelSettings, choose_auto, resolve};
+use windlass_read::words::{cut, span, usage};
 use windlass_runtime::learnt;
 
 use crate::agents::now;
@@ -16,7 +17,6 @@ use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::interrupts::Interrupts;
 use crate::out;
-use crate::view::words::{cut, span, usage};
 use crate::waiting::awaited;
 
 /// Maximum number of characters shown of a model's reply.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use windlass_read::json;
 use windlass_read::reports::{Session, sessions};
+use windlass_read::words::{count, cut, name, time};
 use windlass_store::SqliteLog;
 
 use crate::failure::{Exit, Failure};
@@ -18,7 +19,6 @@ use crate::home::LogArgs;
 use crate::out;
 use crate::session::is_unnamed;
 use crate::view::table::aligned;
-use crate::view::words::{count, cut, name, time};
 
 /// Maximum number of characters shown of the first input.
 const TITLE_CHARS: usize = 60;

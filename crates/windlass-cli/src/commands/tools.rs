@@ -17,6 +17,7 @@ use windlass_core::secret::{mask, mask_json};
 use windlass_core::text::nearest;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{CallId, RunId, ToolSpec};
+use windlass_read::words::{cut, name, span};
 use windlass_runtime::agent_file::{AgentFile, ServedTools, ToolEntry};
 use windlass_runtime::{FileService, Waits, connect, local_tools, services};
 use windlass_tools::mcp::McpServer;
@@ -32,7 +33,6 @@ use crate::overrides::Overrides;
 use crate::starting::watched;
 use crate::stdin;
 use crate::view::warnings;
-use crate::view::words::{cut, name, span};
 use crate::waiting::awaited;
 use gate::Gate;
 

@@ -21,13 +21,15 @@ use windlass_core::event::{
 use windlass_core::policy::Wire;
 use windlass_core::run::LogLevel;
 use windlass_core::{ActionId, CallId, Event, Fact, RunId, State, Status};
+use windlass_read::words::asked::by;
+use windlass_read::words::refused::tool_refused;
+use windlass_read::words::{Calls, Cuts, changed};
+use windlass_read::words::{LINE_CHARS, count, cut, limit, name, rejection, span, usage};
 use windlass_runtime::Update;
 
 use super::Paper;
 use super::asked;
-use super::phrases::{Calls, Cuts, changed};
 use super::waits::Waits;
-use super::words::{LINE_CHARS, count, cut, limit, name, rejection, span, usage};
 use crate::out::{self, Style};
 
 /// Level of detail for a run.
@@ -229,7 +231,7 @@ impl Plain {
             | Fact::CallDoubted(_)
             | Fact::CallFinished(_) => self.call_event(&event.fact, event.at),
             Fact::InputRequested(asked) if self.questions => {
-                let by = asked::by(asked, &self.calls);
+                let by = by(asked, &self.calls);
                 self.warn(&format!("asked: {} ({}): {by}{}", asked.question, asked.kind, asked.text));
             }
             Fact::ProbeAnswered(_) => self.model_calls += 1,
@@ -349,7 +351,7 @@ impl Plain {
             return;
         }
         if let Some(refused) = &adjusted.refused {
-            let words = super::refused::tool_refused(refused, &self.cuts);
+            let words = tool_refused(refused, &self.cuts);
             self.warn(&words);
             return;
         }

@@ -11,8 +11,8 @@ use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::{CallId, Event, Fact, Message, QuestionId, RunState, State, Text};
 use windlass_runtime::Update;
 
-use super::words::{count, name, span};
 use crate::waiting::Wait;
+use windlass_read::words::{count, name, span};
 
 /// Maximum number of names in the line.
 const NAMES: usize = 3;

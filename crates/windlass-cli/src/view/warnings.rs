@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windlass_runtime::agent_file::UnmatchedPattern;
 use windlass_tools::ToolWarning;
 
-use super::words::{count, cut};
+use windlass_read::words::{count, cut};
 
 /// Maximum number of warnings shown; a server may have a thousand tools.
 const SHOWN: usize = 10;

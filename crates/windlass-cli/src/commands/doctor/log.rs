@@ -1,13 +1,13 @@
 //! The log: its file, its references and payloads, and every run, folded from its first event.
 
 use windlass_read::reports::damaged_runs;
+use windlass_read::words::count;
 use windlass_runtime::in_full;
 use windlass_store::{Checked, SqliteLog, StoreError};
 
 use super::{Finding, Level};
 use crate::failure::hints::Hinted as _;
 use crate::home::LogArgs;
-use crate::view::words::count;
 
 /// Maximum number of faults listed.
 const NAMED: usize = 10;

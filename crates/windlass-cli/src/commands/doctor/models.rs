@@ -4,10 +4,10 @@ use futures_util::future::join_all;
 use windlass_models::providers::{Provider, providers as all_providers};
 use windlass_models::resolve::{list_models, resolve_server};
 use windlass_models::{ModelError, ModelSettings, Timeouts, choose_auto};
+use windlass_read::words::count;
 
 use super::{Finding, Level};
 use crate::home;
-use crate::view::words::count;
 
 /// Timeout for listing the models of a remote provider, in milliseconds.
 const REMOTE_MS: u64 = 5_000;

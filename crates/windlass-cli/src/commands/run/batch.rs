@@ -9,6 +9,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use windlass_core::policy::Memory;
 use windlass_core::{Owner, RunId, RunState, SessionId, Status};
+use windlass_read::words::{count, cut, span};
 use windlass_runtime::{Agent, DriveOptions, Environment as _, Error, Prepared, Run, SystemEnvironment};
 use windlass_store::{Index, RunFilter, SqliteLog, StoreError};
 
@@ -18,7 +19,6 @@ use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::interrupts::Interrupts;
 use crate::out;
-use crate::view::words::{count, cut, span};
 use crate::view::{View, ViewArgs, exit_of};
 
 /// Number of hexadecimal digits of a batch's id that is made of its file.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use windlass_core::text::covers;
+use windlass_read::words::count;
 use windlass_runtime::{Agent, DriveOptions, Environment as _, Repeat, RunMessages, SystemEnvironment};
 use windlass_store::SqliteLog;
 
@@ -13,7 +14,6 @@ use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::out;
-use crate::view::words::count;
 use crate::view::{View, ViewArgs};
 
 /// Options of repetition.

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{RunId, RunState, State};
 use windlass_read::ListPages;
+use windlass_read::words::{count, time};
 use windlass_runtime::supervisor::{AgentSource, Outcome, Report, Supervisor};
 use windlass_runtime::{Agent, Error, Lost, Run};
 use windlass_store::{RunFilter, RunStatus, SqliteLog};
@@ -19,7 +20,6 @@ use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out::{self, Stream};
 use crate::view::ViewArgs;
-use crate::view::words::{count, time};
 
 /// The agents of runs: each file is read, and its tool servers are started, once.
 struct Agents {

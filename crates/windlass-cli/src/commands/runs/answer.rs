@@ -6,6 +6,7 @@ use clap::Args;
 use windlass_core::event::{AnswerSource, AnsweredBy};
 use windlass_core::{Answer, Input, InputKind, QuestionId, RunId, State, accept};
 use windlass_read::load;
+use windlass_read::words::time;
 use windlass_runtime::Error;
 use windlass_runtime::control::{self, Given};
 use windlass_store::{Index, Log};
@@ -19,7 +20,6 @@ use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::ViewArgs;
-use crate::view::words::time;
 
 const HELP: &str = "\
 Answers by kind of question (`windlass runs show RUN` lists the open ones):

@@ -3,6 +3,7 @@
 use clap::Args;
 use windlass_read::json;
 use windlass_read::reports::{CallCost, Cost, RunCosts, run_costs, total_cost};
+use windlass_read::words::{count, money, name, usage};
 
 use super::find;
 use super::short::ShortIds;
@@ -10,7 +11,6 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 use crate::view::table::aligned;
-use crate::view::words::{count, money, name, usage};
 
 const COLUMNS: usize = 9;
 const HEAD: [&str; COLUMNS] = ["RUN", "EVENT", "TURN", "PURPOSE", "MODEL", "IN", "CACHED", "OUT", "COST"];

@@ -5,14 +5,14 @@ use serde_json::Value;
 use windlass_core::{Event, Fact};
 use windlass_read::json;
 use windlass_read::reports::{Comparison, PlacedEvent, comparable, compare_runs};
+use windlass_read::words::differences;
+use windlass_read::words::{Calls, Cuts, phrase};
+use windlass_read::words::{count, usage};
 
 use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::differences;
-use crate::view::phrases::{Calls, Cuts, phrase};
-use crate::view::words::{count, usage};
 
 const HELP: &str = "\
 Shows what two runs have in common (a shared base, or equal events from the start; times do not count), where they \

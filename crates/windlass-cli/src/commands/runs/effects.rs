@@ -6,13 +6,13 @@ use windlass_core::text::shown_args;
 use windlass_read::ListPages;
 use windlass_read::json;
 use windlass_read::reports::{CallEffects, EffectStep, effects, with_delegates};
+use windlass_read::words::{LINE_CHARS, count, cut, name, outcome, time};
 use windlass_store::{Index as _, RunFilter};
 
 use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::words::{LINE_CHARS, count, cut, name, outcome, time};
 
 const HELP: &str = "\
 For each call that was begun: its tool, what running it twice would do, the idempotency key that its tool was given, \

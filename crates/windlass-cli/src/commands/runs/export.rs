@@ -6,13 +6,13 @@ use windlass_read::compat::session10::session_log;
 use windlass_read::exchange::Export;
 use windlass_read::exchange::RunLog;
 use windlass_read::reports::with_delegates;
+use windlass_read::words::count;
 use windlass_store::Store;
 
 use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::words::count;
 
 const HELP: &str = "\
 For each run one line of type `run`, then one of type `event` for each of its events, in order; `append` is the number \

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_read::load_until;
+use windlass_read::words::{count, usage};
 use windlass_runtime::{DriveOptions, ForkOptions, RunMessages, Saved};
 
 use super::find;
@@ -15,7 +16,6 @@ use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::ViewArgs;
-use crate::view::words::{count, usage};
 
 const HELP: &str = "\
 Begins a new run that goes on from where RUN stood after its event N (`windlass runs show -e RUN` numbers them). What \

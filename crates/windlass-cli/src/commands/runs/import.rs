@@ -8,13 +8,13 @@ use clap::Args;
 use windlass_read::Error;
 use windlass_read::exchange::{Imported, Importer, LINE_BYTES};
 use windlass_read::json;
+use windlass_read::words::count;
 use windlass_store::Holder;
 
 use crate::failure::hints::Hinted as _;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::words::count;
 
 /// In whose name imported runs are written.
 const HOLDER: &str = "windlass runs import";

@@ -7,13 +7,13 @@ use windlass_core::event::RunInput;
 use windlass_core::message::{Content, Part};
 use windlass_core::{Fact, Message, RunId};
 use windlass_read::json;
+use windlass_read::words::{cut, name, time};
 use windlass_store::Log;
 use windlass_store::{Index, RunSummary, SqliteLog};
 
 use super::short::ShortIds;
 use crate::failure::Failure;
 use crate::view::table::aligned;
-use crate::view::words::{cut, name, time};
 
 /// Maximum number of characters shown of the input.
 const TITLE_CHARS: usize = 60;

@@ -5,7 +5,7 @@ use windlass_core::model::Role;
 use windlass_read::ModelTurns;
 use windlass_read::compat::promptchain::{ContextSize, RunMetadata};
 
-use crate::view::words::name;
+use windlass_read::words::name;
 
 /// Fields with their values, where there is something to say.
 pub(super) fn lines(metadata: &RunMetadata) -> Vec<(&'static str, String)> {

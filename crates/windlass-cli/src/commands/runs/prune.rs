@@ -2,6 +2,7 @@
 
 use clap::Args;
 use windlass_read::json;
+use windlass_read::words::count;
 use windlass_runtime::holding_messages;
 use windlass_store::{Index, Prunable, Prune, Pruned, Pruning, SqliteLog};
 
@@ -12,7 +13,6 @@ use crate::consent::{Doomed, delete};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::words::count;
 
 /// The statuses that runs can be chosen by. A run with a live process is never deleted.
 pub(crate) const STATUSES: [&str; 8] =

@@ -9,6 +9,9 @@ use windlass_core::{Event, State};
 use windlass_read::json;
 use windlass_read::load_until;
 use windlass_read::reports::replay_run;
+use windlass_read::words::count;
+use windlass_read::words::differences;
+use windlass_read::words::{Calls, Cuts, phrase};
 
 use super::find;
 use crate::agents;
@@ -16,9 +19,6 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
-use crate::view::differences;
-use crate::view::phrases::{Calls, Cuts, phrase};
-use crate::view::words::count;
 
 const HELP: &str = "\
 Decides on the run once more, append by append, from what came from outside: no model is asked and no tool is run. \

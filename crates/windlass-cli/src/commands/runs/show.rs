@@ -10,6 +10,10 @@ use windlass_core::{Fact, Message, RunId};
 use windlass_read::compat::promptchain::run_metadata;
 use windlass_read::json;
 use windlass_read::reports::Receipt;
+use windlass_read::words::asked;
+use windlass_read::words::receipts;
+use windlass_read::words::{self, count, name, span, time};
+use windlass_read::words::{Calls, Cuts, phrase};
 use windlass_read::{RunPages, load_until, numbered, start_of};
 use windlass_runtime::Run;
 use windlass_runtime::control::asked_at;
@@ -23,11 +27,7 @@ use crate::answers;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::asked;
 use crate::view::json as view_json;
-use crate::view::phrases::{Calls, Cuts, phrase};
-use crate::view::receipts;
-use crate::view::words::{self, count, name, span, time};
 
 /// Maximum number of characters shown of a field of the run.
 const FIELD_CHARS: usize = 600;

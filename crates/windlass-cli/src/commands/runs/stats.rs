@@ -7,11 +7,11 @@ use serde_json::json;
 use windlass_core::Text;
 use windlass_read::compat::session10::tables;
 use windlass_read::reports::{RELIABILITY_RUNS, Statistics, newest_runs, statistics};
+use windlass_read::words::{count, cut, name, span};
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::words::{count, cut, name, span};
 
 /// Maximum number of characters of a query in a line.
 const QUERY_CHARS: usize = 60;

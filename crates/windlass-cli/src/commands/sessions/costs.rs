@@ -7,6 +7,7 @@ use serde_json::json;
 use windlass_core::SessionId;
 use windlass_read::json as forms;
 use windlass_read::reports::{Cost, session_costs, total_cost};
+use windlass_read::words::name;
 use windlass_store::SqliteLog;
 
 use crate::commands::runs::costs::{price, sum};
@@ -15,7 +16,6 @@ use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::session::unknown;
 use crate::view::table::aligned;
-use crate::view::words::name;
 
 const COLUMNS: usize = 7;
 const HEAD: [&str; COLUMNS] = ["RUN", "AGENT", "CALLS", "IN", "CACHED", "OUT", "COST"];

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 use windlass_core::SessionId;
 use windlass_read::reports::{session_runs, sessions};
+use windlass_read::words::{count, name};
 use windlass_store::{Prunable, Prune, Pruned, Pruning, SqliteLog};
 
 use crate::agents::now;
@@ -15,7 +16,6 @@ use crate::consent::{Doomed, delete};
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::session::unknown;
-use crate::view::words::{count, name};
 
 /// Number of sessions deleted per step.
 const AT_ONCE: usize = 500;

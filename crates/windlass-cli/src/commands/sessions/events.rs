@@ -7,12 +7,12 @@ use serde_json::Value;
 use windlass_core::SessionId;
 use windlass_read::compat::kaos::session_events;
 use windlass_read::reports::session_runs;
+use windlass_read::words::cut;
 use windlass_store::SqliteLog;
 
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::session::unknown;
-use crate::view::words::cut;
 
 /// Maximum number of characters shown of an event's content.
 const CONTENT_CHARS: usize = 200;

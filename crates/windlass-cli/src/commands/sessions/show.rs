@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use windlass_core::SessionId;
 use windlass_read::json as forms;
 use windlass_read::reports::session_runs;
+use windlass_read::words::{count, name, time};
 use windlass_store::{RunSummary, SqliteLog};
 
 use crate::commands::runs::short::ShortIds;
@@ -14,7 +15,6 @@ use crate::commands::runs::show::Transcript;
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::session::unknown;
-use crate::view::words::{count, name, time};
 
 const HELP: &str = "\
 Examples:

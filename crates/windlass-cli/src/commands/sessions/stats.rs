@@ -5,11 +5,11 @@ use std::sync::Arc;
 use clap::Args;
 use windlass_read::compat::kaos::{SessionStats, session_stats};
 use windlass_read::json;
+use windlass_read::words::count;
 use windlass_store::SqliteLog;
 
 use crate::failure::{Exit, Failure};
 use crate::out;
-use crate::view::words::count;
 
 #[derive(Debug, Args)]
 pub(super) struct StatsArgs {

@@ -1,13 +1,13 @@
 //! Output for each case.
 
 use serde_json::json;
+use windlass_read::words::{LINE_CHARS, count, cut};
 use windlass_testing::{CaseFailure, CaseReport};
 
 use super::files::{Broken, Found};
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::out;
-use crate::view::words::{LINE_CHARS, count, cut};
 
 /// Maximum number of passes listed per difference.
 const PASSES_NAMED: usize = 4;

@@ -4,7 +4,7 @@ use windlass_core::policy::EFFECTS;
 use windlass_core::tool::ToolKind;
 use windlass_core::{Policy, ToolSpec};
 
-use crate::view::words::name;
+use windlass_read::words::name;
 
 /// The outcome of an agent's rules for a call of one of its tools.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use windlass_core::event::{
     Millis, TurnFailed,
 };
 use windlass_core::{Fact, Status};
+use windlass_read::words::hedged::unhedged;
+use windlass_read::words::refused;
+use windlass_read::words::{compaction, not_compacted};
+use windlass_read::words::{outcome, span, time};
 use windlass_runtime::Update;
 
 use super::{LINE_CHARS, Plain};
 use crate::view::each;
-use crate::view::hedged::unhedged;
-use crate::view::phrases::{compaction, not_compacted};
-use crate::view::refused;
-use crate::view::words::{outcome, span, time};
 
 impl Plain {
     /// A call begins or ends.

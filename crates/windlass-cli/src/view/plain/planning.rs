@@ -2,10 +2,10 @@
 
 use windlass_core::Fact;
 use windlass_core::event::{PlanMade, StepFinished, StepStatus};
+use windlass_read::words::kind_of;
 
 use super::{Detail, Plain};
 use crate::out::{self, Style};
-use crate::view::phrases::kind_of;
 
 impl Plain {
     /// A fact of a plan loop.

@@ -1,133 +1,23 @@
 //! Events in words: what a run did, with the run as the subject (``ran `search` with {"q":"tea"}``).
 
-use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
-
-use serde_json::json;
 use windlass_core::event::{
     Adjusted, CallDecided, CallVerified, CancelRequested, Compacted, Decision, DelegationStarted,
-    HistoryEdited, InputReceived, NotCompacted, PlanMade, ResultSummarised, RunEnded, RunInput, RunStarted,
-    SteerKind, StepFinished, StepStatus, StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed,
-    TurnStarted,
+    HistoryEdited, InputReceived, NotCompacted, ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind,
+    StepFinished, StepStatus, StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
-use windlass_core::message::{CallArgs, ToolCall};
+use windlass_core::message::ToolCall;
 use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::policy::Compact;
 use windlass_core::text::shown_args;
-use windlass_core::{Answer, CallId, CallOutcome, Fact, Message, State, Text};
+use windlass_core::{Answer, CallId, CallOutcome, Fact, Message};
 
 use super::asked;
 use super::hedged::hedge;
 use super::refused;
-use super::words::{LINE_CHARS, count, cut, limit, name, outcome, rejection};
-
-/// Shortens texts for lines, and remembers whether anything was cut.
-#[derive(Debug, Default)]
-pub(crate) struct Cuts(Cell<bool>);
-
-impl Cuts {
-    /// The text on one line of usual length.
-    pub(crate) fn line(&self, text: &str) -> String {
-        self.chars(text, LINE_CHARS)
-    }
-
-    /// The text on one line of at most so many characters.
-    pub(crate) fn chars(&self, text: &str, chars: usize) -> String {
-        let short = cut(text, chars);
-        if short.chars().count() > chars {
-            self.note();
-        }
-        short
-    }
-
-    /// Something is left out.
-    pub(crate) fn note(&self) {
-        self.0.set(true);
-    }
-
-    /// Whether anything was cut.
-    pub(crate) fn any(&self) -> bool {
-        self.0.get()
-    }
-}
-
-/// The calls of a run by id: tool and arguments, as far as they are known.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Calls {
-    calls: HashMap<CallId, (Text, CallArgs)>,
-    /// Those that are the code of a planned step.
-    steps: HashSet<CallId>,
-}
-
-impl Calls {
-    /// The calls of a conversation so far.
-    pub(crate) fn of(state: &State) -> Self {
-        let mut calls = Self::default();
-        for message in state.history().iter() {
-            if let Message::Assistant(message) = &**message {
-                calls.add(&message.calls);
-            }
-        }
-        calls
-    }
-
-    fn add(&mut self, calls: &[ToolCall]) {
-        self.calls.extend(calls.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone()))));
-    }
-
-    /// Takes in what an event says of calls: new ones, and arguments that a person changed.
-    pub(crate) fn learn(&mut self, fact: &Fact) {
-        if let Fact::TurnCompleted(turn) = fact {
-            self.add(&turn.calls);
-        } else if let Fact::StepBranched(branched) = fact {
-            self.add(&branched.calls);
-        } else if let Fact::CodeCalled(code) = fact {
-            self.add(&code.calls);
-        } else if let Fact::PlanMade(made) = fact {
-            self.add_step(made);
-        } else if let Fact::CallVerified(verified) = fact
-            && let (Some(args), Some((_, old))) = (&verified.args, self.calls.get_mut(&verified.call))
-        {
-            *old = args.clone().into();
-        } else if let Fact::CallDecided(CallDecided { call, decision: Decision::Edited { args } }) = fact
-            && let Some((_, old)) = self.calls.get_mut(call)
-        {
-            *old = args.clone().into();
-        }
-    }
-
-    /// The code of a planned step goes by the step's number.
-    fn add_step(&mut self, made: &PlanMade) {
-        let Some((call, step)) = made.call.as_ref().zip(made.step.as_ref()) else { return };
-        let StepWork::Code(code) = &step.work else { return };
-        let args = CallArgs::from(Text::from(json!({ "code": &**code }).to_string()));
-        self.calls.insert(call.clone(), (format!("step {}", step.index).into(), args));
-        self.steps.insert(call.clone());
-    }
-
-    /// Whether the call is the code of a planned step.
-    pub(crate) fn is_step(&self, call: &CallId) -> bool {
-        self.steps.contains(call)
-    }
-
-    /// The name of the call's tool, or its id where the tool is unknown.
-    pub(crate) fn name(&self, call: &CallId) -> String {
-        self.calls.get(call).map_or_else(|| name(call.as_str()), |(called, _)| name(called))
-    }
-
-    /// The call's arguments on a line.
-    pub(crate) fn args(&self, call: &CallId, cuts: &Cuts) -> Option<String> {
-        self.calls.get(call).map(|(_, args)| cuts.line(&shown_args(args)))
-    }
-
-    fn with_args(&self, call: &CallId, cuts: &Cuts) -> String {
-        let args = self.args(call, cuts).map(|args| format!(" with {args}")).unwrap_or_default();
-        format!("`{}`{args}", self.name(call))
-    }
-}
+use super::{Calls, Cuts, count, limit, name, outcome, rejection};
 
 /// What the event says that the run did.
-pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
+pub fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
     let called = |call: &CallId| calls.with_args(call, cuts);
     match fact {
         Fact::RunStarted(start) => started(start, cuts),
@@ -271,7 +161,7 @@ fn step_finished(finished: &StepFinished, cuts: &Cuts) -> String {
 }
 
 /// What a planned step does, in words.
-pub(super) fn kind_of(work: &StepWork) -> &'static str {
+pub fn kind_of(work: &StepWork) -> &'static str {
     match work {
         StepWork::Code(_) => "code",
         StepWork::Conclude(_) => "conclude",
@@ -295,7 +185,7 @@ fn verification(verified: &CallVerified, calls: &Calls, cuts: &Cuts) -> String {
 }
 
 /// The change that a compaction made.
-pub(super) fn compaction(compacted: &Compacted) -> String {
+pub fn compaction(compacted: &Compacted) -> String {
     let (before, after) = (compacted.before, compacted.after);
     let from = compacted.first_changed() + 1;
     let what = match compacted.how {
@@ -306,7 +196,7 @@ pub(super) fn compaction(compacted: &Compacted) -> String {
 }
 
 /// Why a conversation was not made smaller.
-pub(super) fn not_compacted(reason: &NotCompacted, cuts: &Cuts) -> String {
+pub fn not_compacted(reason: &NotCompacted, cuts: &Cuts) -> String {
     match reason {
         NotCompacted::NothingToRemove => "all that is left must stay".to_owned(),
         NotCompacted::NotSmaller => "the summary is no shorter than its messages".to_owned(),
@@ -476,7 +366,7 @@ fn answer(answer: &Answer, cuts: &Cuts) -> String {
 }
 
 /// The parts that an adjustment changes.
-pub(crate) fn changed(adjusted: &Adjusted) -> String {
+pub fn changed(adjusted: &Adjusted) -> String {
     let parts = [
         adjusted.tools.as_ref().map(|_| "tools"),
         adjusted.models.as_ref().map(|_| "model settings"),

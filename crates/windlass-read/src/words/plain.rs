@@ -7,7 +7,7 @@ use windlass_core::text::is_unseen;
 
 /// The text with each character that could steer the terminal or reorder a line written as an escape (`\u{1b}`).
 /// Line ends and tabs stay; a carriage return goes from the end of a line.
-pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+pub fn plain(text: &str) -> Cow<'_, str> {
     let text =
         if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
     if !text.contains(|char| !matches!(char, '\n' | '\t') && steers(char)) {
@@ -23,7 +23,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// The same on one line: line ends are escapes, too.
-pub(super) fn on_one_line(text: &str) -> Cow<'_, str> {
+pub fn on_one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }
@@ -34,7 +34,7 @@ pub(super) fn on_one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// JSON that means the same, with such characters written as JSON's own escapes. They can only stand within its strings.
-pub(super) fn in_json(json: &str) -> Cow<'_, str> {
+pub fn in_json(json: &str) -> Cow<'_, str> {
     if !json.contains(steers) {
         return Cow::Borrowed(json);
     }

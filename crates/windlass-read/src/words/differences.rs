@@ -1,9 +1,9 @@
 //! Differences between two JSON values, in words.
 
+use crate::reports::value_changes;
 use serde_json::Value;
-use windlass_read::reports::value_changes;
 
-use super::phrases::Cuts;
+use super::Cuts;
 
 /// Characters of a value that are shown.
 const VALUE_CHARS: usize = 200;
@@ -11,7 +11,7 @@ const VALUE_CHARS: usize = 200;
 const PLACES: usize = 20;
 
 /// One line for each place that differs: `data.attempt: 1, now 2`, where `between` is `, now `.
-pub(crate) fn lines(before: &Value, after: &Value, between: &str, cuts: &Cuts) -> Vec<String> {
+pub fn lines(before: &Value, after: &Value, between: &str, cuts: &Cuts) -> Vec<String> {
     let changes = value_changes(before, after);
     let more = changes.len().saturating_sub(PLACES);
     if more > 0 {

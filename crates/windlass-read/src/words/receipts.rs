@@ -1,8 +1,8 @@
 //! The effects of a run in one line: `2 effects: write_file a.txt, send_mail 17 (outcome unknown)`.
 
-use windlass_read::reports::{Receipt, ReceiptOutcome, ResultFrom};
+use crate::reports::{Receipt, ReceiptOutcome, ResultFrom};
 
-use super::words::{count, cut, name};
+use super::{count, cut, name};
 
 /// Maximum number of effects that the line names.
 const NAMED: usize = 10;
@@ -10,7 +10,7 @@ const NAMED: usize = 10;
 const SHOWN_CHARS: usize = 40;
 
 /// The line; `None`: the run had no effects.
-pub(crate) fn line(receipts: &[Receipt]) -> Option<String> {
+pub fn line(receipts: &[Receipt]) -> Option<String> {
     let receipts: Vec<&Receipt> = receipts.iter().filter(|receipt| !receipt.reads).collect();
     if receipts.is_empty() {
         return None;
@@ -38,7 +38,7 @@ fn effect(receipt: &Receipt) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_read::reports::Hashed;
+    use crate::reports::Hashed;
 
     use super::*;
 

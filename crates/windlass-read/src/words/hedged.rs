@@ -4,7 +4,7 @@ use windlass_core::Fact;
 use windlass_core::event::HedgeSkipped;
 
 /// A hedge as a phrase of a run.
-pub(crate) fn hedge(fact: &Fact) -> String {
+pub fn hedge(fact: &Fact) -> String {
     if let Fact::HedgeSkipped(skipped) = fact {
         format!("did not ask fallback model {} beside it: {}", skipped.model, unhedged(skipped))
     } else if let Fact::TurnHedged(hedged) = fact {
@@ -15,7 +15,7 @@ pub(crate) fn hedge(fact: &Fact) -> String {
 }
 
 /// Why no model was asked beside one that took too long.
-pub(crate) fn unhedged(skipped: &HedgeSkipped) -> String {
+pub fn unhedged(skipped: &HedgeSkipped) -> String {
     match skipped.limit {
         Some(limit) => format!("too little is left of `{limit}`"),
         None => "its price is unknown".to_owned(),

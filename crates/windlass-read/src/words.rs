@@ -1,4 +1,23 @@
-//! Things in words, short enough for a line.
+//! Events and everything else in words, short enough for a line: one sentence for each event, wherever it is shown.
+//!
+//! ```
+//! use windlass_core::event::CancelRequested;
+//! use windlass_core::Fact;
+//! use windlass_read::words::{Calls, Cuts, phrase};
+//!
+//! let fact = Fact::CancelRequested(CancelRequested { reason: Some("enough".into()) });
+//! assert_eq!(phrase(&fact, &Calls::default(), &Cuts::default()), "was told to stop: enough");
+//! ```
+
+pub mod asked;
+mod calls;
+mod cuts;
+pub mod differences;
+pub mod hedged;
+mod phrases;
+pub mod plain;
+pub mod receipts;
+pub mod refused;
 
 use windlass_core::CallOutcome;
 use windlass_core::event::{DeniedBy, LimitReached, Rejection};
@@ -7,19 +26,22 @@ use windlass_core::message::Part;
 use windlass_core::model::Usage;
 use windlass_core::policy::LimitKind;
 
-use crate::out;
+pub use calls::Calls;
+pub use cuts::Cuts;
+pub use phrases::{changed, compaction, kind_of, not_compacted, phrase};
+use plain::plain;
 
 /// The limits on what model calls use: a call in progress may go beyond them.
 const METERED: [LimitKind; 4] =
     [LimitKind::Tokens, LimitKind::InputTokens, LimitKind::OutputTokens, LimitKind::CostUsd];
 /// Maximum number of characters of arguments or of a result in a line of progress.
-pub(crate) const LINE_CHARS: usize = 120;
+pub const LINE_CHARS: usize = 120;
 /// Maximum number of characters shown of a name or id.
 const NAME_CHARS: usize = 200;
 
 /// The text on one line of at most so many characters.
-pub(crate) fn cut(text: &str, chars: usize) -> String {
-    let one_line = out::plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
+pub fn cut(text: &str, chars: usize) -> String {
+    let one_line = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let mut short: String = one_line.chars().take(chars).collect();
     if short.len() < one_line.len() {
         short.push('…');
@@ -28,12 +50,12 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
 }
 
 /// A name from outside: on one line and shortened.
-pub(crate) fn name(text: &str) -> String {
+pub fn name(text: &str) -> String {
     cut(text, NAME_CHARS)
 }
 
 /// Outcome of a call in a few words.
-pub(crate) fn outcome(outcome: &CallOutcome) -> String {
+pub fn outcome(outcome: &CallOutcome) -> String {
     match outcome {
         CallOutcome::Ok { content } => content_line(content),
         CallOutcome::Error { kind, message } => match kind {
@@ -77,7 +99,7 @@ fn content_line(content: &Content) -> String {
 }
 
 /// Milliseconds as people write them.
-pub(crate) fn span(ms: u64) -> String {
+pub fn span(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{:.1} s", ms as f64 / 1e3),
@@ -87,12 +109,12 @@ pub(crate) fn span(ms: u64) -> String {
 }
 
 /// `3 tool calls`, `1 tool call`.
-pub(crate) fn count(number: u64, what: &str) -> String {
+pub fn count(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Tokens and cost.
-pub(crate) fn usage(usage: &Usage, cost_usd: Option<f64>) -> String {
+pub fn usage(usage: &Usage, cost_usd: Option<f64>) -> String {
     let about = if usage.estimated { "about " } else { "" };
     let cached = if usage.cached > 0 { format!(" ({} cached)", usage.cached) } else { String::new() };
     let cost =
@@ -101,12 +123,12 @@ pub(crate) fn usage(usage: &Usage, cost_usd: Option<f64>) -> String {
 }
 
 /// Dollars, with as many digits as a small sum needs.
-pub(crate) fn money(usd: f64) -> String {
+pub fn money(usd: f64) -> String {
     if usd >= 0.01 { format!("{usd:.2}") } else { format!("{usd:.6}") }
 }
 
 /// A time of day in the local time zone.
-pub(crate) fn time(ms: u64) -> String {
+pub fn time(ms: u64) -> String {
     let time = i64::try_from(ms).ok().and_then(chrono::DateTime::from_timestamp_millis);
     time.map_or_else(
         || ms.to_string(),
@@ -115,7 +137,7 @@ pub(crate) fn time(ms: u64) -> String {
 }
 
 /// The time of a day, with the day if it is another one than today.
-pub(crate) fn short_time(ms: u64) -> String {
+pub fn short_time(ms: u64) -> String {
     let time = i64::try_from(ms).ok().and_then(chrono::DateTime::from_timestamp_millis);
     let Some(time) = time.map(|time| time.with_timezone(&chrono::Local)) else { return ms.to_string() };
     let today = time.date_naive() == chrono::Local::now().date_naive();
@@ -123,7 +145,7 @@ pub(crate) fn short_time(ms: u64) -> String {
 }
 
 /// A span of time to its minute: `1 h`, `1 h 20 min`.
-pub(crate) fn short_span(ms: u64) -> String {
+pub fn short_span(ms: u64) -> String {
     let minutes = ms.div_ceil(60_000);
     match (minutes / 60, minutes % 60) {
         (0, _) if ms < 60_000 => format!("{} s", ms.div_ceil(1_000)),
@@ -134,7 +156,7 @@ pub(crate) fn short_span(ms: u64) -> String {
 }
 
 /// A limit that was reached: its value, the usage where that differs, and the amount that the next call would have needed.
-pub(crate) fn limit(reached: &LimitReached) -> String {
+pub fn limit(reached: &LimitReached) -> String {
     let show = |number| reached.limit.show(number);
     let most = reached.limit.amount(reached.max);
     let of_lost = match reached.reserved {
@@ -156,7 +178,7 @@ pub(crate) fn limit(reached: &LimitReached) -> String {
 }
 
 /// Why a reply was not accepted.
-pub(crate) fn rejection(reason: Rejection) -> &'static str {
+pub fn rejection(reason: Rejection) -> &'static str {
     match reason {
         Rejection::Truncated => "the reply was cut off at the token limit",
         Rejection::Refused => "the model declined to answer",

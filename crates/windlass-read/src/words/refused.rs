@@ -2,17 +2,16 @@
 
 use windlass_core::event::{HistoryEdited, RefusedItems, RefusedTool, Suspect, SuspectItem, TurnStarted};
 
-use super::phrases::Cuts;
-use super::words::count;
+use super::{Cuts, count};
 
 /// The request leaves items out. `None`: it leaves out none.
-pub(crate) fn probing(turn: &TurnStarted) -> Option<String> {
+pub fn probing(turn: &TurnStarted) -> Option<String> {
     (!turn.without.is_empty())
         .then(|| format!("without {}, to find what the provider refuses", kinds(&turn.without)))
 }
 
 /// The change of a conversation, by a hook or because a provider refuses items of it.
-pub(crate) fn changed(edited: &HistoryEdited, cuts: &Cuts) -> Option<String> {
+pub fn changed(edited: &HistoryEdited, cuts: &Cuts) -> Option<String> {
     let RefusedItems { items, model, message, ran_out } = edited.refused.as_ref()?;
     let places: Vec<String> = items.iter().map(place).collect();
     let good = if *ran_out { " (good ones may be among them: the search ran out of requests)" } else { "" };
@@ -24,7 +23,7 @@ pub(crate) fn changed(edited: &HistoryEdited, cuts: &Cuts) -> Option<String> {
 }
 
 /// A tool is taken out because a provider refuses it.
-pub(crate) fn tool_refused(refused: &RefusedTool, cuts: &Cuts) -> String {
+pub fn tool_refused(refused: &RefusedTool, cuts: &Cuts) -> String {
     let RefusedTool { tool, model, message } = refused;
     format!("{model} refuses the tool {tool}, left out from here on: {}", cuts.line(message))
 }
