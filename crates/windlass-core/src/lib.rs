@@ -8,6 +8,7 @@
 //!
 //! These three functions form the loop. A driver adds the log and the work: it appends the events before they take effect
 //! outside, starts new actions, stops removed ones, and passes the end of each action back as the next input.
+//! [`docs/driver.md`](https://github.com/windlass-rs/windlass/blob/main/docs/driver.md) is its contract, step by step.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -146,6 +147,10 @@ mod unseen;
 mod upcast;
 mod view;
 mod xml;
+
+#[doc = include_str!("../../../docs/driver.md")]
+#[cfg(doctest)]
+struct DriverGuide;
 
 #[cfg(test)]
 extern crate self as windlass_core;
