@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::budget::Amount;
-use windlass_core::event::{Cause, ResumedBy, Steered};
+use windlass_core::event::{Adjusted, Cause, ResumedBy, Steered};
 use windlass_core::model::{FailureKind, ModelFailure};
-use windlass_core::policy::{LATER, LimitKind, Preset};
+use windlass_core::policy::{LATER, LimitKind, Preset, Wire};
 use windlass_core::run::{Accepted, Found};
 use windlass_core::{
     ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Message, Policy, QuestionId, RunId,
@@ -509,8 +509,15 @@ proptest! {
     #[test]
     fn random_runs_hold_the_invariants(policy in policies(), steps in steps()) {
         let machine = random_run(policy, steps);
-        let switches = machine.events.iter().filter(|event| switched(&event.fact)).count();
-        prop_assert!(switches <= machine.state.models().len(), "each model changes its wire once at most");
+        let mut wires = BTreeMap::new();
+        for event in machine.events.iter().filter(|event| switched(&event.fact)) {
+            let Fact::Adjusted(Adjusted { models: Some(models), .. }) = &event.fact else { continue };
+            for (name, wire) in models.iter().filter_map(|model| Some((model.name.clone(), model.wire?))) {
+                let before = wires.insert(name, wire);
+                let onwards = |before| before == wire || (before, wire) == (Wire::Schema, Wire::Fenced);
+                prop_assert!(before.is_none_or(onwards), "a model goes back from {before:?} to {wire:?}");
+            }
+        }
         let objected = machine.events.iter().rev().find_map(|event| match &event.fact {
             Fact::TurnCompleted(turn) => Some(turn.objection.is_some()),
             _ => None,
