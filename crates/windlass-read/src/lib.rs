@@ -5,12 +5,24 @@
 //! | question | function |
 //! |---|---|
 //! | What state is a run in? | [`load`], [`load_until`], [`start_of`] |
+//! | What did it do, all in all? | [`Timeline`]: steps, calls, model calls, tasks, questions |
 //! | Which events does it have, which runs are there? | [`RunPages`], [`ListPages`] |
 //! | What did it do, in words? | [`words`]: a sentence for each event |
 //! | What did it do, as JSON? | [`json`]: events, states, questions, summaries, reports |
 //! | Which side effects did it have, what did it cost, where do two runs differ? | [`reports`] |
 //! | How does a run move to another log, or to a log collector? | [`exchange`] |
 //! | What does it look like to KAOS, PromptChain and Session 10? | [`compat`] |
+//!
+//! Reports are made of one pass over a run's events, its [`Timeline`]. These folds read events by themselves, for a reason:
+//!
+//! | fold | reason |
+//! |---|---|
+//! | [`load`] | the state is the core's own fold |
+//! | [`reports::effects()`] | a call's key and declared effect stand in the state before its event |
+//! | [`reports::compare_runs`], [`exchange::Export`], [`exchange::RunLog`] | every event is shown as it is, in its place |
+//! | [`reports::replay_run`] | it decides anew, append by append |
+//! | [`compat::kaos::session_events`] | KAOS keeps the last events of a session, each with its number |
+//! | [`words::Calls`] | a sentence about an event knows the events before it only |
 //!
 //! ```
 //! use windlass_core::RunId;
@@ -35,4 +47,6 @@ pub mod words;
 pub use error::Error;
 pub use load::pages::{ListPages, RunPages, headline, numbered, with_bases};
 pub use load::{is_known, load, load_until, start_of};
-pub use timeline::ModelTurns;
+pub use timeline::{
+    By, ModelCall, ModelCallEnd, ModelTurns, Question, Task, Timeline, TimelineCall, TimelineStep,
+};

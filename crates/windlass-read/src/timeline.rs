@@ -1,165 +1,94 @@
-//! A run as a whole: its start, its steps with their calls, its end. Reports are made of it.
+//! The timeline of a run: its start, its steps with their calls, its model calls and tasks, its end. Reports are made of it.
 
-mod routes;
+mod calls;
+mod model_calls;
+mod questions;
+mod tasks;
 
 use windlass_core::event::{
-    CallVerified, InputReceived, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput, RunStarted,
-    TurnCompleted, TurnFailed,
+    CallVerified, InputReceived, LimitReached, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput,
+    RunStarted, TurnCompleted, TurnFailed,
 };
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
-use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, Message, QuestionId, RunId, Status, Text};
+use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, Message, RunId, Status};
 use windlass_store::Log;
 
 use crate::error::Error;
-use crate::load::pages::RunPages;
+use crate::load::pages::{RunPages, numbered};
 use crate::load::start_of;
-pub use routes::ModelTurns;
-pub(crate) use routes::OpenCalls;
-use routes::Router;
+pub use calls::{By, TimelineCall};
+use model_calls::ModelCalls;
+pub use model_calls::{ModelCall, ModelCallEnd, ModelTurns};
+pub use questions::Question;
+pub use tasks::Task;
 
 /// A run, read from its log.
 #[derive(Clone, Debug)]
-pub(crate) struct Trail {
-    pub(crate) run: RunId,
-    pub(crate) start: RunStarted,
-    pub(crate) began: Millis,
+pub struct Timeline {
+    /// The run.
+    pub run: RunId,
+    /// Its start.
+    pub start: RunStarted,
+    /// When it began.
+    pub began: Millis,
     /// Time of its last event.
-    pub(crate) last: Millis,
-    pub(crate) steps: Vec<TrailStep>,
+    pub last: Millis,
+    /// Its steps, at least one once it has an event.
+    pub steps: Vec<TimelineStep>,
     /// Its models with their replies.
-    pub(crate) models: Vec<ModelTurns>,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) ending: By,
-    pub(crate) end: Option<RunEnded>,
+    pub models: Vec<ModelTurns>,
+    /// Its model calls that have ended, in order.
+    pub model_calls: Vec<ModelCall>,
+    /// The tasks that it handed over, in order.
+    pub tasks: Vec<Task>,
+    /// The questions that it put to people, in order.
+    pub questions: Vec<Question>,
+    /// Limits that it reached, in words.
+    pub warnings: Vec<String>,
+    /// The party that gave its end.
+    pub ending: By,
+    /// Its end.
+    pub end: Option<RunEnded>,
     /// The first perception of a plan loop: that of the query.
-    pub(crate) perception: Option<Perception>,
+    pub perception: Option<Perception>,
     /// The last version of its plan.
-    pub(crate) plan: Option<PlanMade>,
+    pub plan: Option<PlanMade>,
     /// The calls that run the code of its steps.
-    pub(crate) codes: Vec<TrailCall>,
-}
-
-/// The party that gave a run's end or a call's result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum By {
-    /// The agent or its tool.
-    #[default]
-    Agent,
-    /// A person.
-    Person,
+    pub codes: Vec<TimelineCall>,
 }
 
 /// A step: for now a whole run is one. A loop with several iterations begins one with each ([`begins_step`]).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TrailStep {
-    pub(crate) began: Millis,
-    pub(crate) ended: Millis,
-    pub(crate) calls: Vec<TrailCall>,
-    pub(crate) tokens: u64,
-    pub(crate) clarifications: u32,
-    pub(crate) errors: Vec<String>,
+pub struct TimelineStep {
+    /// When it began.
+    pub began: Millis,
+    /// When its last event happened.
+    pub ended: Millis,
+    /// Its calls, in the order in which models asked for them.
+    pub calls: Vec<TimelineCall>,
+    /// Tokens of its model calls and tasks.
+    pub tokens: u64,
+    /// Replies with neither text nor call.
+    pub clarifications: u32,
+    /// Failed model calls and calls, in words.
+    pub errors: Vec<String>,
 }
 
-/// A call of a tool or another agent.
-#[derive(Clone, Debug)]
-pub(crate) struct TrailCall {
-    pub(crate) id: CallId,
-    pub(crate) name: Text,
-    pub(crate) args: Text,
-    /// When it began to run; `None`: it never did.
-    pub(crate) began: Option<Millis>,
-    /// When its last try began.
-    pub(crate) tried: Option<Millis>,
-    pub(crate) ended: Option<Millis>,
-    /// Number of failed tries before the last one.
-    pub(crate) retries: u32,
-    pub(crate) outcome: Option<CallOutcome>,
-    /// The result that a verifier expected.
-    pub(crate) expected: Option<Text>,
-    pub(crate) result_by: By,
-}
-
-impl TrailCall {
-    pub(crate) fn ms(&self) -> u64 {
-        self.began.zip(self.ended).map_or(0, |(began, ended)| ended.saturating_sub(began))
-    }
-
-    /// The last try alone.
-    pub(crate) fn last_ms(&self) -> u64 {
-        self.tried.zip(self.ended).map_or(0, |(began, ended)| ended.saturating_sub(began))
-    }
-
-    fn opened(call: &ToolCall) -> Self {
-        Self {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            args: call.args.to_text(),
-            began: None,
-            tried: None,
-            ended: None,
-            retries: 0,
-            outcome: None,
-            expected: None,
-            result_by: By::Agent,
-        }
-    }
-
-    fn begins(&mut self, at: Millis) {
-        self.began.get_or_insert(at);
-        self.tried = Some(at);
-    }
-
-    /// Result as text.
-    pub(crate) fn result(&self) -> Option<String> {
-        self.outcome.as_ref()?.content().map(|content| content.text().into_owned())
-    }
-
-    /// Why it gave no result.
-    pub(crate) fn error(&self) -> Option<String> {
-        match self.outcome.as_ref()? {
-            CallOutcome::Ok { .. } => None,
-            CallOutcome::Error { message, .. }
-            | CallOutcome::Malformed { message }
-            | CallOutcome::Rejected { message } => Some(message.to_string()),
-            CallOutcome::TimedOut { after_ms } => Some(format!("timed out after {after_ms} ms")),
-            CallOutcome::UnknownTool { .. } => Some("unknown tool".to_owned()),
-            CallOutcome::Denied { reason, .. } => Some(reason.as_deref().unwrap_or("denied").to_owned()),
-            CallOutcome::Skipped { reason } => Some(format!("skipped: {reason}")),
-            CallOutcome::Interrupted => Some("interrupted".to_owned()),
-            CallOutcome::Abandoned => Some("abandoned".to_owned()),
-            CallOutcome::Unknown => Some("unknown whether it happened".to_owned()),
-        }
-    }
-
-    /// Whether the tool ran and failed: what its reliability counts. Calls that never reached it say nothing of it.
-    pub(crate) fn verdict(&self) -> Option<bool> {
-        match self.outcome.as_ref()? {
-            CallOutcome::Ok { .. } => Some(self.result_by == By::Agent),
-            CallOutcome::Error { .. } | CallOutcome::TimedOut { .. } => Some(false),
-            CallOutcome::Malformed { .. }
-            | CallOutcome::Rejected { .. }
-            | CallOutcome::UnknownTool { .. }
-            | CallOutcome::Denied { .. }
-            | CallOutcome::Skipped { .. }
-            | CallOutcome::Interrupted
-            | CallOutcome::Abandoned
-            | CallOutcome::Unknown => None,
-        }
-    }
-}
-
-impl Trail {
+impl Timeline {
     /// Reads a run.
-    pub(crate) async fn of(log: &dyn Log, run: RunId) -> Result<Self, Error> {
+    pub async fn of(log: &dyn Log, run: RunId) -> Result<Self, Error> {
         let start = start_of(log, run).await?;
-        let mut trail = Self {
+        let mut timeline = Self {
             run,
             start,
             began: 0,
             last: 0,
             steps: Vec::new(),
             models: Vec::new(),
+            model_calls: Vec::new(),
+            tasks: Vec::new(),
+            questions: Vec::new(),
             warnings: Vec::new(),
             ending: By::Agent,
             end: None,
@@ -168,17 +97,18 @@ impl Trail {
             codes: Vec::new(),
         };
         let (mut reader, mut pages) = (Reader::default(), RunPages::new(log, run));
-        reader.router.models(&mut trail.models, &trail.start.models);
+        reader.models.models(&timeline.start.models);
         while let Some(batches) = pages.next().await? {
-            for event in batches.iter().flat_map(|batch| batch.events.iter()) {
-                reader.read(&mut trail, event);
+            for (seq, event) in batches.iter().flat_map(numbered) {
+                reader.read(&mut timeline, seq, event);
             }
         }
-        Ok(trail)
+        (timeline.models, timeline.model_calls) = reader.models.done();
+        Ok(timeline)
     }
 
     /// The run's input: the last message that a person or another agent gave.
-    pub(crate) fn query(&self) -> String {
+    pub fn query(&self) -> String {
         let RunInput::Messages(messages) = &self.start.input else { return String::new() };
         let given = messages.iter().rev().find_map(|message| match &**message {
             Message::User { content, .. } | Message::TaskDelegation { content } => {
@@ -190,23 +120,67 @@ impl Trail {
     }
 
     /// The run's answer: its output, or its text.
-    pub(crate) fn answer(&self) -> Option<String> {
+    pub fn answer(&self) -> Option<String> {
         let end = self.end.as_ref()?;
         let output = end.output.as_ref().map(ToString::to_string);
         output.or_else(|| end.text.as_ref().map(ToString::to_string))
     }
 
-    pub(crate) fn calls(&self) -> impl Iterator<Item = &TrailCall> {
+    /// Its calls, step by step.
+    pub fn calls(&self) -> impl Iterator<Item = &TimelineCall> {
         self.steps.iter().flat_map(|step| step.calls.iter())
     }
 
-    pub(crate) fn ms(&self) -> u64 {
+    /// From its first event to its last one, waits included.
+    pub fn ms(&self) -> u64 {
         self.last.saturating_sub(self.began)
     }
 
     /// The call that ran the code of a step of a plan.
-    pub(crate) fn code(&self, id: &CallId) -> Option<&TrailCall> {
+    pub fn code(&self, id: &CallId) -> Option<&TimelineCall> {
         self.codes.iter().find(|call| call.id == *id)
+    }
+
+    /// A person has answered: what they gave is theirs.
+    fn answered(&mut self, received: &InputReceived) {
+        match &received.answer {
+            Answer::Conclude(_) | Answer::Final { .. } => self.ending = By::Person,
+            // A conclusion that a person gave as the plan's next step.
+            Answer::Plan { step: Some(step), .. } => {
+                let kind = step.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
+                if kind.eq_ignore_ascii_case("conclude") {
+                    self.ending = By::Person;
+                }
+            }
+            Answer::Result(_) => {
+                let asked = self.questions.iter().find(|asked| asked.question == received.question);
+                let step = self.steps.last_mut();
+                let call = asked
+                    .and_then(|asked| asked.call.as_ref())
+                    .zip(step)
+                    .and_then(|(call, step)| step.call(call));
+                if let Some(call) = call {
+                    call.result_by = By::Person;
+                }
+            }
+            Answer::Approve
+            | Answer::ApproveWith { .. }
+            | Answer::Always
+            | Answer::Deny { .. }
+            | Answer::Text(_)
+            | Answer::RunAgain
+            | Answer::Unknown
+            | Answer::Accept
+            | Answer::Plan { step: None, .. }
+            | Answer::Resume { .. }
+            | Answer::Retry
+            | Answer::Raise(_) => {}
+        }
+    }
+
+    fn warns(&mut self, reached: &LimitReached) {
+        let amount = reached.limit.amount(reached.max);
+        self.warnings.push(format!("the limit of {amount} was reached"));
     }
 
     /// Takes in what an event says of a plan.
@@ -216,7 +190,7 @@ impl Trail {
         } else if let Fact::PlanMade(made) = &event.fact {
             if let Some(id) = &made.call {
                 let call = ToolCall { id: id.clone(), ..ToolCall::default() };
-                self.codes.push(TrailCall::opened(&call));
+                self.codes.push(TimelineCall::opened(&call));
             }
             self.plan = Some(made.clone());
         } else if let Fact::CodeStarted(started) = &event.fact {
@@ -235,21 +209,20 @@ impl Trail {
     }
 
     /// Whether the agent itself reached the goal. An answer that a person gave is a failure of the agent.
-    pub(crate) fn succeeded(&self) -> bool {
+    pub fn succeeded(&self) -> bool {
         let reached = |status| matches!(status, Status::Answered | Status::Concluded);
         self.ending == By::Agent && self.end.as_ref().is_some_and(|end| reached(end.status))
     }
 
-    pub(crate) fn status(&self) -> String {
+    /// How it ended, in words.
+    pub fn status(&self) -> String {
         self.end.as_ref().map_or_else(|| "not ended".to_owned(), |end| end.status.to_string())
     }
 }
 
 #[derive(Default)]
 struct Reader {
-    /// Questions about calls.
-    asked: Vec<(QuestionId, Option<CallId>)>,
-    router: Router,
+    models: ModelCalls,
 }
 
 /// Whether an event begins a step of the run.
@@ -258,17 +231,19 @@ fn begins_step(fact: &Fact) -> bool {
 }
 
 impl Reader {
-    fn read(&mut self, trail: &mut Trail, event: &Event) {
-        if trail.began == 0 {
-            trail.began = event.at;
+    fn read(&mut self, timeline: &mut Timeline, seq: u64, event: &Event) {
+        if timeline.began == 0 {
+            timeline.began = event.at;
         }
-        trail.last = trail.last.max(event.at);
-        trail.plans(event);
-        if begins_step(&event.fact) || trail.steps.is_empty() {
-            trail.steps.push(TrailStep { began: event.at, ..TrailStep::default() });
+        timeline.last = timeline.last.max(event.at);
+        timeline.plans(event);
+        if begins_step(&event.fact) || timeline.steps.is_empty() {
+            timeline.steps.push(TimelineStep { began: event.at, ..TimelineStep::default() });
         }
-        self.router.learn(&mut trail.models, &event.fact);
-        let Some(step) = trail.steps.last_mut() else { return };
+        self.models.learn(seq, event);
+        tasks::learn(&mut timeline.tasks, event);
+        questions::learn(&mut timeline.questions, event);
+        let Some(step) = timeline.steps.last_mut() else { return };
         step.ended = step.ended.max(event.at);
         match &event.fact {
             Fact::TurnCompleted(turn) => step.turn(turn),
@@ -286,16 +261,13 @@ impl Reader {
                 step.tokens += finished.usage.total();
                 step.ends(&finished.call, &finished.outcome, event.at);
             }
-            Fact::InputRequested(asked) => self.asked.push((asked.question.clone(), asked.call.clone())),
-            Fact::InputReceived(received) => self.answered(trail, received),
+            Fact::InputReceived(received) => timeline.answered(received),
             Fact::OutputRejected(rejected) => step.rejected(rejected.reason),
-            Fact::LimitReached(reached) => {
-                let amount = reached.limit.amount(reached.max);
-                trail.warnings.push(format!("the limit of {amount} was reached"));
-            }
-            Fact::RunEnded(end) => trail.end = Some(end.clone()),
+            Fact::LimitReached(reached) => timeline.warns(reached),
+            Fact::RunEnded(end) => timeline.end = Some(end.clone()),
             Fact::RunStarted(_)
             | Fact::RunResumed(_)
+            | Fact::InputRequested(_)
             | Fact::TurnStarted(_)
             | Fact::TurnHedged(_)
             | Fact::HedgeSkipped(_)
@@ -327,46 +299,9 @@ impl Reader {
             | Fact::CancelRequested(_) => {}
         }
     }
-
-    /// A person has answered: what they gave is theirs.
-    fn answered(&self, trail: &mut Trail, received: &InputReceived) {
-        match &received.answer {
-            Answer::Conclude(_) | Answer::Final { .. } => trail.ending = By::Person,
-            // A conclusion that a person gave as the plan's next step.
-            Answer::Plan { step: Some(step), .. } => {
-                let kind = step.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
-                if kind.eq_ignore_ascii_case("conclude") {
-                    trail.ending = By::Person;
-                }
-            }
-            Answer::Result(_) => {
-                let asked = self.asked.iter().find(|(question, _)| *question == received.question);
-                let step = trail.steps.last_mut();
-                let call = asked
-                    .and_then(|(_, call)| call.as_ref())
-                    .zip(step)
-                    .and_then(|(call, step)| step.call(call));
-                if let Some(call) = call {
-                    call.result_by = By::Person;
-                }
-            }
-            Answer::Approve
-            | Answer::ApproveWith { .. }
-            | Answer::Always
-            | Answer::Deny { .. }
-            | Answer::Text(_)
-            | Answer::RunAgain
-            | Answer::Unknown
-            | Answer::Accept
-            | Answer::Plan { step: None, .. }
-            | Answer::Resume { .. }
-            | Answer::Retry
-            | Answer::Raise(_) => {}
-        }
-    }
 }
 
-impl TrailStep {
+impl TimelineStep {
     /// A model call failed.
     fn failed(&mut self, failed: &TurnFailed) {
         self.tokens += failed.failure.usage.total();
@@ -382,7 +317,7 @@ impl TrailStep {
     }
 
     fn opens(&mut self, calls: &[ToolCall]) {
-        self.calls.extend(calls.iter().map(TrailCall::opened));
+        self.calls.extend(calls.iter().map(TimelineCall::opened));
     }
 
     fn expects(&mut self, verified: &CallVerified) {
@@ -401,7 +336,7 @@ impl TrailStep {
         }
     }
 
-    fn call(&mut self, id: &CallId) -> Option<&mut TrailCall> {
+    fn call(&mut self, id: &CallId) -> Option<&mut TimelineCall> {
         self.calls.iter_mut().rev().find(|call| call.id == *id)
     }
 

@@ -10,7 +10,7 @@ use windlass_store::Log;
 
 use crate::error::Error;
 use crate::load::load;
-use crate::timeline::{ModelTurns, Trail, TrailCall, TrailStep};
+use crate::timeline::{ModelTurns, Timeline, TimelineCall, TimelineStep};
 
 pub use accuracy::similarity;
 
@@ -158,42 +158,42 @@ impl RunMetadata {
 /// # Errors
 /// The run is not in the log, or the log failed.
 pub async fn run_metadata(log: &dyn Log, run: RunId) -> Result<RunMetadata, Error> {
-    let trail = Trail::of(log, run).await?;
+    let timeline = Timeline::of(log, run).await?;
     let state = load(log, run).await?;
-    Ok(RunMetadata { context: ContextSize::of(&state), ..of(&trail) })
+    Ok(RunMetadata { context: ContextSize::of(&state), ..of(&timeline) })
 }
 
-fn of(trail: &Trail) -> RunMetadata {
-    let status = trail.end.as_ref().map(|end| end.status);
-    let steps: Vec<_> = trail.steps.iter().enumerate().map(|(place, one)| step(place + 1, one)).collect();
-    let own = trail.end.as_ref().and_then(|end| end.error.as_ref()).map(ToString::to_string);
+fn of(timeline: &Timeline) -> RunMetadata {
+    let status = timeline.end.as_ref().map(|end| end.status);
+    let steps: Vec<_> = timeline.steps.iter().enumerate().map(|(place, one)| step(place + 1, one)).collect();
+    let own = timeline.end.as_ref().and_then(|end| end.error.as_ref()).map(ToString::to_string);
     let errors: Vec<String> =
-        trail.steps.iter().flat_map(|step| step.errors.iter().cloned()).chain(own).collect();
-    let policy = &trail.start.policy;
+        timeline.steps.iter().flat_map(|step| step.errors.iter().cloned()).chain(own).collect();
+    let policy = &timeline.start.policy;
     let view = serde_json::to_value(policy.request.view).unwrap_or_default();
     RunMetadata {
-        final_answer: Some(trail.answer().unwrap_or_default()),
+        final_answer: Some(timeline.answer().unwrap_or_default()),
         total_steps: steps.len(),
         max_steps_reached: matches!(status, Some(Status::Limit(_))),
         objective_achieved: matches!(status, Some(Status::Answered)),
-        total_tools_called: trail.calls().count(),
-        total_tokens_used: trail.steps.iter().map(|step| step.tokens).sum(),
-        total_execution_time_ms: trail.ms(),
+        total_tools_called: timeline.calls().count(),
+        total_tokens_used: timeline.steps.iter().map(|step| step.tokens).sum(),
+        total_execution_time_ms: timeline.ms(),
         history_mode: view.as_str().unwrap_or_default().to_owned(),
         max_internal_steps: policy.limit(LimitKind::Iterations),
-        model_name: trail.start.models.first().map(|model| model.name.to_string()).unwrap_or_default(),
-        turns_by_model: if trail.models.len() > 1 { trail.models.clone() } else { Vec::new() },
+        model_name: timeline.start.models.first().map(|model| model.name.to_string()).unwrap_or_default(),
+        turns_by_model: if timeline.models.len() > 1 { timeline.models.clone() } else { Vec::new() },
         context: None,
-        prediction_accuracy: accuracy::mean(trail.calls()),
+        prediction_accuracy: accuracy::mean(timeline.calls()),
         errors_count: errors.len(),
         errors,
-        warnings_count: trail.warnings.len(),
-        warnings: trail.warnings.clone(),
+        warnings_count: timeline.warnings.len(),
+        warnings: timeline.warnings.clone(),
         steps,
     }
 }
 
-fn step(number: usize, step: &TrailStep) -> StepMetadata {
+fn step(number: usize, step: &TimelineStep) -> StepMetadata {
     StepMetadata {
         step_number: number,
         tool_calls_count: step.calls.len(),
@@ -205,7 +205,7 @@ fn step(number: usize, step: &TrailStep) -> StepMetadata {
     }
 }
 
-fn call(call: &TrailCall) -> ToolCallMetadata {
+fn call(call: &TimelineCall) -> ToolCallMetadata {
     ToolCallMetadata {
         name: call.name.to_string(),
         args: serde_json::from_str(&call.args).unwrap_or_else(|_| Value::String(call.args.to_string())),

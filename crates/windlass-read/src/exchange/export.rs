@@ -14,7 +14,8 @@ use crate::error::Error;
 use crate::json::stored as forms;
 use crate::load::is_known;
 use crate::load::pages::{RunPages, numbered, with_bases};
-use crate::reports::receipts::{MOST_RUNS, tasks};
+use crate::reports::receipts::MOST_RUNS;
+use crate::timeline::Timeline;
 
 /// Bytes of a payload per line.
 const PIECE: usize = 4 * 1024 * 1024;
@@ -67,11 +68,11 @@ async fn family(log: &dyn Store, run: RunId) -> Result<Vec<RunId>, Error> {
     let mut looked = 0;
     while let Some(above) = runs.get(looked).copied() {
         looked += 1;
-        for task in tasks(log, above).await? {
-            if runs.len() >= MOST_RUNS || runs.contains(&task.child) || !is_known(log, task.child).await? {
+        for task in Timeline::of(log, above).await?.tasks {
+            if runs.len() >= MOST_RUNS || runs.contains(&task.run) || !is_known(log, task.run).await? {
                 continue;
             }
-            let below = with_bases(log, task.child).await?;
+            let below = with_bases(log, task.run).await?;
             runs.extend(below.into_iter().filter(|run| !runs.contains(run)).collect::<Vec<_>>());
         }
     }

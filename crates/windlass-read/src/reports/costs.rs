@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use windlass_core::event::{Adjusted, DelegationFinished, DelegationStarted, TurnFailed};
-use windlass_core::model::{FailureKind, ModelChoice, Prices, Purpose, Usage};
-use windlass_core::{CallId, Event, Fact, RunId, SessionId, Text};
-use windlass_store::{Log, Store};
+use windlass_core::model::{FailureKind, Purpose, Usage};
+use windlass_core::{CallId, RunId, SessionId, Text};
+use windlass_store::Store;
 
 use super::sessions::session_runs;
 use crate::error::Error;
 use crate::load::is_known;
-use crate::load::pages::{RunPages, numbered};
-use crate::timeline::OpenCalls;
+use crate::timeline::{ModelCall, ModelCallEnd, Task, Timeline};
 
 /// Maximum number of runs of one family whose costs are read.
 const MOST_RUNS: usize = 10_000;
@@ -156,9 +154,7 @@ pub async fn run_costs(log: &dyn Store, run: RunId) -> Result<Vec<RunCosts>, Err
     let mut family = Vec::new();
     let (mut seen, mut next) = (BTreeSet::from([run]), vec![(run, 0)]);
     while let Some((run, depth)) = next.pop() {
-        let mut reading = Reading::new(run, depth);
-        reading.read(log).await?;
-        let Reading { mut costs, tasks, .. } = reading;
+        let (mut costs, tasks) = own(&Timeline::of(log, run).await?, depth);
         let mut children = Vec::new();
         for task in tasks {
             if !is_known(log, task.run).await? {
@@ -185,91 +181,29 @@ pub async fn session_costs(log: &dyn Store, session: &SessionId) -> Result<Vec<V
     Ok(all)
 }
 
-/// The reading of one run.
-struct Reading {
-    costs: RunCosts,
-    tasks: Vec<TaskCost>,
-    models: Vec<(Text, Option<Prices>)>,
-    open: OpenCalls,
-}
-
-impl Reading {
-    fn new(run: RunId, depth: usize) -> Self {
-        let costs = RunCosts { run, agent: "".into(), depth, calls: Vec::new(), elsewhere: Vec::new() };
-        Self { costs, tasks: Vec::new(), models: Vec::new(), open: OpenCalls::default() }
-    }
-
-    async fn read(&mut self, log: &dyn Log) -> Result<(), Error> {
-        let run = self.costs.run;
-        let mut pages = RunPages::new(log, run);
-        while let Some(batches) = pages.next().await? {
-            batches.iter().flat_map(numbered).for_each(|(seq, event)| self.learn(seq, event));
-        }
-        Ok(())
-    }
-
-    fn learn(&mut self, seq: u64, event: &Event) {
-        if let Fact::RunStarted(start) = &event.fact {
-            self.costs.agent = start.agent.name.clone();
-            self.know(&start.models);
-        } else if let Fact::Adjusted(Adjusted { models: Some(models), .. }) = &event.fact {
-            self.know(models);
-        } else if let Fact::TurnStarted(turn) = &event.fact {
-            self.open.asks(turn);
-        } else if let Fact::TurnCompleted(turn) = &event.fact {
-            let asked = self.open.close(turn.purpose, turn.about.as_ref());
-            let call = self.ended(seq, turn.turn, (turn.purpose, asked), turn.usage);
-            self.costs.calls.push(call);
-        } else if let Fact::ProbeAnswered(probe) = &event.fact {
-            let asked = self.open.close(probe.purpose, None);
-            let call = self.ended(seq, probe.turn, (probe.purpose, asked), probe.usage);
-            self.costs.calls.push(call);
-        } else if let Fact::TurnHedged(turn) = &event.fact {
-            self.open.hedged(turn);
-        } else if let Fact::TurnFailed(turn) = &event.fact {
-            self.failed(seq, turn);
-        } else if let Fact::DelegationStarted(started) = &event.fact {
-            self.hands_over(started);
-        } else if let Fact::DelegationFinished(finished) = &event.fact {
-            self.comes_back(finished);
-        }
-    }
-
-    fn failed(&mut self, seq: u64, turn: &TurnFailed) {
-        let (purpose, about) = (turn.purpose, turn.about.as_ref());
-        let asked = match turn.beside {
-            Some(goes_on) => self.open.one_failed(purpose, about, goes_on),
-            None => self.open.close(purpose, about),
-        };
-        let call = self.ended(seq, turn.turn, (purpose, asked), turn.failure.usage);
-        self.costs.calls.push(CallCost { failed: Some(turn.failure.kind), ..call });
-    }
-
-    fn know(&mut self, models: &[ModelChoice]) {
-        self.models = models.iter().map(|model| (model.name.clone(), model.prices)).collect();
-    }
-
-    /// The cost of a call at the prices of the model that was asked, as the fold counts it.
-    fn ended(&self, seq: u64, turn: u32, call: (Purpose, Option<u32>), usage: Usage) -> CallCost {
-        let (purpose, asked) = call;
-        let (model, prices) =
-            self.models.get(asked.unwrap_or(0) as usize).cloned().unwrap_or_else(|| ("".into(), None));
-        let free = (usage.total() == 0).then_some(0);
-        let pico_usd = Prices::cost_of(prices, &usage).or(free);
-        CallCost { seq, turn, purpose, model, usage, pico_usd, failed: None }
-    }
-
-    fn hands_over(&mut self, started: &DelegationStarted) {
-        if !self.tasks.iter().any(|task| task.run == started.run) {
-            let (call, agent, run) = (started.call.clone(), started.agent.clone(), started.run);
-            self.tasks.push(TaskCost { call, agent, run, returned: Cost::default() });
-        }
-    }
-
-    fn comes_back(&mut self, finished: &DelegationFinished) {
-        if let Some(task) = self.tasks.iter_mut().rev().find(|task| task.call == finished.call) {
-            let free = (finished.usage.total() == 0).then_some(0);
-            task.returned = Cost::of(0, finished.usage, finished.cost.or(free));
-        }
-    }
+/// The own calls of a run, and its tasks.
+fn own(timeline: &Timeline, depth: usize) -> (RunCosts, Vec<TaskCost>) {
+    let call = |call: &ModelCall| CallCost {
+        seq: call.seq,
+        turn: call.turn,
+        purpose: call.purpose,
+        model: call.model.clone(),
+        usage: call.usage,
+        pico_usd: call.pico_usd,
+        failed: if let ModelCallEnd::Failed(kind) = call.end { Some(kind) } else { None },
+    };
+    let task = |task: &Task| TaskCost {
+        call: task.call.clone(),
+        agent: task.agent.clone(),
+        run: task.run,
+        returned: task.ended.map_or_else(Cost::default, |_| Cost::of(0, task.usage, task.pico_usd)),
+    };
+    let costs = RunCosts {
+        run: timeline.run,
+        agent: timeline.start.agent.name.clone(),
+        depth,
+        calls: timeline.model_calls.iter().map(call).collect(),
+        elsewhere: Vec::new(),
+    };
+    (costs, timeline.tasks.iter().map(task).collect())
 }

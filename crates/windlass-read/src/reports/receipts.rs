@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use windlass_core::tool::Effect;
-use windlass_core::{CallId, CallOutcome, Fact, RunId, Text};
-use windlass_store::{Log, Store};
+use windlass_core::{CallId, CallOutcome, RunId, Text};
+use windlass_store::Store;
 
 use super::effects::{CallEffects, Settlement, effects};
 use crate::error::Error;
 use crate::load::is_known;
-use crate::load::pages::RunPages;
+use crate::timeline::{Task, Timeline};
 
 /// Maximum number of runs of one family whose receipts are read.
 pub(crate) const MOST_RUNS: usize = 10_000;
@@ -146,11 +146,11 @@ pub async fn receipts(log: &dyn Store, run: RunId) -> Result<Vec<Receipt>, Error
         let calls = effects(log, run).await?;
         found.extend(calls.iter().filter_map(|call| receipt(run, call)));
         let mut children = Vec::new();
-        for task in tasks(log, run).await? {
-            if !is_known(log, task.child).await? {
-                found.push(task.receipt(run));
-            } else if seen.len() < MOST_RUNS && seen.insert(task.child) {
-                children.push(task.child);
+        for task in Timeline::of(log, run).await?.tasks {
+            if !is_known(log, task.run).await? {
+                found.push(task_receipt(run, &task));
+            } else if seen.len() < MOST_RUNS && seen.insert(task.run) {
+                children.push(task.run);
             }
         }
         next.extend(children.into_iter().rev());
@@ -168,9 +168,9 @@ pub async fn with_delegates(log: &dyn Store, run: RunId) -> Result<Vec<RunId>, E
     while let Some(run) = next.pop() {
         found.push(run);
         let mut children = Vec::new();
-        for task in tasks(log, run).await? {
-            if seen.len() < MOST_RUNS && is_known(log, task.child).await? && seen.insert(task.child) {
-                children.push(task.child);
+        for task in Timeline::of(log, run).await?.tasks {
+            if seen.len() < MOST_RUNS && is_known(log, task.run).await? && seen.insert(task.run) {
+                children.push(task.run);
             }
         }
         next.extend(children.into_iter().rev());
@@ -226,49 +226,19 @@ fn sha256(bytes: &[u8]) -> String {
     })
 }
 
-/// A task that was handed to another agent.
-pub(crate) struct HandedOver {
-    call: CallId,
-    agent: Text,
-    pub(crate) child: RunId,
-    outcome: Option<CallOutcome>,
-}
-
-impl HandedOver {
-    fn receipt(self, run: RunId) -> Receipt {
-        Receipt {
-            run,
-            shown: None,
-            args_sha256: sha256(b""),
-            key: self.child.to_string().into(),
-            outcome: ReceiptOutcome::of(self.outcome.as_ref()),
-            result_sha256: self.outcome.as_ref().and_then(result_sha256),
-            hashed: Hashed::USUAL,
-            result_from: ResultFrom::Tool,
-            reads: false,
-            call: self.call,
-            tool: self.agent,
-        }
+/// The receipt of a task whose run is elsewhere.
+fn task_receipt(run: RunId, task: &Task) -> Receipt {
+    Receipt {
+        run,
+        call: task.call.clone(),
+        tool: task.agent.clone(),
+        shown: None,
+        args_sha256: sha256(b""),
+        key: task.run.to_string().into(),
+        outcome: ReceiptOutcome::of(task.outcome.as_ref()),
+        result_sha256: task.outcome.as_ref().and_then(result_sha256),
+        hashed: Hashed::USUAL,
+        result_from: ResultFrom::Tool,
+        reads: false,
     }
-}
-
-pub(crate) async fn tasks(log: &dyn Log, run: RunId) -> Result<Vec<HandedOver>, Error> {
-    let mut tasks: Vec<HandedOver> = Vec::new();
-    let mut pages = RunPages::new(log, run);
-    while let Some(batches) = pages.next().await? {
-        for event in batches.iter().flat_map(|batch| batch.events.iter()) {
-            if let Fact::DelegationStarted(started) = &event.fact
-                && !tasks.iter().any(|task| task.child == started.run)
-            {
-                let (call, agent, child) = (started.call.clone(), started.agent.clone(), started.run);
-                tasks.push(HandedOver { call, agent, child, outcome: None });
-            }
-            if let Fact::DelegationFinished(finished) = &event.fact
-                && let Some(task) = tasks.iter_mut().rev().find(|task| task.call == finished.call)
-            {
-                task.outcome = Some(finished.outcome.clone());
-            }
-        }
-    }
-    Ok(tasks)
 }

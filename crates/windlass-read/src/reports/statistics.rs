@@ -8,7 +8,7 @@ use windlass_store::{Log, RunFilter, Store};
 
 use crate::error::Error;
 use crate::load::pages::ListPages;
-use crate::timeline::Trail;
+use crate::timeline::Timeline;
 
 /// Share of successes from which a tool is reliable, in percent.
 const RELIABLE: u64 = 80;
@@ -116,12 +116,12 @@ pub struct QueryStatistics {
 pub async fn statistics(log: &dyn Log, runs: &[RunId]) -> Result<Statistics, Error> {
     let (mut all, mut tools) = (Statistics::default(), BTreeMap::new());
     for run in runs {
-        let trail = Trail::of(log, *run).await?;
-        let success = u64::from(trail.succeeded());
+        let timeline = Timeline::of(log, *run).await?;
+        let success = u64::from(timeline.succeeded());
         all.runs += 1;
         all.succeeded += success;
-        add_query(&mut all.queries, &trail, success);
-        add_calls(&mut tools, &trail);
+        add_query(&mut all.queries, &timeline, success);
+        add_calls(&mut tools, &timeline);
     }
     all.queries.iter_mut().for_each(|query| query.mean_ms = query.ms / query.runs.max(1));
     all.tools = tools.into_values().collect();
@@ -132,8 +132,8 @@ pub async fn statistics(log: &dyn Log, runs: &[RunId]) -> Result<Statistics, Err
     Ok(all)
 }
 
-fn add_query(queries: &mut Vec<QueryStatistics>, trail: &Trail, success: u64) {
-    let query = trail.query();
+fn add_query(queries: &mut Vec<QueryStatistics>, timeline: &Timeline, success: u64) {
+    let query = timeline.query();
     let place = queries.iter().position(|known| known.query == query).unwrap_or_else(|| {
         queries.push(QueryStatistics { query, ..QueryStatistics::default() });
         queries.len() - 1
@@ -141,11 +141,11 @@ fn add_query(queries: &mut Vec<QueryStatistics>, trail: &Trail, success: u64) {
     let Some(known) = queries.get_mut(place) else { return };
     known.runs += 1;
     known.succeeded += success;
-    known.ms += trail.ms();
+    known.ms += timeline.ms();
 }
 
-fn add_calls(tools: &mut BTreeMap<Text, ToolStatistics>, trail: &Trail) {
-    for call in trail.calls() {
+fn add_calls(tools: &mut BTreeMap<Text, ToolStatistics>, timeline: &Timeline) {
+    for call in timeline.calls() {
         let Some(success) = call.verdict() else { continue };
         let tool = tools
             .entry(call.name.clone())

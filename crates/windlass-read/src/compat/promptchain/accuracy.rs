@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::timeline::TrailCall;
+use crate::timeline::TimelineCall;
 
 /// The most words of each text that are compared.
 const WORDS: usize = 10_000;
 
 /// The accuracy of one call; `None`: nothing was expected, or the call did not run to an end.
-pub(super) fn of_call(call: &TrailCall) -> Option<f64> {
+pub(super) fn of_call(call: &TimelineCall) -> Option<f64> {
     let expected = call.expected.as_deref().filter(|_| call.began.is_some())?;
     let real = call.result().or_else(|| call.error())?;
     Some(similarity(expected, &real))
 }
 
 /// The mean over the calls that have one.
-pub(super) fn mean<'c>(calls: impl Iterator<Item = &'c TrailCall>) -> Option<f64> {
+pub(super) fn mean<'c>(calls: impl Iterator<Item = &'c TimelineCall>) -> Option<f64> {
     let all: Vec<f64> = calls.filter_map(of_call).collect();
     (!all.is_empty()).then(|| hundredths(all.iter().sum::<f64>() / all.len() as f64))
 }

@@ -21,7 +21,7 @@ use windlass_store::Log;
 
 use crate::error::Error;
 use crate::load::load;
-use crate::timeline::Trail;
+use crate::timeline::Timeline;
 
 pub use tables::{PERFORMANCE_COLUMNS, QUERY_COLUMNS, Tables, tables};
 
@@ -30,12 +30,12 @@ pub use tables::{PERFORMANCE_COLUMNS, QUERY_COLUMNS, Tables, tables};
 /// # Errors
 /// The run is not in the log, or the log failed.
 pub async fn session_log(log: &dyn Log, run: RunId) -> Result<Value, Error> {
-    let trail = Trail::of(log, run).await?;
-    let plan = match &trail.perception {
-        Some(_) => plan::planned(&trail, &load(log, run).await?),
-        None => plan::of(&trail),
+    let timeline = Timeline::of(log, run).await?;
+    let plan = match &timeline.perception {
+        Some(_) => plan::planned(&timeline, &load(log, run).await?),
+        None => plan::of(&timeline),
     };
-    let (id, query) = (run.to_string(), trail.query());
+    let (id, query) = (run.to_string(), timeline.query());
     Ok(json!({
         "session_id": id,
         "original_query": query,
@@ -46,9 +46,9 @@ pub async fn session_log(log: &dyn Log, run: RunId) -> Result<Value, Error> {
             "query": query,
             "final_plan": plan.last_text(),
             "final_steps": plan.last_steps(),
-            "final_answer": trail.answer(),
+            "final_answer": timeline.answer(),
             "confidence": plan.confidence(),
-            "reasoning_note": plan.note(&trail),
+            "reasoning_note": plan.note(&timeline),
         },
     }))
 }

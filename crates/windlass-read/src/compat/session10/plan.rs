@@ -7,7 +7,7 @@ use windlass_core::run::{DoneStep, PlanVersion};
 
 use serde_json::{Map, Value, json};
 
-use crate::timeline::{By, Trail, TrailCall};
+use crate::timeline::{By, Timeline, TimelineCall};
 
 /// The tool of a step of code, as Session 10 names it.
 const CODE_TOOL: &str = "raw_code_block";
@@ -22,13 +22,13 @@ pub(super) struct Plan {
 }
 
 /// The plan of a plan loop.
-pub(super) fn planned(trail: &Trail, state: &State) -> Plan {
+pub(super) fn planned(timeline: &Timeline, state: &State) -> Plan {
     let of = |found: Option<&Perception>| found.map_or(Value::Null, |found| json!(found));
     let versions = state.plan().map_or(&[][..], |plan| &plan.versions);
     let mut shown: Vec<Value> =
-        (0..versions.len()).filter_map(|place| version(trail, versions, place)).collect();
-    if trail.ending == By::Person
-        && let Some(answer) = trail.answer()
+        (0..versions.len()).filter_map(|place| version(timeline, versions, place)).collect();
+    if timeline.ending == By::Person
+        && let Some(answer) = timeline.answer()
     {
         // The step that a person adds at the end (S7).
         let count = versions.iter().map(|version| version.steps.len()).sum();
@@ -52,10 +52,10 @@ pub(super) fn planned(trail: &Trail, state: &State) -> Plan {
         }
     }
     let last = state.plan().and_then(|plan| plan.perception.as_ref());
-    Plan { perception: of(trail.perception.as_ref()), found: of(last), versions: shown }
+    Plan { perception: of(timeline.perception.as_ref()), found: of(last), versions: shown }
 }
 
-fn version(trail: &Trail, versions: &[PlanVersion], place: usize) -> Option<Value> {
+fn version(timeline: &Timeline, versions: &[PlanVersion], place: usize) -> Option<Value> {
     let version = versions.get(place)?;
     let before: usize = versions.iter().take(place).map(|version| version.steps.len()).sum();
     let replaced = place + 1 < versions.len();
@@ -64,7 +64,7 @@ fn version(trail: &Trail, versions: &[PlanVersion], place: usize) -> Option<Valu
         let useless = done.perception.as_ref().is_some_and(|found| !found.local_goal_achieved);
         // The first step of a new plan stands in for the last one of the plan before.
         let parent = if at == 0 { before.checked_sub(1) } else { None };
-        let mut shown = step_of(trail, done);
+        let mut shown = step_of(timeline, done);
         if let Some(fields) = shown.as_object_mut() {
             fields.insert("was_replanned".to_owned(), json!(replaced && last && useless));
             fields.insert("parent_index".to_owned(), json!(parent));
@@ -74,9 +74,9 @@ fn version(trail: &Trail, versions: &[PlanVersion], place: usize) -> Option<Valu
     Some(json!({ "plan_text": version.text, "steps": steps.collect::<Vec<_>>() }))
 }
 
-fn step_of(trail: &Trail, done: &DoneStep) -> Value {
+fn step_of(timeline: &Timeline, done: &DoneStep) -> Value {
     let index = usize::try_from(done.step.index).unwrap_or(usize::MAX);
-    let code = done.call.as_ref().and_then(|call| trail.code(call));
+    let code = done.call.as_ref().and_then(|call| timeline.code(call));
     let failed = done.outcome.as_ref().is_some_and(|outcome| !outcome.is_ok());
     let (kind, status) = match (&done.step.work, done.status) {
         (StepWork::Nop, _) => ("NOP", "clarification_needed"),
@@ -98,7 +98,7 @@ fn step_of(trail: &Trail, done: &DoneStep) -> Value {
         StepWork::Conclude(text) => json!(text),
         StepWork::Code(_) | StepWork::Nop => Value::Null,
     };
-    let error = failed.then(|| code.and_then(TrailCall::error)).flatten();
+    let error = failed.then(|| code.and_then(TimelineCall::error)).flatten();
     step(
         index,
         kind,
@@ -116,7 +116,7 @@ fn step_of(trail: &Trail, done: &DoneStep) -> Value {
 }
 
 /// The result of the code of a step. A person's result stands in place of the code's.
-fn executed(done: &DoneStep, code: Option<&TrailCall>) -> Value {
+fn executed(done: &DoneStep, code: Option<&TimelineCall>) -> Value {
     if !matches!(done.step.work, StepWork::Code(_)) || done.outcome.is_none() {
         return Value::Null;
     }
@@ -126,8 +126,8 @@ fn executed(done: &DoneStep, code: Option<&TrailCall>) -> Value {
     let mut fields = Map::new();
     fields.insert("status".to_owned(), json!(if ok { "success" } else { "error" }));
     fields.insert(if ok { "result" } else { "error" }.to_owned(), json!(done.told()));
-    fields.insert("execution_time".to_owned(), seconds(code.map_or(0, TrailCall::last_ms)));
-    fields.insert("total_time".to_owned(), seconds(code.map_or(0, TrailCall::ms)));
+    fields.insert("execution_time".to_owned(), seconds(code.map_or(0, TimelineCall::last_ms)));
+    fields.insert("total_time".to_owned(), seconds(code.map_or(0, TimelineCall::ms)));
     fields.insert("retry_count".to_owned(), json!(done.retries));
     if person {
         fields.insert("human_provided".to_owned(), json!(true));
@@ -135,12 +135,12 @@ fn executed(done: &DoneStep, code: Option<&TrailCall>) -> Value {
     Value::Object(fields)
 }
 
-pub(super) fn of(trail: &Trail) -> Plan {
-    let mut steps: Vec<Value> = trail.calls().enumerate().map(|(index, call)| code(index, call)).collect();
-    if let Some(answer) = trail.answer().filter(|_| trail.end.is_some()) {
-        steps.push(conclusion(steps.len(), &answer, trail));
+pub(super) fn of(timeline: &Timeline) -> Plan {
+    let mut steps: Vec<Value> = timeline.calls().enumerate().map(|(index, call)| code(index, call)).collect();
+    if let Some(answer) = timeline.answer().filter(|_| timeline.end.is_some()) {
+        steps.push(conclusion(steps.len(), &answer, timeline));
     }
-    let text: Vec<String> = trail.calls().map(|call| format!("Call {}.", call.name)).collect();
+    let text: Vec<String> = timeline.calls().map(|call| format!("Call {}.", call.name)).collect();
     let versions = vec![json!({ "plan_text": text, "steps": steps })];
     Plan { perception: Value::Null, found: Value::Null, versions }
 }
@@ -158,13 +158,13 @@ impl Plan {
         self.found.get("confidence").cloned().unwrap_or_default()
     }
 
-    pub(super) fn note(&self, trail: &Trail) -> String {
+    pub(super) fn note(&self, timeline: &Timeline) -> String {
         let said = self.found.get("reasoning").and_then(Value::as_str);
-        said.map_or_else(|| trail.status(), str::to_owned)
+        said.map_or_else(|| timeline.status(), str::to_owned)
     }
 }
 
-fn code(index: usize, call: &TrailCall) -> Value {
+fn code(index: usize, call: &TimelineCall) -> Value {
     let args: Value =
         serde_json::from_str(&call.args).unwrap_or_else(|_| Value::String(call.args.to_string()));
     let status = match (&call.outcome, call.error()) {
@@ -186,8 +186,8 @@ fn code(index: usize, call: &TrailCall) -> Value {
     )
 }
 
-fn conclusion(index: usize, answer: &str, trail: &Trail) -> Value {
-    let status = if trail.succeeded() { "completed" } else { "failed" };
+fn conclusion(index: usize, answer: &str, timeline: &Timeline) -> Value {
+    let status = if timeline.succeeded() { "completed" } else { "failed" };
     step(
         index,
         "CONCLUDE",
@@ -212,7 +212,7 @@ fn step<const N: usize>(index: usize, kind: &str, text: &str, given: &[(&str, Va
 }
 
 /// The result of a CODE step: times in seconds.
-fn result(call: &TrailCall) -> Value {
+fn result(call: &TimelineCall) -> Value {
     let Some(outcome) = &call.outcome else { return Value::Null };
     let seconds = call.ms() as f64 / 1e3;
     let mut fields = Map::new();

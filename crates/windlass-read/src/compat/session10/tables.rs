@@ -6,7 +6,7 @@ use windlass_core::event::Millis;
 use windlass_store::Log;
 
 use crate::error::Error;
-use crate::timeline::{Trail, TrailCall};
+use crate::timeline::{Timeline, TimelineCall};
 
 /// Columns of `tool_performance.csv`.
 pub const PERFORMANCE_COLUMNS: [&str; 15] = [
@@ -57,21 +57,21 @@ pub async fn tables(log: &dyn Log, runs: &[RunId]) -> Result<Tables, Error> {
     let mut performance = vec![PERFORMANCE_COLUMNS.map(str::to_owned).to_vec()];
     let mut known: Vec<Query> = Vec::new();
     for run in runs {
-        let trail = Trail::of(log, *run).await?;
-        let text = trail.query();
+        let timeline = Timeline::of(log, *run).await?;
+        let text = timeline.query();
         let place = known.iter().position(|query| query.text == text).unwrap_or_else(|| {
-            known.push(Query { text, created: trail.began, updated: trail.last });
+            known.push(Query { text, created: timeline.began, updated: timeline.last });
             known.len() - 1
         });
         if let Some(query) = known.get_mut(place) {
-            query.created = query.created.min(trail.began);
-            query.updated = query.updated.max(trail.last);
+            query.created = query.created.min(timeline.began);
+            query.updated = query.updated.max(timeline.last);
         }
-        let calls: Vec<&TrailCall> = trail.calls().collect();
+        let calls: Vec<&TimelineCall> = timeline.calls().collect();
         if calls.is_empty() {
-            performance.push(row(&trail, place + 1, None));
+            performance.push(row(&timeline, place + 1, None));
         }
-        performance.extend(calls.into_iter().map(|call| row(&trail, place + 1, Some(call))));
+        performance.extend(calls.into_iter().map(|call| row(&timeline, place + 1, Some(call))));
     }
     let mut queries = vec![QUERY_COLUMNS.map(str::to_owned).to_vec()];
     queries.extend(known.iter().enumerate().map(|(place, query)| {
@@ -87,28 +87,28 @@ pub async fn tables(log: &dyn Log, runs: &[RunId]) -> Result<Tables, Error> {
     Ok(Tables { performance: written(&performance), queries: written(&queries) })
 }
 
-fn row(trail: &Trail, query: usize, call: Option<&TrailCall>) -> Vec<String> {
-    let calls = trail.calls().map(|call| call.name.to_string()).collect::<Vec<_>>();
-    let plan = trail.plan.as_ref().map(|made| made.text.join(" -> "));
-    let steps = if trail.plan.is_some() { trail.codes.len() } else { calls.len() };
-    let tries = trail.codes.iter().map(|code| code.retries).sum::<u32>();
-    let own = trail.end.as_ref().and_then(|end| end.error.as_ref()).map(ToString::to_string);
+fn row(timeline: &Timeline, query: usize, call: Option<&TimelineCall>) -> Vec<String> {
+    let calls = timeline.calls().map(|call| call.name.to_string()).collect::<Vec<_>>();
+    let plan = timeline.plan.as_ref().map(|made| made.text.join(" -> "));
+    let steps = if timeline.plan.is_some() { timeline.codes.len() } else { calls.len() };
+    let tries = timeline.codes.iter().map(|code| code.retries).sum::<u32>();
+    let own = timeline.end.as_ref().and_then(|end| end.error.as_ref()).map(ToString::to_string);
     vec![
-        trail.run.to_string(),
+        timeline.run.to_string(),
         query.to_string(),
-        name(&trail.query()),
-        trail.query(),
-        trail.answer().unwrap_or_default(),
+        name(&timeline.query()),
+        timeline.query(),
+        timeline.answer().unwrap_or_default(),
         plan.unwrap_or_else(|| calls.join(" -> ")),
-        if trail.succeeded() { "success" } else { "failure" }.to_owned(),
-        time(trail.began),
-        time(trail.last),
-        format!("{:.3}", trail.ms() as f64 / 1e3),
+        if timeline.succeeded() { "success" } else { "failure" }.to_owned(),
+        time(timeline.began),
+        time(timeline.last),
+        format!("{:.3}", timeline.ms() as f64 / 1e3),
         steps.to_string(),
         call.map(|call| call.name.to_string()).unwrap_or_default(),
         call.map_or(tries, |call| call.retries).to_string(),
-        call.map_or(own, TrailCall::error).unwrap_or_default(),
-        trail.status(),
+        call.map_or(own, TimelineCall::error).unwrap_or_default(),
+        timeline.status(),
     ]
 }
 

@@ -19,7 +19,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("windlass-harness", 2, 16),
     ("windlass-macros", 1, 4),
     ("windlass-models", 4, 16),
-    ("windlass-read", 1, 7),
+    ("windlass-read", 1, 8),
     ("windlass-runtime", 28, 54),
     ("windlass-store", 3, 14),
     ("windlass-testing", 8, 14),

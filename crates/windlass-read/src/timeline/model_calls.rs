@@ -1,0 +1,187 @@
+//! The model calls of a run: purpose, model, usage, cost and end of each.
+
+use serde::Serialize;
+use windlass_core::event::{Adjusted, Millis, TurnFailed, TurnHedged, TurnStarted};
+use windlass_core::model::{FailureKind, ModelChoice, Prices, Purpose, Role, Usage};
+use windlass_core::{CallId, Event, Fact, Text};
+
+/// A model call that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelCall {
+    /// The number of the event that ended it.
+    pub seq: u64,
+    /// Its turn.
+    pub turn: u32,
+    /// Its purpose.
+    pub purpose: Purpose,
+    /// The model that was asked, as the agent names it.
+    pub model: Text,
+    /// What that model is asked for.
+    pub role: Role,
+    /// When it was asked; `None`: the run's log does not say.
+    pub asked: Option<Millis>,
+    /// When it ended.
+    pub ended: Millis,
+    /// Its tokens.
+    pub usage: Usage,
+    /// Its cost in pico-dollars as limits count it: at list price, or what its provider reported if that is more; `None`: the
+    /// price is unknown, and nothing was reported.
+    pub pico_usd: Option<u64>,
+    /// How it ended.
+    pub end: ModelCallEnd,
+}
+
+/// How a model call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelCallEnd {
+    /// With a reply.
+    Replied,
+    /// With a reply to a request that left items out, to find which one a provider refuses.
+    Probed,
+    /// Without a reply.
+    Failed(FailureKind),
+}
+
+impl ModelCall {
+    /// How long it took.
+    pub fn ms(&self) -> Option<u64> {
+        self.asked.map(|asked| self.ended.saturating_sub(asked))
+    }
+}
+
+/// A model of a run, with the replies that it gave.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelTurns {
+    /// Its name, as the agent names it.
+    pub model: String,
+    /// What it is asked for.
+    pub role: Role,
+    /// Number of replies, whatever their purpose.
+    pub turns: u64,
+}
+
+/// Follows which models are asked, and what comes of it.
+#[derive(Debug, Default)]
+pub(super) struct ModelCalls {
+    /// The run's models now.
+    models: Vec<ModelChoice>,
+    /// All models that it had, each once.
+    known: Vec<(Text, Role)>,
+    open: OpenCalls,
+    ended: Vec<ModelCall>,
+}
+
+impl ModelCalls {
+    /// These are the run's models from here on.
+    pub(super) fn models(&mut self, models: &[ModelChoice]) {
+        for model in models {
+            if !self.known.iter().any(|(name, role)| *name == model.name && *role == model.role) {
+                self.known.push((model.name.clone(), model.role));
+            }
+        }
+        self.models = models.to_vec();
+    }
+
+    /// Takes in what an event says of model calls.
+    pub(super) fn learn(&mut self, seq: u64, event: &Event) {
+        if let Fact::TurnStarted(turn) = &event.fact {
+            self.open.asks(turn, event.at);
+        } else if let Fact::TurnHedged(turn) = &event.fact {
+            self.open.hedged(turn, event.at);
+        } else if let Fact::TurnCompleted(turn) = &event.fact {
+            let asked = self.open.close(turn.purpose, turn.about.as_ref());
+            self.ends((seq, event.at), (turn.turn, turn.purpose, asked), turn.usage, ModelCallEnd::Replied);
+        } else if let Fact::ProbeAnswered(probe) = &event.fact {
+            let asked = self.open.close(probe.purpose, None);
+            self.ends((seq, event.at), (probe.turn, probe.purpose, asked), probe.usage, ModelCallEnd::Probed);
+        } else if let Fact::TurnFailed(turn) = &event.fact {
+            self.failed(seq, event.at, turn);
+        } else if let Fact::Adjusted(Adjusted { models: Some(models), .. }) = &event.fact {
+            self.models(models);
+        }
+    }
+
+    fn failed(&mut self, seq: u64, at: Millis, turn: &TurnFailed) {
+        let (purpose, about) = (turn.purpose, turn.about.as_ref());
+        let asked = match turn.beside {
+            Some(goes_on) => self.open.one_failed(purpose, about, goes_on),
+            None => self.open.close(purpose, about),
+        };
+        let end = ModelCallEnd::Failed(turn.failure.kind);
+        self.ends((seq, at), (turn.turn, purpose, asked), turn.failure.usage, end);
+    }
+
+    /// A call has ended. Its cost is at the prices of the model that was asked, as the state counts it.
+    fn ends(
+        &mut self,
+        place: (u64, Millis),
+        call: (u32, Purpose, Option<(u32, Millis)>),
+        usage: Usage,
+        end: ModelCallEnd,
+    ) {
+        let ((seq, ended), (turn, purpose, asked)) = (place, call);
+        let choice = self.models.get(asked.map_or(0, |(model, _)| model) as usize);
+        let (model, role) =
+            choice.map_or_else(|| ("".into(), Role::default()), |choice| (choice.name.clone(), choice.role));
+        let free = (usage.total() == 0).then_some(0);
+        let pico_usd = Prices::cost_of(choice.and_then(|choice| choice.prices), &usage).or(free);
+        let asked = asked.map(|(_, at)| at);
+        self.ended.push(ModelCall { seq, turn, purpose, model, role, asked, ended, usage, pico_usd, end });
+    }
+
+    /// All models of the run with their replies, and the calls that have ended.
+    pub(super) fn done(self) -> (Vec<ModelTurns>, Vec<ModelCall>) {
+        let replies = |name: &Text, role: Role| {
+            let of = |call: &&ModelCall| {
+                call.end == ModelCallEnd::Replied && call.model == *name && call.role == role
+            };
+            self.ended.iter().filter(of).count() as u64
+        };
+        let turns = self.known.iter().map(|(name, role)| ModelTurns {
+            model: name.to_string(),
+            role: *role,
+            turns: replies(name, *role),
+        });
+        (turns.collect(), self.ended)
+    }
+}
+
+/// The open calls: purpose, tool call, the model that is asked, by its place in the run's list, and since when.
+#[derive(Debug, Default)]
+struct OpenCalls(Vec<(Purpose, Option<CallId>, u32, Millis)>);
+
+impl OpenCalls {
+    /// A call begins.
+    fn asks(&mut self, turn: &TurnStarted, at: Millis) {
+        // With a hedge that was lost with its process.
+        while self.close(turn.purpose, turn.about.as_ref()).is_some() {}
+        self.0.push((turn.purpose, turn.about.clone(), turn.model, at));
+    }
+
+    /// Another model is asked beside the first one.
+    fn hedged(&mut self, hedged: &TurnHedged, at: Millis) {
+        self.0.push((hedged.purpose, hedged.about.clone(), hedged.model, at));
+    }
+
+    /// One of two attempts has failed, and the other one goes on. Gives the model that failed, and since when it was asked.
+    fn one_failed(
+        &mut self,
+        purpose: Purpose,
+        about: Option<&CallId>,
+        goes_on: u32,
+    ) -> Option<(u32, Millis)> {
+        self.take(|open| open.0 == purpose && open.1.as_ref() == about && open.2 != goes_on)
+    }
+
+    /// A call has ended. Gives the model that was asked, and since when.
+    fn close(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<(u32, Millis)> {
+        self.take(|open| open.0 == purpose && open.1.as_ref() == about)
+    }
+
+    fn take(
+        &mut self,
+        ended: impl Fn(&(Purpose, Option<CallId>, u32, Millis)) -> bool,
+    ) -> Option<(u32, Millis)> {
+        self.0.iter().position(ended).map(|at| self.0.remove(at)).map(|open| (open.2, open.3))
+    }
+}
