@@ -26,10 +26,10 @@ use windlass_store::Pruned;
 use crate::compat::kaos::SessionStats;
 use crate::exchange::Imported;
 use crate::reports::{
-    CallCost, CallEffects, ComparedRun, Comparison, Cost, EffectStep, Receipt, Replayed, RunCosts, Session,
-    Settlement, TaskCost, total_cost,
+    CallCost, CallEffects, ComparedRun, Comparison, Cost, EffectStep, FamilyRun, Member, Receipt, Replayed,
+    RunCosts, Session, Settlement, TaskCost, total_cost,
 };
-pub use stored::{event, listed_state, summary};
+pub use stored::{event, listed_state, shown_state, summary};
 
 /// The state of a run (`run`).
 pub fn run(state: &State) -> Value {
@@ -82,6 +82,28 @@ pub fn question(state: &State, question: &OpenQuestion) -> Value {
     });
     if let (Some(agent), Some(fields)) = (state.asked_by(question), value.as_object_mut()) {
         fields.insert("asked_by".to_owned(), json!(agent));
+    }
+    value
+}
+
+/// A member of a run's family: the run as in a listing, or its task (`task`), with its `depth`.
+pub fn member(member: &Member) -> Value {
+    let mut value = match &member.run {
+        FamilyRun::Here(line) => summary(line),
+        FamilyRun::Elsewhere(task) => json!({
+            "type": "task",
+            "run": task.run,
+            "agent": task.agent,
+            "call": task.call,
+            "started_at": task.began,
+            "ended_at": task.ended,
+            "outcome": task.outcome,
+            "usage": task.usage,
+            "cost_usd": task.pico_usd.map(|pico| pico as f64 / 1e12),
+        }),
+    };
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("depth".to_owned(), json!(member.depth));
     }
     value
 }

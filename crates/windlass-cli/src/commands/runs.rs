@@ -21,6 +21,7 @@ mod replay;
 mod resume;
 pub(crate) mod short;
 pub(crate) mod show;
+mod since;
 mod stats;
 mod steer;
 mod watch;

@@ -36,6 +36,44 @@ fn children_stand_below_the_run_that_started_them() {
 }
 
 #[test]
+fn a_run_is_shown_with_those_below_it_and_what_all_of_them_used() {
+    let home = family();
+    let list = home.windlass(["runs", "list"]);
+    let lead = ids(&list).remove(1);
+    assert_end!(home, home.windlass(["runs", "show", &lead, "--tree"]));
+    let json = home.windlass(["runs", "show", &lead, "--tree", "--json"]);
+    let depths: Vec<serde_json::Value> = json
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["depth"].take())
+        .collect();
+    assert_eq!(depths, [0, 1, 1]);
+    let stats = home.windlass(["runs", "stats", "--json"]).stdout;
+    let used = serde_json::from_str::<serde_json::Value>(&stats).unwrap()["used"].take();
+    let row = |of: &str, name: &str| {
+        let rows = used[of].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {used}")).clone()
+    };
+    assert_eq!((&row("agents", "lead")["count"], &row("agents", "sums")["count"]), (&1.into(), &4.into()));
+    let tool = row("tools", "calculate");
+    assert_eq!((&tool["count"], &tool["failed"]), (&4.into(), &0.into()));
+    assert!(tool["p95_ms"].as_u64() >= tool["p50_ms"].as_u64(), "{tool}");
+    let table = home.windlass(["runs", "stats"]).stdout;
+    let head = table.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(head, "BY NAME COUNT FAILED IN CACHED OUT COST P50 P95");
+}
+
+#[test]
+fn runs_are_listed_since_a_time() {
+    let home = family();
+    assert_eq!(ids(&home.windlass(["runs", "list", "--since", "1h"])).len(), 5);
+    assert_eq!(ids(&home.windlass(["runs", "list", "--since", "2001-01-01"])).len(), 5);
+    let none = home.windlass(["runs", "list", "--since", "2100-01-01 12:00"]);
+    assert_eq!((none.stdout.as_str(), none.stderr.trim()), ("", "no runs"));
+    assert_end!(home, home.windlass(["runs", "list", "--since", "yesterday"]));
+}
+
+#[test]
 fn every_command_takes_the_short_ids_of_the_list() {
     let home = family();
     let list = home.windlass(["runs", "list"]);

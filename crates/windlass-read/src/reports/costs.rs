@@ -52,7 +52,7 @@ impl Cost {
         self
     }
 
-    fn of(calls: u64, usage: Usage, cost: Option<u64>) -> Self {
+    pub(super) fn of(calls: u64, usage: Usage, cost: Option<u64>) -> Self {
         let unpriced = if cost.is_none() { usage.total() } else { 0 };
         Self { calls, usage, known: cost.unwrap_or(0), unpriced }
     }

@@ -7,6 +7,8 @@ use windlass_read::json;
 use windlass_store::{RunFilter, RunStatus, RunSummary, SqliteLog};
 
 use super::listed;
+use super::since::{Moment, moment};
+use crate::agents::now;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -32,9 +34,13 @@ RUN is the end of the run's id, long enough to denote one run of the log; every 
   running      a process drives the run
   interrupted  the process that drove it has died: `windlass runs resume RUN` goes on
   suspended    it waits for an answer or a time: `windlass runs show RUN` says which
+  waiting (at a terminal)  its process has asked a question there; the input's column has the question
+
+TOOK is the time from a run's start to its end, waits included; COST is that of its own model calls.
 
 Examples:
   windlass runs list --status suspended
+  windlass runs list --since 12h
   windlass runs list --agent lead --limit 5";
 
 #[derive(Debug, Args)]
@@ -49,6 +55,9 @@ pub(super) struct ListArgs {
     /// Only runs with this status
     #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
     status: Option<String>,
+    /// Only runs begun since then: an age, such as 30m, 12h or 7d, or a day or time, such as 2026-11-26 or "2026-11-26 15:30"
+    #[arg(long, value_name = "AGE|TIME", value_parser = moment)]
+    since: Option<Moment>,
     /// Maximum number of runs, not counting those that stand below another run
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -90,6 +99,7 @@ async fn chosen(args: &ListArgs, log: &SqliteLog) -> Result<Vec<RunSummary>, Fai
         agent: args.agent.as_deref().map(Into::into),
         // A log calls both running: they differ in having a holder.
         status: args.status.as_deref().map(stored),
+        since: args.since.map(|since| since.at(now())),
         ..RunFilter::default()
     };
     let fits = |line: &RunSummary| {
@@ -100,7 +110,8 @@ async fn chosen(args: &ListArgs, log: &SqliteLog) -> Result<Vec<RunSummary>, Fai
         })
     };
     // A filter may let children through without their parents, so each run counts.
-    let filtered = args.session.is_some() || args.agent.is_some() || args.status.is_some();
+    let filtered =
+        args.session.is_some() || args.agent.is_some() || args.status.is_some() || args.since.is_some();
     let mut left = args.limit;
     let mut runs = Vec::new();
     let mut pages = ListPages::new(log, filter);

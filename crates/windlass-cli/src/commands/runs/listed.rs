@@ -6,12 +6,15 @@ use std::sync::Arc;
 use windlass_core::event::RunInput;
 use windlass_core::message::{Content, Part};
 use windlass_core::{Fact, Message, RunId};
+use windlass_read::Task;
 use windlass_read::json;
-use windlass_read::words::{cut, name, time};
+use windlass_read::reports::{FamilyRun, Member};
+use windlass_read::words::{cut, money, name, span, time};
 use windlass_store::Log;
 use windlass_store::{Index, RunSummary, SqliteLog};
 
 use super::short::ShortIds;
+use crate::agents::now;
 use crate::failure::Failure;
 use crate::view::table::aligned;
 
@@ -19,20 +22,69 @@ use crate::view::table::aligned;
 const TITLE_CHARS: usize = 60;
 /// The longest chain of forks that is followed to an input.
 const FURTHEST_BASE: usize = 100;
-const COLUMNS: usize = 5;
-const HEAD: [&str; COLUMNS] = ["RUN", "STARTED", "STATUS", "AGENT", "INPUT"];
+/// Maximum number of characters shown of a question.
+const QUESTION_CHARS: usize = 80;
+const COLUMNS: usize = 7;
+const HEAD: [&str; COLUMNS] = ["RUN", "STARTED", "TOOK", "COST", "STATUS", "AGENT", "INPUT"];
 
 /// The cells of a line.
 type Row = [String; COLUMNS];
 
 /// The runs as lines below a line of heads: newest first, each followed by its children, oldest first.
 pub(super) async fn table(log: &SqliteLog, runs: &[RunSummary]) -> Result<Vec<String>, Failure> {
-    let lister = Lister { log, ids: ShortIds::of(log).await? };
+    let lister = Lister { log, ids: ShortIds::of(log).await?, now: now() };
     let mut rows = vec![HEAD.map(str::to_owned)];
     for (depth, line) in tree(runs) {
         rows.push(lister.row(depth, line).await?);
     }
     Ok(aligned(&rows))
+}
+
+/// A run with all runs below it as such lines, tasks whose runs are elsewhere included.
+pub(super) async fn family_table(log: &SqliteLog, members: &[Member]) -> Result<Vec<String>, Failure> {
+    let lister = Lister { log, ids: ShortIds::of(log).await?, now: now() };
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    for member in members {
+        rows.push(match &member.run {
+            FamilyRun::Here(line) => lister.row(member.depth, line).await?,
+            FamilyRun::Elsewhere(task) => elsewhere(member.depth, task),
+        });
+    }
+    Ok(aligned(&rows))
+}
+
+/// The line of a task whose run is not in this log.
+fn elsewhere(depth: usize, task: &Task) -> Row {
+    let took = task.ended.map(|ended| span(ended.saturating_sub(task.began)));
+    let status = match &task.outcome {
+        None => "not finished",
+        Some(outcome) if outcome.is_ok() => "finished",
+        Some(_) => "no result",
+    };
+    let cost = task.ended.map(|_| dollars(task.pico_usd));
+    [
+        format!("{}elsewhere", branch(depth)),
+        time(task.began),
+        took.unwrap_or_default(),
+        cost.unwrap_or_default(),
+        status.to_owned(),
+        name(&task.agent),
+        String::new(),
+    ]
+}
+
+/// The place of a line below others.
+fn branch(depth: usize) -> String {
+    if depth == 0 { String::new() } else { format!("{}└ ", "  ".repeat(depth - 1)) }
+}
+
+/// A cost in a cell.
+fn dollars(pico: Option<u64>) -> String {
+    match pico {
+        None => "unknown".to_owned(),
+        Some(0) => "-".to_owned(),
+        Some(pico) => format!("${}", money(pico as f64 / 1e12)),
+    }
 }
 
 /// Each run with its depth below the runs that started it.
@@ -58,18 +110,32 @@ fn tree(runs: &[RunSummary]) -> Vec<(usize, &RunSummary)> {
 struct Lister<'l> {
     log: &'l SqliteLog,
     ids: ShortIds,
+    now: u64,
 }
 
 impl Lister<'_> {
     async fn row(&self, depth: usize, line: &RunSummary) -> Result<Row, Failure> {
-        let branch = if depth == 0 { String::new() } else { format!("{}└ ", "  ".repeat(depth - 1)) };
         let title = cut(&self.title(line).await?, TITLE_CHARS);
         let title = match line.parent {
             Some(parent) if depth == 0 => format!("(child of {}) {title}", self.ids.short(parent)),
             Some(_) | None => title,
         };
-        let id = format!("{branch}{}", self.ids.short(line.run));
-        Ok([id, time(line.started_at), json::listed_state(line), name(&line.agent), title])
+        let question = line.headline.question.as_ref();
+        let asks = question.map(|text| format!(" (asks: {})", cut(text, QUESTION_CHARS))).unwrap_or_default();
+        let id = format!("{}{}", branch(depth), self.ids.short(line.run));
+        let (took, cost) = (span(self.took(line)), dollars(line.headline.cost));
+        let (status, agent) = (json::shown_state(line), name(&line.agent));
+        Ok([id, time(line.started_at), took, cost, status, agent, title + &asks])
+    }
+
+    /// From the start of a run to its end; to now, if a process drives it; else to its last event.
+    fn took(&self, line: &RunSummary) -> u64 {
+        let until = match (line.ended_at, &line.holder) {
+            (Some(ended), _) => ended,
+            (None, Some(_)) => self.now,
+            (None, None) => line.updated_at,
+        };
+        until.saturating_sub(line.started_at)
     }
 
     /// The input in a few words; for a fork and a continued run, the one that they go on from, too.

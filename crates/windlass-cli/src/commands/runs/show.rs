@@ -9,7 +9,7 @@ use windlass_core::text::shown_args;
 use windlass_core::{Fact, Message, RunId};
 use windlass_read::compat::promptchain::run_metadata;
 use windlass_read::json;
-use windlass_read::reports::Receipt;
+use windlass_read::reports::{Receipt, family};
 use windlass_read::words::asked;
 use windlass_read::words::receipts;
 use windlass_read::words::{self, count, name, span, time};
@@ -17,11 +17,12 @@ use windlass_read::words::{Calls, Cuts, phrase};
 use windlass_read::{RunPages, load_until, numbered, start_of};
 use windlass_runtime::Run;
 use windlass_runtime::control::asked_at;
-use windlass_store::{Index, Log, RunSummary, Store};
+use windlass_store::{Index, Log, RunSummary, SqliteLog, Store};
 
 use super::approvals::Approvals;
 use super::find;
 use super::list::is_interrupted;
+use super::listed;
 use super::measures;
 use crate::answers;
 use crate::failure::{Exit, Failure};
@@ -43,6 +44,9 @@ pub(super) struct ShowArgs {
     /// Also show what the run did, event by event
     #[arg(short, long)]
     events: bool,
+    /// The run with all runs below it, those of the agents that it handed tasks to
+    #[arg(long, conflicts_with = "events")]
+    tree: bool,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -56,6 +60,9 @@ pub(super) struct ShowArgs {
 
 pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, id) = find::open(log_args, &args.run).await?;
+    if args.tree {
+        return tree(&log, id, args.json).await;
+    }
     let metadata = run_metadata(&*log, id).await?;
     if args.metadata {
         out::json(&value!(if args.summary { metadata.summary() } else { metadata }))?;
@@ -106,6 +113,17 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         out::note(format_args!(
             "lines that end with … were cut: `windlass runs show{log}{events} --json {id}` shows everything"
         ));
+    }
+    Ok(Exit::Good)
+}
+
+/// The run with all runs below it, as `runs list` shows them.
+async fn tree(log: &SqliteLog, id: RunId, as_json: bool) -> Result<Exit, Failure> {
+    let members = family(log, id).await?;
+    if as_json {
+        members.iter().try_for_each(|member| out::json(&json::member(member)))?;
+    } else {
+        listed::family_table(log, &members).await?.iter().try_for_each(out::line)?;
     }
     Ok(Exit::Good)
 }
