@@ -1,5 +1,7 @@
 //! The one trait of a model: a request in, a stream of pieces out.
 
+mod written;
+
 use std::any::Any;
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -16,6 +18,8 @@ use windlass_core::{Message, ToolSpec};
 
 use crate::Known;
 use crate::wires::Forms;
+
+pub use written::WrittenRequest;
 
 /// A request to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]
@@ -225,6 +229,11 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// The HTTP request that [`call`](Self::call) sends, byte for byte. Default: it sends none.
+    fn written(&self, _request: ModelRequest) -> Option<WrittenRequest> {
+        None
+    }
+
     /// Asks the model. Dropping the stream stops the call.
     fn call(&self, request: ModelRequest) -> Deltas;
 }
@@ -253,6 +262,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn refuses(&self, request: &ModelRequest) -> Option<String> {
         (**self).refuses(request)
+    }
+
+    fn written(&self, request: ModelRequest) -> Option<WrittenRequest> {
+        (**self).written(request)
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

@@ -1,5 +1,6 @@
 //! Model calls: from the state's view to a whole reply.
 
+mod again;
 mod content;
 mod floor;
 mod showing;
@@ -21,6 +22,7 @@ use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell,
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
+pub use self::again::RecordedRequest;
 pub(crate) use self::content::ContentClock;
 pub(crate) use self::floor::Floor;
 use self::showing::Showing;

@@ -78,6 +78,7 @@ pub mod learnt;
 pub mod supervisor;
 
 pub use agent::Agent;
+pub use asking::RecordedRequest;
 #[cfg(feature = "mcp")]
 pub use assemble::connect;
 pub use assemble::{

@@ -18,6 +18,7 @@ mod listed;
 mod measures;
 pub(crate) mod prune;
 mod replay;
+mod request;
 mod resume;
 pub(crate) mod short;
 pub(crate) mod show;

@@ -14,7 +14,7 @@ use windlass_core::secret::Secret;
 
 use super::exchange::{End, Exchange, form, header};
 use super::{CassetteError, MAX_BYTES};
-use crate::{Assembler, Delta, Deltas, Known, Model, ModelRequest, Thoughts};
+use crate::{Assembler, Delta, Deltas, Known, Model, ModelRequest, Thoughts, WrittenRequest};
 
 /// A cassette that is being recorded. Each exchange is written as one line when it ends: a crash keeps those before it.
 #[derive(Debug)]
@@ -120,6 +120,10 @@ impl Model for Recorded {
     /// A recording begins as if nothing had been learnt, because nothing has where it is played.
     fn known(&self, name: &str) -> Known {
         Known { structured: self.model.known(name).structured, ..Known::default() }
+    }
+
+    fn written(&self, request: ModelRequest) -> Option<WrittenRequest> {
+        self.model.written(request)
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

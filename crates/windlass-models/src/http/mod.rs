@@ -30,6 +30,7 @@ mod timeouts;
 mod tls;
 mod trouble;
 mod turns;
+mod writing;
 
 pub use self::blaming::blamed;
 pub use self::client::{HttpClient, HttpError};

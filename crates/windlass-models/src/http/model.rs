@@ -21,9 +21,10 @@ use super::keys::KeyCommand;
 use super::restoring::Restoring;
 use super::timeouts::Timeouts;
 use super::turns::{Account, Rate, Turns, tokens};
+use super::writing::written;
 use crate::wires::openai_chat::OpenAiChat;
-use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts, is_off, once};
-use crate::{Deltas, Known, Model, ModelError, ModelRequest, providers};
+use crate::wires::{Dialect, Encoding, KeyHeader, Quirks, Wire, WireFacts, is_off, once};
+use crate::{Deltas, Known, Model, ModelError, ModelRequest, WrittenRequest, providers};
 
 /// The configuration of an [`HttpModel`].
 #[derive(Clone, Debug)]
@@ -175,6 +176,15 @@ impl HttpModel {
         }
     }
 
+    /// The body of a request, and the way back of its reply; or why it cannot be sent.
+    fn encoded(&self, request: &mut ModelRequest) -> Result<(Option<Restoring>, Encoding), String> {
+        let restoring = Restoring::of(self.server.wire, request);
+        match self.refuses(request) {
+            Some(words) => Err(words),
+            None => Ok((restoring, self.server.wire.encode(&self.server.dialect, request))),
+        }
+    }
+
     pub(crate) fn server(&self) -> &Arc<Server> {
         &self.server
     }
@@ -216,14 +226,21 @@ impl Model for HttpModel {
         self.server.wire.refuses(&self.server.dialect, request)
     }
 
+    fn written(&self, mut request: ModelRequest) -> Option<WrittenRequest> {
+        let (_, encoding) = self.encoded(&mut request).ok()?;
+        let path = self.server.wire.path(self.server.dialect.plain_name(&request.model.name), request.stream);
+        Some(written(&self.server, &path, encoding.body))
+    }
+
     fn call(&self, mut request: ModelRequest) -> Deltas {
-        let restoring = Restoring::of(self.server.wire, &mut request);
-        if let Some(words) = self.refuses(&request) {
-            let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);
-            return Box::pin(ready(Err(failure)).into_stream());
-        }
+        let (restoring, encoding) = match self.encoded(&mut request) {
+            Ok(encoded) => encoded,
+            Err(words) => {
+                let failure = ModelFailure::new(FailureKind::BadRequest, words, request.model.name);
+                return Box::pin(ready(Err(failure)).into_stream());
+            }
+        };
         let reasons = self.reasons(&request.model);
-        let encoding = self.server.wire.encode(&self.server.dialect, &request);
         let call = Call {
             server: self.server.clone(),
             max_reply_bytes: request.model.max_reply_bytes(),
@@ -245,6 +262,11 @@ impl Model for HttpModel {
 }
 
 impl Server {
+    /// The headers of every request that come from the settings.
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     /// The way to the server, and the headers of every request to it.
     pub(crate) fn ready(&self) -> Result<(&Route, &HeaderMap), ModelError> {
         let ready = if let Some(ready) = self.ready.get() {

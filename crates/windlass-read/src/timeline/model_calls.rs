@@ -18,7 +18,9 @@ pub struct ModelCall {
     pub model: Text,
     /// What that model is asked for.
     pub role: Role,
-    /// When it was asked; `None`: the run's log does not say.
+    /// The number of the event that began it; `None`: the run's log does not say.
+    pub began: Option<u64>,
+    /// When it was asked.
     pub asked: Option<Millis>,
     /// When it ended.
     pub ended: Millis,
@@ -85,9 +87,9 @@ impl ModelCalls {
     /// Takes in what an event says of model calls.
     pub(super) fn learn(&mut self, seq: u64, event: &Event) {
         if let Fact::TurnStarted(turn) = &event.fact {
-            self.open.asks(turn, event.at);
+            self.open.asks(turn, (seq, event.at));
         } else if let Fact::TurnHedged(turn) = &event.fact {
-            self.open.hedged(turn, event.at);
+            self.open.hedged(turn, (seq, event.at));
         } else if let Fact::TurnCompleted(turn) = &event.fact {
             let asked = self.open.close(turn.purpose, turn.about.as_ref());
             self.ends((seq, event.at), (turn.turn, turn.purpose, asked), turn.usage, ModelCallEnd::Replied);
@@ -115,7 +117,7 @@ impl ModelCalls {
     fn ends(
         &mut self,
         place: (u64, Millis),
-        call: (u32, Purpose, Option<(u32, Millis)>),
+        call: (u32, Purpose, Option<(u32, (u64, Millis))>),
         usage: Usage,
         end: ModelCallEnd,
     ) {
@@ -125,8 +127,20 @@ impl ModelCalls {
             choice.map_or_else(|| ("".into(), Role::default()), |choice| (choice.name.clone(), choice.role));
         let free = (usage.total() == 0).then_some(0);
         let pico_usd = Prices::cost_of(choice.and_then(|choice| choice.prices), &usage).or(free);
-        let asked = asked.map(|(_, at)| at);
-        self.ended.push(ModelCall { seq, turn, purpose, model, role, asked, ended, usage, pico_usd, end });
+        let (began, asked) = asked.map(|(_, place)| place).unzip();
+        self.ended.push(ModelCall {
+            seq,
+            turn,
+            purpose,
+            model,
+            role,
+            began,
+            asked,
+            ended,
+            usage,
+            pico_usd,
+            end,
+        });
     }
 
     /// All models of the run with their replies, and the calls that have ended.
@@ -148,18 +162,18 @@ impl ModelCalls {
 
 /// The open calls: purpose, tool call, the model that is asked, by its place in the run's list, and since when.
 #[derive(Debug, Default)]
-struct OpenCalls(Vec<(Purpose, Option<CallId>, u32, Millis)>);
+struct OpenCalls(Vec<(Purpose, Option<CallId>, u32, (u64, Millis))>);
 
 impl OpenCalls {
     /// A call begins.
-    fn asks(&mut self, turn: &TurnStarted, at: Millis) {
+    fn asks(&mut self, turn: &TurnStarted, at: (u64, Millis)) {
         // With a hedge that was lost with its process.
         while self.close(turn.purpose, turn.about.as_ref()).is_some() {}
         self.0.push((turn.purpose, turn.about.clone(), turn.model, at));
     }
 
     /// Another model is asked beside the first one.
-    fn hedged(&mut self, hedged: &TurnHedged, at: Millis) {
+    fn hedged(&mut self, hedged: &TurnHedged, at: (u64, Millis)) {
         self.0.push((hedged.purpose, hedged.about.clone(), hedged.model, at));
     }
 
@@ -169,19 +183,19 @@ impl OpenCalls {
         purpose: Purpose,
         about: Option<&CallId>,
         goes_on: u32,
-    ) -> Option<(u32, Millis)> {
+    ) -> Option<(u32, (u64, Millis))> {
         self.take(|open| open.0 == purpose && open.1.as_ref() == about && open.2 != goes_on)
     }
 
     /// A call has ended. Gives the model that was asked, and since when.
-    fn close(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<(u32, Millis)> {
+    fn close(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<(u32, (u64, Millis))> {
         self.take(|open| open.0 == purpose && open.1.as_ref() == about)
     }
 
     fn take(
         &mut self,
-        ended: impl Fn(&(Purpose, Option<CallId>, u32, Millis)) -> bool,
-    ) -> Option<(u32, Millis)> {
+        ended: impl Fn(&(Purpose, Option<CallId>, u32, (u64, Millis))) -> bool,
+    ) -> Option<(u32, (u64, Millis))> {
         self.0.iter().position(ended).map(|at| self.0.remove(at)).map(|open| (open.2, open.3))
     }
 }

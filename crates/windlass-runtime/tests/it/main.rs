@@ -51,6 +51,8 @@ mod quotas;
 #[cfg(test)]
 mod real_time;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod refused;
 #[cfg(test)]
 mod replies;

@@ -1,5 +1,7 @@
 //! `windlass runs show`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde_json::{Map, Value, json as value};
 use windlass_core::event::RunStarted;
@@ -23,7 +25,7 @@ use super::approvals::Approvals;
 use super::find;
 use super::list::is_interrupted;
 use super::listed;
-use super::measures;
+use super::{measures, request};
 use crate::answers;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -47,6 +49,18 @@ pub(super) struct ShowArgs {
     /// The run with all runs below it, those of the agents that it handed tasks to
     #[arg(long, conflicts_with = "events")]
     tree: bool,
+    /// The run's Nth request to a model as it goes over HTTP, made anew from the log, and the reply
+    #[arg(long, value_name = "N", conflicts_with_all = ["events", "tree", "metadata"], value_parser = clap::value_parser!(u64).range(1..))]
+    request: Option<u64>,
+    /// With `--request`: only the request, as a command of curl; keys are variables
+    #[arg(long, requires = "request", conflicts_with = "json")]
+    curl: bool,
+    /// With `--request`: as it goes out where nobody follows the reply, so that it is not streamed
+    #[arg(long, requires = "request")]
+    unfollowed: bool,
+    /// With `--request`: the agent's file, if it is not where it was
+    #[arg(long, value_name = "FILE", requires = "request")]
+    with: Option<PathBuf>,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -60,6 +74,11 @@ pub(super) struct ShowArgs {
 
 pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, id) = find::open(log_args, &args.run).await?;
+    if let Some(number) = args.request {
+        let (curl, unfollowed, json) = (args.curl, args.unfollowed, args.json);
+        let wish = request::Wish { run: id, number, curl, unfollowed, json, with: args.with.as_deref() };
+        return request::show(&log, wish, log_args).await;
+    }
     if args.tree {
         return tree(&log, id, args.json).await;
     }

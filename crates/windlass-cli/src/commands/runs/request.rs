@@ -1,0 +1,109 @@
+//! `windlass runs show --request N`: a request as the model was sent it, and what came back.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use windlass_core::{Event, RunId};
+use windlass_models::WrittenRequest;
+use windlass_read::words::count;
+use windlass_read::{ModelCall, RunPages, Timeline, json as forms, load, numbered};
+use windlass_store::SqliteLog;
+
+use crate::agents::{self, Again, Wanted};
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::interrupts::Interrupts;
+use crate::out;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wish<'a> {
+    pub(super) run: RunId,
+    pub(super) number: u64,
+    pub(super) curl: bool,
+    pub(super) unfollowed: bool,
+    pub(super) json: bool,
+    pub(super) with: Option<&'a Path>,
+}
+
+pub(super) async fn show(log: &Arc<SqliteLog>, wish: Wish<'_>, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let (run, number) = (wish.run, wish.number);
+    let state = load(&**log, run).await?;
+    let again = Again::new(format!("windlass runs show{} {run} --request {number}", log_args.words()));
+    let wanted = Wanted { with: wish.with, agents: &[], replaces: wish.with.is_some(), again };
+    let mut interrupts = Interrupts::listen()?;
+    let found = agents::of_run(&state, &wanted, (log, None), &mut interrupts).await?;
+    let Some(recorded) = found.agent.recorded_request(run, number, !wish.unfollowed).await? else {
+        let made = Timeline::of(&**log, run).await?.model_calls.len() as u64;
+        let made = count(made, "finished model call");
+        let message = format!("run {run} has no request {number}: it has {made}");
+        return Err(Failure::new(Exit::Failed, message)
+            .hint(format!("`windlass runs costs{} {run}` lists its model calls", log_args.words())));
+    };
+    let Some(request) = &recorded.written else {
+        let message =
+            format!("request {number} of run {run} did not go over HTTP, or its model is not here any more");
+        return Err(Failure::new(Exit::Failed, message).hint(
+            "the tour and scripted models are asked without one; `--with FILE` names another agent file",
+        ));
+    };
+    if wish.curl {
+        out::exact(&request.to_curl())?;
+        return Ok(Exit::Good);
+    }
+    let calls = Timeline::of(&**log, run).await?.model_calls;
+    let call = calls.iter().find(|call| call.began == Some(recorded.seq));
+    let reply = match call {
+        Some(call) => event(log, run, call).await?,
+        None => None,
+    };
+    if wish.json {
+        out::json(&as_json(&wish, recorded.seq, request, reply.as_ref()))?;
+    } else {
+        plain(request, reply.as_ref())?;
+    }
+    Ok(Exit::Good)
+}
+
+/// The event that ended a model call, with its number.
+async fn event(log: &SqliteLog, run: RunId, call: &ModelCall) -> Result<Option<(u64, Event)>, Failure> {
+    let batches = RunPages::starting_at(log, run, call.seq).next().await?.unwrap_or_default();
+    let mut events = batches.iter().flat_map(numbered);
+    Ok(events.find(|(seq, _)| *seq == call.seq).map(|(seq, event)| (seq, event.clone())))
+}
+
+fn as_json(
+    wish: &Wish<'_>,
+    seq: u64,
+    request: &WrittenRequest,
+    reply: Option<&(u64, Event)>,
+) -> serde_json::Value {
+    let headers: serde_json::Map<_, _> =
+        request.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    json!({
+        "type": "request",
+        "run": wish.run,
+        "number": wish.number,
+        "seq": seq,
+        "method": request.method,
+        "url": request.url,
+        "headers": headers,
+        "body": String::from_utf8_lossy(&request.body),
+        "reply": reply.map(|(seq, event)| forms::event(*seq, event)),
+    })
+}
+
+/// As HTTP shows it: the request line, the headers, an empty line, and the body; then the event with the reply.
+fn plain(request: &WrittenRequest, reply: Option<&(u64, Event)>) -> std::io::Result<()> {
+    out::line(format_args!("{} {}", request.method, request.url))?;
+    for (name, value) in &request.headers {
+        out::line(format_args!("{name}: {value}"))?;
+    }
+    out::line("")?;
+    out::exact(&String::from_utf8_lossy(&request.body))?;
+    let Some((seq, event)) = reply else { return out::line("\nno reply is recorded") };
+    out::line(format_args!("\nevent {seq}, {}:", event.fact.kind()))?;
+    let body = forms::event(*seq, event)["data"].take();
+    out::exact(&body.to_string())
+}
