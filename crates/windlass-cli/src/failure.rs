@@ -13,7 +13,7 @@ use windlass_models::ModelError;
 use windlass_runtime::agent_file::AgentFileError;
 use windlass_runtime::{AssembleError, Error};
 use windlass_store::StoreError;
-use windlass_testing::fixture::FixtureError;
+use windlass_testing::fixture::{FixtureError, RecordedError};
 
 use self::hints::Hinted as _;
 use crate::home::quoted;
@@ -236,6 +236,16 @@ impl From<AgentFileError> for Failure {
 impl From<FixtureError> for Failure {
     fn from(error: FixtureError) -> Self {
         Self::of(Exit::BadFile, &error).maybe_hint(error.hint())
+    }
+}
+
+impl From<RecordedError> for Failure {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
+    fn from(error: RecordedError) -> Self {
+        match error {
+            RecordedError::Read(source) => source.into(),
+            _ => Self::of(Exit::Failed, &error).maybe_hint(error.hint()),
+        }
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Run(args) => on_runtime(run::run(*args)),
         Command::Runs(args) => on_runtime(runs::run(args)),
         Command::Sessions(args) => on_runtime(sessions::run(args)),
+        Command::Test(args) if args.writes() => on_runtime(test::write(args)),
         Command::Test(args) => test::run(&args),
         Command::Tools(args) => on_runtime(tools::run(args)),
         Command::Agents(args) => agents::run(args),

@@ -9,7 +9,7 @@ pub(crate) mod costs;
 mod diff;
 mod effects;
 mod export;
-mod find;
+pub(crate) mod find;
 mod fork;
 mod go_on;
 mod import;

@@ -1,6 +1,7 @@
 //! `windlass test`: scripted conversations.
 
 mod files;
+mod from;
 mod report;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +14,7 @@ use windlass_core::text::covers;
 use windlass_testing::{CaseReport, RunnerOptions, run_case};
 
 use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
 use files::Found;
 use report::{End, Reporter};
 
@@ -33,6 +35,7 @@ Examples:
   windlass test examples/tests
   windlass test my-agent.test.yaml --only 'refund*'
   windlass test my-agent.test.yaml --crash
+  windlass test --from last -o my-agent.test.yaml
   windlass test my-agent.test.yaml --seeds 1000
   windlass test my-agent.test.yaml --print-log \"refund needs approval\"";
 
@@ -42,8 +45,19 @@ Examples:
 #[command(after_help = HELP)]
 pub(crate) struct TestArgs {
     /// Files of scripted conversations, or folders that hold some (all .yaml and .yml files below them, agent files left out)
-    #[arg(required = true, value_name = "FILE|FOLDER")]
+    #[arg(required_unless_present = "from", value_name = "FILE|FOLDER")]
     paths: Vec<PathBuf>,
+    /// Write a case from this recorded run instead: the run's id, the beginning or end of one, or `last`
+    #[arg(long, value_name = "RUN", conflicts_with = "paths")]
+    from: Option<String>,
+    /// With `--from`: the new file to write the case to [default: stdout]
+    #[arg(short, long, value_name = "FILE", requires = "from")]
+    output: Option<PathBuf>,
+    /// With `--from`: the file of the run's agent, if it is not where it was
+    #[arg(long, value_name = "FILE", requires = "from")]
+    agent: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArgs,
     /// Run each case only without a subscriber
     #[arg(long)]
     blocking: bool,
@@ -71,8 +85,21 @@ pub(crate) struct TestArgs {
     seed: Option<u64>,
 }
 
+impl TestArgs {
+    /// Whether a case is to be written, and none is run.
+    pub(crate) fn writes(&self) -> bool {
+        self.from.is_some()
+    }
+}
+
 /// The most schedules of one command: some hours for a single case.
 const MOST_SEEDS: u64 = 10_000_000;
+
+/// Writes a case from a recorded run, if one is named.
+pub(crate) async fn write(args: TestArgs) -> Result<Exit, Failure> {
+    let word = args.from.as_deref().unwrap_or("last");
+    from::run(word, args.output.as_deref(), args.agent.as_deref(), &args.log).await
+}
 
 /// Runs the cases. The exit code is 0 only if all passed.
 pub(crate) fn run(args: &TestArgs) -> Result<Exit, Failure> {

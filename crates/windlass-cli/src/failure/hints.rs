@@ -12,7 +12,7 @@ use windlass_runtime::agent_file::AgentFileError;
 use windlass_runtime::yaml::{Problem, YamlError};
 use windlass_runtime::{AssembleError, Error};
 use windlass_store::StoreError;
-use windlass_testing::fixture::FixtureError;
+use windlass_testing::fixture::{FixtureError, RecordedError};
 use windlass_tools::ToolSetError;
 
 /// Hints by code, in place of the libraries' help.
@@ -73,6 +73,7 @@ pub(crate) trait Hinted: Diagnostic {
 
 impl Hinted for CassetteError {}
 impl Hinted for FixtureError {}
+impl Hinted for RecordedError {}
 impl Hinted for ToolSetError {}
 impl Hinted for YamlError {}
 

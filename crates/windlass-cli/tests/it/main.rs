@@ -50,6 +50,7 @@ mod quotas;
 mod reach;
 mod reading;
 mod readme;
+mod recorded;
 mod run;
 mod scripted;
 mod seat;

@@ -56,7 +56,8 @@ fn key_variable(server: &Server) -> String {
         chars.next().is_some_and(|first| first.is_ascii_uppercase() || first == '_')
             && chars.all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
     };
-    let source = server.key_source.as_deref().filter(is_variable);
+    // `NAME (FILE:LINE:COLUMN)`, where a file names the variable.
+    let source = server.key_source.as_deref().and_then(|source| source.split(' ').next()).filter(is_variable);
     let usual = || providers::provider(&server.dialect.label).and_then(|provider| provider.key_variable());
     source.or_else(usual).unwrap_or(SOME_KEY).to_owned()
 }

@@ -114,13 +114,7 @@ impl ModelCalls {
     }
 
     /// A call has ended. Its cost is at the prices of the model that was asked, as the state counts it.
-    fn ends(
-        &mut self,
-        place: (u64, Millis),
-        call: (u32, Purpose, Option<(u32, (u64, Millis))>),
-        usage: Usage,
-        end: ModelCallEnd,
-    ) {
+    fn ends(&mut self, place: (u64, Millis), call: (u32, Purpose, Asked), usage: Usage, end: ModelCallEnd) {
         let ((seq, ended), (turn, purpose, asked)) = (place, call);
         let choice = self.models.get(asked.map_or(0, |(model, _)| model) as usize);
         let (model, role) =
@@ -160,9 +154,16 @@ impl ModelCalls {
     }
 }
 
+/// The place and the time at which a model was asked.
+type Since = (u64, Millis);
+/// The model that was asked, by its place in the run's list, and since when.
+type Asked = Option<(u32, Since)>;
+/// A call that is going on: purpose, tool call, model, and since when.
+type OpenCall = (Purpose, Option<CallId>, u32, Since);
+
 /// The open calls: purpose, tool call, the model that is asked, by its place in the run's list, and since when.
 #[derive(Debug, Default)]
-struct OpenCalls(Vec<(Purpose, Option<CallId>, u32, (u64, Millis))>);
+struct OpenCalls(Vec<OpenCall>);
 
 impl OpenCalls {
     /// A call begins.
@@ -178,24 +179,16 @@ impl OpenCalls {
     }
 
     /// One of two attempts has failed, and the other one goes on. Gives the model that failed, and since when it was asked.
-    fn one_failed(
-        &mut self,
-        purpose: Purpose,
-        about: Option<&CallId>,
-        goes_on: u32,
-    ) -> Option<(u32, (u64, Millis))> {
+    fn one_failed(&mut self, purpose: Purpose, about: Option<&CallId>, goes_on: u32) -> Asked {
         self.take(|open| open.0 == purpose && open.1.as_ref() == about && open.2 != goes_on)
     }
 
     /// A call has ended. Gives the model that was asked, and since when.
-    fn close(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<(u32, (u64, Millis))> {
+    fn close(&mut self, purpose: Purpose, about: Option<&CallId>) -> Asked {
         self.take(|open| open.0 == purpose && open.1.as_ref() == about)
     }
 
-    fn take(
-        &mut self,
-        ended: impl Fn(&(Purpose, Option<CallId>, u32, (u64, Millis))) -> bool,
-    ) -> Option<(u32, (u64, Millis))> {
+    fn take(&mut self, ended: impl Fn(&OpenCall) -> bool) -> Asked {
         self.0.iter().position(ended).map(|at| self.0.remove(at)).map(|open| (open.2, open.3))
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn learn(questions: &mut Vec<Question>, event: &Event) {
     if let Fact::InputRequested(asked) = &event.fact {
         questions.push(Question {
             question: asked.question.clone(),
-            kind: asked.kind.clone(),
+            kind: asked.kind,
             call: asked.call.clone(),
             text: asked.text.clone(),
             asked: event.at,

@@ -18,7 +18,7 @@ const NEWEST: usize = 16;
 const NAMED: usize = 5;
 
 /// Opens the log and finds the run.
-pub(super) async fn open(args: &LogArgs, word: &str) -> Result<(Arc<SqliteLog>, RunId), Failure> {
+pub(crate) async fn open(args: &LogArgs, word: &str) -> Result<(Arc<SqliteLog>, RunId), Failure> {
     let log = args.open_existing()?.ok_or_else(|| args.missing())?;
     let run = run(&*log, word).await?;
     Ok((log, run))

@@ -104,6 +104,6 @@ fn plain(request: &WrittenRequest, reply: Option<&(u64, Event)>) -> std::io::Res
     out::exact(&String::from_utf8_lossy(&request.body))?;
     let Some((seq, event)) = reply else { return out::line("\nno reply is recorded") };
     out::line(format_args!("\nevent {seq}, {}:", event.fact.kind()))?;
-    let body = forms::event(*seq, event)["data"].take();
-    out::exact(&body.to_string())
+    let event = forms::event(*seq, event);
+    out::exact(&event.get("data").unwrap_or(&event).to_string())
 }

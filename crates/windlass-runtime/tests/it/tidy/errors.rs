@@ -8,7 +8,7 @@ use super::{Source, crates, literals, sources};
 /// Programs: they speak of their own options, and of those of the program that they test.
 const PROGRAMS: [&str; 3] = ["windlass-bench/", "windlass-cli/", "windlass-harness/"];
 /// Options in the words of model servers, which a wire looks for.
-const OPTIONS_OF_OTHERS: [&str; 2] = ["--jinja", "--enable-auto-tool-choice"];
+const OPTIONS_OF_OTHERS: [&str; 3] = ["--data-raw", "--jinja", "--enable-auto-tool-choice"];
 /// Codes from before codes named their area.
 const WITHOUT_AREA: [&str; 11] = [
     "bad_base_url",
