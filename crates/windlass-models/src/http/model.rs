@@ -21,7 +21,7 @@ use super::keys::KeyCommand;
 use super::restoring::Restoring;
 use super::timeouts::Timeouts;
 use super::turns::{Account, Rate, Turns, tokens};
-use super::writing::written;
+use super::writing::{Shown, written};
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Dialect, Encoding, KeyHeader, Quirks, Wire, WireFacts, is_off, once};
 use crate::{Deltas, Known, Model, ModelError, ModelRequest, WrittenRequest, providers};
@@ -229,7 +229,17 @@ impl Model for HttpModel {
     fn written(&self, mut request: ModelRequest) -> Option<WrittenRequest> {
         let (_, encoding) = self.encoded(&mut request).ok()?;
         let path = self.server.wire.path(self.server.dialect.plain_name(&request.model.name), request.stream);
-        Some(written(&self.server, &path, encoding.body))
+        let server = &self.server;
+        let url = server.endpoint.url(&path);
+        let of = Shown {
+            facts: server.wire.facts(),
+            url: url.as_str(),
+            headers: server.headers(),
+            key_comes_later: server.key_command.is_some(),
+            key_source: server.key_source.as_deref(),
+            provider: &server.dialect.label,
+        };
+        Some(written(&of, encoding.body))
     }
 
     fn call(&self, mut request: ModelRequest) -> Deltas {

@@ -4,21 +4,32 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 use windlass_core::secret::mask;
 
-use super::model::Server;
 use crate::wires::{KeyHeader, WireFacts};
 use crate::{WrittenRequest, providers};
 
 /// The variable of a key whose origin says nothing of one.
 const SOME_KEY: &str = "API_KEY";
 
-/// The request with this body to that path.
-pub(super) fn written(server: &Server, path: &str, body: Vec<u8>) -> WrittenRequest {
-    let facts = server.wire.facts();
-    let url = mask(server.endpoint.url(path).as_str()).into_owned();
-    let mut headers = shown(server.headers(), facts, &key_variable(server));
-    if server.key_command.is_some() {
-        // A key that a command prints is added when the request is sent.
-        let (name, value) = key_header(facts, &key_variable(server));
+/// What is shown of a server's requests.
+pub(super) struct Shown<'s> {
+    pub(super) facts: &'s WireFacts,
+    pub(super) url: &'s str,
+    pub(super) headers: &'s HeaderMap,
+    /// Whether a command prints the key, which is added when a request is sent.
+    pub(super) key_comes_later: bool,
+    /// Origin of the key.
+    pub(super) key_source: Option<&'s str>,
+    /// The provider's name.
+    pub(super) provider: &'s str,
+}
+
+/// The request with this body.
+pub(super) fn written(of: &Shown<'_>, body: Vec<u8>) -> WrittenRequest {
+    let url = mask(of.url).into_owned();
+    let key = key_variable(of);
+    let mut headers = shown(of.headers, of.facts, &key);
+    if of.key_comes_later {
+        let (name, value) = key_header(of.facts, &key);
         if !headers.iter().any(|(known, _)| *known == name.as_str()) {
             headers.push((name.to_string(), value));
         }
@@ -50,15 +61,15 @@ fn key_header(facts: &WireFacts, key: &str) -> (HeaderName, String) {
 }
 
 /// The variable that the key comes from, or usually comes from.
-fn key_variable(server: &Server) -> String {
+fn key_variable(of: &Shown<'_>) -> String {
     let is_variable = |text: &&str| {
         let mut chars = text.chars();
         chars.next().is_some_and(|first| first.is_ascii_uppercase() || first == '_')
             && chars.all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
     };
     // `NAME (FILE:LINE:COLUMN)`, where a file names the variable.
-    let source = server.key_source.as_deref().and_then(|source| source.split(' ').next()).filter(is_variable);
-    let usual = || providers::provider(&server.dialect.label).and_then(|provider| provider.key_variable());
+    let source = of.key_source.and_then(|source| source.split(' ').next()).filter(is_variable);
+    let usual = || providers::provider(of.provider).and_then(|provider| provider.key_variable());
     source.or_else(usual).unwrap_or(SOME_KEY).to_owned()
 }
 
