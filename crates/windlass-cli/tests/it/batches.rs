@@ -162,9 +162,11 @@ fn e61_a_queued_message_survives_its_process() {
     home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate], while_running: queue }}\n"));
     assert_eq!(home.windlass(["run", "agent.yaml", "--session", "s", "What is 2 + 3?"]).code, 75);
     let mut waits = home.start(["run", "agent.yaml", "--session", "s", "hello"]);
+    let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
     crate::kit::until("the message is in the log", || {
-        home.windlass(["runs", "answer", "--leave", "last", "q1", "approve"]).code == 0
+        log.query_row("SELECT count(*) FROM inbox", [], |row| row.get::<_, i64>(0)).unwrap() == 1
     });
+    assert_eq!(home.windlass(["runs", "answer", "--leave", "last", "q1", "approve"]).code, 0);
     waits.kill().unwrap();
     waits.wait().unwrap();
     assert_eq!(home.windlass(["runs", "resume", "last"]).code, 0);
