@@ -325,8 +325,6 @@ impl Driver {
         }
         if next.is_finished() {
             self.lease.ended();
-        } else if batch.first == 1 {
-            self.lease.begun();
         }
         let output = next.ended().and_then(|end| end.output.as_ref());
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {

@@ -49,14 +49,14 @@ pub(crate) struct RunLease {
 }
 
 impl RunLease {
-    /// A hold that was taken, or that the run's first append will take: until then nothing is given up, because a run of that id may
-    /// have begun elsewhere in this process, under the same fence.
+    /// A hold that was taken, or that the run's first append will take: where that is refused nothing is given up, because a run of
+    /// that id may have begun elsewhere in this process, under the same fence.
     pub(crate) fn new(log: Arc<dyn Leases>, run: RunId, fence: Fence, held: bool) -> Self {
         Self { log, run, fence, held }
     }
 
-    /// The run's first append has taken it.
-    pub(crate) fn begun(&mut self) {
+    /// The run's first append is on its way, and takes it unless it is refused.
+    pub(crate) fn begins(&mut self) {
         self.held = true;
     }
 
@@ -81,7 +81,7 @@ impl RunLease {
         })
     }
 
-    /// The run has ended: the log gave the lease up in the same step.
+    /// The run has ended: the log gave the lease up in the same step. Or it did not begin.
     pub(crate) fn ended(&mut self) {
         self.held = false;
     }

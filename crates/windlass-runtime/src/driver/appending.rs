@@ -24,13 +24,21 @@ impl Driver {
         uses: Option<PostId>,
         next: &State,
     ) -> Result<(), StoreError> {
-        match self.agent.log().append(self.append_of(batch, uses, next)).await {
+        let first = batch.first == 1;
+        if first {
+            self.lease.begins();
+        }
+        let appended = match self.agent.log().append(self.append_of(batch, uses, next)).await {
             // Boxed: it hardly ever happens.
             Err(unknown @ StoreError::Unknown { .. }) => {
                 Box::pin(self.find_out(batch, uses, next, unknown)).await
             }
             appended => appended,
+        };
+        if first && appended.as_ref().is_err_and(|error| !matches!(error, StoreError::Unknown { .. })) {
+            self.lease.ended();
         }
+        appended
     }
 
     fn append_of(&self, batch: &Batch, uses: Option<PostId>, next: &State) -> Append {
