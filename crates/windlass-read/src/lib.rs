@@ -4,7 +4,7 @@
 //!
 //! | question | function |
 //! |---|---|
-//! | What state is a run in? | [`load`], [`load_until`], [`start_of`] |
+//! | What state is a run in? | [`load`], [`load_until`], [`catch_up`], [`start_of`] |
 //! | What did it do, all in all? | [`Timeline`]: steps, calls, model calls, tasks, questions |
 //! | Which events does it have, which runs are there? | [`RunPages`], [`ListPages`] |
 //! | What did it do, in words? | [`words`]: a sentence for each event |
@@ -46,7 +46,7 @@ pub mod words;
 
 pub use error::Error;
 pub use load::pages::{ListPages, RunPages, headline, numbered, with_bases};
-pub use load::{is_known, load, load_until, start_of};
+pub use load::{catch_up, is_known, load, load_until, start_of};
 pub use timeline::{
     By, ModelCall, ModelCallEnd, ModelTurns, Question, Task, Timeline, TimelineCall, TimelineStep,
 };

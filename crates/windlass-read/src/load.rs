@@ -47,6 +47,14 @@ pub async fn load_until(log: &dyn Log, run: RunId, version: u64) -> Result<State
     below.ok_or(Error::Log(StoreError::UnknownRun { run }))
 }
 
+/// The state of a run that was read before: only what has come since is read.
+///
+/// # Errors
+/// The run is not in the log any more, or the log failed.
+pub async fn catch_up(log: &dyn Log, seen: State) -> Result<State, Error> {
+    fold(log, seen, u64::MAX).await
+}
+
 /// A run's first fact: what it was given.
 ///
 /// # Errors
@@ -97,7 +105,7 @@ pub async fn is_known(log: &dyn Index, run: RunId) -> Result<bool, Error> {
 
 fn fold(log: &dyn Log, mut state: State, version: u64) -> BoxFuture<'_, Result<State, Error>> {
     Box::pin(async move {
-        let mut pages = RunPages::new(log, state.run());
+        let mut pages = RunPages::starting_at(log, state.run(), state.version() + 1);
         while let Some(batches) = pages.next().await? {
             for event in batches.iter().flat_map(|batch| batch.events.iter()) {
                 if state.version() >= version {

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::future::join;
 use sha2::{Digest as _, Sha256};
 use windlass_core::event::{AnswerSource, InputReceived, Millis, RunEnded, Steered};
-use windlass_core::{Answer, Fact, InputKind, InvalidInput, Owner, QuestionId, RunId, Text};
+use windlass_core::{Answer, Fact, InputKind, InvalidInput, Owner, QuestionId, RunId, State, Text};
 use windlass_store::{Holder, Log, Post, PostId, PostKey, Store, StoreError};
 
 pub use crate::above::{Given, asked_at, given, resumed_at};
@@ -48,11 +48,83 @@ pub enum Cancelled {
     Asked(Holder),
 }
 
-/// Posts an input to a run's durable inbox after checking it against the run's current state.
+/// An input that fits a run's state, as it was read: it can be posted without reading the run again.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    run: RunId,
+    owner: Owner,
+    at: Millis,
+    what: InputKind,
+}
+
+/// Checks an input against a run's state, as it was read.
 ///
-/// The run's driver reads it from there. A driver checks the inbox once more after it has given up its lease, so an input is
-/// [waiting](Delivery::Waiting) only if the run has no driver *after* the post. A run ends only once its driver has read all
-/// that was posted.
+/// # Errors
+/// The input does not fit the run.
+pub async fn check(state: &State, at: Millis, what: InputKind) -> Result<Checked, Error> {
+    check_in(&SystemEnvironment, state.clone(), at, what).await
+}
+
+async fn check_in(
+    environment: &dyn Environment,
+    state: State,
+    at: Millis,
+    what: InputKind,
+) -> Result<Checked, Error> {
+    let (run, owner) = (state.run(), state.owner().clone());
+    fits(environment, state, at, what.clone()).await?;
+    Ok(Checked { run, owner, at, what })
+}
+
+impl Checked {
+    /// Posts the input to the run's durable inbox. What has come to the run since it was read may still refuse it there.
+    ///
+    /// # Errors
+    /// The run has ended meanwhile, or the log failed.
+    pub async fn post(self, log: &dyn Store) -> Result<Delivery, Error> {
+        Ok(self.post_in(&SystemEnvironment, log, None).await?.1)
+    }
+
+    /// As [`post`](Self::post), and waits for a moment until the run's driver has taken the input: what it refuses is refused to the
+    /// sender. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// The input did not fit any more when the driver read it, or the log failed.
+    pub async fn deliver(self, log: &dyn Store) -> Result<Delivery, Error> {
+        let (environment, run) = (SystemEnvironment, self.run);
+        for _ in 0..TRIES {
+            let (post, delivery) = self.clone().post_in(&environment, log, None).await?;
+            if delivery == Delivery::Waiting || taken(&environment, log, (run, post)).await? != Some(false) {
+                return Ok(delivery);
+            }
+            // The run's state, which has changed meanwhile, says why it was refused.
+            fits(&environment, load(log, run).await?, self.at, self.what.clone()).await?;
+        }
+        Err(Error::NotTaken { run })
+    }
+
+    async fn post_in(
+        self,
+        environment: &dyn Environment,
+        log: &dyn Store,
+        key: Option<Text>,
+    ) -> Result<(PostId, Delivery), Error> {
+        let Self { run, owner, at, what } = self;
+        let post = Post { at, what: what.clone(), key: Some(key_of(owner, key, &what)?) };
+        let post = match again(environment, || log.post(run, post.clone())).await {
+            // The run has ended meanwhile, and its end says what came too late.
+            Err(ended @ StoreError::Ended { .. }) => {
+                fits(environment, load(log, run).await?, at, what).await?;
+                return Err(ended.into());
+            }
+            posted => posted?,
+        };
+        let holder = log.summary(run).await?.holder;
+        Ok((post, holder.map_or(Delivery::Waiting, Delivery::Driven)))
+    }
+}
+
+/// Posts an input to a run's durable inbox after checking it against the run's current state.
 ///
 /// # Errors
 /// The input does not fit the run, or the log failed.
@@ -66,16 +138,10 @@ pub async fn post(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> R
 /// # Errors
 /// The input does not fit the run, or did not fit any more when the driver read it, or the log failed.
 pub async fn deliver(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
-    let environment = SystemEnvironment;
-    for _ in 0..TRIES {
-        let (post, delivery) = post_in(&environment, log, (run, at), what.clone(), None).await?;
-        if delivery == Delivery::Waiting || taken(&environment, log, (run, post)).await? != Some(false) {
-            return Ok(delivery);
-        }
-        // The run's state, which has changed meanwhile, says why it was refused.
-        fits(&environment, load(log, run).await?, at, what.clone()).await?;
-    }
-    Err(Error::NotTaken { run })
+    // Boxed, so that nothing of the check stays in the way of the wait.
+    let state = Box::pin(load(log, run)).await?;
+    let checked = Box::pin(check_in(&SystemEnvironment, state, at, what)).await?;
+    Box::pin(checked.deliver(log)).await
 }
 
 async fn post_in(
@@ -85,20 +151,7 @@ async fn post_in(
     what: InputKind,
     key: Option<Text>,
 ) -> Result<(PostId, Delivery), Error> {
-    let state = load(log, run).await?;
-    let owner = state.owner().clone();
-    fits(environment, state, at, what.clone()).await?;
-    let post = Post { at, what: what.clone(), key: Some(key_of(owner, key, &what)?) };
-    let post = match again(environment, || log.post(run, post.clone())).await {
-        // The run has ended meanwhile, and its end says what came too late.
-        Err(ended @ StoreError::Ended { .. }) => {
-            fits(environment, load(log, run).await?, at, what).await?;
-            return Err(ended.into());
-        }
-        posted => posted?,
-    };
-    let holder = log.summary(run).await?.holder;
-    Ok((post, holder.map_or(Delivery::Waiting, Delivery::Driven)))
+    check_in(environment, load(log, run).await?, at, what).await?.post_in(environment, log, key).await
 }
 
 /// The key of a request. Without one of its sender's it is the request's alone: should the store's reply be lost, it is sent again

@@ -213,7 +213,7 @@ pub(crate) async fn carry_on(
                 Err(error) => return Err(error),
             }
         }
-        agent.take_over(task.run, true, options).await?
+        agent.take_over(task.run, None, true, options).await?
     } else if task.cancel.is_cancelled() {
         return Ok(None);
     } else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use windlass_core::event::ResumedBy;
-use windlass_core::{Answer, RunId, Text};
+use windlass_core::{Answer, RunId, State, Text};
 
 use crate::agent::Agent;
 use crate::error::Error;
@@ -19,6 +19,7 @@ use crate::run::{DriveOptions, Prepared, Run, Unpause};
 pub struct Resume<'a> {
     agent: &'a Agent,
     run: RunId,
+    seen: Option<State>,
     changed: bool,
     options: DriveOptions,
 }
@@ -37,11 +38,17 @@ impl Agent {
     /// # }
     /// ```
     pub fn resume(&self, run: RunId) -> Resume<'_> {
-        Resume { agent: self, run, changed: false, options: DriveOptions::default() }
+        Resume { agent: self, run, seen: None, changed: false, options: DriveOptions::default() }
     }
 }
 
 impl Resume<'_> {
+    /// The run was read already, up to this state: only what has come since is read.
+    pub fn seen(mut self, state: State) -> Self {
+        self.seen = Some(state).filter(|state| state.run() == self.run);
+        self
+    }
+
     /// Lets this agent resume the run although the agent has changed since the run began, or is another one. Calls that wait
     /// for approval, and have changed, are asked about anew.
     pub fn with_changed_agent(mut self) -> Self {
@@ -96,7 +103,7 @@ impl Resume<'_> {
     /// # Errors
     /// The run has ended, or its agent is another one ([`Error::AgentChanged`]).
     pub async fn check(&self) -> Result<(), Error> {
-        self.agent.checked_state(self.run, self.changed).await.map(drop)
+        self.agent.checked_state(self.run, self.seen.clone(), self.changed).await.map(drop)
     }
 
     /// Takes the run over: subscribe, take handles, then [`drive`](Prepared::drive).
@@ -104,7 +111,8 @@ impl Resume<'_> {
     /// # Errors
     /// The run has ended, it has a live driver, its agent has changed, or its model call was lost with its process too often.
     pub async fn prepare(self) -> Result<Prepared, Error> {
-        self.agent.take_over(self.run, self.changed, self.options).await
+        let Self { agent, run, seen, changed, options } = self;
+        agent.take_over(run, seen, changed, options).await
     }
 }
 

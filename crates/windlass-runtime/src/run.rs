@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Budget;
-use windlass_core::event::{ResumedBy, RunInput, RunStarted};
+use windlass_core::event::{ResumedBy, RunInput};
 use windlass_core::model::Usage;
 use windlass_core::policy::{LimitKind, Memory, Stop};
 use windlass_core::run::OpenQuestion;
@@ -30,7 +30,7 @@ use crate::prices::check_prices;
 use crate::recall::{Past, reminder};
 use crate::scope::scoped;
 use crate::second::{Admitted, digest_of};
-use crate::starting::Beginning;
+use crate::starting::{Beginning, head_of};
 use crate::updates::Updates;
 pub use handle::RunHandle;
 pub use stream::RunStream;
@@ -490,13 +490,4 @@ impl Agent {
     ) -> Prepared {
         Prepared { driver: Box::new(Driver::new(self.clone(), state, fence, first, options)) }
     }
-}
-
-/// What the first append of a run does to the head of its session: it moves it from the base, where that is of the same session.
-fn head_of(start: &RunStarted, base: Option<&State>) -> Head {
-    if start.session.is_none() {
-        return Head::Stays;
-    }
-    let below = base.filter(|base| base.session() == start.session.as_ref() && *base.owner() == start.owner);
-    Head::Moves { from: below.map(State::run) }
 }

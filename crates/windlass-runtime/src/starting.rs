@@ -8,7 +8,7 @@ use windlass_core::run::offered;
 use windlass_core::{Message, Owner, Policy, RunId, SessionId, State, Text};
 use windlass_read::reports::{Replayed, replay_run};
 use windlass_read::{load_until, start_of};
-use windlass_store::Log;
+use windlass_store::{Head, Log};
 
 use crate::agent::Agent;
 use crate::error::Error;
@@ -164,4 +164,13 @@ fn answer_of(state: &State) -> Option<Text> {
 fn salt_of_rules(base: &State) -> Option<&Text> {
     let mut rules = base.allowed_tools();
     rules.next().and(base.seals()).map(|seals| &seals.salt)
+}
+
+/// What the first append of a run does to the head of its session: it moves it from the base, where that is of the same session.
+pub(crate) fn head_of(start: &RunStarted, base: Option<&State>) -> Head {
+    if start.session.is_none() {
+        return Head::Stays;
+    }
+    let below = base.filter(|base| base.session() == start.session.as_ref() && *base.owner() == start.owner);
+    Head::Moves { from: below.map(State::run) }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::event::{Adjusted, AgentRef, ResumedBy, RunInput};
 use windlass_core::{InputKind, InvalidInput, RunId, State};
-use windlass_read::{load, start_of};
+use windlass_read::{catch_up, load, start_of};
 use windlass_store::{Claim, Fence};
 
 use crate::agent::Agent;
@@ -16,9 +16,10 @@ use crate::run::{DriveOptions, Prepared};
 use crate::scope::scoped;
 
 /// The run to take over, and the authority for it.
-#[derive(Clone, Copy)]
 struct TakeOver {
     run: RunId,
+    /// Its state as it was read before.
+    seen: Option<State>,
     /// Whether its agent may be another one than it began with.
     changed: bool,
     /// The authority ([`DriveOptions::resumed_by`]).
@@ -30,13 +31,14 @@ impl Agent {
     pub(crate) async fn take_over(
         &self,
         run: RunId,
+        seen: Option<State>,
         changed: bool,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let claim = Claim::fresh();
         let acquire = || self.log().acquire(run, self.holder(), claim);
         let fence = again(&**self.environment(), acquire).await?;
-        let which = TakeOver { run, changed, resumed_by: options.resumed_by };
+        let which = TakeOver { run, seen, changed, resumed_by: options.resumed_by };
         match self.taken_over(which, &fence).await {
             Ok((state, first)) => Ok(self.driver(state, Some(first), fence, options)),
             Err(error) => {
@@ -49,8 +51,8 @@ impl Agent {
     /// The current state of the run, and the first input of its new holder. An imported run gets the new agent's policy, tools,
     /// models and instructions.
     async fn taken_over(&self, which: TakeOver, fence: &Fence) -> Result<(State, InputKind), Error> {
-        let TakeOver { run, changed, resumed_by } = which;
-        let state = self.checked_state(run, changed).await?;
+        let TakeOver { run, seen, changed, resumed_by } = which;
+        let state = self.checked_state(run, seen, changed).await?;
         refuse_given_up(&**self.log(), &state, resumed_by).await?;
         let (holder, epoch) = (fence.holder.0.clone(), fence.epoch);
         if !state.agent().is_some_and(AgentRef::is_imported) {
@@ -82,8 +84,16 @@ impl Agent {
     }
 
     /// The state of a run that this agent may resume: `changed` allows another agent than the run began with.
-    pub(crate) async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
-        let state = load(&**self.log(), run).await?;
+    pub(crate) async fn checked_state(
+        &self,
+        run: RunId,
+        seen: Option<State>,
+        changed: bool,
+    ) -> Result<State, Error> {
+        let state = match seen {
+            Some(seen) => catch_up(&**self.log(), seen).await?,
+            None => load(&**self.log(), run).await?,
+        };
         if let Some(end) = state.ended() {
             let invalid = InvalidInput::Ended { run, status: end.status, found: "further inputs" };
             return Err(Error::Refused(invalid));

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_core::event::{AnswerSource, AnsweredBy};
-use windlass_core::{Answer, Input, InputKind, QuestionId, RunId, State, accept};
+use windlass_core::{Answer, InputKind, QuestionId, RunId, State};
 use windlass_read::load;
 use windlass_read::words::time;
-use windlass_runtime::Error;
 use windlass_runtime::control::{self, Given};
 use windlass_store::{Index, Log};
 
@@ -70,8 +69,18 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let (log, run) = find::open(log_args, &args.run).await?;
     // A child's question is answered at the root, whose agent is known here.
     let (run, question) = control::asked_at(&*log, run, QuestionId::from(args.question)).await?;
-    let answer = match read(&load(&*log, run).await?, &question, &args.answer) {
-        Ok(answer) => answer,
+    // The run is read once and the answer checked once, however long the run and its session are.
+    let asking = load(&*log, run).await?;
+    let by = AnsweredBy { from: AnswerSource::Command, name: args.by.map(Into::into) };
+    let checked = match read(&asking, &question, &args.answer) {
+        Ok(answer) => {
+            let what = InputKind::Answered { question: question.clone(), answer, by: Some(by) };
+            control::check(&asking, now(), what).await.map_err(Failure::from)
+        }
+        Err(refused) => Err(refused),
+    };
+    let checked = match checked {
+        Ok(checked) => checked,
         Err(refused) => return Err(told(&*log, run, &question, refused).await?),
     };
     if let Some(given) = control::answer_waits(&*log, run, &question).await? {
@@ -79,13 +88,11 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
         let hint = format!("windlass runs resume{} {}", log_args.words(), args.run);
         return Err(Failure::new(Exit::Failed, waits).hint(hint));
     }
-    let by = AnsweredBy { from: AnswerSource::Command, name: args.by.map(Into::into) };
-    let what = InputKind::Answered { question: question.clone(), answer, by: Some(by) };
     let root = control::resumed_at(&*log, run).await?;
-    let state = load(&*log, root).await?;
+    let state = if root == run { asking } else { load(&*log, root).await? };
     let held = log.summary(root).await?.holder;
     if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
-        if let Err(refused) = control::deliver(&*log, run, now(), what).await {
+        if let Err(refused) = checked.deliver(&*log).await {
             // Somebody else was faster.
             return Err(told(&*log, run, &question, refused.into()).await?);
         }
@@ -100,10 +107,10 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let again = Again::new(format!("windlass runs answer{}", log_args.words())).then(words);
     let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: false, again };
     let found = go_on.agent(&state, &wanted).await?;
-    if let Err(error) = found.resume(root).check().await {
+    if let Err(error) = found.resume(root).seen(state.clone()).check().await {
         return Err(changed(error, &found.path, &wanted.again).detail("the answer was not posted"));
     }
-    control::post(&*log, run, now(), what).await?;
+    checked.post(&*log).await?;
     Box::pin(go_on.drive(&state, found, &[], &wanted.again)).await
 }
 
@@ -133,24 +140,17 @@ fn left(question: &QuestionId, holder: &str) {
     }
 }
 
-/// The answer, if it fits.
+/// The answer in these words.
 fn read(state: &State, question: &QuestionId, words: &[String]) -> Result<Answer, Failure> {
-    let fits = |answer: Answer| {
-        let what = InputKind::Answered { question: question.clone(), answer: answer.clone(), by: None };
-        accept(state, Input { at: now(), what })
-            .map(|_| answer)
-            .map_err(|error| Failure::from(Error::Refused(error)))
-    };
     let Some(open) = state.questions().iter().find(|open| open.id == *question) else {
-        // Says why: it was answered, the run has ended, or it never was.
-        return fits(Answer::Unknown);
+        // It is refused, whatever it says: it was answered, the run has ended, or it never was.
+        return Ok(Answer::Unknown);
     };
-    let answer = answers::read(open.kind, words).map_err(|expected| {
+    answers::read(open.kind, words).map_err(|expected| {
         Failure::new(
             Exit::Usage,
             format!("the answer does not match question {question} ({}): {expected}", open.kind),
         )
         .detail(&*open.text)
-    })?;
-    fits(answer)
+    })
 }

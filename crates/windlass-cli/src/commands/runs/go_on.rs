@@ -50,7 +50,7 @@ impl GoOn<'_> {
         let hold_for_quota = people.is_some();
         let options = DriveOptions { people, hold_for_quota, resumed_by, unpause, ..DriveOptions::default() };
         let prepared = match limits {
-            [] => found.resume(state.run()).options(options).prepare().await,
+            [] => found.resume(state.run()).seen(state.clone()).options(options).prepare().await,
             _ => found.agent.continue_run(state.run(), limits, options).await,
         };
         let prepared = prepared.map_err(|error| changed(error, &found.path, again))?;
