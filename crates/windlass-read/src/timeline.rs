@@ -58,7 +58,7 @@ pub struct Timeline {
     pub codes: Vec<TimelineCall>,
 }
 
-/// A step: for now a whole run is one. A loop with several iterations begins one with each ([`begins_step`]).
+/// A step: for now a whole run is one. A loop with several iterations begins one with each.
 #[derive(Clone, Debug, Default)]
 pub struct TimelineStep {
     /// When it began.
