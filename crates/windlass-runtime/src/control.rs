@@ -126,6 +126,10 @@ impl Checked {
 
 /// Posts an input to a run's durable inbox after checking it against the run's current state.
 ///
+/// The run's driver reads it from there. A driver checks the inbox once more after it has given up its lease, so an input is
+/// [waiting](Delivery::Waiting) only if the run has no driver *after* the post. A run ends only once its driver has read all
+/// that was posted.
+///
 /// # Errors
 /// The input does not fit the run, or the log failed.
 pub async fn post(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {

@@ -16,6 +16,7 @@ use crate::run::{DriveOptions, Prepared};
 mod requests;
 mod turns;
 
+use requests::START;
 pub(crate) use requests::digest_of;
 pub use turns::{Turn, holding_messages};
 use turns::{begun, unanswered};
@@ -169,7 +170,7 @@ impl Agent {
         let request = digest_of(self, &taken, options);
         let RunInput::Messages(messages) = taken else { return Ok(None) };
         let run = self.run_for(options);
-        let key = options.key.as_ref().map(|key| format!("start/{key}").into());
+        let key = options.key.as_ref().map(|key| format!("{START}/{key}").into());
         match self.post_under(behind, InputKind::Queue { run, request, messages }, key).await {
             Ok(Delivery::Waiting) => Ok(Some(Admitted::Queued { behind, run })),
             // The end of a run empties its inbox: only its log says whether the message was kept.

@@ -91,11 +91,6 @@ impl Driver {
         Ok(())
     }
 
-    async fn take_lease_again(&mut self) -> Result<bool, StoreError> {
-        let (environment, holder) = (self.agent.environment().clone(), self.agent.holder().clone());
-        self.lease.take_again(&*environment, &holder).await
-    }
-
     /// Gives up the lease, unless something has come in. Says whether it is given up.
     pub(super) async fn leave(&mut self) -> Result<bool, Error> {
         // What is sent from here on goes to the durable inbox.
@@ -111,10 +106,13 @@ impl Driver {
             return Ok(false);
         }
         let wake = self.slots.next_timer().map(|at| self.clock.wake(at, &**self.agent.environment()));
-        let environment = self.agent.environment().clone();
-        Box::pin(self.lease.park(&*environment, wake)).await?;
+        Box::pin(self.lease.park(&**self.agent.environment(), wake)).await?;
         // The senders of these posts may have seen that the run has a holder, and rely on it.
-        if self.posts.now().await?.is_empty() || !Box::pin(self.take_lease_again()).await? {
+        if self.posts.now().await?.is_empty() {
+            return Ok(true);
+        }
+        let (environment, holder) = (&**self.agent.environment(), self.agent.holder());
+        if !Box::pin(self.lease.take_again(environment, holder)).await? {
             return Ok(true);
         }
         let Fence { holder, epoch } = self.lease.fence().clone();

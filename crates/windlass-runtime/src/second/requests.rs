@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::DriveOptions;
 
-/// The verb of the ids of runs that a message begins.
-const START: &str = "start";
+/// The verb of the ids of runs that a message begins, and of the keys under which it is queued.
+pub(super) const START: &str = "start";
 
 /// The parts of a request that make it the same one.
 #[derive(Serialize)]

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use futures_util::future::{Either, select};
 use windlass_core::event::{MessageQueued, Millis};
 use windlass_core::{RunId, RunState, SessionId, State};
-use windlass_read::is_known;
-use windlass_read::{load, start_of};
+use windlass_read::{is_known, load, start_of};
 use windlass_store::{Store, StoreError};
 
 use crate::agent::Agent;

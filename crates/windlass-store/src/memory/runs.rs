@@ -12,7 +12,7 @@ use leases::Lease;
 use super::payloads::Payloads;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use windlass_core::{Owner, RunId, RunState, SessionId};
+use windlass_core::{Event, Owner, RunId, RunState, SessionId};
 
 use crate::error::StoreError;
 use crate::opening::{self, Opening};
@@ -179,15 +179,14 @@ impl Runs {
 
     /// A run that goes leaves its session to the run that it continued.
     fn give_up_head(&mut self, run: RunId, gone: &Run) {
-        let first = gone.batches.first().and_then(|batch| batch.events.first());
+        let first = gone.first();
         let Opening { owner, session: Some(session), .. } = Opening::of(first) else { return };
         let place = (owner, session);
         if self.heads.get(&place) != Some(&run) {
             return;
         }
         let below = opening::base(first).filter(|base| {
-            let first = self.by_id.get(base).and_then(|base| base.batches.first());
-            let Opening { owner, session, .. } = Opening::of(first.and_then(|batch| batch.events.first()));
+            let Opening { owner, session, .. } = Opening::of(self.by_id.get(base).and_then(Run::first));
             owner == place.0 && session.as_ref() == Some(&place.1)
         });
         match below {
@@ -309,7 +308,7 @@ impl Runs {
         let mut due = Some(run);
         while let Some((run, there)) = due.and_then(|run| self.by_id.remove_entry(&run)) {
             self.give_up_head(run, &there);
-            due = there.batches.first().and_then(|batch| opening::base(batch.events.first()));
+            due = opening::base(there.first());
             due = due.filter(|base| self.no_longer_needs(*base));
             there.payloads.iter().for_each(|digest| self.payloads.let_go(digest));
             taken.push(there);
@@ -374,6 +373,11 @@ impl Run {
             return Err(StoreError::NotHeld { run, epoch: self.hold.fence.epoch });
         }
         Ok(())
+    }
+
+    /// The run's first event.
+    fn first(&self) -> Option<&Event> {
+        self.batches.first().and_then(|batch| batch.events.first())
     }
 
     /// The posts that nobody has used or refused.

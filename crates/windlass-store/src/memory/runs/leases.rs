@@ -110,7 +110,7 @@ impl Runs {
 impl Run {
     /// Whether it is due, and nobody's.
     pub(super) fn is_free_for(&self, due: &Due) -> bool {
-        let opening = Opening::of(self.batches.first().and_then(|batch| batch.events.first()));
+        let opening = Opening::of(self.first());
         let fits = due.agents.is_empty() || due.agents.contains(&opening.agent);
         let free = !self.hold.held || self.hold.dead;
         fits && free && opening.parent.is_none() && self.is_due(due.now)

@@ -66,9 +66,7 @@ fn page(
 
 impl Run {
     pub(super) fn fits(&self, filter: &RunFilter) -> bool {
-        let first = self.batches.first().and_then(|batch| batch.events.first());
-        let opening = Opening::of(first);
-        let began = first.map_or(0, |event| event.at);
+        let (opening, began) = (Opening::of(self.first()), self.started_at());
         filter.owner.as_ref().is_none_or(|owner| opening.owner == *owner)
             && filter.session.as_ref().is_none_or(|session| opening.session.as_ref() == Some(session))
             && filter.agent.as_ref().is_none_or(|agent| opening.agent == *agent)
@@ -80,13 +78,12 @@ impl Run {
     }
 
     fn started_at(&self) -> Millis {
-        self.batches.first().and_then(|batch| batch.events.first()).map_or(0, |event| event.at)
+        self.first().map_or(0, |event| event.at)
     }
 
     pub(super) fn summary(&self, run: RunId) -> RunSummary {
-        let first = self.batches.first().and_then(|batch| batch.events.first());
         let last = self.batches.last().and_then(|batch| batch.events.last());
-        let opening = Opening::of(first);
+        let opening = Opening::of(self.first());
         RunSummary {
             run,
             agent: opening.agent,
@@ -95,7 +92,7 @@ impl Run {
             parent: opening.parent,
             run_state: self.state,
             version: self.version,
-            started_at: first.map_or(0, |event| event.at),
+            started_at: self.started_at(),
             updated_at: last.map_or(0, |event| event.at),
             ended_at: last.filter(|_| matches!(self.state, RunState::Ended(_))).map(|event| event.at),
             headline: self.headline.clone(),
