@@ -105,7 +105,7 @@ impl AgentFileError {
     }
 }
 
-/// What to do about a fault of an agent file.
+/// The remedy for a fault of an agent file.
 fn agent_help(error: &YamlError) -> Option<Cow<'_, str>> {
     if names_cases(error) {
         return Some("the file seems to hold test cases, not an agent".into());
@@ -114,7 +114,7 @@ fn agent_help(error: &YamlError) -> Option<Cow<'_, str>> {
     foreign::help(error).map(Cow::Owned).or_else(|| error.help()).or_else(|| for_unknown_key(error, all))
 }
 
-/// What to do about a fault of a file of providers.
+/// The remedy for a fault of a file of providers.
 fn providers_help(error: &YamlError) -> Option<Cow<'_, str>> {
     let all = "docs/models.md, \"Providers of your own\", lists all keys";
     error.help().or_else(|| for_unknown_key(error, all))

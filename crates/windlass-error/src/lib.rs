@@ -118,7 +118,7 @@ pub trait Diagnostic: Error {
     /// A stable code, such as `store.unknown_run`.
     fn code(&self) -> &'static str;
 
-    /// What to do about it, in words.
+    /// The remedy, in words.
     fn help(&self) -> Option<Cow<'_, str>>;
 }
 

@@ -62,7 +62,7 @@ pub(crate) trait Hinted: Diagnostic {
         None
     }
 
-    /// What to do at a command line.
+    /// The remedy at a command line.
     fn hint(&self) -> Option<String> {
         self.about()
             .or_else(|| by_code(INSTEAD, self.code()))

@@ -1,4 +1,4 @@
-//! What the log says a run was sent, and a case that is written from it.
+//! Requests that are shown from the log, and cases that are written from a recorded run.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What to do about an error, where that takes more than a line beside its variant.
+//! The help of errors, where it takes more than a line beside its variant.
 
 use std::borrow::Cow;
 

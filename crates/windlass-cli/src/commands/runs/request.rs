@@ -16,7 +16,7 @@ use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
 
-/// What is asked for.
+/// The request that is shown, and its form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish<'a> {
     pub(super) run: RunId,
