@@ -1,13 +1,38 @@
 //! Files that people or agent files name, read within a bound.
 
+mod source;
+
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use windlass_core::text::nearest;
 
+pub(crate) use source::key_of;
+pub use source::{AgentSource, FileOverrides, SourceError};
+
 /// Maximum number of files of a folder that are compared with a missing one.
 const MAX_LISTED: usize = 1_000;
+
+/// The files that an agent file and those under it are read from.
+pub trait Files: fmt::Debug + Send + Sync {
+    /// Reads a file of at most so many bytes.
+    ///
+    /// # Errors
+    /// It cannot be read, or is longer.
+    fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>>;
+}
+
+/// The files of the disk ([`read`]).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        read(path, most)
+    }
+}
 
 /// Reads a regular file of at most so many bytes. Devices and pipes are refused before they are opened: they may never
 /// end, or wait for a writer for ever.
@@ -44,12 +69,12 @@ pub fn nearest_files(missing: &Path) -> Vec<String> {
     like.iter().filter_map(named).map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
-/// Reads a regular file of text.
+/// Reads a file of text.
 ///
 /// # Errors
-/// As [`read`], or it is no UTF-8: in words.
-pub(crate) fn read_text(path: &Path, most: u64) -> Result<String, String> {
-    let bytes = read(path, most).map_err(|error| error.to_string())?;
+/// As [`Files::read`], or it is no UTF-8: in words.
+pub(crate) fn read_text(files: &dyn Files, path: &Path, most: u64) -> Result<String, String> {
+    let bytes = files.read(path, most).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|error| format!("it is not valid UTF-8: {error}"))?;
     Ok(without_mark(text))
 }

@@ -165,8 +165,9 @@ fn read_file(
 ) -> Result<(PathBuf, String), YamlError> {
     let path = reading.path(&file.value.0);
     let shown = reading.shown(&file.value.0);
-    let text = crate::files::read_text(&path, MAX_INSTRUCTIONS_BYTES)
+    let text = crate::files::read_text(reading.files, &path, MAX_INSTRUCTIONS_BYTES)
         .map_err(|reason| file.error(code, format!("{shown} cannot be read: {reason}")))?;
+    reading.note(&path, &text);
     Ok((path, text))
 }
 

@@ -130,6 +130,8 @@ impl AgentKeys {
         let mut file = Body::from(self).file("", name, reading)?;
         file.unmasked = std::mem::take(&mut reading.unmasked);
         file.unchecked = std::mem::take(&mut reading.unchecked);
+        file.literal_secrets = std::mem::take(&mut reading.literal_secrets);
+        file.texts = reading.texts.take();
         Ok(file)
     }
 }
@@ -192,6 +194,8 @@ impl Body {
             file: reading.file.clone(),
             unmasked: Vec::new(),
             unchecked: Vec::new(),
+            literal_secrets: Vec::new(),
+            texts: Vec::new(),
             node: reading.root.at(path).unwrap_or(reading.root).clone(),
         })
     }

@@ -39,12 +39,14 @@ pub mod template;
 pub mod yaml;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_core::Message;
 use windlass_core::policy::Transport;
 use windlass_models::resolve::Env;
 
+use crate::files::{Disk, Files};
 use crate::yaml::{Field, Node, YamlError};
 use keys::AgentKeys;
 use reading::Reading;
@@ -54,6 +56,7 @@ pub use code::CodeSettings;
 pub use delegates::DelegateEntry;
 pub use error::AgentFileError;
 pub use examples::{Example, ExampleCall};
+pub use files::{AgentSource, FileOverrides, SourceError};
 pub use instructions::{Instructions, MAX_INSTRUCTIONS_BYTES};
 pub use loop_section::{LaterKey, LoopSection};
 pub use models::{ModelEntry, read_prices};
@@ -110,13 +113,18 @@ pub struct AgentFile {
     pub unmasked: Vec<String>,
     /// For each pattern of the file's schemas that is not checked: which and why, in one line.
     pub unchecked: Vec<String>,
+    /// The texts that it was read from, its own first; empty for an agent that stands within another document.
+    texts: Vec<(PathBuf, Arc<str>)>,
+    /// Secrets that stand in it as they are.
+    literal_secrets: Vec<String>,
     /// The file as it is written, for places.
     node: Node,
 }
 
 /// The text of an agent file.
-fn text_of(path: &Path) -> Result<String, AgentFileError> {
-    let bytes = crate::files::read(path, yaml::MAX_BYTES as u64)
+fn text_of(path: &Path, files: &dyn Files) -> Result<String, AgentFileError> {
+    let bytes = files
+        .read(path, yaml::MAX_BYTES as u64)
         .map_err(|source| AgentFileError::Read { path: path.to_owned(), source })?;
     String::from_utf8(bytes).map_err(|error| AgentFileError::NotText {
         path: path.to_owned(),
@@ -130,12 +138,20 @@ impl AgentFile {
     /// # Errors
     /// The file cannot be read, or something in it does not fit.
     pub fn read(path: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
-        Self::parse(&text_of(path)?, path, env)
+        Self::read_from(&Disk, path, env)
+    }
+
+    /// The same, from files that may be kept elsewhere than on the disk ([`AgentSource`]).
+    ///
+    /// # Errors
+    /// The file cannot be read, or something in it does not fit.
+    pub fn read_from(files: &dyn Files, path: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
+        Self::parse_from(files, &text_of(path, files)?, path, env)
     }
 
     /// All errors of an agent file that are known from its text, by line; none if the file cannot be read or is no YAML.
     pub fn faults(path: &Path, env: Env<'_>) -> Vec<YamlError> {
-        let Some(node) = text_of(path).ok().and_then(|text| yaml::parse(&text).ok()) else {
+        let Some(node) = text_of(path, &Disk).ok().and_then(|text| yaml::parse(&text).ok()) else {
             return Vec::new();
         };
         yaml::all_faults(&node, |node| match Self::from_node(node, path, env, ModelNames::Full) {
@@ -149,8 +165,14 @@ impl AgentFile {
     /// # Errors
     /// Something in it does not fit.
     pub fn parse(text: &str, file: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
+        Self::parse_from(&Disk, text, file, env)
+    }
+
+    fn parse_from(files: &dyn Files, text: &str, file: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
         let node = yaml::parse(text).map_err(|error| error.in_file(&file.display().to_string()))?;
-        Self::from_node(&node, file, env, ModelNames::Full)
+        let mut agent = Self::made_of(&node, file, (env, files), ModelNames::Full)?;
+        agent.texts.insert(0, (files::key_of(file), text.into()));
+        Ok(agent)
     }
 
     /// Reads an agent that stands within another document, such as a scripted conversation.
@@ -163,7 +185,16 @@ impl AgentFile {
         env: Env<'_>,
         model_names: ModelNames,
     ) -> Result<Self, AgentFileError> {
-        let mut reading = Reading::new(node, file, env, model_names);
+        Self::made_of(node, file, (env, &Disk), model_names)
+    }
+
+    fn made_of(
+        node: &Node,
+        file: &Path,
+        (env, files): (Env<'_>, &dyn Files),
+        model_names: ModelNames,
+    ) -> Result<Self, AgentFileError> {
+        let mut reading = Reading::new(node, file, (env, files), model_names);
         let mut agent = decode(node, &mut reading)
             .map_err(|error| error::foreign::named(error).in_file(&reading.file))?;
         agent.take_numbers(env)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use windlass_models::providers::{self, ProviderFile};
 
 use crate::AgentFileError;
-use crate::files::read_text;
+use crate::files::{Disk, read_text};
 use crate::yaml::{Field, Key, MAX_BYTES, Node, NodeValue, Place, Problem, YamlError, parse};
 
 /// Reads a file of providers. `file` is its name for errors.
@@ -114,7 +114,7 @@ fn check_aliases(node: &Node, file: &str) -> Result<(), YamlError> {
 /// The file cannot be read or does not fit, or models were named already.
 pub fn add_providers(path: &Path) -> Result<(), AgentFileError> {
     let unread = |source| AgentFileError::Read { path: path.to_owned(), source };
-    let text = read_text(path, MAX_BYTES as u64).map_err(|why| unread(std::io::Error::other(why)))?;
+    let text = read_text(&Disk, path, MAX_BYTES as u64).map_err(|why| unread(std::io::Error::other(why)))?;
     let file = read_providers(&text, &path.display().to_string()).map_err(AgentFileError::Providers)?;
     providers::add(file).map_err(|error| unread(std::io::Error::other(error)))
 }

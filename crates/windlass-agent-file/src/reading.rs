@@ -1,12 +1,15 @@
 //! Context for all parts of the reader: the base folder of paths, and the environment.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_core::secret::{Secret, looks_like_a_key, mask_url_parts};
 use windlass_models::resolve::{Env, mask_usual_keys};
 
 use super::address::Address;
 use super::kinds::{AddressText, Pairs, SecretText};
+use crate::files::Files;
 use crate::yaml::{At, Node, YamlError};
 
 /// Model names that a file may use.
@@ -29,13 +32,23 @@ pub(super) struct Reading<'e> {
     pub(super) unmasked: Vec<String>,
     /// Warnings about patterns that are not checked.
     pub(super) unchecked: Vec<String>,
+    /// Secrets that stand in the file as they are.
+    pub(super) literal_secrets: Vec<String>,
+    /// The texts of the files that were read.
+    pub(super) texts: RefCell<Vec<(PathBuf, Arc<str>)>>,
+    pub(super) files: &'e dyn Files,
     parent: PathBuf,
     stem: Option<String>,
     env: Env<'e>,
 }
 
 impl<'e> Reading<'e> {
-    pub(super) fn new(root: &'e Node, file: &Path, env: Env<'e>, model_names: ModelNames) -> Self {
+    pub(super) fn new(
+        root: &'e Node,
+        file: &Path,
+        (env, files): (Env<'e>, &'e dyn Files),
+        model_names: ModelNames,
+    ) -> Self {
         // Tools may find them, whichever model this file names.
         mask_usual_keys(env);
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -48,6 +61,9 @@ impl<'e> Reading<'e> {
             root,
             unmasked: Vec::new(),
             unchecked: Vec::new(),
+            literal_secrets: Vec::new(),
+            texts: RefCell::default(),
+            files,
             stem: file.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
             env,
         }
@@ -59,6 +75,11 @@ impl<'e> Reading<'e> {
             (Some(stem), ModelNames::Full) => stem.clone(),
             _ => "agent".to_owned(),
         }
+    }
+
+    /// Takes note of a file's text, which is a part of the agent from here on.
+    pub(super) fn note(&self, path: &Path, text: &str) {
+        self.texts.borrow_mut().push((path.to_owned(), text.into()));
     }
 
     /// A path of the file as messages show it: as near to what is written as it can be.
@@ -107,6 +128,7 @@ impl<'e> Reading<'e> {
     }
 
     fn masked(&mut self, text: String, values: Vec<String>, path: &str) -> Secret {
+        let literal = values.is_empty();
         // Also where they are only a part of the whole.
         for value in values {
             drop(Secret::from(value));
@@ -115,6 +137,9 @@ impl<'e> Reading<'e> {
         let (bytes, least) = (secret.expose().trim().len(), Secret::MIN_MASKED_BYTES);
         // `none` and the like are no secrets: local servers take any key.
         let placeholder = ["none", "-", "no", "null"].contains(&secret.expose().trim());
+        if literal && bytes > 0 && !placeholder {
+            self.literal_secrets.push(secret.expose().to_owned());
+        }
         if bytes > 0 && !secret.is_masked() && !placeholder {
             self.unmasked.push(format!(
                 "secrets: `{path}` has {bytes} bytes; secrets shorter than {least} bytes are not masked in output"

@@ -5,12 +5,14 @@ mod missing;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_core::event::AgentRef;
 use windlass_core::{RunId, State};
 use windlass_models::cassette::Cassette;
 use windlass_read::start_of;
-use windlass_runtime::agent_file::{AgentFile, UnmatchedPattern};
-use windlass_runtime::{Agent, AssembleError, Assembly, Resume, Waits, assemble_on, assemble_watched};
-use windlass_store::{Log, SqliteLog};
+use windlass_runtime::agent_file::{AgentFile, AgentSource, FileOverrides, UnmatchedPattern};
+use windlass_runtime::host::Host;
+use windlass_runtime::{Agent, AssembleError, Assembling, Assembly, Resume, Waits, kept_files};
+use windlass_store::{Log, SqliteLog, Store};
 use windlass_tools::ToolWarning;
 
 use crate::asking::Roots;
@@ -19,68 +21,82 @@ use crate::failure::Failure;
 use crate::from_env;
 use crate::home;
 use crate::interrupts::Interrupts;
-use crate::notes::{self, Note};
-use crate::overrides::Overrides;
+use crate::overrides::{self, Overrides};
 use crate::starting::watched;
 
-pub(crate) use missing::{Again, changed};
+pub(crate) use missing::{Again, changed, unknown};
 
 /// Reads an agent file, with what the command line says over it.
 pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Failure> {
-    read_pinned(path, overrides, &[])
+    read_with(path, &overrides.data(), &[])
 }
 
-fn read_pinned(path: &Path, overrides: &Overrides, pinned: &[String]) -> Result<AgentFile, Failure> {
+/// `models` are those that a run has used: they stand in for `auto`.
+fn read_with(path: &Path, overrides: &FileOverrides, models: &[String]) -> Result<AgentFile, Failure> {
+    let env = |name: &str| overrides.variable(name, &home::env);
     let mut file = if from_env::is(path) {
-        AgentFile::from_environment(path, &|name| overrides.env(name))?
+        AgentFile::from_environment(path, &env)?
     } else if assistant::is(path) {
         assistant::read()?
     } else {
-        AgentFile::read(path, &|name| overrides.env(name))?
+        AgentFile::read(path, &env)?
     };
-    overrides.apply(&mut file, pinned);
-    overrides.check(&file)?;
+    overrides.apply(&mut file, models);
+    overrides::check(overrides, &file)?;
     file.check_available()?;
     Ok(file)
 }
 
-/// Brings an agent file to life, and remembers where the agent came from. Ctrl-C ends it.
+/// The host of the runs of this process. Messages that wait in a session are left to the processes that brought them.
+pub(crate) fn host(log: &Arc<SqliteLog>) -> Host {
+    hosted(log.clone())
+}
+
+/// The same, for the log of an agent.
+pub(crate) fn hosted(log: Arc<dyn Store>) -> Host {
+    Host::builder(log).variables(home::env).leaves_queued().build()
+}
+
+/// Brings an agent file to life. Ctrl-C ends it.
 pub(crate) async fn start(
-    path: &Path,
     file: &AgentFile,
     overrides: &Overrides,
     (log, cassette): (Arc<SqliteLog>, Option<Cassette>),
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
-    Ok(assembled(path, file, overrides, (log, cassette), interrupts).await??)
+    Ok(assembled(file, &overrides.data(), (log, cassette), interrupts).await??)
 }
 
 async fn assembled(
-    path: &Path,
     file: &AgentFile,
-    overrides: &Overrides,
+    overrides: &FileOverrides,
     (log, cassette): (Arc<SqliteLog>, Option<Cassette>),
     interrupts: &mut Interrupts,
 ) -> Result<Result<Assembly, AssembleError>, Failure> {
     let waits = Waits::default();
-    let env = |name: &str| overrides.env(name);
-    let assembling = assemble_on(file, &env, log, &waits, cassette);
-    let assembly = interrupts.or(watched(assembling, &waits)).await?;
-    if let (Ok(home), Ok(assembly)) = (home::folder(), &assembly) {
-        let note = Note { path: remembered(path), overrides: overrides.remembered(), used_at: now() };
-        notes::remember(&home, assembly.agent.agent_ref(), note);
-    }
-    Ok(assembly)
-}
-
-/// The path to remember an agent by, from any folder.
-fn remembered(path: &Path) -> PathBuf {
-    if is_pseudo(path) { path.to_owned() } else { home::absolute(path) }
+    let env = |name: &str| overrides.variable(name, &home::env);
+    let assembling = Assembling::new(&env, log).waits(&waits).cassette(cassette).overrides(overrides.clone());
+    interrupts.or(watched(assembling.file(file), &waits)).await
 }
 
 /// Whether the path stands for an agent without a file.
 fn is_pseudo(path: &Path) -> bool {
     from_env::is(path) || assistant::is(path)
+}
+
+/// The files that the run's agent was made of; `None`: it was built by a program, or the run comes from elsewhere.
+pub(crate) async fn kept(log: &dyn Store, state: &State) -> Result<Option<AgentSource>, Failure> {
+    let imported = state.agent().is_some_and(AgentRef::is_imported);
+    match state.agent_files().filter(|_| !imported) {
+        Some(files) => Ok(Some(kept_files(log, files).await?)),
+        None => Ok(None),
+    }
+}
+
+/// The file that the run's agent came from, as one names it in a command.
+pub(crate) fn file_of(source: &AgentSource) -> PathBuf {
+    let name = source.file.file_name().map(PathBuf::from).filter(|name| is_pseudo(name));
+    name.unwrap_or_else(|| source.file.clone())
 }
 
 /// An agent that a run can go on with.
@@ -124,49 +140,76 @@ pub(crate) struct Wanted<'a> {
     pub(crate) again: Again,
 }
 
-/// The agent of a run: from the given file, or else from the file that the run was started with.
+/// The agent of a run: of the given file, or else of the files that the log has kept with the run. Where those were kept masked, of the
+/// file on the disk.
 pub(crate) async fn of_run(
     state: &State,
     wanted: &Wanted<'_>,
     (log, cassette): (&Arc<SqliteLog>, Option<Cassette>),
     interrupts: &mut Interrupts,
 ) -> Result<Found, Failure> {
-    let pinned = models(&**log, state.run()).await?;
-    let note = state.agent().and_then(|agent| notes::recall(&home::folder().ok()?, agent));
-    let (path, mut overrides) = match (wanted.with, note) {
-        (Some(path), note) => (path.to_owned(), kept(state, wanted, path, note)?),
-        (None, Some(note)) if is_pseudo(&note.path) || note.path.exists() => (note.path, note.overrides),
-        (None, Some(note)) => return Err(missing::gone(state, &note.path, &wanted.again)),
+    let models = models(&**log, state.run()).await?;
+    let kept = kept(&**log, state).await?;
+    let named = wanted.with.is_some() || !wanted.agents.is_empty();
+    if let Some(source) = kept.clone().filter(|kept| !(named || kept.masked)) {
+        return of_kept(source, &models, (log, cassette), interrupts).await;
+    }
+    let (path, mut overrides) = match (wanted.with, kept) {
+        (Some(path), kept) => (path.to_owned(), overrides_of(state, wanted, path, kept)?),
+        (None, Some(kept)) => {
+            let path = file_of(&kept);
+            if !is_pseudo(&path) && !path.exists() {
+                return Err(missing::gone(state, &path, &wanted.again));
+            }
+            (path, kept.overrides)
+        }
         (None, None) => return Err(missing::unknown(state, &wanted.again)),
     };
-    overrides.move_agents(wanted.agents)?;
-    let file = read_pinned(&path, &overrides, &pinned)?;
-    let assembled = assembled(&path, &file, &overrides, (log.clone(), cassette), interrupts).await?;
+    overrides::move_agents(&mut overrides, wanted.agents)?;
+    let file = read_with(&path, &overrides, &models)?;
+    let assembled = assembled(&file, &overrides, (log.clone(), cassette), interrupts).await?;
     let Assembly { agent, warnings, unmatched, .. } =
         assembled.map_err(|error| missing::unusable(error, &path, &overrides, &wanted.again))?;
-    let named = wanted.with.is_some() || !wanted.agents.is_empty();
     Ok(Found { agent, path, roots: Roots::of(&file), named, warnings, unmatched })
 }
 
-/// What the command line said over the agent's file stays, as long as the agent has the same name.
-fn kept(state: &State, wanted: &Wanted<'_>, path: &Path, note: Option<Note>) -> Result<Overrides, Failure> {
-    let Some(note) = note.filter(|_| !wanted.replaces) else { return Ok(Overrides::default()) };
-    let name = AgentFile::read(path, &home::env)?.name;
-    let is_same = state.agent().is_some_and(|agent| *agent.name == *name);
-    Ok(if is_same { note.overrides } else { Overrides::default() })
+async fn of_kept(
+    source: AgentSource,
+    models: &[String],
+    (log, cassette): (&Arc<SqliteLog>, Option<Cassette>),
+    interrupts: &mut Interrupts,
+) -> Result<Found, Failure> {
+    let waits = Waits::default();
+    let (path, roots) = (file_of(&source), Roots::of(&source.agent_file(&home::env, models)?));
+    let assembling = Assembling::new(&home::env, log.clone()).waits(&waits).cassette(cassette);
+    let assembly = interrupts.or(watched(assembling.kept(source, models), &waits)).await?;
+    let Assembly { agent, warnings, unmatched, .. } = assembly?;
+    Ok(Found { agent, path, roots, named: false, warnings, unmatched })
 }
 
-/// An agent for reading its data; it is not recorded for later `resume` commands.
+/// What the command line said over the agent's file stays, as long as the agent has the same name.
+fn overrides_of(
+    state: &State,
+    wanted: &Wanted<'_>,
+    path: &Path,
+    kept: Option<AgentSource>,
+) -> Result<FileOverrides, Failure> {
+    let Some(kept) = kept.filter(|_| !wanted.replaces) else { return Ok(FileOverrides::default()) };
+    let name = AgentFile::read(path, &home::env)?.name;
+    let is_same = state.agent().is_some_and(|agent| *agent.name == *name);
+    Ok(if is_same { kept.overrides } else { FileOverrides::default() })
+}
+
+/// An agent of a file, for looking at what it would do with a run.
 pub(crate) async fn to_look_at(
     path: &Path,
     run: RunId,
     log: &Arc<SqliteLog>,
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
-    let file = read_pinned(path, &Overrides::default(), &models(&**log, run).await?)?;
-    let waits = Waits::default();
-    let assembling = assemble_watched(&file, &home::env, log.clone(), &waits);
-    Ok(interrupts.or(watched(assembling, &waits)).await??)
+    let overrides = FileOverrides::default();
+    let file = read_with(path, &overrides, &models(&**log, run).await?)?;
+    Ok(assembled(&file, &overrides, (log.clone(), None), interrupts).await??)
 }
 
 /// The names of the models that a run was started with.

@@ -223,7 +223,7 @@ impl Put<'_> {
     fn read_args(&self, line: &str) -> Result<Answer, String> {
         match &self.subject {
             Some(subject) => editor::checked(line, subject).map(|args| Answer::ApproveWith { args }),
-            None => crate::answers::arguments(line),
+            None => windlass_runtime::host::read_arguments(line),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::settings;
 
 /// The built-in agent.
 const ASSISTANT: &str = include_str!("assistant/assistant.yaml");
-/// Replaces the built-in agent's file in messages and in the notes that `windlass runs resume` reads.
+/// Replaces the built-in agent's file in messages, and in what a log keeps of the agent.
 const NAME: &str = "(built-in assistant)";
 
 /// The file of the agent that answers.
@@ -20,7 +20,7 @@ pub(crate) fn path() -> Result<PathBuf, Failure> {
 
 /// Whether the path denotes the built-in agent.
 pub(crate) fn is(path: &Path) -> bool {
-    path == Path::new(NAME)
+    path.file_name() == Path::new(NAME).file_name()
 }
 
 /// Reads the built-in agent.

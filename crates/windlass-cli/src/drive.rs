@@ -12,7 +12,8 @@ use windlass_core::run::QuotaWait;
 use windlass_core::{Message, RunId, RunState, Status};
 use windlass_read::words::asked;
 use windlass_read::words::{name, short_span, short_time, time};
-use windlass_runtime::{Prepared, Run, RunHandle, Updates};
+use windlass_runtime::host::LiveRun;
+use windlass_runtime::{Run, RunHandle, Updates};
 
 use crate::agents::now;
 use crate::answers;
@@ -65,23 +66,27 @@ impl Words {
 /// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it, unless somebody is asked something; SIGTERM,
 /// SIGHUP and SIGQUIT lay it down, to be resumed. A second signal leaves it at its last durable event.
 pub(crate) async fn drive(
-    prepared: Prepared,
+    live: LiveRun,
     view: &mut View,
     interrupts: &mut Interrupts,
     words: &Words,
 ) -> Result<Run, Failure> {
-    let (run, handle) = (prepared.id(), prepared.handle());
+    let mut live = live;
+    let (run, handle) = (live.id(), live.handle().clone());
     view.says_end();
-    let mut show = pin!(shown(prepared.updates(), view));
+    let updates = live.updates();
+    let mut show = pin!(shown(updates, view));
     let (mut all_shown, stopped) = (false, Cell::new(None));
     let ended = {
-        let mut work = Box::pin(prepared.drive());
         let mut stop = pin!(stop(&handle, interrupts, &stopped));
         loop {
             tokio::select! {
                 biased;
-                ended = &mut work => break ended?,
-                again = &mut stop => return Err(left(run, words, again.exit())),
+                ended = live.ended() => break ended?,
+                again = &mut stop => {
+                    live.abort();
+                    return Err(left(run, words, again.exit()));
+                }
                 () = &mut show, if !all_shown => all_shown = true,
             }
         }
@@ -117,8 +122,9 @@ pub(crate) async fn drive(
 }
 
 /// Shows updates as fast as the reader takes them. All facts are shown; streamed pieces may be dropped.
-async fn shown(mut updates: Updates, view: &mut View) {
+async fn shown(updates: Option<Updates>, view: &mut View) {
     let _at_last = Withdrawn::default();
+    let Some(mut updates) = updates else { return };
     while let Some(update) = view.waiting(updates.next()).await {
         out::room(Stream::Out).await;
         view.update(&update);
@@ -133,13 +139,13 @@ fn unread(run: RunId, words: &Words, exit: Exit) -> Failure {
 
 /// As [`drive`]; what is typed meanwhile steers the run.
 pub(crate) async fn drive_and_listen(
-    prepared: Prepared,
+    live: LiveRun,
     view: &mut View,
     interrupts: &mut Interrupts,
     words: &Words,
     terminal: &Terminal,
 ) -> Result<Run, Failure> {
-    let handle = prepared.handle();
+    let handle = live.handle().clone();
     let listen = pin!(async {
         while let Some(line) = terminal.overheard().await {
             let text = line.trim();
@@ -157,7 +163,7 @@ pub(crate) async fn drive_and_listen(
         }
         std::future::pending::<()>().await;
     });
-    match select(pin!(drive(prepared, view, interrupts, words)), listen).await {
+    match select(pin!(drive(live, view, interrupts, words)), listen).await {
         Either::Left((run, _)) => run,
         // It never ends by itself.
         Either::Right(((), _)) => Err(Failure::new(Exit::Internal, "the terminal was closed")),

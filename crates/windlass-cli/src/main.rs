@@ -22,7 +22,6 @@ mod home;
 mod input;
 mod interrupts;
 mod limits;
-mod notes;
 mod out;
 mod overrides;
 mod session;

@@ -1,47 +1,33 @@
 //! Command-line overrides of an agent file.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
-use windlass_core::policy::{LATER, LimitKind, Preset};
+use windlass_core::policy::{LATER, LimitKind};
 use windlass_core::text::nearest;
-use windlass_runtime::agent_file::{Address, AgentFile, DelegateEntry, ModelEntry};
-use windlass_runtime::yaml::Place;
+use windlass_runtime::agent_file::{AgentFile, FileOverrides, ModelEntry};
 
 use crate::failure::{Exit, Failure};
-use crate::home;
 
 /// Command-line overrides of an agent file.
-#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct Overrides {
     /// Use this model (provider/model, auto or tour) instead of the file's
     #[arg(short, long, value_name = "NAME")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
     /// Ask the model at this address, such as http://127.0.0.1:8080/v1: with `--model`, or the file's models. Without a key in the
     /// file, none is sent there
     #[arg(long, value_name = "URL", value_parser = base_url)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) base_url: Option<String>,
     /// Set a limit: model_calls, tool_calls, tool_rounds, tokens, seconds, cost_usd, … (may be repeated)
     #[arg(long = "limit", value_name = "NAME=N", value_parser = limit)]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) limits: Vec<(LimitKind, f64)>,
     /// Ask a person before each call of a tool whose name fits, such as 'files__write_*' (may be repeated)
     #[arg(long = "approve", value_name = "PATTERN")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) approve: Vec<String>,
     /// Let the agent hand tasks to another one, of that file, under that name (may be repeated)
     #[arg(long = "agent", value_name = "NAME=FILE", value_parser = delegate)]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) agents: Vec<(String, PathBuf)>,
-    /// The variables that loops read, as they were when the agent was first used; `None`: as they are.
-    #[arg(skip)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) variables: Option<BTreeMap<String, String>>,
 }
 
 /// Reads an address. One with a login is refused: it is remembered for later commands, and secrets are not.
@@ -54,16 +40,6 @@ fn base_url(text: &str) -> Result<String, String> {
         return Err("an address with a login stands in an agent file: `base_url: \"${NAME}\"`".to_owned());
     }
     Ok(text.to_owned())
-}
-
-/// Whether a loop reads this variable of the environment.
-fn is_of_a_loop(name: &str) -> bool {
-    Preset::ALL.iter().flat_map(Preset::variables).any(|(own, _)| *own == name)
-}
-
-/// Whether a model's name has no server of its own to be asked elsewhere.
-fn is_chosen(name: &str) -> bool {
-    matches!(name, "auto" | "tour" | "windlass/tour")
 }
 
 /// Reads `NAME=FILE`. The path is made absolute, because the run may be resumed from another directory.
@@ -99,85 +75,36 @@ pub(crate) fn limit(text: &str) -> Result<(LimitKind, f64), String> {
 }
 
 impl Overrides {
-    /// A variable of the environment. Those that loops read keep the values that they had for a run.
-    pub(crate) fn env(&self, name: &str) -> Option<String> {
-        match &self.variables {
-            Some(kept) if is_of_a_loop(name) => kept.get(name).cloned(),
-            _ => home::env(name),
-        }
+    /// As data.
+    pub(crate) fn data(&self) -> FileOverrides {
+        let Self { model, base_url, limits, approve, agents } = self.clone();
+        FileOverrides { model, base_url, limits, approve, agents, variables: None }
     }
+}
 
-    /// The same, with the variables that loops read as they are now, for later commands.
-    pub(crate) fn remembered(&self) -> Self {
-        let names = Preset::ALL.iter().flat_map(Preset::variables).map(|(name, _)| *name);
-        let set = names.filter_map(|name| Some((name.to_owned(), self.env(name)?)));
-        Self { variables: Some(set.collect()), ..self.clone() }
-    }
-
-    /// Puts new files in the places of agents that were given with `--agent`.
-    pub(crate) fn move_agents(&mut self, moved: &[(String, PathBuf)]) -> Result<(), Failure> {
-        for (name, file) in moved {
-            let Some((_, place)) = self.agents.iter_mut().find(|(known, _)| known == name) else {
-                let known: Vec<&str> = self.agents.iter().map(|(known, _)| known.as_str()).collect();
-                let message = format!("the run was started without `--agent {name}=FILE`");
-                let failure = Failure::new(Exit::Usage, message);
-                return Err(match known.as_slice() {
-                    [] => {
-                        failure.hint("name the agent's new place in the file of the agent that it works for")
-                    }
-                    known => failure.hint(format!("it was started with {}", known.join(", "))),
-                });
-            };
-            place.clone_from(file);
-        }
-        Ok(())
-    }
-
-    /// Refuses an address for which no model is named.
-    pub(crate) fn check(&self, file: &AgentFile) -> Result<(), Failure> {
-        if self.base_url.is_none() || file.models.iter().any(|entry| !is_chosen(&entry.use_)) {
-            return Ok(());
-        }
-        Err(Failure::new(Exit::Usage, "`--base-url` needs the name of a model")
-            .hint("name it with `-m NAME`: any name that the server knows"))
-    }
-
-    /// The agent file with all this in place. `pinned` are the models that a run has used: they stand in for `auto`,
-    /// which might find another one today.
-    pub(crate) fn apply(&self, file: &mut AgentFile, pinned: &[String]) {
-        for (name, path) in &self.agents {
-            file.agents.push(DelegateEntry::File {
-                path: path.clone(),
-                name: Some(name.clone()),
-                description: None,
-                place: Place::default(),
+/// Puts new files in the places of agents that were given with `--agent`.
+pub(crate) fn move_agents(overrides: &mut FileOverrides, moved: &[(String, PathBuf)]) -> Result<(), Failure> {
+    for (name, file) in moved {
+        let Some((_, place)) = overrides.agents.iter_mut().find(|(known, _)| known == name) else {
+            let known: Vec<&str> = overrides.agents.iter().map(|(known, _)| known.as_str()).collect();
+            let message = format!("the run was started without `--agent {name}=FILE`");
+            let failure = Failure::new(Exit::Usage, message);
+            return Err(match known.as_slice() {
+                [] => failure.hint("name the agent's new place in the file of the agent that it works for"),
+                known => failure.hint(format!("it was started with {}", known.join(", "))),
             });
-        }
-        if let Some(model) = &self.model {
-            file.models = vec![ModelEntry { use_: model.clone(), ..ModelEntry::default() }];
-        }
-        if let Some(url) = &self.base_url {
-            for entry in file.models.iter_mut().filter(|entry| !is_chosen(&entry.use_)) {
-                entry.base_url = Some(Address::given(url));
-            }
-        }
-        if file.models.is_empty() {
-            file.models = vec![ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];
-        }
-        for (entry, name) in file.models.iter_mut().zip(pinned) {
-            if entry.use_ == "auto" {
-                entry.use_.clone_from(name);
-            }
-        }
-        let keys = &mut file.loop_section.keys;
-        for (kind, number) in &self.limits {
-            if let Some(max) = kind.keep(*number) {
-                keys.limits.get_or_insert_default().set(*kind, max);
-            }
-        }
-        if !self.approve.is_empty() {
-            let patterns = self.approve.iter().map(|pattern| pattern.as_str().into());
-            keys.approve.get_or_insert_default().0.extend(patterns);
-        }
+        };
+        place.clone_from(file);
     }
+    Ok(())
+}
+
+/// Refuses an address for which no model is named.
+pub(crate) fn check(overrides: &FileOverrides, file: &AgentFile) -> Result<(), Failure> {
+    let named = |entry: &ModelEntry| !FileOverrides::is_chosen(&entry.use_);
+    if overrides.base_url.is_none() || file.models.iter().any(named) {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Usage, "`--base-url` needs the name of a model")
+        .hint("name it with `-m NAME`: any name that the server knows"))
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_core::event::AgentRef;
 use windlass_core::policy::Memory;
 use windlass_core::text::nearest;
 use windlass_core::{Message, Owner, SessionId, State};
@@ -14,10 +13,10 @@ use windlass_read::{ListPages, load};
 use windlass_runtime::agent_file::AgentFile;
 use windlass_store::{Index, RunFilter, RunSummary, SqliteLog};
 
+use crate::agents;
 use crate::drive::Words;
 use crate::failure::{Exit, Failure};
-use crate::home::{self, quoted};
-use crate::notes;
+use crate::home::quoted;
 use crate::out;
 use crate::view::View;
 
@@ -94,7 +93,8 @@ impl SessionArgs {
         let last = log.summary(last).await?;
         if *last.agent != *file.name && !self.hand_over {
             let state = load(log, last.run).await?;
-            return Err(led_by_another(session, &last, &state, &file.name, words));
+            let its_own = file_of(log, &state).await?.map(|file| Words { file: Some(file), ..words.clone() });
+            return Err(led_by_another(session, &last, &file.name, its_own));
         }
         if out::stderr_is_terminal() {
             recap(session, &last, &load(log, last.run).await?, view);
@@ -104,27 +104,23 @@ impl SessionArgs {
 }
 
 /// The refusal to join another agent's session, with the command that goes on with its own agent.
-fn led_by_another(session: &str, last: &RunSummary, state: &State, agent: &str, words: &Words) -> Failure {
+fn led_by_another(session: &str, last: &RunSummary, agent: &str, its_own: Option<Words>) -> Failure {
     let (session, leader) = (name(session), name(&last.agent));
     let failure = Failure::new(
         Exit::Usage,
         format!("session `{session}` was led by agent `{leader}`, but this agent is `{}`", name(agent)),
     );
-    let its_own = state
-        .agent()
-        .and_then(file_of)
-        .map(|file| Words { file: Some(file.display().to_string()), ..words.clone() });
     let go_on = its_own.map(|words| {
         format!("`{} --session {} ...` goes on with `{leader}`", words.again(), quoted(&session))
     });
     failure.maybe_hint(go_on).hint(format!("`--hand-over` lets `{}` go on with it", name(agent)))
 }
 
-/// The file that an agent came from, if it is still there.
-fn file_of(agent: &AgentRef) -> Option<PathBuf> {
-    let note = notes::recall(&home::folder().ok()?, agent)?;
-    let is_there = crate::assistant::is(&note.path) || note.path.exists();
-    is_there.then_some(note.path)
+/// The file that the run's agent came from, if it is still there.
+async fn file_of(log: &SqliteLog, state: &State) -> Result<Option<String>, Failure> {
+    let file = agents::kept(log, state).await?.map(|kept| agents::file_of(&kept));
+    let is_there = |file: &PathBuf| crate::assistant::is(file) || file.exists();
+    Ok(file.filter(is_there).map(|file| file.display().to_string()))
 }
 
 /// How the conversation stands, in a few lines.

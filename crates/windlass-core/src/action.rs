@@ -5,9 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{
-    Adjusted, AgentRef, AnsweredBy, Purpose, ResumedBy, RunStarted, Splice, Steered, TaskOrder,
-};
+use crate::event::{Adjusted, AnsweredBy, Purpose, ResumedBy, RunStarted, Splice, Steered, TaskOrder};
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::ledger::Amount;
 use crate::message::Message;
@@ -151,37 +149,11 @@ pub enum InputKind {
         /// The authority that resumes the run.
         #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
         by: ResumedBy,
-    },
-    /// A new holder takes over a run whose tools changed while it had no holder. The tools are recorded before any work
-    /// restarts, so an approval holds only for an unchanged call.
-    ResumedWithTools {
-        /// Identity of the new holder.
-        holder: Text,
-        /// The lease's fencing number.
-        epoch: u64,
-        /// All tools from now on.
-        tools: Arc<Vec<ToolSpec>>,
-        /// All seals from now on; `None`: as before.
+        /// What has changed while the run had no holder: it is recorded before any work restarts, so an approval holds only for an
+        /// unchanged call. With an agent in it ([`Adjusted::agent`]), another agent goes on with a run that came from elsewhere, and
+        /// every open call passes its gate anew. `None`: nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seals: Option<Arc<Seals>>,
-        /// The authority that resumes the run.
-        #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
-        by: ResumedBy,
-    },
-    /// Another agent takes over a run that came from elsewhere: what it works with is that agent's from here on, and every
-    /// open call passes its gate anew.
-    Adopted {
-        /// Identity of the new holder.
-        holder: Text,
-        /// The lease's fencing number.
-        epoch: u64,
-        /// The agent that continues the run.
-        agent: AgentRef,
-        /// Its policy, tools, models and instructions.
-        adjusted: Box<Adjusted>,
-        /// The authority that resumes the run.
-        #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
-        by: ResumedBy,
+        adjusted: Option<Box<Adjusted>>,
     },
     /// A model call brought a reply.
     Replied {
@@ -189,27 +161,12 @@ pub enum InputKind {
         action: ActionId,
         /// The reply.
         reply: Box<Reply>,
-    },
-    /// A model call brought a reply whose output fits the schema, and the agent's own check has an objection to it.
-    Objected {
-        /// The action.
-        action: ActionId,
-        /// The reply.
-        reply: Box<Reply>,
-        /// Feedback to the model: why the output is not accepted.
-        objection: Text,
-    },
-    /// A model call that two models were asked for brought a reply, and the other one was stopped.
-    Raced {
-        /// The action that brought the reply.
-        action: ActionId,
-        /// The reply.
-        reply: Box<Reply>,
-        /// The objection of the agent's own check to its output, if it has one.
+        /// Feedback to the model where the output fits the schema and the agent's own check does not accept it: why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         objection: Option<Text>,
-        /// The end of the other attempt, with its usage.
-        lost: Box<ModelFailure>,
+        /// The end of another attempt at the same call, with its usage: two models were asked, and that one was stopped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lost: Option<Box<ModelFailure>>,
     },
     /// A model call failed.
     ModelFailed {

@@ -20,23 +20,9 @@ pub enum Cause {
     Start,
     /// [`InputKind::Resumed`].
     Resumed,
-    /// [`InputKind::ResumedWithTools`].
-    ResumedWithTools,
-    /// [`InputKind::Adopted`].
-    Adopted,
-    /// [`InputKind::Replied`]. Calls that were read from text have their place there; the others were native.
+    /// [`InputKind::Replied`]. The end of another attempt at the same call stands before the reply. Calls that were read from text have their place there; the others were native.
     Replied {
         /// The model call.
-        action: u64,
-    },
-    /// [`InputKind::Objected`].
-    Objected {
-        /// The model call.
-        action: u64,
-    },
-    /// [`InputKind::Raced`].
-    Raced {
-        /// The model call that brought the reply.
         action: u64,
     },
     /// [`InputKind::ModelFailed`].
@@ -164,11 +150,7 @@ impl Cause {
         match what {
             InputKind::Start(_) => Self::Start,
             InputKind::Resumed { .. } => Self::Resumed,
-            InputKind::ResumedWithTools { .. } => Self::ResumedWithTools,
-            InputKind::Adopted { .. } => Self::Adopted,
             InputKind::Replied { action, .. } => Self::Replied { action: action.seq },
-            InputKind::Objected { action, .. } => Self::Objected { action: action.seq },
-            InputKind::Raced { action, .. } => Self::Raced { action: action.seq },
             InputKind::ModelFailed { action, jitter, .. } => {
                 Self::ModelFailed { action: action.seq, jitter: *jitter }
             }
@@ -248,11 +230,7 @@ impl Cause {
         match self {
             Self::Start => "start",
             Self::Resumed => "resumed",
-            Self::ResumedWithTools => "resumed_with_tools",
-            Self::Adopted => "adopted",
             Self::Replied { .. } => "replied",
-            Self::Objected { .. } => "objected",
-            Self::Raced { .. } => "raced",
             Self::ModelFailed { .. } => "model_failed",
             Self::CallEnded { .. } => "call_ended",
             Self::CodeCalls { .. } => "code_calls",

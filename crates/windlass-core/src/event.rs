@@ -47,9 +47,12 @@ use crate::outcome::Status;
 use crate::policy::Policy;
 use crate::question::Answer;
 use crate::reply::Usage;
+use crate::stored::Ref;
 use crate::tool::ToolSpec;
 
-pub use crate::start::{AgentRef, Base, Recalled, ResumedBy, RunInput, RunResumed, RunStarted, ToolRecord};
+pub use crate::start::{
+    AgentRef, AgentSwitch, Base, Recalled, ResumedBy, RunInput, RunResumed, RunStarted, ToolRecord,
+};
 
 /// One fact with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -353,6 +356,12 @@ pub struct Adjusted {
     /// The agent that continues an imported run; `None`: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRef>,
+    /// The files that it was made of ([`RunStarted::agent_files`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_files: Option<Ref>,
+    /// Another agent that a person gave the run; `None`: unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switched: Option<Box<AgentSwitch>>,
     /// A tool that is offered no longer, because a provider refuses requests with it; `None`: no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedTool>,

@@ -216,8 +216,13 @@ impl State {
         if let Some(prompt) = &adjusted.prompt {
             self.setup.prompt = prompt.clone();
         }
+        if let Some(switched) = &adjusted.switched {
+            self.setup.agent = Some(switched.agent.clone());
+            self.setup.agent_files.clone_from(&switched.agent_files);
+        }
         if let Some(agent) = &adjusted.agent {
             self.setup.agent = Some(agent.clone());
+            self.setup.agent_files.clone_from(&adjusted.agent_files);
             self.setup.objective.clone_from(&adjusted.objective);
             self.adopted(&policy, at, seq);
         }

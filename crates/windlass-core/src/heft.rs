@@ -27,9 +27,7 @@ impl InputKind {
     pub fn heft(&self) -> u64 {
         match self {
             Self::Start(start) => of_start(start),
-            Self::Replied { reply, .. } | Self::Objected { reply, .. } | Self::Raced { reply, .. } => {
-                reply.heft()
-            }
+            Self::Replied { reply, .. } => reply.heft(),
             Self::ModelFailed { failure, .. } => failure.message.len() as u64,
             Self::CallEnded { outcome, .. }
             | Self::CallLost { outcome, .. }
@@ -49,8 +47,6 @@ impl InputKind {
             Self::Pause { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
             Self::Queue { messages, .. } => messages.iter().map(|message| of_message(message)).sum(),
             Self::Resumed { .. }
-            | Self::ResumedWithTools { .. }
-            | Self::Adopted { .. }
             | Self::Checked { .. }
             | Self::Cancel { .. }
             | Self::ToolsChanged { .. }
@@ -64,10 +60,7 @@ impl State {
     pub fn heft_of(&self, what: &InputKind) -> u64 {
         let open = self.open_calls().map(|open| open.args().len() as u64);
         let mut names = 0;
-        if let InputKind::Replied { reply, .. }
-        | InputKind::Objected { reply, .. }
-        | InputKind::Raced { reply, .. } = what
-        {
+        if let InputKind::Replied { reply, .. } = what {
             // Each call is looked for among all tools.
             names = reply.calls.len().saturating_mul(self.toolbox.all.len()) as u64;
         }

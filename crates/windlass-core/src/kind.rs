@@ -132,11 +132,7 @@ macro_rules! inputs {
 inputs! {
     Self::Start(_) => Start,
     Self::Resumed { .. } => Resumed,
-    Self::ResumedWithTools { .. } => ResumedWithTools,
-    Self::Adopted { .. } => Adopted,
     Self::Replied { .. } => Replied,
-    Self::Objected { .. } => Objected,
-    Self::Raced { .. } => Raced,
     Self::ModelFailed { .. } => ModelFailed,
     Self::CallEnded { .. } => CallEnded,
     Self::CallLost { .. } => CallLost,
@@ -179,9 +175,8 @@ impl StateKind {
         let reasons = [
             (self == Ended, "the run has ended"),
             (is(&["Start"]), "a run starts once"),
-            (is(&["Objected"]) && !calling, "no model call of the loop is going on"),
             // Beside calls a summary may be in the making.
-            (is(&["Replied", "Raced", "ModelFailed"]) && !calling && !acting, "no model call is going on"),
+            (is(&["Replied", "ModelFailed"]) && !calling && !acting, "no model call is going on"),
             (is(OF_CALLS) && !working, "no call runs"),
             (is(&["Checked"]) && self != Checking && !stopping, "nothing is checked"),
             (is(&["Stepped"]) && self != Self::Hook, "no hook is asked"),

@@ -45,18 +45,11 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
     let freed = |seq: &u64| state.action(*seq);
     Some(match cause {
         Cause::Start => InputKind::Start(Box::new(started(first)?)),
-        Cause::Resumed | Cause::ResumedWithTools | Cause::Adopted => taken_over(cause, first, events)?,
+        Cause::Resumed => taken_over(first, events)?,
         Cause::Replied { action } => {
-            let (reply, _) = reply(events)?;
-            InputKind::Replied { action: freed(action), reply }
-        }
-        Cause::Objected { action } => {
             let (reply, objection) = reply(events)?;
-            InputKind::Objected { action: freed(action), reply, objection: objection? }
-        }
-        Cause::Raced { action } => {
-            let ((reply, objection), lost) = (reply(events)?, Box::new(failure(first)?));
-            InputKind::Raced { action: freed(action), reply, objection, lost }
+            let lost = is_beside(first).then(|| failure(first)).flatten().map(Box::new);
+            InputKind::Replied { action: freed(action), reply, objection, lost }
         }
         Cause::ModelFailed { action, jitter } => {
             let failure = Box::new(failure(first)?);
@@ -130,18 +123,10 @@ fn said(first: &Event) -> Option<InputKind> {
 }
 
 /// The input with which a run was taken over.
-fn taken_over(cause: &Cause, first: &Event, events: &[Event]) -> Option<InputKind> {
+fn taken_over(first: &Event, events: &[Event]) -> Option<InputKind> {
     let RunResumed { holder, epoch, by, .. } = resumed(first)?;
-    if *cause == Cause::Resumed {
-        return Some(InputKind::Resumed { holder, epoch, by });
-    }
-    let mut adjusted = adjusted(events.get(1)?)?;
-    if *cause == Cause::Adopted {
-        let (agent, adjusted) = (adjusted.agent.take()?, Box::new(adjusted));
-        return Some(InputKind::Adopted { holder, epoch, agent, adjusted, by });
-    }
-    let Adjusted { tools, seals, .. } = adjusted;
-    Some(InputKind::ResumedWithTools { holder, epoch, tools: tools?, seals, by })
+    let adjusted = events.get(1).and_then(adjusted).map(Box::new);
+    Some(InputKind::Resumed { holder, epoch, by, adjusted })
 }
 
 /// Accepts the input of an append again: gives the state after its events, if they follow from it.
@@ -194,7 +179,7 @@ fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
     if let Fact::ProbeAnswered(probe) = first {
         // The rest of it counts for nothing.
         let reply = Reply { usage: probe.usage, model: probe.model.clone(), ..Reply::default() };
-        return Some((Box::new(reply), Some(Text::default())));
+        return Some((Box::new(reply), None));
     }
     // The last request of a search for items that a provider refuses has found them.
     let found = matches!(first, Fact::HistoryEdited(edited) if edited.refused.is_some());

@@ -13,6 +13,7 @@ use crate::ids::{Owner, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
 use crate::seals::Seals;
+use crate::stored::Ref;
 use crate::tool::ToolSpec;
 
 /// Reference to the agent of a run: enough to detect that the agent has changed.
@@ -48,6 +49,16 @@ impl AgentRef {
         let digest = self.digest.strip_prefix(Self::IMPORTED).map_or_else(|| self.digest.clone(), Into::into);
         Self { name: self.name.clone(), digest }
     }
+}
+
+/// Another agent that goes on with a run, which keeps its policy, models and instructions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentSwitch {
+    /// The agent.
+    pub agent: AgentRef,
+    /// The files that it was made of ([`RunStarted::agent_files`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_files: Option<Ref>,
 }
 
 /// A place in another run's log that this run's history begins with.
@@ -95,6 +106,10 @@ pub struct RunStarted {
     pub run: RunId,
     /// The agent.
     pub agent: AgentRef,
+    /// The files that the agent was made of, where it came from files: it goes on with the run whatever becomes of them. A child
+    /// run's stand with its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_files: Option<Ref>,
     /// The owner: the one who started the run. A child run has its parent's, a fork and an import those of the one who makes
     /// them.
     #[serde(default, skip_serializing_if = "Owner::is_local")]
@@ -155,6 +170,7 @@ impl RunStarted {
         Self {
             run,
             agent,
+            agent_files: None,
             owner: Owner::default(),
             request: None,
             session: None,

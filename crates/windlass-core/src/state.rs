@@ -55,6 +55,7 @@ use crate::open_call::{Asked, OpenCall, Stage};
 use crate::outcome::Status;
 use crate::policy::{LimitKind, Memory, Policy, Stop, Wire};
 use crate::reply::Usage;
+use crate::stored::Ref;
 use crate::tool::{OutputForm, ToolKind, ToolSpec};
 
 /// Everything that is known of a run. Cloning costs O(1): the conversation is shared.
@@ -183,6 +184,11 @@ impl State {
     /// The agent, once the run has started.
     pub fn agent(&self) -> Option<&AgentRef> {
         self.setup.agent.as_ref()
+    }
+
+    /// The files that the agent was made of, where it came from files ([`RunStarted::agent_files`](crate::event::RunStarted::agent_files)).
+    pub fn agent_files(&self) -> Option<&Ref> {
+        self.setup.agent_files.as_ref()
     }
 
     /// The owner.

@@ -175,6 +175,7 @@ impl Fact {
 
     /// The payloads that this fact refers to: a log keeps them as long as it keeps the fact.
     pub fn refs(&self) -> Vec<&Ref> {
+        let mut refs: Vec<&Ref> = self.agent_files().into_iter().collect();
         let contents: Vec<&Content> = if let Self::RunStarted(start) = self {
             match &start.input {
                 RunInput::Messages(messages) => {
@@ -195,7 +196,20 @@ impl Fact {
         } else {
             self.call_end().and_then(|(_, outcome)| outcome.content()).into_iter().collect()
         };
-        contents.into_iter().flat_map(Content::refs).collect()
+        refs.extend(contents.into_iter().flat_map(Content::refs));
+        refs
+    }
+
+    /// The files of the agent that goes on from this fact on.
+    pub fn agent_files(&self) -> Option<&Ref> {
+        if let Self::RunStarted(start) = self {
+            start.agent_files.as_ref()
+        } else if let Self::Adjusted(adjusted) = self {
+            let switched = adjusted.switched.as_ref().and_then(|switched| switched.agent_files.as_ref());
+            switched.or(adjusted.agent_files.as_ref())
+        } else {
+            None
+        }
     }
 }
 

@@ -136,6 +136,43 @@ impl<D: Diagnostic> Diagnostic for Box<D> {
     }
 }
 
+/// An error of a crate that this one does not know.
+#[derive(Debug)]
+pub struct AnyDiagnostic(Box<dyn Diagnostic + Send + Sync>);
+
+impl AnyDiagnostic {
+    /// An error, without its type.
+    pub fn new(error: impl Diagnostic + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl fmt::Display for AnyDiagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for AnyDiagnostic {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+impl Diagnostic for AnyDiagnostic {
+    fn kind(&self) -> Kind {
+        self.0.kind()
+    }
+
+    fn code(&self) -> &'static str {
+        self.0.code()
+    }
+
+    fn help(&self) -> Option<Cow<'_, str>> {
+        self.0.help()
+    }
+}
+
 /// An error with all its causes, in one line.
 ///
 /// ```

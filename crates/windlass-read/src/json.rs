@@ -25,6 +25,7 @@ use windlass_store::Pruned;
 
 use crate::compat::kaos::SessionStats;
 use crate::exchange::Imported;
+use crate::question::question_digest;
 use crate::reports::{
     CallCost, CallEffects, ComparedRun, Comparison, Cost, EffectStep, FamilyRun, Member, Receipt, Replayed,
     RunCosts, Session, Settlement, TaskCost, total_cost,
@@ -74,6 +75,7 @@ fn overshoots(state: &State) -> Vec<Value> {
 pub fn question(state: &State, question: &OpenQuestion) -> Value {
     let mut value = json!({
         "id": question.id,
+        "digest": question_digest(question),
         "kind": question.kind.name(),
         "call": question.call,
         "text": question.text,

@@ -40,6 +40,7 @@ mod error;
 pub mod exchange;
 pub mod json;
 mod load;
+mod question;
 pub mod reports;
 mod timeline;
 pub mod words;
@@ -47,6 +48,7 @@ pub mod words;
 pub use error::Error;
 pub use load::pages::{ListPages, RunPages, headline, numbered, with_bases};
 pub use load::{catch_up, is_known, load, load_until, start_of};
+pub use question::question_digest;
 pub use timeline::{
     By, ModelCall, ModelCallEnd, ModelTurns, Question, Task, Timeline, TimelineCall, TimelineStep,
 };

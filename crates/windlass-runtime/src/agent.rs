@@ -1,5 +1,7 @@
 //! An agent: what a run needs to act. Everything that decides how it goes is data in the run's first event.
 
+mod files;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,6 +10,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::watch;
 use windlass_core::event::{AgentRef, Seals};
+use windlass_core::message::Ref;
 use windlass_core::model::{ModelChoice, Prices};
 use windlass_core::policy::Wire;
 use windlass_core::{Message, Policy, State, Text, ToolSpec};
@@ -25,6 +28,8 @@ use crate::people::People;
 use crate::prompt::Prompting;
 use crate::recall::Remembered;
 use crate::source::{ToolSource, together};
+pub(crate) use files::AgentFiles;
+pub use files::kept_files;
 use windlass_agent_file::Written;
 
 /// An agent. Cloning shares it.
@@ -40,6 +45,8 @@ pub(crate) struct Inner {
     /// Its digest as other agents know it.
     pub(crate) identity: Text,
     pub(crate) written: Written,
+    /// The files that it was made of.
+    pub(crate) files: Option<Arc<AgentFiles>>,
     /// The salt of the seals of runs that begin here.
     pub(crate) salt: Text,
     pub(crate) prompting: Prompting,
@@ -115,6 +122,7 @@ impl Inner {
             agent_ref: self.agent_ref.clone(),
             identity: self.identity.clone(),
             written: self.written.clone(),
+            files: None,
             salt: self.salt.clone(),
             prompting: Prompting::default(),
             prompt: Arc::default(),
@@ -225,6 +233,16 @@ impl Agent {
 
     pub(crate) fn toolbox(&self) -> Arc<Toolbox> {
         self.inner.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The files that it was made of; `None`: it was built in Rust.
+    pub(crate) fn files(&self) -> Option<&Arc<AgentFiles>> {
+        self.inner.files.as_ref()
+    }
+
+    /// How the runs of this agent name its files.
+    pub(crate) fn reference_to_files(&self) -> Option<Ref> {
+        self.files().map(|files| files.reference().clone())
     }
 
     pub(crate) fn services(&self) -> &[SharedService] {

@@ -199,7 +199,12 @@ impl ModelWork {
                     (Ok(()), None) => {
                         taking.wins();
                         let reply = Box::new(taking.assembler.finish());
-                        return InputKind::Replied { action: taking.action, reply };
+                        return InputKind::Replied {
+                            action: taking.action,
+                            reply,
+                            lost: None,
+                            objection: None,
+                        };
                     }
                 },
             }
@@ -341,6 +346,9 @@ impl Taking {
 
     fn keep(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
         self.taken += 1;
+        if self.voice {
+            self.publisher.speaks(self.action);
+        }
         if self.voice
             && self.publisher.heard()
             && let Some(update) = self.showing.update(delta)

@@ -12,7 +12,7 @@ mod servers;
 mod services;
 mod waits;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::model::ModelChoice;
@@ -26,9 +26,14 @@ use windlass_tools::command::CommandTool;
 use windlass_tools::{Tool, ToolWarning};
 
 use crate::agent::Agent;
-use crate::agent_file::{AgentFile, BuiltinEntry, ModelEntry, ServedTools, ToolEntry, UnmatchedPattern};
+use crate::agent::AgentFiles;
+use crate::agent_file::files::{Disk, Files};
+use crate::agent_file::{
+    AgentFile, AgentSource, BuiltinEntry, FileOverrides, ModelEntry, ServedTools, ToolEntry, UnmatchedPattern,
+};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
+use crate::environment::Environment;
 use crate::yaml::Place;
 pub use error::AssembleError;
 
@@ -51,6 +56,11 @@ struct Told {
     chosen: Vec<String>,
     warnings: Vec<ToolWarning>,
     unmatched: Vec<UnmatchedPattern>,
+    environment: Option<Arc<dyn Environment>>,
+    /// Where the files of delegates are read from; `None`: the disk.
+    kept: Option<AgentSource>,
+    /// What the agent and those under it were read from.
+    source: Option<AgentSource>,
     /// Tools of the servers of the agent that is being assembled.
     served: ServedTools,
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only tool servers are waited for"))]
@@ -63,6 +73,7 @@ struct Told {
 
 pub use checking::{Checked, check};
 pub use family::check_delegates;
+pub(crate) use family::source_of;
 pub use prompts::prompted;
 #[cfg(feature = "mcp")]
 pub use servers::connect;
@@ -79,39 +90,121 @@ pub async fn assemble(
     env: Env<'_>,
     log: Arc<dyn Store>,
 ) -> Result<Assembly, AssembleError> {
-    assemble_watched(file, env, log, &Waits::default()).await
+    Assembling::new(env, log).file(file).await
 }
 
-/// The same. `waits` names the tool servers that are starting.
-///
-/// # Errors
-/// Something that the file names cannot be used.
-pub async fn assemble_watched(
-    file: &AgentFile,
-    env: Env<'_>,
+/// The surroundings in which agents are made of files.
+#[derive(Clone)]
+#[must_use = "nothing is assembled until `file` or `kept`"]
+pub struct Assembling<'e> {
+    env: Env<'e>,
     log: Arc<dyn Store>,
-    waits: &Waits,
-) -> Result<Assembly, AssembleError> {
-    assemble_on(file, env, log, waits, None).await
-}
-
-/// The same. A cassette records the exchanges of all models of the family, or stands in for them: then no model is looked
-/// for, and no key is needed.
-///
-/// # Errors
-/// Something that the file names cannot be used.
-pub async fn assemble_on(
-    file: &AgentFile,
-    env: Env<'_>,
-    log: Arc<dyn Store>,
-    waits: &Waits,
+    waits: Waits,
     cassette: Option<Cassette>,
-) -> Result<Assembly, AssembleError> {
-    let mut told = Told { waits: waits.clone(), cassette, ..Told::default() };
-    check_delegates(file, env)?;
-    let agent = family::member(file, env, &log, &[], &mut told).await?;
-    let Told { chosen, warnings, unmatched, .. } = told;
-    Ok(Assembly { agent, chosen, warnings: once_each(warnings), unmatched: once_each(unmatched) })
+    overrides: FileOverrides,
+    environment: Option<Arc<dyn Environment>>,
+}
+
+impl std::fmt::Debug for Assembling<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Assembling").field("overrides", &self.overrides).finish_non_exhaustive()
+    }
+}
+
+impl<'e> Assembling<'e> {
+    /// Agents whose runs are kept in that log. `env` answers the variables that files name.
+    pub fn new(env: Env<'e>, log: Arc<dyn Store>) -> Self {
+        Self {
+            env,
+            log,
+            waits: Waits::default(),
+            cassette: None,
+            overrides: FileOverrides::default(),
+            environment: None,
+        }
+    }
+
+    /// Names the tool servers that are starting.
+    pub fn waits(mut self, waits: &Waits) -> Self {
+        self.waits = waits.clone();
+        self
+    }
+
+    /// Records the exchanges of all models of the family, or lets a cassette stand in for them: then no model is looked for, and no key
+    /// is needed.
+    pub fn cassette(mut self, cassette: Option<Cassette>) -> Self {
+        self.cassette = cassette;
+        self
+    }
+
+    /// Replaces the clock, and what else comes from the system.
+    pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
+        self.environment = Some(environment);
+        self
+    }
+
+    /// The settings that were put over the file: they are kept with its runs.
+    pub fn overrides(mut self, overrides: FileOverrides) -> Self {
+        self.overrides = overrides;
+        self
+    }
+
+    /// Assembles the agents of a file, to which the overrides were [applied](FileOverrides::apply).
+    ///
+    /// # Errors
+    /// Something that the file names cannot be used.
+    pub async fn file(self, file: &AgentFile) -> Result<Assembly, AssembleError> {
+        let source = AgentSource::of(file, self.overrides.with_variables(self.env));
+        self.made(file, self.env, Told { source, ..Told::default() }).await
+    }
+
+    /// Assembles the agents of files that a log has kept. `models` are the ones that stand in for `auto`.
+    ///
+    /// # Errors
+    /// Something that the files name cannot be used.
+    pub async fn kept(self, source: AgentSource, models: &[String]) -> Result<Assembly, AssembleError> {
+        let env = |name: &str| source.overrides.variable(name, self.env);
+        let file = source.agent_file(self.env, models)?;
+        let told = Told { kept: Some(source.clone()), source: Some(source.clone()), ..Told::default() };
+        self.made(&file, &env, told).await
+    }
+
+    async fn made(&self, file: &AgentFile, env: Env<'_>, told: Told) -> Result<Assembly, AssembleError> {
+        let (waits, cassette, environment) =
+            (self.waits.clone(), self.cassette.clone(), self.environment.clone());
+        let mut told = Told { waits, cassette, environment, ..told };
+        family::check_delegates_of(file, env, told.files())?;
+        let agent = family::member(file, env, &self.log, &[], &mut told).await?;
+        let Told { chosen, warnings, unmatched, .. } = told;
+        Ok(Assembly { agent, chosen, warnings: once_each(warnings), unmatched: once_each(unmatched) })
+    }
+}
+
+impl Told {
+    /// Where the files of delegates are read from.
+    fn files(&self) -> &dyn Files {
+        self.kept.as_ref().map_or(&Disk, |kept| kept)
+    }
+
+    /// The files that the whole family was read from.
+    fn agent_files(&self) -> Option<Arc<AgentFiles>> {
+        self.source.as_ref().and_then(AgentFiles::new).map(Arc::new)
+    }
+}
+
+impl Agent {
+    /// An agent that is made of its file. Its runs are kept in that log, and its files with them.
+    ///
+    /// # Errors
+    /// Something that the file says or names cannot be used.
+    pub async fn from_file(
+        path: impl AsRef<Path>,
+        env: Env<'_>,
+        log: Arc<dyn Store>,
+    ) -> Result<Self, AssembleError> {
+        let file = AgentFile::read(path.as_ref(), env)?;
+        Ok(assemble(&file, env, log).await?.agent)
+    }
 }
 
 /// Drops duplicates: a file that is named twice reports everything twice.
@@ -147,6 +240,9 @@ async fn alone(
     }
     if let Some(schema) = &file.output_schema {
         builder = builder.output_schema(schema.clone());
+    }
+    if let Some(environment) = &told.environment {
+        builder = builder.environment(environment.clone());
     }
     for delegate in delegates {
         builder = builder.delegate(delegate);

@@ -16,11 +16,12 @@ use windlass_agent_file::Written;
 use windlass_code::Code;
 use windlass_core::event::AgentRef;
 use windlass_core::model::ModelChoice;
-use windlass_core::policy::{LimitKind, LimitValue, Stop};
+use windlass_core::policy::{LimitKind, LimitValue};
 use windlass_core::{Message, Policy, Text, ToolSpec};
 use windlass_store::{MemoryLog, Store};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
+use crate::agent::AgentFiles;
 use crate::agent::{Agent, Inner, Toolbox, beside, with_beside};
 use crate::binding::{parts_of, sealed};
 use crate::branches::Branch;
@@ -35,7 +36,8 @@ use crate::prompt::{PromptBuilder, PromptContext, PromptFn};
 use crate::schemas::take_in;
 use crate::source::ToolSource;
 use digests::with_branches;
-use finishing::{check_names, check_output, check_required, holder, schema_of};
+pub(crate) use finishing::holder;
+use finishing::{check_names, check_output, check_required, schema_of};
 use iterations::iterates;
 use models::Chosen;
 pub use models::ModelRef;
@@ -73,6 +75,8 @@ pub struct AgentBuilder {
     services: Vec<SharedService>,
     /// Parts of the agent's file other than tools.
     written: Written,
+    /// The files that the agent is made of.
+    files: Option<Arc<AgentFiles>>,
     /// The names of models that were chosen here and now: `auto` in the file.
     chosen: Vec<Text>,
     log: Option<Arc<dyn Store>>,
@@ -109,6 +113,7 @@ impl AgentBuilder {
             sources: Vec::new(),
             services: Vec::new(),
             written: Written::default(),
+            files: None,
             chosen: Vec::new(),
             log: None,
             code: None,
@@ -362,7 +367,6 @@ impl AgentBuilder {
         let models = self.chosen_models(&policy)?;
         let code = self.program_of_code(&policy)?;
         let branches = self.built_branches(&log, &models)?;
-        let calls_finish = policy.replies.stop == Stop::FinishTool;
         check_output(&agent, &policy, self.output.is_some())?;
         iterates(&agent, &policy, &self.instructions)?;
         if let Some(source) = self.tools_error {
@@ -373,7 +377,7 @@ impl AgentBuilder {
         let prices = prices_of(choices());
         take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
         let (prompting, system) = self.prompting(&agent)?;
-        let finish = calls_finish.then(|| ToolSpec::finish(self.output.as_ref()));
+        let finish = self.finish_tool(&policy);
         let delegates = self.delegates.iter().map(|agent| reachable(&agent.spec()));
         let beside = beside(delegates, &branches, None, finish.as_ref());
         let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
@@ -394,6 +398,7 @@ impl AgentBuilder {
             agent_ref: AgentRef { name: self.name.clone(), digest },
             identity,
             written: self.written,
+            files: self.files,
             salt,
             name: self.name,
             description: self.description,

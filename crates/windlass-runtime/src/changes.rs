@@ -78,7 +78,7 @@ impl Agent {
     }
 
     /// Differences between this agent and the version that a run recorded, in words.
-    pub(crate) fn changes_since(&self, state: &State) -> Vec<String> {
+    pub fn changes_since(&self, state: &State) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(known) = state.seals() {
             let fresh = self.seals(Some(&known.salt)).unwrap_or_default();

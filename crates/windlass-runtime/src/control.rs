@@ -302,7 +302,7 @@ pub async fn run_end(log: &dyn Log, run: RunId) -> Result<RunEnded, Error> {
 
 /// Takes over a run without a driver in order to end it.
 async fn end(agent: &Agent, run: RunId, reason: Text) -> Result<Run, Error> {
-    let prepared = agent.resume(run).with_changed_agent().by_hand().prepare().await?;
+    let prepared = agent.resume(run).standing_in().by_hand().prepare().await?;
     let handle = prepared.handle();
     // The driver looks into its inbox before it polls any work.
     let (cancelled, ended) = join(handle.cancel(reason), prepared.drive()).await;

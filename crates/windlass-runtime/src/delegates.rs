@@ -23,7 +23,7 @@ use crate::account::{SharedAccount, open_below};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::run::{DriveOptions, Prepared, Run};
+use crate::run::{Another, DriveOptions, Prepared, Run};
 
 /// Another agent that does tasks.
 pub trait Delegate: Send + Sync + std::fmt::Debug {
@@ -213,7 +213,7 @@ pub(crate) async fn carry_on(
                 Err(error) => return Err(error),
             }
         }
-        agent.take_over(task.run, None, true, options).await?
+        agent.take_over(task.run, None, Another::Allowed, options).await?
     } else if task.cancel.is_cancelled() {
         return Ok(None);
     } else {

@@ -21,12 +21,12 @@ use std::task::{Context, Poll};
 use futures_core::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use windlass_core::event::ResumedBy;
+use windlass_core::event::{Millis, ResumedBy};
 use windlass_core::policy::Hooks;
 use windlass_core::run::Accepted;
 use windlass_core::tool::ToolKind;
 use windlass_core::{
-    Event, Fact, InputKind, InvalidInput, RunId, RunState, State, ToolSpec, evolve, pending,
+    Event, Fact, InputKind, InvalidInput, Owner, RunId, RunState, State, ToolSpec, evolve, pending,
 };
 use windlass_store::{Batch, Fence, Head, PostId, Posted, StoreError};
 
@@ -35,6 +35,7 @@ use crate::agent::Agent;
 use crate::asking::{ContentClock, Floor, Prefixes};
 use crate::clock::RunClock;
 use crate::coding::CodeSessions;
+use crate::environment::again;
 use crate::error::Error;
 use crate::lease::{Broken, RunLease};
 use crate::masking::masked;
@@ -178,6 +179,32 @@ impl Driver {
         // What a run began with is read from the log, if it came before the first subscriber.
         let seen = if self.begun { 0 } else { self.state.version() };
         self.publisher.subscribe(self.state.run(), self.agent.log().clone()).after(seen)
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        match &self.first {
+            Some(InputKind::Start(start)) => &start.owner,
+            _ => self.state.owner(),
+        }
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.state.version()
+    }
+
+    /// For how long the run's lease holds.
+    pub(crate) async fn renewed(&mut self) -> Result<Option<Millis>, Error> {
+        let (log, fence) = (self.agent.log().clone(), self.lease.fence().clone());
+        Ok(again(&**self.agent.environment(), || log.renew(self.state.run(), &fence)).await?)
+    }
+
+    /// The run's state; its lease is given up.
+    pub(crate) fn left(self: Box<Self>) -> State {
+        self.state.clone()
+    }
+
+    pub(crate) fn publisher(&self) -> Publisher {
+        self.publisher.clone()
     }
 
     pub(crate) fn handle(&self) -> RunHandle {

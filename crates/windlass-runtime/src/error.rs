@@ -1,9 +1,11 @@
 //! Errors of agents and runs.
 
 mod help;
+mod host;
 
 use thiserror::Error;
 
+pub use host::HostError;
 use windlass_core::{InvalidInput, RunId, SessionId, Status, Text};
 use windlass_error::Diagnostic;
 pub use windlass_error::in_full;
@@ -431,6 +433,20 @@ pub enum Error {
         /// Number of consecutive lost attempts.
         attempts: u32,
     },
+    /// The files that the agent of a run was made of cannot be read.
+    #[error("the files of the agent that are kept under {files} cannot be used")]
+    #[diagnostic(transparent)]
+    AgentFiles {
+        /// SHA-256 of the stored files.
+        files: Text,
+        /// Why.
+        #[source]
+        source: windlass_agent_file::SourceError,
+    },
+    /// A host refuses a request.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Host(#[from] HostError),
     /// A run claims to be a child of a run that did not start it.
     #[error("run {run} is not a child of run {parent}")]
     #[diagnostic(kind = Conflict, code = "run.not_handed_over", help = "run the task in a new run")]

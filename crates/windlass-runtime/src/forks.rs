@@ -151,6 +151,7 @@ impl Agent {
             recalled: base.recalled().to_vec(),
             tool_records: base.tool_records().to_vec(),
             objective: base.objective().cloned(),
+            agent_files: self.reference_to_files(),
             ..RunStarted::new(run, self.agent_ref().clone(), RunInput::Fork(fact))
         };
         if fork.changed {

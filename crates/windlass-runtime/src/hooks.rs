@@ -300,19 +300,14 @@ impl OutputChecks {
 
     /// A reply with what the checks have against the output that the run would end with.
     pub(crate) fn look_at(&self, state: &State, at: Millis, what: InputKind) -> InputKind {
-        let replied = matches!(what, InputKind::Replied { .. } | InputKind::Raced { .. });
-        if self.0.is_empty() || !replied {
+        if self.0.is_empty() || !matches!(what, InputKind::Replied { .. }) {
             return what;
         }
         let end = decide(state, Input { at, what: what.clone() }).ok();
         let output = end.as_ref().and_then(|end| end.state.ended()?.output.as_ref());
         let Some(objection) = output.and_then(|output| self.objection(output)) else { return what };
-        let objection = Text::from(objection);
-        if let InputKind::Raced { action, reply, lost, .. } = what {
-            return InputKind::Raced { action, reply, objection: Some(objection), lost };
-        }
-        let InputKind::Replied { action, reply } = what else { return what };
-        InputKind::Objected { action, reply, objection }
+        let InputKind::Replied { action, reply, lost, .. } = what else { return what };
+        InputKind::Replied { action, reply, objection: Some(objection.into()), lost }
     }
 
     /// The first objection. A check that panics has one.

@@ -8,7 +8,7 @@
 //! | build an agent | [`Agent::builder`]; from a file: [`agent_file`], [`assemble()`] |
 //! | run it | [`Agent::run`], [`Agent::stream`], [`Agent::prepare`] |
 //! | answer its questions | [`People`] at once, [`Agent::answer`] from anywhere |
-//! | resume a run | [`Agent::resume`]; all that are due: [`supervisor`] |
+//! | resume a run | [`Agent::resume`]; all that are due: [`Host::supervise`](host::Host::supervise) |
 //! | continue a run that a limit cut | [`Agent::continue_run`] |
 //! | look at runs | [`Run`], [`Agent::runs`]; what they did: [`windlass_read`] |
 //! | hand tasks to other agents | [`Delegate`], [`AgentDelegate`], [`Branch`] |
@@ -74,16 +74,16 @@ mod work;
 #[doc(hidden)]
 pub mod __private;
 pub mod control;
+pub mod host;
 pub mod learnt;
-pub mod supervisor;
 
-pub use agent::Agent;
+pub use agent::{Agent, kept_files};
 pub use asking::RecordedRequest;
 #[cfg(feature = "mcp")]
 pub use assemble::connect;
 pub use assemble::{
-    AssembleError, Assembly, Checked, FileService, WaitedFor, Waits, assemble, assemble_on, assemble_watched,
-    check, check_delegates, local_tools, prompted, resolved, services, with_tools,
+    AssembleError, Assembling, Assembly, Checked, FileService, WaitedFor, Waits, assemble, check,
+    check_delegates, local_tools, prompted, resolved, services, with_tools,
 };
 pub use branches::Branch;
 pub use builder::{AgentBuilder, ModelRef};

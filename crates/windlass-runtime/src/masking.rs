@@ -40,9 +40,7 @@ fn mask_input(what: &mut InputKind) {
         return;
     }
     match what {
-        InputKind::Replied { reply, .. }
-        | InputKind::Objected { reply, .. }
-        | InputKind::Raced { reply, .. } => mask_reply(reply),
+        InputKind::Replied { reply, .. } => mask_reply(reply),
         InputKind::ModelFailed { failure, .. } => hide(&mut failure.message),
         InputKind::CodeCalls { calls, .. } => calls.iter_mut().for_each(|call| {
             hide(&mut call.name);
@@ -64,8 +62,6 @@ fn mask_input(what: &mut InputKind) {
         InputKind::Checked { .. }
         | InputKind::Start(_)
         | InputKind::Resumed { .. }
-        | InputKind::ResumedWithTools { .. }
-        | InputKind::Adopted { .. }
         | InputKind::Stepped { .. }
         | InputKind::Answered { .. }
         | InputKind::Steer(_)

@@ -45,11 +45,7 @@ pub(crate) async fn decided(agent: &Agent, state: &State, at: Millis, what: Inpu
 fn decided_here(state: &State, checks: &OutputChecks, at: Millis, what: InputKind) -> Decided {
     let what = checks.look_at(state, at, what);
     let replied =
-        if let InputKind::Replied { action, .. } | InputKind::Raced { action, objection: None, .. } = what {
-            Some(action)
-        } else {
-            None
-        };
+        if let InputKind::Replied { action, objection: None, .. } = what { Some(action) } else { None };
     (replied, decide(state, Input { at, what }))
 }
 

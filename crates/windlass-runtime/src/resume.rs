@@ -10,7 +10,7 @@ use windlass_core::{Answer, RunId, State, Text};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::people::{Asked, People, asking};
-use crate::run::{DriveOptions, Prepared, Run, Unpause};
+use crate::run::{Another, DriveOptions, Prepared, Run, Unpause};
 
 /// Options for resuming a run. Awaiting it drives the run until it has ended or is suspended; [`prepare`](Self::prepare) gives
 /// handles and updates first.
@@ -20,7 +20,7 @@ pub struct Resume<'a> {
     agent: &'a Agent,
     run: RunId,
     seen: Option<State>,
-    changed: bool,
+    another: Another,
     options: DriveOptions,
 }
 
@@ -38,7 +38,7 @@ impl Agent {
     /// # }
     /// ```
     pub fn resume(&self, run: RunId) -> Resume<'_> {
-        Resume { agent: self, run, seen: None, changed: false, options: DriveOptions::default() }
+        Resume { agent: self, run, seen: None, another: Another::No, options: DriveOptions::default() }
     }
 }
 
@@ -49,10 +49,17 @@ impl Resume<'_> {
         self
     }
 
-    /// Lets this agent resume the run although the agent has changed since the run began, or is another one. Calls that wait
-    /// for approval, and have changed, are asked about anew.
+    /// Lets this agent resume the run although the agent has changed since the run began, or is another one. It is the run's agent from
+    /// here on ([`Adjusted::switched`](windlass_core::event::Adjusted::switched)). Calls that wait for approval, and have changed, are
+    /// asked about anew.
     pub fn with_changed_agent(mut self) -> Self {
-        self.changed = true;
+        self.another = Another::Switches;
+        self
+    }
+
+    /// Takes the run over only to end it.
+    pub(crate) fn standing_in(mut self) -> Self {
+        self.another = Another::Allowed;
         self
     }
 
@@ -103,7 +110,7 @@ impl Resume<'_> {
     /// # Errors
     /// The run has ended, or its agent is another one ([`Error::AgentChanged`]).
     pub async fn check(&self) -> Result<(), Error> {
-        self.agent.checked_state(self.run, self.seen.clone(), self.changed).await.map(drop)
+        self.agent.checked_state(self.run, self.seen.clone(), self.another).await.map(drop)
     }
 
     /// Takes the run over: subscribe, take handles, then [`drive`](Prepared::drive).
@@ -111,8 +118,8 @@ impl Resume<'_> {
     /// # Errors
     /// The run has ended, it has a live driver, its agent has changed, or its model call was lost with its process too often.
     pub async fn prepare(self) -> Result<Prepared, Error> {
-        let Self { agent, run, seen, changed, options } = self;
-        agent.take_over(run, seen, changed, options).await
+        let Self { agent, run, seen, another, options } = self;
+        agent.take_over(run, seen, another, options).await
     }
 }
 

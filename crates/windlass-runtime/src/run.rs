@@ -1,12 +1,12 @@
 //! Runs as callers see them: started, streamed, resumed, answered, cancelled, steered.
 
 mod handle;
+mod prepared;
 mod stream;
 
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Budget;
 use windlass_core::event::{ResumedBy, RunInput};
 use windlass_core::model::Usage;
@@ -17,7 +17,7 @@ use windlass_core::{
 };
 use windlass_read::compat::promptchain::{RunMetadata, run_metadata};
 use windlass_read::{load, reports};
-use windlass_store::{Fence, Head, Log, Store};
+use windlass_store::{Fence, Log, Store};
 
 use crate::agent::{Agent, Inner};
 use crate::delegates::Task;
@@ -31,8 +31,8 @@ use crate::recall::{Past, reminder};
 use crate::scope::scoped;
 use crate::second::{Admitted, digest_of};
 use crate::starting::{Beginning, head_of};
-use crate::updates::Updates;
 pub use handle::RunHandle;
+pub use prepared::Prepared;
 pub use stream::RunStream;
 
 /// A run that has ended or is suspended.
@@ -145,7 +145,7 @@ pub struct DriveOptions {
     /// Whether a suspended run is held as long as a timer of its own may still bring it on.
     pub wait_for_timers: bool,
     /// Whether a run that waits for a quota is held until it opens ([`State::quota_wait`]). Without it, the run is given up then,
-    /// and is due at that time ([`Supervisor`](crate::supervisor::Supervisor)).
+    /// and is due at that time ([`Host::supervise`](crate::host::Host::supervise)).
     pub hold_for_quota: bool,
     /// The owner of the run. A resumed run keeps its own.
     pub owner: Owner,
@@ -162,74 +162,22 @@ pub struct DriveOptions {
     pub unpause: Option<Unpause>,
 }
 
+/// Whether the agent that takes a run over may be another one than it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Another {
+    #[default]
+    No,
+    /// It may be, for this time: it ends the run, or does the task of a run that goes on.
+    Allowed,
+    /// It is the run's agent from here on.
+    Switches,
+}
+
 /// The end of a pause that comes with resuming the run ([`Resume::unpaused`](crate::Resume::unpaused)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unpause {
     /// A message to the agent, as steering.
     pub text: Option<Text>,
-}
-
-/// A run that is about to be driven: subscribe, take handles, then [`drive`](Self::drive).
-#[derive(Debug)]
-pub struct Prepared {
-    // Boxed: a future holds what it was given next to what it works with, so that each level would hold it once more.
-    driver: Box<Driver>,
-}
-
-impl Prepared {
-    /// The run's id.
-    pub fn id(&self) -> RunId {
-        self.driver.run()
-    }
-
-    /// A subscription to everything from here on. As long as there is one, models are asked to stream.
-    pub fn updates(&self) -> Updates {
-        self.driver.updates()
-    }
-
-    /// A handle to reach the run while it is driven.
-    pub fn handle(&self) -> RunHandle {
-        self.driver.handle()
-    }
-
-    /// The run is laid down together with another one.
-    pub(crate) fn leaving_with(mut self, leave: &CancellationToken) -> Self {
-        self.driver.leave_with(leave);
-        self
-    }
-
-    /// Makes the child run use its parent's account.
-    pub(crate) fn drawing_on(mut self, task: &Task) -> Self {
-        self.driver.draw_on(task.account.clone());
-        self
-    }
-
-    /// The run's first append moves the head of its session so.
-    pub(crate) fn moving(mut self, head: Head) -> Self {
-        self.driver.move_head(head);
-        self
-    }
-
-    /// The run was asked for by that request.
-    pub(crate) fn requested(mut self, request: Option<Text>) -> Self {
-        self.driver.answer_request(request);
-        self
-    }
-
-    /// Makes the run's start durable now.
-    pub(crate) async fn begun(mut self) -> Result<Self, Error> {
-        self.driver.begin_now().await?;
-        Ok(self)
-    }
-
-    /// Drives the run until it has ended, is suspended, or is [laid down](RunHandle::leave). Dropping the future leaves the run
-    /// at its last durable event.
-    ///
-    /// # Errors
-    /// The log failed, or another process took the run over.
-    pub async fn drive(self) -> Result<Run, Error> {
-        self.driver.drive().await.map(Run::new)
-    }
 }
 
 impl Agent {

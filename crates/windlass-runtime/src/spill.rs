@@ -44,11 +44,7 @@ pub(crate) async fn spill(to: To<'_>, what: &mut InputKind) -> Result<(), StoreE
             spill_outcome(to, outcome).await?;
         }
         InputKind::Resumed { .. }
-        | InputKind::ResumedWithTools { .. }
-        | InputKind::Adopted { .. }
         | InputKind::Replied { .. }
-        | InputKind::Objected { .. }
-        | InputKind::Raced { .. }
         | InputKind::ModelFailed { .. }
         | InputKind::CodeCalls { .. }
         | InputKind::DelegateAsks { .. }

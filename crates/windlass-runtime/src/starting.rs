@@ -61,6 +61,7 @@ impl Agent {
             output: self.inner().output.clone(),
             seals: self.seals(base.and_then(salt_of_rules)),
             only_tools,
+            agent_files: self.reference_to_files(),
             ..RunStarted::new(run, self.agent_ref().clone(), input)
         })
     }

@@ -1,6 +1,7 @@
 //! Updates: what subscribers of a run see. Facts come after they are durable; pieces of replies are ephemeral.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
@@ -104,29 +105,46 @@ impl Update {
     }
 }
 
-/// The sending side: never waits for anybody. Its queue takes about 100 KiB, so it is made for the first subscriber;
-/// there is none after the run is driven that was not there before.
+/// The sending side: never waits for anybody. Its queue takes about 100 KiB, so it is made for the first subscriber. A clone reaches
+/// the same subscribers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Publisher {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
     sender: OnceLock<broadcast::Sender<Update>>,
+    /// The last model call of which pieces have come, whether or not anybody listened.
+    spoken: AtomicU64,
 }
 
 impl Publisher {
     /// Whether anybody listens: otherwise nothing needs to be made.
     pub(crate) fn heard(&self) -> bool {
-        self.sender.get().is_some_and(|sender| sender.receiver_count() > 0)
+        self.shared.sender.get().is_some_and(|sender| sender.receiver_count() > 0)
     }
 
     pub(crate) fn send(&self, update: Update) {
-        if let Some(sender) = self.sender.get() {
+        if let Some(sender) = self.shared.sender.get() {
             // An error means that there are no subscribers, which is fine.
             let _unheard = sender.send(update);
         }
     }
 
+    /// A piece of a model call has come, and is sent to subscribers after this.
+    pub(crate) fn speaks(&self, action: ActionId) {
+        self.shared.spoken.store(action.seq, Ordering::Release);
+    }
+
+    /// The last model call of which somebody who subscribed before this may have missed pieces; 0: none.
+    pub(crate) fn spoken(&self) -> u64 {
+        self.shared.spoken.load(Ordering::Acquire)
+    }
+
     pub(crate) fn subscribe(&self, run: RunId, log: Arc<dyn Log>) -> Updates {
         Updates {
-            receiver: self.sender.get_or_init(|| broadcast::Sender::new(UPDATES_KEPT)).subscribe(),
+            receiver: self.shared.sender.get_or_init(|| broadcast::Sender::new(UPDATES_KEPT)).subscribe(),
             run,
             log,
             seen: 0,

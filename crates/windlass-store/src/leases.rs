@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use windlass_core::event::Millis;
-use windlass_core::{RunId, Text};
+use windlass_core::{Owner, RunId, Text};
 
 use crate::index::RunSummary;
 use crate::store::Answer;
@@ -43,10 +43,21 @@ pub struct Due {
     pub claim: Claim,
     /// Only runs of these agents; empty: of any.
     pub agents: Vec<Text>,
+    /// No runs of these owners.
+    pub without_owners: Vec<Owner>,
+    /// None of these runs, as long as they have this number of events: nothing came of them when they were taken up.
+    pub without: Vec<(RunId, u64)>,
     /// The time at which they are due, as in [`RunFilter::due`](crate::RunFilter::due).
     pub now: Millis,
     /// Maximum number of runs.
     pub limit: usize,
+}
+
+impl Due {
+    /// Whether a run with so many events is left alone.
+    pub(crate) fn leaves(&self, run: RunId, version: u64) -> bool {
+        self.without.contains(&(run, version))
+    }
 }
 
 /// Time at which a suspended run continues by itself, by the releasing holder's clock, in milliseconds since the epoch.

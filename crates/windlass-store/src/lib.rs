@@ -39,7 +39,7 @@ pub use index::{
 pub use leases::{Claim, Due, Fence, Holder, Leases, Wake};
 pub use log::{Append, Batch, Batches, Head, Log};
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
-pub use payload::{PAYLOAD_BYTES, Payloads};
+pub use payload::{PAYLOAD_BYTES, Payloads, payload_name};
 pub use pruning::{PRUNE_CHUNK, Prunable, Prune, Pruned, Pruning, Reclaimed, prune};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Checked, Durability, SqliteLog, SqliteOptions};

@@ -32,6 +32,11 @@ pub trait Payloads: Send + Sync + std::fmt::Debug {
 /// SHA-256 of a payload.
 pub(crate) type Digest = [u8; 32];
 
+/// The name under which bytes are kept ([`Payloads::put`]).
+pub fn payload_name(bytes: &[u8]) -> Text {
+    name(&Sha256::digest(bytes).into())
+}
+
 /// The digest of bytes that are not too many.
 pub(crate) fn digest(bytes: &[u8]) -> Result<Digest, StoreError> {
     let count = bytes.len() as u64;

@@ -62,7 +62,7 @@ fn calling(builder: AgentBuilder) -> Outcome<State> {
 
 fn replied(state: &State, reply: Reply) -> Input {
     let action = ActionId { run: state.run(), seq: state.version() };
-    Input { at: 0, what: InputKind::Replied { action, reply: Box::new(reply) } }
+    Input { at: 0, what: InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None } }
 }
 
 fn text(text: String) -> Reply {

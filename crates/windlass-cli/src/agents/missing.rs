@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::State;
 use windlass_core::policy::LimitKind;
-use windlass_runtime::agent_file::AgentFile;
+use windlass_runtime::agent_file::{AgentFile, FileOverrides};
 use windlass_runtime::{AssembleError, Error};
 
 use crate::failure::hints::Hinted as _;
 use crate::failure::{Exit, Failure};
 use crate::home::{self, quoted};
-use crate::notes;
-use crate::overrides::Overrides;
 
 /// Maximum number of files that are looked at, and of folders within others.
 const MOST_FILES: usize = 100;
@@ -71,7 +69,7 @@ fn name(state: &State) -> String {
 }
 
 /// The failure that nobody knows where the agent came from.
-pub(super) fn unknown(state: &State, again: &Again) -> Failure {
+pub(crate) fn unknown(state: &State, again: &Again) -> Failure {
     let failure = Failure::new(Exit::BadFile, format!("the file of agent `{}` is unknown", name(state)));
     again.hints(state, None, failure)
 }
@@ -86,7 +84,12 @@ pub(super) fn gone(state: &State, path: &Path, again: &Again) -> Failure {
 }
 
 /// The failure of an agent whose file is there and cannot be used: that of a delegate, say, is gone.
-pub(super) fn unusable(error: AssembleError, path: &Path, overrides: &Overrides, again: &Again) -> Failure {
+pub(super) fn unusable(
+    error: AssembleError,
+    path: &Path,
+    overrides: &FileOverrides,
+    again: &Again,
+) -> Failure {
     let AssembleError::NoDelegate { file: missing, nearest, .. } = &error else { return error.into() };
     let failure = Failure::of(Exit::BadFile, &error);
     let failure = if nearest.is_empty() { failure } else { failure.maybe_hint(error.hint()) };
@@ -117,16 +120,15 @@ pub(crate) fn changed(error: Error, path: &Path, again: &Again) -> Failure {
     ))
 }
 
-/// Files that hold an agent of the run's name: in the current folder, where the file was, and where such an agent was used from.
+/// Files that hold an agent of the run's name: in the current folder, and where the file was.
 fn candidates(state: &State, former: Option<&Path>) -> Vec<PathBuf> {
     let Some(agent) = state.agent() else { return Vec::new() };
     let is_agent =
         |path: &PathBuf| AgentFile::read(path, &home::env).is_ok_and(|file| *file.name == *agent.name);
-    let used = home::folder().map(|home| notes::paths_of(&home, &agent.name)).unwrap_or_default();
     let near =
         folders(former).into_iter().flat_map(|folder| entries(&folder)).filter(|path| home::is_yaml(path));
     let mut found: Vec<PathBuf> = Vec::new();
-    for path in near.take(MOST_FILES).chain(used) {
+    for path in near.take(MOST_FILES) {
         let is_new = found.iter().all(|known| home::absolute(known) != home::absolute(&path));
         if found.len() < MOST_SUGGESTED && is_new && is_agent(&path) {
             found.push(path);

@@ -5,7 +5,7 @@ use windlass_core::event::QuestionKind;
 use windlass_core::run::OpenQuestion;
 
 use super::Put;
-use crate::answers;
+use windlass_runtime::host::read_answer;
 
 /// Meaning of a typed line.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ pub(super) fn typed(put: &Put<'_>, line: &str) -> Typed {
         _ => return Typed::Unclear(put.choices.clone()),
     };
     let words: Vec<String> = words.trim().split(' ').map(str::to_owned).collect();
-    answers::read(kind, &words).map_or_else(Typed::Unclear, Typed::Answer)
+    read_answer(kind, &words).map_or_else(Typed::Unclear, Typed::Answer)
 }
 
 fn clarified(question: &OpenQuestion, line: &str, choices: &str) -> Typed {

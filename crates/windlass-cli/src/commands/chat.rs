@@ -104,7 +104,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let place = Place { log: log.clone(), roots: Roots::of(&file), chat: true };
     let cassette = args.cassette.open()?;
     let parts = (log, cassette.clone());
-    let assembly = agents::start(&path, &file, &args.overrides, parts, &mut interrupts).await?;
+    let assembly = agents::start(&file, &args.overrides, parts, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
@@ -250,13 +250,14 @@ impl Chat {
         if let Some(state) = earlier {
             view.recall(state);
         }
+        let live = agents::hosted(self.agent.log().clone()).drive(&self.agent, prepared);
         let run = match self.terminal.clone() {
             Some(terminal) => {
                 terminal.come_back();
-                Box::pin(drive_and_listen(prepared, &mut view, &mut self.interrupts, &self.words, &terminal))
+                Box::pin(drive_and_listen(live, &mut view, &mut self.interrupts, &self.words, &terminal))
                     .await?
             }
-            None => drive(prepared, &mut view, &mut self.interrupts, &self.words).await?,
+            None => drive(live, &mut view, &mut self.interrupts, &self.words).await?,
         };
         self.total.turns += 1;
         self.total.usage.add(run.usage());

@@ -163,7 +163,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let people = if view_args.json { None } else { people(log.clone(), Roots::of(&file)) };
     let cassette = how.cassette.open()?;
     let parts = (log.clone(), cassette.clone());
-    let assembly = agents::start(&path, &file, &overrides, parts, &mut interrupts).await?;
+    let assembly = agents::start(&file, &overrides, parts, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
@@ -192,18 +192,20 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         let end = again.run(guard, input.messages(), &mut interrupts).await;
         return played(cassette.as_ref(), end);
     }
-    let prepared = if named {
+    let host = agents::host(&log);
+    let live = if named {
         let given = (options, &session, words.log.as_str());
-        match Box::pin(admitted(&assembly.agent, input.messages(), given, &mut view, &mut interrupts)).await?
-        {
-            Some(prepared) => prepared,
+        let admitted =
+            admitted((&host, &assembly.agent), input.messages(), given, &mut view, &mut interrupts);
+        match Box::pin(admitted).await? {
+            Some(live) => live,
             None => return view.close().map(|()| Exit::Good),
         }
     } else {
         // A session of its own, so that it can be continued.
-        assembly.agent.prepare_on(input.messages(), None, options)?
+        host.drive(&assembly.agent, assembly.agent.prepare_on(input.messages(), None, options)?)
     };
-    let run = drive(prepared, &mut view, &mut interrupts, &words).await?;
+    let run = drive(live, &mut view, &mut interrupts, &words).await?;
     let verdict = played(cassette.as_ref(), verdict(&run, &words));
     view.left(&*log, &run, verdict.as_ref().err()).await?;
     view.close()?;

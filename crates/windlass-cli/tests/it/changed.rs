@@ -40,18 +40,36 @@ fn approve(home: &Home) -> End {
     home.windlass(["runs", "answer", "last", "q1", "approve"])
 }
 
+/// The answer, for the agent as its file is now.
+fn approve_with(home: &Home) -> End {
+    home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q1", "approve"])
+}
+
+#[test]
+fn e24_e71_an_answer_runs_the_command_that_was_asked_about_whatever_the_file_says_now() {
+    let home = waiting(KEEPER);
+    home.write("agent.yaml", &KEEPER.replace("./t.sh", "./evil.sh"));
+    let end = approve(&home);
+    assert_eq!((end.code, ran(&home).as_str()), (0, "good\n"), "{end:?}");
+    // One that was left is no other.
+    let home = waiting(KEEPER);
+    assert_eq!(home.windlass(["runs", "answer", "--leave", "last", "q1", "approve"]).code, 0);
+    home.write("agent.yaml", &KEEPER.replace("./t.sh", "./evil.sh"));
+    let end = home.windlass(["runs", "resume", "--all"]);
+    assert_eq!((end.code, ran(&home).as_str()), (0, "good\n"), "{end:?}");
+}
+
 #[test]
 fn e24_an_answer_does_not_run_another_command_than_was_asked_about() {
     let home = waiting(KEEPER);
     home.write("agent.yaml", &KEEPER.replace("./t.sh", "./evil.sh"));
-    let refused = approve(&home);
-    assert_eq!((refused.code, ran(&home).as_str()), (65, ""), "{refused:?}");
-    assert_end!(home, refused);
     // Whoever names the file is asked about what it says now.
-    let again = home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q1", "approve"]);
+    let again = approve_with(&home);
+    assert_end!(home, again);
     assert_eq!((again.code, ran(&home).as_str()), (75, ""), "{again:?}");
     assert!(again.stderr.contains("this has changed since: command."), "{again:?}");
-    let end = home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q2", "approve"]);
+    // It is the run's agent from here on.
+    let end = home.windlass(["runs", "answer", "last", "q2", "approve"]);
     assert_eq!((end.code, ran(&home).as_str()), (0, "evil\n"), "now it is allowed: {end:?}");
     assert_eq!(home.windlass(["runs", "replay", "last"]).code, 0);
 }
@@ -61,8 +79,6 @@ fn e24_an_answer_that_was_left_does_not_run_another_command_either() {
     let home = waiting(KEEPER);
     assert_eq!(home.windlass(["runs", "answer", "--leave", "last", "q1", "approve"]).code, 0);
     home.write("agent.yaml", &KEEPER.replace("./t.sh", "./evil.sh"));
-    assert_eq!(home.windlass(["runs", "resume", "last"]).code, 65);
-    assert_eq!(home.windlass(["runs", "resume", "--all"]).code, 1);
     let again = home.windlass(["runs", "resume", "--with", "agent.yaml", "last"]);
     assert_eq!((again.code, ran(&home).as_str()), (75, ""), "{again:?}");
 }
@@ -78,14 +94,18 @@ fn e24_whatever_decides_what_a_command_does_is_noticed() {
         (other(last, &format!("{last}\n      dashes: true")), "dashes of tool `calculate`"),
         (other(last, &format!("{last}\n      effect: idempotent")), "settings of tool `calculate`"),
         (other(last, &format!("{last}\n      timeout_ms: 5")), "settings of tool `calculate`"),
-        (other("[calculate]", "[other]"), "loop settings"),
     ] {
         let home = waiting(KEEPER);
         home.write("agent.yaml", &change);
-        let end = approve(&home);
-        assert_eq!((end.code, ran(&home).as_str()), (65, ""), "{what}: {end:?}");
-        assert!(end.stderr.contains(what), "{what}: {end:?}");
+        let end = approve_with(&home);
+        assert_eq!((end.code, ran(&home).as_str()), (75, ""), "{what}: {end:?}");
+        assert!(end.stderr.contains(what), "the preview names it: {what}: {end:?}");
     }
+    let home = waiting(KEEPER);
+    home.write("agent.yaml", &other("[calculate]", "[other]"));
+    let end = approve_with(&home);
+    assert!(end.stderr.contains("loop settings"), "{end:?}");
+    assert_eq!((end.code, ran(&home).as_str()), (0, "good\n"), "a run keeps its policy: {end:?}");
 }
 
 #[test]
@@ -94,9 +114,29 @@ fn e24_a_value_that_stands_in_the_file_is_noticed_though_no_digest_shows_it() {
         KEEPER.replace("required: [expression] }", "required: [expression] }\n      env: { MODE: good }");
     let home = waiting(&agent);
     home.write("agent.yaml", &agent.replace("MODE: good", "MODE: evil"));
+    let end = approve_with(&home);
+    assert_eq!((end.code, ran(&home).as_str()), (75, ""), "{end:?}");
+    assert!(end.stderr.contains("this has changed since: variable MODE."), "{end:?}");
+}
+
+/// Files with a secret in them are not kept, and the one on the disk must be the agent that the run began with.
+#[test]
+fn e24_e71_a_file_with_a_secret_in_it_that_has_changed_is_refused() {
+    let with = |token: &str| {
+        let env = format!("required: [expression] }}\n      env: {{ API_TOKEN: {token} }}");
+        KEEPER.replace("required: [expression] }", &env)
+    };
+    let home = waiting(&with("sk-literal-secret-one"));
+    let (log, one) = (std::fs::read(home.path("home/log.db")).unwrap(), b"sk-literal-secret-one");
+    assert!(!log.windows(one.len()).any(|bytes| bytes == one), "the log does not hold it");
+    home.write("agent.yaml", &with("sk-literal-secret-two"));
     let end = approve(&home);
     assert_eq!((end.code, ran(&home).as_str()), (65, ""), "{end:?}");
-    assert!(end.stderr.contains("variable MODE of tool `calculate`"), "{end:?}");
+    assert!(end.stderr.contains("variable API_TOKEN of tool `calculate`"), "{end:?}");
+    assert_eq!(home.windlass(["runs", "resume", "--all"]).code, 0, "nothing is due");
+    home.write("agent.yaml", &with("sk-literal-secret-one"));
+    let end = approve(&home);
+    assert_eq!((end.code, ran(&home).as_str()), (0, "good\n"), "as it was: {end:?}");
 }
 
 #[test]
@@ -133,8 +173,7 @@ fn e24_another_address_of_a_tool_server_is_noticed() {
     };
     let home = waiting(&agent(&one.url));
     home.write("agent.yaml", &agent(&other.url));
-    let end = approve(&home);
-    assert_eq!(end.code, 65, "{end:?}");
+    let end = approve_with(&home);
     assert!(end.stderr.contains("URL of tool `echo__echo`"), "{end:?}");
 }
 
@@ -146,19 +185,19 @@ fn e24_folders_and_hosts_of_built_in_tools_are_noticed() {
              {{ hosts: [{host}] }}, calculate: }}\nloop: {{ approve: [calculate] }}\n"
         )
     };
-    let home = Home::new();
-    home.write("one/a.txt", "a");
-    home.write("other/a.txt", "a");
-    home.write("agent.yaml", &agent("one", "example.org"));
-    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
-    home.write("agent.yaml", &agent("other", "example.org"));
-    let end = approve(&home);
-    assert!(end.code == 65 && end.stderr.contains("folders of tool `read_file`"), "{end:?}");
-    home.write("agent.yaml", &agent("one", "example.com"));
-    let end = approve(&home);
-    assert!(end.code == 65 && end.stderr.contains("hosts of tool `fetch`"), "{end:?}");
-    home.write("agent.yaml", &agent("one", "example.org"));
-    assert_eq!(approve(&home).code, 0, "as it was");
+    for (folder, host, what) in [
+        ("other", "example.org", "folders of tool `read_file`"),
+        ("one", "example.com", "hosts of tool `fetch`"),
+    ] {
+        let home = Home::new();
+        home.write("one/a.txt", "a");
+        home.write("other/a.txt", "a");
+        home.write("agent.yaml", &agent("one", "example.org"));
+        assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
+        home.write("agent.yaml", &agent(folder, host));
+        let end = approve_with(&home);
+        assert!(end.stderr.contains(what), "{end:?}");
+    }
 }
 
 #[test]
@@ -171,11 +210,8 @@ fn e24_a_delegates_file_is_noticed() {
     home.write("agent.yaml", boss);
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
     home.write("keeper.yaml", &KEEPER.replace("./t.sh", "./evil.sh"));
-    let end = approve(&home);
-    assert_eq!(end.code, 65, "{end:?}");
+    let end = approve_with(&home);
     assert!(end.stderr.contains("agent of tool `keeper`"), "{end:?}");
-    home.write("keeper.yaml", KEEPER);
-    assert_eq!(approve(&home).code, 0, "as it was");
 }
 
 /// The answer to the question whether a task may be done; the model that does it stands under `agents` of the root.

@@ -64,7 +64,8 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
     // The first one is the title, for people.
     let changed = hashed.replacen("What is 2 + 3?", "What is 2 + 4?", 2);
     let mixed = format!("{}\n{}", hashed.lines().next().unwrap(), unhashed(&hashed).lines().nth(1).unwrap());
-    let mixed = format!("{mixed}\n{}\n", hashed.lines().nth(2).unwrap());
+    let rest: Vec<&str> = hashed.lines().skip(2).collect();
+    let mixed = format!("{mixed}\n{}\n", rest.join("\n"));
     let kept: Vec<&str> = export.lines().filter(|line| !line.contains("\"seq\":3,")).collect();
     let gap = kept.join("\n") + "\n";
     let forged = export.replacen("2 + 3 is 5.", "2 + 3 is 6.", 2);
@@ -220,7 +221,11 @@ tools:
     );
     assert_eq!(here.windlass(["run", "agent.yaml", "What is 2 + 5?"]).code, 0);
     let export = exported(&here, "last");
-    assert_eq!(export.matches("\"type\":\"payload\"").count(), 3, "in pieces of 4 MiB");
+    assert_eq!(
+        export.matches("\"type\":\"payload\"").count(),
+        4,
+        "the agent's files, and the result in pieces of 4 MiB"
+    );
     let forged = export.replacen("d2luZGxhc3MK", "d2luZGxhc3M/", 1);
     assert_ne!(forged, export);
     let without = without(&export, "\"type\":\"payload\"");

@@ -102,16 +102,18 @@ fn e25_who_waits_goes_on_with_answers_timers_and_runs_of_the_dead() {
 #[test]
 fn a_run_that_cannot_be_taken_over_says_why_and_the_others_go_on() {
     let home = Home::new();
-    home.write("agent.yaml", ASKING);
+    // The log keeps no file with a secret in it.
+    let secret = "tools: [ { builtin: [calculate] }, { command: { name: c, description: d, run: [cat], env: { API_TOKEN: sk-literal-1 } } } ]";
+    home.write("agent.yaml", &ASKING.replace("tools: [ { builtin: [calculate] } ]", secret));
     for _ in 0..2 {
         assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
         assert_eq!(home.windlass(["runs", "answer", "--leave", "last", "q1", "approve"]).code, 0);
     }
-    std::fs::remove_file(home.path("home/agents.json")).unwrap();
+    home.write("agent.yaml", &ASKING.replace("name: asking", "name: asking\ninstructions: Be brief."));
     let end = home.windlass(["runs", "resume", "--all"]);
     assert_eq!(end.code, 1, "{end:?}");
     assert_eq!(end.stdout.matches("not resumed").count(), 2, "{end:?}");
-    assert!(end.stderr.contains("--with agent.yaml"), "{end:?}");
+    assert!(end.stderr.contains("--with ") && end.stderr.contains("agent.yaml`"), "{end:?}");
     home.write("plain.yaml", PLAIN);
     let help = home.windlass(["runs", "resume", "--all", "--with", "plain.yaml"]);
     assert_eq!(help.code, 2, "each run goes on with its own agent: {help:?}");
@@ -163,7 +165,8 @@ fn e32_a_holder_that_lost_its_run_while_it_slept_cannot_append() {
     let pid = i64::from(sleeper.id());
     let changed =
         log.execute("UPDATE holders SET host = 'elsewhere', heartbeat_at = 0 WHERE pid = ?1", [pid]);
-    assert_eq!(changed.unwrap(), 1);
+    // One line for the leases on its runs, one for the payloads that it has just stored.
+    assert_eq!(changed.unwrap(), 2);
     let thief = home.start(["runs", "resume", "last"]);
     until("the other process has taken over", || home.events("RunResumed") == 1);
     home.write("go", "");

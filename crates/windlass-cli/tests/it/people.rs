@@ -103,19 +103,24 @@ fn e28_answers_that_do_not_fit_say_what_was_expected() {
 }
 
 #[test]
-fn a_changed_agent_is_refused_unless_it_is_named() {
+fn e71_a_changed_agent_is_given_to_a_run_only_where_it_is_named() {
     let home = Home::new();
-    suspended(&home);
-    home.write("agent.yaml", &ASKING.replace("name: asking", "name: asking\ninstructions: Be brief."));
-    let refused = home.windlass(["runs", "answer", "last", "q1", "approve"]);
-    assert_eq!(refused.code, 65, "{refused:?}");
-    assert!(
-        refused.stderr.contains(&format!("--with {} ", home.path("agent.yaml").display())),
-        "{refused:?}"
-    );
-    assert_eq!(home.events("InputReceived"), 0);
-    let end = home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q1", "approve"]);
-    assert_eq!(end.code, 0, "{end:?}");
+    let changed = ASKING.replace("name: asking", "name: asking\ninstructions: Be brief.");
+    for (with, switched) in [(false, 0), (true, 1)] {
+        home.write("agent.yaml", ASKING);
+        suspended(&home);
+        home.write("agent.yaml", &changed);
+        let end = if with {
+            home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q1", "approve"])
+        } else {
+            home.windlass(["runs", "answer", "last", "q1", "approve"])
+        };
+        assert_eq!(end.code, 0, "{end:?}");
+        let preview = "another agent: instructions, examples or other settings of its file";
+        assert_eq!(end.stderr.contains(preview), with, "{end:?}");
+        let shown = home.windlass(["runs", "export", "last"]);
+        assert_eq!(shown.stdout.matches("\"switched\"").count(), switched);
+    }
 }
 
 #[test]
@@ -131,14 +136,22 @@ fn the_agents_file_is_found_again_with_what_the_command_line_said_over_it() {
 }
 
 #[test]
-fn without_its_notes_a_run_needs_its_file() {
+fn e75_an_answer_to_another_question_than_was_read_is_refused() {
     let home = Home::new();
     suspended(&home);
-    std::fs::remove_file(home.path("home/agents.json")).unwrap();
-    let end = home.windlass(["runs", "resume", "last"]);
-    assert_eq!(end.code, 65, "{end:?}");
-    assert!(end.stderr.contains("--with agent.yaml"), "{end:?}");
-    assert_eq!(home.windlass(["runs", "resume", "last", "--with", "agent.yaml"]).code, 75);
+    let refused = home.windlass(["runs", "answer", "last", "q1@00000000", "approve"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(
+        refused.stderr.contains("question q1 of run") && refused.stderr.contains("calculate"),
+        "{refused:?}"
+    );
+    let shown = home.windlass(["runs", "show", "--json", "last"]).stdout;
+    let digest = shown
+        .split("\"digest\":\"")
+        .skip(1)
+        .find_map(|rest| rest.split('"').next().filter(|text| text.len() == 8));
+    let question = format!("q1@{}", digest.expect("a question has a digest"));
+    assert_eq!(home.windlass(["runs", "answer", "last", &question, "approve"]).code, 0);
 }
 
 #[test]
@@ -173,7 +186,6 @@ fn a_suspended_run_can_be_cancelled_without_its_agent() {
     let home = Home::new();
     suspended(&home);
     std::fs::remove_file(home.path("agent.yaml")).unwrap();
-    std::fs::remove_file(home.path("home/agents.json")).unwrap();
     let end = home.windlass(["runs", "cancel", "last"]);
     assert_eq!(end.code, 0, "{end:?}");
     assert!(end.stderr.ends_with(": cancelled\n"), "{end:?}");

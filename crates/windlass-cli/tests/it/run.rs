@@ -82,7 +82,7 @@ fn only_the_user_can_read_what_is_kept() {
     let home = Home::new();
     home.write("agent.yaml", PLAIN);
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
-    for (name, mode) in [("home", 0o700), ("home/log.db", 0o600), ("home/agents.json", 0o600)] {
+    for (name, mode) in [("home", 0o700), ("home/log.db", 0o600)] {
         let found = std::fs::metadata(home.path(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!(found, mode, "{name}");
     }

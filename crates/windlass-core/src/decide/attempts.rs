@@ -26,9 +26,14 @@ impl TurnFailed {
 }
 
 impl Decision {
-    pub(super) fn replied(&mut self, action: ActionId, reply: Reply) -> Decided {
+    pub(super) fn replied(
+        &mut self,
+        action: ActionId,
+        reply: Reply,
+        lost: Option<Box<ModelFailure>>,
+    ) -> Decided {
         let Some(ask) = self.state.asked(action).cloned() else { return Err(self.unknown(action)) };
-        self.outrun(&ask, None);
+        self.outrun(&ask, lost.map(|lost| *lost));
         if !self.probe_answered(&ask, &reply) {
             (ask.purpose.rules().replied)(self, &ask, reply);
         }

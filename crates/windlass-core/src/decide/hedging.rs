@@ -1,10 +1,9 @@
 //! Hedges: the next model is asked beside one that takes too long, and the first whole reply wins.
 
-use super::{Decided, Decision};
+use super::Decision;
 use crate::asks::{Ask, Beside};
 use crate::event::{HedgeSkipped, TurnFailed, TurnHedged, TurnStarted};
-use crate::ids::ActionId;
-use crate::reply::{FailureKind, ModelFailure, Reply, Usage};
+use crate::reply::{FailureKind, ModelFailure, Usage};
 
 /// Why the slower of two attempts ends.
 const OUTRUN: &str = "another model was asked beside it and replied first";
@@ -57,13 +56,6 @@ impl Decision {
             self.after_stop();
         }
         true
-    }
-
-    /// The reply of one of two attempts, with the end of the other one.
-    pub(super) fn raced(&mut self, action: ActionId, reply: Reply, lost: ModelFailure) -> Decided {
-        let Some(ask) = self.state.asked(action).cloned() else { return Err(self.unknown(action)) };
-        self.outrun(&ask, Some(lost));
-        self.replied(action, reply)
     }
 
     /// The call has its reply: the other attempt at it is paid for. What a provider has not said of it is estimated.

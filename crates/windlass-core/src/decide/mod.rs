@@ -120,31 +120,22 @@ impl Decision {
                 }
                 Ok(())
             }
-            InputKind::Resumed { holder, epoch, by } => {
+            InputKind::Resumed { holder, epoch, by, adjusted } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
-                self.resumed(by);
+                let adopts = adopts(adjusted.as_deref());
+                if let Some(adjusted) = adjusted {
+                    self.record(*adjusted);
+                }
+                if adopts {
+                    self.go_on_from_base();
+                } else {
+                    self.resumed(by);
+                }
                 Ok(())
             }
-            InputKind::ResumedWithTools { holder, epoch, tools, seals, by } => {
-                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
-                self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
-                self.resumed(by);
-                Ok(())
-            }
-            InputKind::Adopted { holder, epoch, agent, adjusted, by } => {
-                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
-                self.record(Adjusted { agent: Some(agent), ..*adjusted });
-                self.go_on_from_base();
-                Ok(())
-            }
-            InputKind::Replied { action, reply } => self.replied(action, *reply),
-            InputKind::Objected { action, reply, objection } => {
-                self.objection = Some(objection);
-                self.replied(action, *reply)
-            }
-            InputKind::Raced { action, reply, objection, lost } => {
+            InputKind::Replied { action, reply, objection, lost } => {
                 self.objection = objection;
-                self.raced(action, *reply, *lost)
+                self.replied(action, *reply, lost)
             }
             InputKind::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             InputKind::CallEnded { action, outcome } => self.call_ended(action, outcome),
@@ -294,12 +285,17 @@ fn due(due: Millis, found: Millis) -> Decided {
     if found < due { Err(InvalidInput::EarlyTimer { due, found }) } else { Ok(()) }
 }
 
+/// Whether another agent goes on with the run.
+fn adopts(adjusted: Option<&Adjusted>) -> bool {
+    adjusted.is_some_and(|adjusted| adjusted.agent.is_some())
+}
+
 fn name_of(what: &InputKind) -> &'static str {
     match what {
         InputKind::Start(_) => "a start",
-        InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } => "further inputs",
-        InputKind::Adopted { .. } => "an adoption",
-        InputKind::Replied { .. } | InputKind::Objected { .. } | InputKind::Raced { .. } => "a model's reply",
+        InputKind::Resumed { adjusted, .. } if adopts(adjusted.as_deref()) => "an adoption",
+        InputKind::Resumed { .. } => "further inputs",
+        InputKind::Replied { .. } => "a model's reply",
         InputKind::ModelFailed { .. } => "a model's failure",
         InputKind::CallEnded { .. } | InputKind::CallLost { .. } => "a call's end",
         InputKind::CodeCalls { .. } => "calls of code",

@@ -23,6 +23,7 @@ impl State {
         self.clock.started_at = at;
         self.clock.deadline_seq = seq;
         self.setup.agent = Some(start.agent.clone());
+        self.setup.agent_files.clone_from(&start.agent_files);
         self.setup.owner.clone_from(&start.owner);
         self.setup.session.clone_from(&start.session);
         self.setup.trace.clone_from(&start.trace);

@@ -10,12 +10,15 @@ use crate::ids::{Owner, SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
 use crate::seals::Seals;
+use crate::stored::Ref;
 use crate::tool::ToolSpec;
 
 /// The agent and its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setup {
     pub(crate) agent: Option<AgentRef>,
+    /// The files that the agent was made of.
+    pub(crate) agent_files: Option<Ref>,
     pub(crate) owner: Owner,
     pub(crate) session: Option<SessionId>,
     /// The span that tells of the run (`traceparent`), where one does.
@@ -63,6 +66,7 @@ impl Default for Setup {
         static FIRST: OnceLock<Arc<Policy>> = OnceLock::new();
         Self {
             agent: None,
+            agent_files: None,
             owner: Owner::default(),
             session: None,
             trace: None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{Cause, ResumedBy, Seals};
+use windlass_core::event::{Adjusted, Cause, ResumedBy, Seals};
 use windlass_core::model::Usage;
 use windlass_core::policy::Preset;
 use windlass_core::{
@@ -29,7 +29,8 @@ fn held() -> State {
     take(&mut state, start.what);
     let action = ActionId { run: state.run(), seq: 2 };
     let reply = environment::reply(None, vec![("book", "{\"seat\":7}", Some("a"))], Usage::default());
-    let events = take(&mut state, InputKind::Replied { action, reply: Box::new(reply) });
+    let events =
+        take(&mut state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None });
     assert_eq!(kinds(&events), ["TurnCompleted", "CallHeld", "InputRequested"]);
     state
 }
@@ -82,7 +83,10 @@ fn l33_e24_the_digest_depends_on_arguments_and_tool() {
         take(&mut state, start.what);
         let action = ActionId { run: state.run(), seq: 2 };
         let reply = environment::reply(None, vec![("book", args, None)], Usage::default());
-        let events = take(&mut state, InputKind::Replied { action, reply: Box::new(reply) });
+        let events = take(
+            &mut state,
+            InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None },
+        );
         events
             .iter()
             .find_map(|event| match &event.fact {
@@ -129,7 +133,7 @@ fn sealed(tool: &str) -> State {
     let action = ActionId { run: state.run(), seq: 2 };
     let reply =
         environment::reply(None, vec![(tool, "{\"seat\":7,\"seat\":8}", Some("a"))], Usage::default());
-    take(&mut state, InputKind::Replied { action, reply: Box::new(reply) });
+    take(&mut state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None });
     state
 }
 
@@ -138,8 +142,9 @@ fn question(state: &State) -> &str {
 }
 
 fn take_over(command: &str) -> InputKind {
-    let (tools, seals) = (Arc::new(approved_tools()), Some(seals(command)));
-    InputKind::ResumedWithTools { holder: "another".into(), epoch: 2, tools, seals, by: ResumedBy::Runtime }
+    let (tools, seals) = (Some(Arc::new(approved_tools())), Some(seals(command)));
+    let adjusted = Some(Box::new(Adjusted { tools, seals, ..Adjusted::default() }));
+    InputKind::Resumed { holder: "another".into(), epoch: 2, by: ResumedBy::Runtime, adjusted }
 }
 
 #[test]
@@ -186,7 +191,7 @@ fn e24_a_take_over_runs_what_was_allowed_only_as_it_was() {
     let before = state.clone();
     let events = take(&mut state, take_over("./evil.sh"));
     assert_eq!(kinds(&events), ["RunResumed", "Adjusted", "CallHeld", "InputRequested"]);
-    assert!(replay(&before, &Cause::ResumedWithTools, &events).is_ok());
+    assert!(replay(&before, &Cause::Resumed, &events).is_ok());
     let events = answer(&mut state, "q2", Answer::Approve);
     assert_eq!(kinds(&events), ["InputReceived", "CallDecided", "CallStarted"]);
 }

@@ -46,6 +46,8 @@ fn drive(mut state: State, start: Input, turns: usize) -> (State, Vec<Event>) {
                     Some(InputKind::Replied {
                         action: id,
                         reply: Box::new(environment::reply(Some("Hm."), calls, usage)),
+                        lost: None,
+                        objection: None,
                     })
                 }
                 ActionKind::RunTool { .. } => Some(InputKind::CallEnded {

@@ -311,7 +311,10 @@ impl Family {
         let calls = args.iter().map(|args| ("helper", &**args, None)).collect();
         let reply = Box::new(environment::reply(Some("Well."), calls, usage));
         self.ends(place, usage);
-        assert!(self.give(action.run, InputKind::Replied { action, reply }), "a reply is taken");
+        assert!(
+            self.give(action.run, InputKind::Replied { action, reply, lost: None, objection: None }),
+            "a reply is taken"
+        );
     }
 
     fn fail(&mut self, place: usize, kind: FailureKind, usage: Usage) {
@@ -358,7 +361,7 @@ impl Family {
                 continue;
             }
             let by = ResumedBy::Person;
-            self.give(run, InputKind::Resumed { holder: "another".into(), epoch: 2, by });
+            self.give(run, InputKind::Resumed { holder: "another".into(), epoch: 2, by, adjusted: None });
             self.open_account(run);
             let handed: Vec<_> = pending(&self.members[&run].state);
             for action in handed {

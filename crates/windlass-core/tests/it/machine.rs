@@ -187,7 +187,7 @@ impl Machine {
     fn restarted(&mut self, step: Step) -> InputKind {
         self.begun.clear();
         let by = if step.pick.is_multiple_of(3) { ResumedBy::Person } else { ResumedBy::Runtime };
-        InputKind::Resumed { holder: "another".into(), epoch: 2, by }
+        InputKind::Resumed { holder: "another".into(), epoch: 2, by, adjusted: None }
     }
 
     fn changed_tools(&mut self, step: Step) -> InputKind {
@@ -218,23 +218,22 @@ impl Machine {
 
     /// What a driver makes of the reply of one of two attempts: half of the time the core is told of the other's end.
     fn raced(&self, what: InputKind, step: Step) -> InputKind {
-        let InputKind::Replied { action, reply } = what else { return what };
-        if self.state.asked_beside(action).is_none() || step.waits.is_multiple_of(3) {
-            return InputKind::Replied { action, reply };
-        }
-        let lost = Box::new(ModelFailure { kind: FailureKind::Cancelled, ..failure(step) });
-        InputKind::Raced { action, reply, objection: None, lost }
+        let InputKind::Replied { action, reply, objection, .. } = what else { return what };
+        let told = self.state.asked_beside(action).is_some() && !step.waits.is_multiple_of(3);
+        let end = || Box::new(ModelFailure { kind: FailureKind::Cancelled, ..failure(step) });
+        InputKind::Replied { action, reply, objection, lost: told.then(end) }
     }
 
     /// What the agent's own check makes of a reply that would end the run with an output: half of them it refuses.
     fn looked_at(&self, what: InputKind, step: Step) -> InputKind {
-        let InputKind::Replied { action, reply } = what else { return what };
-        let replied = InputKind::Replied { action, reply };
-        let end = decide(&self.state, Input { at: self.now, what: replied.clone() }).ok();
+        if !matches!(what, InputKind::Replied { .. }) {
+            return what;
+        }
+        let end = decide(&self.state, Input { at: self.now, what: what.clone() }).ok();
         let output = end.is_some_and(|end| end.state.ended().is_some_and(|end| end.output.is_some()));
-        match replied {
-            InputKind::Replied { action, reply } if output && step.waits.is_multiple_of(2) => {
-                InputKind::Objected { action, reply, objection: "n is odd".into() }
+        match what {
+            InputKind::Replied { action, reply, lost, .. } if output && step.waits.is_multiple_of(2) => {
+                InputKind::Replied { action, reply, objection: Some("n is odd".into()), lost }
             }
             replied => replied,
         }
@@ -245,7 +244,9 @@ impl Machine {
             ActionKind::CallModel { .. } if step.more.is_multiple_of(5) => {
                 InputKind::ModelFailed { action, failure: Box::new(failure(step)), jitter: step.more % 1_200 }
             }
-            ActionKind::CallModel { .. } => InputKind::Replied { action, reply: Box::new(reply(step)) },
+            ActionKind::CallModel { .. } => {
+                InputKind::Replied { action, reply: Box::new(reply(step)), lost: None, objection: None }
+            }
             ActionKind::RunTool { .. } if step.pick.is_multiple_of(7) => InputKind::CallLost {
                 action,
                 outcome: CallOutcome::Error { kind: None, message: "it hung up".into() },
@@ -296,7 +297,7 @@ impl Machine {
         Some(match step.more % 11 {
             9 => InputKind::CodeCalls { action: id, calls: host_calls(step) },
             10 => InputKind::CodeEnded { action: id, outcome: outcome(step), printed: None },
-            0 => InputKind::Replied { action: id, reply: Box::new(reply(step)) },
+            0 => InputKind::Replied { action: id, reply: Box::new(reply(step)), lost: None, objection: None },
             1 => InputKind::ModelFailed { action: id, failure: Box::new(failure(step)), jitter: 0 },
             2 => InputKind::CallEnded { action: id, outcome: outcome(step) },
             3 => InputKind::Checked { action: id, found: found(step) },
@@ -309,7 +310,8 @@ impl Machine {
             6 => environment::start(Preset::CHAT.policy(), &self.tools).what,
             7 => InputKind::CallEnded { action: foreign, outcome: outcome(step) },
             _ if step.pick.is_multiple_of(2) => {
-                InputKind::Objected { action: id, reply: Box::new(reply(step)), objection: "no".into() }
+                let (reply, objection) = (Box::new(reply(step)), Some("no".into()));
+                InputKind::Replied { action: id, reply, objection, lost: None }
             }
             _ => InputKind::TimerFired { action: foreign },
         })
@@ -362,8 +364,6 @@ fn ends_work(what: &InputKind) -> bool {
         what,
         InputKind::Start(_)
             | InputKind::Replied { .. }
-            | InputKind::Objected { .. }
-            | InputKind::Raced { .. }
             | InputKind::ModelFailed { .. }
             | InputKind::CallEnded { .. }
             | InputKind::CallLost { .. }

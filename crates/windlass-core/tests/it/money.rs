@@ -89,7 +89,12 @@ impl Run {
 
     fn replies(&mut self, text: Option<&str>, calls: Vec<(&str, &str, Option<&str>)>, usage: Usage) {
         let action = self.calling().unwrap();
-        self.give(InputKind::Replied { action, reply: Box::new(environment::reply(text, calls, usage)) });
+        self.give(InputKind::Replied {
+            action,
+            reply: Box::new(environment::reply(text, calls, usage)),
+            lost: None,
+            objection: None,
+        });
     }
 
     /// Lets the tools of a turn end.
@@ -107,7 +112,7 @@ impl Run {
     /// The process dies, and another one takes the run over.
     fn dies(&mut self, by_person: bool) {
         let by = if by_person { ResumedBy::Person } else { ResumedBy::Runtime };
-        self.give(InputKind::Resumed { holder: "another".into(), epoch: 2, by });
+        self.give(InputKind::Resumed { holder: "another".into(), epoch: 2, by, adjusted: None });
     }
 
     fn asked(&self) -> usize {

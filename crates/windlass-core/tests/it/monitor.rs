@@ -385,7 +385,7 @@ impl Monitor {
 
     /// Another agent goes on: nothing counts that anybody has decided elsewhere, each open call is at the gate.
     fn adopted(&mut self, input: &InputKind, state: &State) {
-        if !matches!(input, InputKind::Adopted { .. }) {
+        if !matches!(input, InputKind::Resumed { adjusted: Some(adjusted), .. } if adjusted.agent.is_some()) {
             return;
         }
         self.allowed.clear();
@@ -641,10 +641,7 @@ fn loses(input: &InputKind) -> bool {
 
 /// Whether somebody goes on with a run whose process is gone.
 fn takes_over(input: &InputKind) -> bool {
-    matches!(
-        input,
-        InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } | InputKind::Adopted { .. }
-    )
+    matches!(input, InputKind::Resumed { .. })
 }
 
 /// A provider would take the conversation as it is whenever a model is asked (invariant 6).

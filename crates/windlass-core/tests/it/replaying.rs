@@ -54,7 +54,7 @@ fn after(state: &State, what: InputKind) -> Append {
 
 fn replied(action: ActionId, calls: Vec<(&str, &str, Option<&str>)>) -> InputKind {
     let reply = Reply { ..environment::reply(Some("Hm."), calls, Usage::default()) };
-    InputKind::Replied { action, reply: Box::new(reply) }
+    InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None }
 }
 
 fn calling(state: &State) -> ActionId {
@@ -138,14 +138,6 @@ fn another_jitter_is_another_wait() {
     let other = Cause::ModelFailed { action: action.seq, jitter: 400 };
     let difference = replay(&state, &other, &events).unwrap_err();
     assert_eq!((difference.seq, difference.reason), (3, None));
-}
-
-#[test]
-fn a_reply_is_no_objection_and_the_other_way_round() {
-    let appends = appends();
-    let (state, Accepted { events, .. }) = &appends[3];
-    let Cause::Replied { action } = appends[3].1.cause else { panic!("the last append is a reply") };
-    assert!(replay(state, &Cause::Objected { action }, events).is_err());
 }
 
 /// A run whose hook is asked after the step: the state in which it is.

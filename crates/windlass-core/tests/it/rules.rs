@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, Seals};
+use windlass_core::event::{Adjusted, AgentRef, Base, Decision, Fork, RunInput, Seals};
 use windlass_core::model::Usage;
 use windlass_core::policy::Preset;
 use windlass_core::{
@@ -72,7 +72,7 @@ fn calls(state: &mut State, each: &[&str]) -> Vec<Event> {
     let action = pending(state).iter().find(model).unwrap().id;
     let calls = each.iter().map(|args| ("book", *args, None)).collect();
     let reply = environment::reply(None, calls, Usage::default());
-    take(state, InputKind::Replied { action, reply: Box::new(reply) })
+    take(state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None })
 }
 
 fn answer(state: &mut State, question: &str, answer: Answer) -> Vec<Event> {
@@ -101,7 +101,7 @@ fn ended() -> State {
 fn end(state: &mut State) {
     let action = pending(state)[0].id;
     let reply = environment::reply(Some("Done."), Vec::new(), Usage::default());
-    take(state, InputKind::Replied { action, reply: Box::new(reply) });
+    take(state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None });
     assert!(state.is_finished());
 }
 
@@ -220,12 +220,12 @@ fn an_adopted_run_asks_anew() {
     calls(&mut state, &[r#"{"seat":7}"#]);
     answer(&mut state, "q1", Answer::Always);
     finish(&mut state);
-    let adopted = InputKind::Adopted {
+    let agent = Some(AgentRef { name: "tester".into(), digest: "1".into() });
+    let adopted = InputKind::Resumed {
         holder: "another".into(),
         epoch: 2,
-        agent: AgentRef { name: "tester".into(), digest: "1".into() },
-        adjusted: Box::default(),
         by: windlass_core::event::ResumedBy::Person,
+        adjusted: Some(Box::new(Adjusted { agent, ..Adjusted::default() })),
     };
     take(&mut state, adopted);
     assert_eq!(state.allowed_tools().count(), 0);

@@ -10,8 +10,8 @@ use windlass_store::Store;
 use super::error::{AssembleError, MAX_AGENTS, MAX_DEPTH, at};
 use super::{Told, alone, models, with_models};
 use crate::agent::Agent;
-use crate::agent_file::files::nearest_files;
-use crate::agent_file::{AgentFile, AgentFileError, DelegateEntry};
+use crate::agent_file::files::{Disk, Files, nearest_files};
+use crate::agent_file::{AgentFile, AgentFileError, AgentSource, DelegateEntry, FileOverrides};
 use crate::branches::Branch;
 use crate::builder::AgentBuilder;
 use crate::delegates::{AgentDelegate, Delegate};
@@ -38,7 +38,9 @@ pub(super) fn member<'a>(
         told.unmatched.extend(file.unmatched_patterns(&served));
         told.chosen.extend(file.unguarded_servers(&served).into_iter().map(unasked));
         let models = models(file, env, told).await?;
-        let agent = with_models(builder, models).build()?;
+        // Child runs go on with their parent, and its files are theirs.
+        let files = if above.is_empty() { told.agent_files() } else { None };
+        let agent = with_models(builder, models).files(files).build()?;
         told.check_strict(file, &agent)?;
         Ok(agent)
     })
@@ -62,7 +64,10 @@ fn equipped<'a>(
 ) -> BoxFuture<'a, Result<AgentBuilder, AssembleError>> {
     Box::pin(async move {
         let mut delegates: Vec<Arc<dyn Delegate>> = Vec::new();
-        for child in children(file, env, below)? {
+        for child in children(file, (env, told.files()), below)? {
+            if let (None, Some(source)) = (&told.kept, &mut told.source) {
+                source.add(&child);
+            }
             let agent = member(&child, env, log, below, told).await?;
             delegates.push(Arc::new(AgentDelegate::new(agent)));
         }
@@ -86,12 +91,46 @@ fn equipped<'a>(
 /// # Errors
 /// A file cannot be used, or the agents stand in a circle.
 pub fn check_delegates(file: &AgentFile, env: Env<'_>) -> Result<usize, AssembleError> {
-    Check { env, root: &file.file, agents: 0 }.member(file, &[])
+    check_delegates_of(file, env, &Disk)
+}
+
+pub(super) fn check_delegates_of(
+    file: &AgentFile,
+    env: Env<'_>,
+    files: &dyn Files,
+) -> Result<usize, AssembleError> {
+    Check { env, files, root: &file.file, agents: 0 }.member(file, &[])
+}
+
+/// What an agent's file and those under it say; `None`: it stands within another document.
+pub(crate) fn source_of(file: &AgentFile, env: Env<'_>) -> Result<Option<AgentSource>, AssembleError> {
+    fn add(
+        source: &mut AgentSource,
+        file: &AgentFile,
+        env: Env<'_>,
+        above: &[PathBuf],
+    ) -> Result<(), AssembleError> {
+        let below = path_with(above, file);
+        for child in children(file, (env, &Disk), &below)? {
+            source.add(&child);
+            add(source, &child, env, &below)?;
+        }
+        let branches = file.agents.iter().filter_map(|entry| {
+            if let DelegateEntry::Branch { file, .. } = entry { Some(file) } else { None }
+        });
+        branches.into_iter().try_for_each(|branch| add(source, branch, env, &below))
+    }
+    let Some(mut source) = AgentSource::of(file, FileOverrides::default().with_variables(env)) else {
+        return Ok(None);
+    };
+    add(&mut source, file, env, &[])?;
+    Ok(Some(source))
 }
 
 /// Goes through a family and counts its members.
 struct Check<'a> {
     env: Env<'a>,
+    files: &'a dyn Files,
     root: &'a str,
     agents: usize,
 }
@@ -106,7 +145,7 @@ impl Check<'_> {
 
     /// Checks the agents that one hands tasks to. Gives how many there are.
     fn children(&mut self, file: &AgentFile, below: &[PathBuf]) -> Result<usize, AssembleError> {
-        let children = children(file, self.env, below)?;
+        let children = children(file, (self.env, self.files), below)?;
         self.agents += children.len();
         if self.agents > MAX_AGENTS {
             return Err(AssembleError::TooMany { file: self.root.to_owned() });
@@ -139,14 +178,19 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// The agents of the files that an agent hands tasks to.
-fn children(file: &AgentFile, env: Env<'_>, above: &[PathBuf]) -> Result<Vec<AgentFile>, AssembleError> {
+fn children(
+    file: &AgentFile,
+    (env, files): (Env<'_>, &dyn Files),
+    above: &[PathBuf],
+) -> Result<Vec<AgentFile>, AssembleError> {
     let mut taken: Vec<String> = file.tool_names().into_iter().map(|tool| tool.name).collect();
     let mut children = Vec::new();
     for entry in &file.agents {
         if let DelegateEntry::File { path, name, description, place } = entry {
             let entry = Entry { file, path, place: Some(*place).filter(|place| *place != Place::default()) };
             entry.stands_apart(above)?;
-            let mut child = AgentFile::read(path, env).map_err(|source| entry.unreadable(source))?;
+            let mut child =
+                AgentFile::read_from(files, path, env).map_err(|source| entry.unreadable(source))?;
             child.name = name.clone().unwrap_or(child.name);
             child.description = description.clone().unwrap_or(child.description);
             entry.can_be_called(&child.name, &taken)?;

@@ -8,6 +8,7 @@ use windlass_core::{Message, Policy, Text, ToolSpec};
 use super::AgentBuilder;
 use windlass_agent_file::Written;
 
+use crate::agent::AgentFiles;
 use crate::binding::{digest, said};
 use crate::branches::OwnBranch;
 use crate::prompt::has_tags;
@@ -16,6 +17,12 @@ impl AgentBuilder {
     /// Sets the parts of the agent's file other than tools, as written: part of its digest.
     pub(crate) fn written(mut self, written: Written) -> Self {
         self.written = written;
+        self
+    }
+
+    /// Sets the files that the agent is made of: its runs keep them.
+    pub(crate) fn files(mut self, files: Option<Arc<AgentFiles>>) -> Self {
+        self.files = files;
         self
     }
 

@@ -69,6 +69,11 @@ impl AgentBuilder {
         found.into_iter().try_for_each(|tool| all.add(tool)).map(|()| all)
     }
 
+    /// The tool that ends a typed run, where one does.
+    pub(super) fn finish_tool(&self, policy: &Policy) -> Option<ToolSpec> {
+        (policy.replies.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()))
+    }
+
     /// The program that runs code, where the model writes some.
     pub(super) fn program_of_code(&self, policy: &Policy) -> Result<Option<Code>, Error> {
         if policy.calls.code == CodeMode::Off {
@@ -215,7 +220,7 @@ pub(super) fn schema_of<T: JsonSchema>() -> Value {
 }
 
 /// One holder for the whole process: its runs live and die with it.
-pub(super) fn holder() -> Holder {
+pub(crate) fn holder() -> Holder {
     static HOLDER: std::sync::OnceLock<Holder> = std::sync::OnceLock::new();
     HOLDER
         .get_or_init(|| Holder(format!("pid {} {}", std::process::id(), uuid::Uuid::now_v7()).into()))

@@ -1,10 +1,14 @@
 //! Appending, and finding out what became of an append whose reply was lost (E73).
 
+use std::sync::Arc;
+
 use windlass_core::{RunState, State};
 use windlass_read::headline;
 use windlass_store::{Append, Batch, PostId, StoreError};
 
 use super::Driver;
+use crate::agent::Agent;
+use crate::agent::AgentFiles;
 use crate::environment::Pauses;
 
 /// What the log has from the version on that an append expected.
@@ -28,7 +32,16 @@ impl Driver {
         if first {
             self.lease.begins();
         }
+        let files = self.agent.files().filter(|files| files.are_named_by(batch)).cloned();
+        if let Some(files) = &files {
+            Box::pin(files.store(&**self.agent.log(), &**self.agent.environment())).await?;
+        }
         let appended = match self.agent.log().append(self.append_of(batch, uses, next)).await {
+            // All runs that needed the agent's files were pruned since they were stored.
+            Err(StoreError::UnknownPayload { .. }) if let Some(files) = &files => {
+                let append = self.append_of(batch, uses, next);
+                Box::pin(stored_again(self.agent.clone(), files.clone(), append)).await
+            }
             // Boxed: it hardly ever happens.
             Err(unknown @ StoreError::Unknown { .. }) => {
                 Box::pin(self.find_out(batch, uses, next, unknown)).await
@@ -105,6 +118,13 @@ impl Driver {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Stores the agent's files once more, and appends then.
+async fn stored_again(agent: Agent, files: Arc<AgentFiles>, append: Append) -> Result<(), StoreError> {
+    files.forget();
+    files.store(&**agent.log(), &**agent.environment()).await?;
+    agent.log().append(append).await
 }
 
 /// The run's state for listings.

@@ -53,10 +53,7 @@ impl Driver {
         if first.is_none() && !self.begun {
             return Ok(());
         }
-        let resumed = matches!(
-            first,
-            Some(InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } | InputKind::Adopted { .. })
-        );
+        let resumed = matches!(first, Some(InputKind::Resumed { .. }));
         if resumed {
             self.stop_left_behind().await;
         }

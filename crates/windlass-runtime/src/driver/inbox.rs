@@ -116,9 +116,12 @@ impl Driver {
             return Ok(true);
         }
         let Fence { holder, epoch } = self.lease.fence().clone();
-        self.take(InputKind::Resumed { holder: holder.0, epoch, by: ResumedBy::Runtime }, None)
-            .await?
-            .map_err(Error::Refused)?;
+        self.take(
+            InputKind::Resumed { holder: holder.0, epoch, by: ResumedBy::Runtime, adjusted: None },
+            None,
+        )
+        .await?
+        .map_err(Error::Refused)?;
         Ok(false)
     }
 }

@@ -11,12 +11,12 @@ const OUTRUN: &str = "another model was asked beside it and replied first";
 impl Driver {
     /// The reply of one of two attempts, with the end of the other one, which is stopped: then its usage is known.
     pub(super) async fn raced(&mut self, what: InputKind) -> InputKind {
-        let InputKind::Replied { action, reply } = what else { return what };
+        let InputKind::Replied { action, reply, .. } = what else { return what };
         let Some(other) = self.state.asked_beside(action) else {
-            return InputKind::Replied { action, reply };
+            return InputKind::Replied { action, reply, objection: None, lost: None };
         };
         let Some(asked) = self.state.request(other).map(|asked| asked.model.name.clone()) else {
-            return InputKind::Replied { action, reply };
+            return InputKind::Replied { action, reply, objection: None, lost: None };
         };
         let usage = match Box::pin(self.slots.stop(other)).await {
             // What a provider told until then, such as the request's tokens, is not all that it bills.
@@ -28,6 +28,6 @@ impl Driver {
             _ => Usage::default(),
         };
         let lost = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, OUTRUN, asked) };
-        InputKind::Raced { action, reply, objection: None, lost: Box::new(lost) }
+        InputKind::Replied { action, reply, objection: None, lost: Some(Box::new(lost)) }
     }
 }

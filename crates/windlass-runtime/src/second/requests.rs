@@ -65,7 +65,7 @@ impl Agent {
     ///
     /// # Errors
     /// Another request has the key.
-    pub(super) async fn begun_before(
+    pub(crate) async fn begun_before(
         &self,
         input: &RunMessages,
         options: &DriveOptions,

@@ -99,6 +99,17 @@ impl Agent {
         begun(Box::pin(self.prepare_queued(end, queued, options)?.begun()).await)
     }
 
+    /// Gives the process that brought a message the time to begin its run.
+    pub(crate) async fn wait_for_another(&self, run: RunId) {
+        let environment = &**self.environment();
+        for _ in 0..PATIENCE_MS / LOOK_MS {
+            environment.sleep_until(environment.now().saturating_add(LOOK_MS)).await;
+            if is_known(&**self.log(), run).await.unwrap_or(true) {
+                return;
+            }
+        }
+    }
+
     /// Lets the message that has waited longest be answered: by the process that brought it, or, if that is gone, here.
     pub(super) async fn answer_first(
         &self,

@@ -82,9 +82,7 @@ impl Told {
     pub(super) fn ended(context: &Context, end: &InputKind) -> Option<String> {
         let span = context.span();
         match end {
-            InputKind::Replied { reply, .. }
-            | InputKind::Objected { reply, .. }
-            | InputKind::Raced { reply, .. } => {
+            InputKind::Replied { reply, .. } => {
                 for attribute in replied(reply) {
                     span.set_attribute(attribute);
                 }
@@ -105,8 +103,6 @@ impl Told {
             | InputKind::Delegated { outcome, .. } => failed(outcome),
             InputKind::Start(_)
             | InputKind::Resumed { .. }
-            | InputKind::ResumedWithTools { .. }
-            | InputKind::Adopted { .. }
             | InputKind::CodeCalls { .. }
             | InputKind::DelegateAsks { .. }
             | InputKind::DelegateWaits { .. }
@@ -139,7 +135,7 @@ impl Told {
                     KeyValue::new("gen_ai.provider.name", provider),
                     KeyValue::new("gen_ai.request.model", model),
                 ];
-                if let Some(InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. }) = end {
+                if let Some(InputKind::Replied { reply, .. }) = end {
                     for (kind, count) in [("input", reply.usage.input), ("output", reply.usage.output)] {
                         let mut own = own.clone();
                         own.push(KeyValue::new("gen_ai.token.type", kind));

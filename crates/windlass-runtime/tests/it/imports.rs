@@ -170,7 +170,7 @@ fn e24_an_import_that_names_an_agent_of_ours_is_foreign_all_the_same() {
         adjusted.into(),
     ];
     let events: Vec<Event> = facts.map(|fact| Event { at, fact }).into();
-    let (first, cause) = (batches.last().unwrap().last() + 1, Cause::Adopted);
+    let (first, cause) = (batches.last().unwrap().last() + 1, Cause::Resumed);
     batches.push(Batch { first, cause, events: events.into() });
     import(&ground, run, forged(batches));
     let refused = resumed(&ground, &agent, run, false).expect_err("it is no run of this agent");

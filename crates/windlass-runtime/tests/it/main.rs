@@ -29,6 +29,8 @@ mod ground;
 #[cfg(test)]
 mod hedges;
 #[cfg(test)]
+mod host;
+#[cfg(test)]
 mod imports;
 #[cfg(test)]
 mod links;
@@ -74,8 +76,6 @@ mod sources;
 mod stopped_delegates;
 #[cfg(test)]
 mod subscribers;
-#[cfg(test)]
-mod supervisor;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]

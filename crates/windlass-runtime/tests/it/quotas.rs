@@ -5,13 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use tokio_util::sync::CancellationToken;
 use windlass_core::event::QuestionKind;
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure};
 use windlass_core::run::QuotaWait;
 use windlass_core::{Answer, RunId, RunState, Status};
 use windlass_models::Deltas;
-use windlass_runtime::supervisor::Supervisor;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment};
 use windlass_store::{Index, RunFilter, RunSummary};
 use windlass_testing::{BEGINNING, FnModel, called, model_failure, said};
@@ -79,16 +77,18 @@ fn parked(ground: &Ground, run: RunId) -> (RunState, Option<u64>, bool) {
     (found.run_state, found.wake_at, found.holder.is_some())
 }
 
-/// The runs that one pass of the supervisor drives.
+/// The runs that are due now, which are resumed.
 fn driven(ground: &Ground, agent: &Agent) -> Vec<RunId> {
-    let environment = Arc::new(ground.environment.clone());
-    let mut supervisor = Supervisor::new(ground.log.clone(), vec![agent.clone()]).environment(environment);
-    let mut runs = Vec::new();
-    let report = |report: windlass_runtime::supervisor::Report<windlass_runtime::Error>| {
-        runs.push(report.run);
-        Ok(())
-    };
-    ground.wait(supervisor.pass(&CancellationToken::new(), report)).unwrap();
+    let due = RunFilter { due: Some(ground.environment.now()), ..RunFilter::default() };
+    let due = ground.wait(ground.log.list(due)).unwrap();
+    let runs: Vec<RunId> = due
+        .iter()
+        .filter(|line| line.holder.is_none() && line.parent.is_none())
+        .map(|line| line.run)
+        .collect();
+    for run in &runs {
+        ground.wait(agent.resume(*run).into_future()).unwrap();
+    }
     runs
 }
 

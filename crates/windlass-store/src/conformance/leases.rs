@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::event::{AgentRef, CLOCK_JUMP_MS, RunStarted};
-use windlass_core::{RunState, Status};
+use windlass_core::{Owner, RunState, Status};
 
 use super::sample::{append, begin, begin_as, claim, end, ended, fence, holder, id, said, started, steer};
 use super::{Verdict, holds, refused, same, works};
@@ -180,6 +180,8 @@ pub async fn due_runs_are_acquired(log: Arc<dyn Store>) -> Verdict {
         holder: holder("next"),
         claim: claim(),
         agents: agents.iter().map(|agent| (*agent).into()).collect(),
+        without_owners: Vec::new(),
+        without: Vec::new(),
         now,
         limit,
     };
@@ -195,11 +197,20 @@ pub async fn due_runs_are_acquired(log: Arc<dyn Store>) -> Verdict {
         }
         Ok::<_, String>(leases.into_iter().map(|(line, _)| line.run).collect::<Vec<_>>())
     };
+    let without = |without, owners: &[&str]| Due {
+        without,
+        without_owners: owners.iter().map(|owner| Owner::from(*owner)).collect(),
+        ..due(0, &[], 9)
+    };
     same("none is asked for", &acquired(due(0, &[], 0)).await?, &Vec::new())?;
     same("of another agent", &acquired(due(0, &["nobody"], 9)).await?, &Vec::new())?;
     same("the first", &acquired(due(0, &["librarian", "writer"], 1)).await?, &vec![id(1)])?;
     same("of one agent", &acquired(due(0, &["writer"], 9)).await?, &vec![id(5)])?;
-    same("the rest", &acquired(due(0, &[], 9)).await?, &vec![id(3)])?;
+    let of_all = acquired(without(Vec::new(), &["local"])).await?;
+    same("none of that owner", &of_all, &Vec::new())?;
+    same("one that is left alone", &acquired(without(vec![(id(3), 1)], &[])).await?, &Vec::new())?;
+    let grown = acquired(without(vec![(id(3), 7)], &["somebody else"])).await?;
+    same("the rest, which is not as it was", &grown, &vec![id(3)])?;
     same("nothing is given twice", &acquired(due(0, &[], 9)).await?, &Vec::new())?;
     same("what a timer brings", &acquired(due(5_000, &[], 9)).await?, &vec![id(2)])
 }
@@ -220,7 +231,15 @@ pub async fn a_claim_that_is_sent_again_gives_the_same_lease(log: Arc<dyn Store>
     works("a release", log.release(run, &later).await)?;
     begin(&*log, 2).await?;
     works("a release", log.release(id(2), &fence("maker", 1)).await)?;
-    let due = Due { holder: next, claim: claim(), agents: Vec::new(), now: 0, limit: 1 };
+    let due = Due {
+        holder: next,
+        claim: claim(),
+        agents: Vec::new(),
+        without_owners: Vec::new(),
+        without: Vec::new(),
+        now: 0,
+        limit: 1,
+    };
     let leases = works("acquiring what is due", log.acquire_due(due.clone()).await)?;
     same("the number of leases", &leases.len(), &1)?;
     let again = works("acquiring it again", log.acquire_due(due).await)?;

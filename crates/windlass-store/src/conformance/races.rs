@@ -139,7 +139,15 @@ pub async fn many_holders_share_the_due_runs(log: Arc<dyn Store>) -> Verdict {
         super::run(async {
             loop {
                 let holder = holder(&format!("holder {thread}"));
-                let due = Due { holder, claim: claim(), agents: Vec::new(), now: 0, limit: 3 };
+                let due = Due {
+                    holder,
+                    claim: claim(),
+                    agents: Vec::new(),
+                    without_owners: Vec::new(),
+                    without: Vec::new(),
+                    now: 0,
+                    limit: 3,
+                };
                 let leases = works("acquiring what is due", log.acquire_due(due).await)?;
                 if leases.is_empty() {
                     return Ok(());

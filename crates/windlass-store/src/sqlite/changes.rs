@@ -248,6 +248,10 @@ impl Desk {
         Ok(Fence { holder: holder.clone(), epoch })
     }
 
+    fn version(&mut self, connection: &Connection, run: RunId) -> Result<u64, Fault> {
+        Ok(self.known(connection, run)?.map_or(0, |known| known.version))
+    }
+
     /// Acquires runs that are due and free, or those that this claim has already.
     pub(super) fn acquire_due(
         &mut self,
@@ -261,6 +265,12 @@ impl Desk {
         for run in runs {
             if acquired.len() >= limit {
                 break;
+            }
+            if limit != usize::MAX
+                && !due.without.is_empty()
+                && due.leaves(run, self.version(connection, run)?)
+            {
+                continue;
             }
             match self.acquire(connection, run, &due.holder, due.claim) {
                 Ok(fence) => acquired.push((listings::summary(connection, run)?, fence)),

@@ -130,6 +130,10 @@ pub(super) fn due(connection: &Connection, due: &Due) -> Result<Vec<RunId>, Faul
         values.extend(due.agents.iter().map(|agent| Value::Text(agent.as_ref().to_owned())));
         let _ = write!(sql, " AND agent IN ({})", vec!["?"; due.agents.len()].join(", "));
     }
+    if !due.without_owners.is_empty() {
+        values.extend(due.without_owners.iter().map(|owner| Value::Text(owner.as_str().to_owned())));
+        let _ = write!(sql, " AND owner NOT IN ({})", vec!["?"; due.without_owners.len()].join(", "));
+    }
     sql.push_str(" ORDER BY no");
     let mut query = connection.prepare_cached(&sql)?;
     let runs = query.query_map(params_from_iter(values), |row| rows::run_id(row, 0))?;

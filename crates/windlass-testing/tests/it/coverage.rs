@@ -20,14 +20,8 @@ use crate::{FILES, root};
 fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
     Some(match (kind, input) {
         (_, "ToolsChanged") => "no key of the format changes tools from outside; the runtime's tests do",
-        (_, "ResumedWithTools") => {
-            "no key of the format changes tools while nobody holds a run; the runtime's tests do"
-        }
-        (_, "Adopted") => "no key of the format imports a run; the command line's tests do",
-        (_, "Objected") => "no key of the format gives an agent a check of its own; the runtime's tests do",
         (_, "Queue") => "no key of the format sends a second message; the runtime's tests do",
         (_, "Delegated" | "DelegateAsks" | "DelegateWaits") => "no scripted peer ends, asks or waits there",
-        (_, "Raced") => "no conversation has two models asked for one reply there; random runs do",
         (_, "CodeCalls" | "CodeEnded") => {
             "code of a conversation takes no time and ends before anything else comes"
         }

@@ -14,6 +14,7 @@ use windlass_runtime::{Agent, DriveOptions, Environment as _, Error, Prepared, R
 use windlass_store::{Index, RunFilter, SqliteLog, StoreError};
 
 use super::queries::{Query, read};
+use crate::agents::hosted;
 use crate::drive::{Words, drive};
 use crate::failure::{Exit, Failure};
 use crate::home;
@@ -208,7 +209,8 @@ impl Batch<'_> {
 
     async fn drive(&self, prepared: Prepared, interrupts: &mut Interrupts) -> Result<Run, Failure> {
         let mut view = View::new(self.view).logged(&self.words.log).brief();
-        let run = drive(prepared, &mut view, interrupts, self.words).await?;
+        let live = hosted(self.agent.log().clone()).drive(self.agent, prepared);
+        let run = drive(live, &mut view, interrupts, self.words).await?;
         view.left(self.log, &run, None).await?;
         view.close()?;
         Ok(run)

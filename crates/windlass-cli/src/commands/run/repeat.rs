@@ -10,6 +10,7 @@ use windlass_read::words::count;
 use windlass_runtime::{Agent, DriveOptions, Environment as _, Repeat, RunMessages, SystemEnvironment};
 use windlass_store::SqliteLog;
 
+use crate::agents::hosted;
 use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
@@ -65,11 +66,12 @@ impl Again<'_> {
     ) -> Result<Exit, Failure> {
         let began = SystemEnvironment.now();
         let mut iterations = 0;
+        let host = hosted(self.agent.log().clone());
         loop {
             iterations += 1;
             let mut view = View::new(self.view).logged(&self.words.log);
             let prepared = self.agent.prepare(input.clone(), self.options.clone()).await?;
-            let run = drive(prepared, &mut view, interrupts, self.words).await?;
+            let run = drive(host.drive(self.agent, prepared), &mut view, interrupts, self.words).await?;
             let verdict = verdict(&run, self.words);
             view.left(self.log, &run, verdict.as_ref().err()).await?;
             view.close()?;

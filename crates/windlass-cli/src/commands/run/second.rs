@@ -1,7 +1,8 @@
 //! A message to a session whose last run has not ended.
 
 use windlass_core::{RunId, RunState, SessionId};
-use windlass_runtime::{Admitted, Agent, DriveOptions, Prepared, RunMessages, Turn};
+use windlass_runtime::host::{Host, LiveRun, Start, Started};
+use windlass_runtime::{Agent, DriveOptions, RunMessages, Turn};
 use windlass_store::Store;
 
 use crate::failure::{Exit, Failure};
@@ -10,15 +11,15 @@ use crate::view::View;
 
 /// The run that answers the message; `None`: another run does.
 pub(super) async fn admitted(
-    agent: &Agent,
+    (host, agent): (&Host, &Agent),
     input: RunMessages,
     (options, session, log_words): (DriveOptions, &SessionId, &str),
     view: &mut View,
     interrupts: &mut Interrupts,
-) -> Result<Option<Prepared>, Failure> {
-    match agent.admit(input, options.clone()).await? {
-        Admitted::Started(prepared) => Ok(Some(prepared)),
-        Admitted::Steered { run } => {
+) -> Result<Option<LiveRun>, Failure> {
+    match host.start(Start::new(agent, input).options(options.clone())).await? {
+        Started::Run(live) => Ok(Some(live)),
+        Started::Steered { run } => {
             let summary = agent.log().summary(run).await?;
             let open = matches!(summary.run_state, RunState::Running | RunState::Suspended);
             if open && summary.holder.is_none() {
@@ -31,12 +32,12 @@ pub(super) async fn admitted(
             }
             Ok(None)
         }
-        Admitted::Repeated { run } => elsewhere(&**agent.log(), run).await,
-        Admitted::Queued { behind, run } => {
+        Started::Repeated { run } => elsewhere(&**agent.log(), run).await,
+        Started::Queued { behind, run } => {
             view.remark(&format!(
                 "session `{session}` is busy: the message waits for the end of run {behind}"
             ));
-            let turn = turn(agent, session, (behind, run), &options);
+            let turn = turn((host, agent), session, (behind, run), &options);
             tokio::select! {
                 turn = turn => turn,
                 told = interrupts.next() => {
@@ -50,19 +51,19 @@ pub(super) async fn admitted(
 
 /// Waits until it is the queued message's turn.
 async fn turn(
-    agent: &Agent,
+    (host, agent): (&Host, &Agent),
     session: &SessionId,
     (behind, run): (RunId, RunId),
     options: &DriveOptions,
-) -> Result<Option<Prepared>, Failure> {
+) -> Result<Option<LiveRun>, Failure> {
     match agent.await_turn(session, (behind, run), options).await? {
-        Turn::Ours(prepared) => Ok(Some(prepared)),
+        Turn::Ours(prepared) => Ok(Some(host.drive(agent, prepared))),
         Turn::Elsewhere => elsewhere(&**agent.log(), run).await,
     }
 }
 
 /// Another process has run the message.
-async fn elsewhere(log: &dyn Store, run: RunId) -> Result<Option<Prepared>, Failure> {
+async fn elsewhere(log: &dyn Store, run: RunId) -> Result<Option<LiveRun>, Failure> {
     log.summary(run).await?;
     Err(Failure::note(Exit::Good, format!("another process runs the message as run {run}"))
         .hint(format!("`windlass runs watch {run}` shows it")))

@@ -1,41 +1,31 @@
 //! `windlass runs resume --all`: going on with everything that can.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::LOST_ATTEMPTS;
-use windlass_core::{RunId, RunState, State};
-use windlass_read::ListPages;
+use windlass_core::{RunId, RunState};
 use windlass_read::words::{count, time};
-use windlass_runtime::supervisor::{AgentSource, Outcome, Report, Supervisor};
-use windlass_runtime::{Agent, Error, Lost, Run};
+use windlass_read::{ListPages, load};
+use windlass_runtime::host::{Outcome, Report};
+use windlass_runtime::{Error, Lost, Run};
 use windlass_store::{RunFilter, RunStatus, SqliteLog};
 
-use crate::agents::{self, Again, Wanted, changed};
+use crate::agents::{self, Again, changed, now};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out::{self, Stream};
 use crate::view::ViewArgs;
 
-/// The agents of runs: each file is read, and its tool servers are started, once.
-struct Agents {
-    log: Arc<SqliteLog>,
-    /// The log's arguments in suggested commands.
-    words: String,
-    interrupts: Interrupts,
-    known: BTreeMap<String, Agent>,
-}
-
 /// Resumes all due runs without a holder, several at once, and names the holders of the others.
 pub(super) async fn run(
     log_args: &LogArgs,
     view: ViewArgs,
     wait: bool,
-    interrupts: Interrupts,
+    mut signals: Interrupts,
 ) -> Result<Exit, Failure> {
     view.calm();
     let Some(log) = log_args.open_existing()? else {
@@ -45,24 +35,46 @@ pub(super) async fn run(
     if wait && !view.json && !view.quiet {
         waiting(&log).await?;
     }
-    let agents = Agents { log: log.clone(), words: log_args.words(), interrupts, known: BTreeMap::new() };
-    let mut supervisor = Supervisor::new(log, agents);
-    let mut sums = Sums { view, resumed: 0, failed: 0 };
-    let (mut signals, leave) = (Interrupts::listen()?, CancellationToken::new());
-    let first = Cell::new(None);
+    let host = agents::host(&log);
+    let mut sums = Sums { log: log.clone(), words: log_args.words(), view, resumed: 0, failed: 0 };
+    sums.left_alone().await?;
+    let leave = CancellationToken::new();
+    let (first, failed) = (Cell::new(None), Cell::new(None));
     let stop = async {
         first.set(Some(signals.next().await));
         leave.cancel();
         signals.next().await
     };
-    let show = |report| sums.show(report);
+    let (sender, mut reports) = tokio::sync::mpsc::unbounded_channel();
+    let tell = |report| {
+        // The other end is read as long as this one lives.
+        let _told = sender.send(report);
+        Ok::<_, Error>(())
+    };
     let work = async {
-        if wait { supervisor.watch(&leave, show).await } else { supervisor.pass(&leave, show).await }
+        if wait { host.supervise(&leave, tell).await } else { host.take_up_due(&leave, tell).await }
+    };
+    let show = async {
+        while let Some(report) = reports.recv().await {
+            if let Err(failure) = sums.show(report).await {
+                failed.set(Some(failure));
+                leave.cancel();
+                break;
+            }
+        }
+        std::future::pending::<()>().await;
     };
     tokio::select! {
         biased;
         again = stop => return Err(again.failure()),
+        () = show => {}
         done = work => done?,
+    }
+    if let Some(failure) = failed.take() {
+        return Err(failure);
+    }
+    while let Ok(report) = reports.try_recv() {
+        sums.show(report).await?;
     }
     if let Some(interrupt) = first.get() {
         return Err(interrupt.failure());
@@ -93,53 +105,101 @@ async fn waiting(log: &SqliteLog) -> Result<(), Failure> {
 
 /// Counts of the reports so far.
 struct Sums {
+    log: Arc<SqliteLog>,
+    /// The log's arguments in suggested commands.
+    words: String,
     view: ViewArgs,
     resumed: u64,
     failed: u64,
 }
 
 impl Sums {
-    fn show(&mut self, report: Report<Failure>) -> Result<(), Failure> {
+    /// Says which due runs are others' to go on with: their holders', and their parents'.
+    async fn left_alone(&mut self) -> Result<(), Failure> {
+        let log = self.log.clone();
+        let mut pages = ListPages::new(&*log, RunFilter { due: Some(now()), ..RunFilter::default() });
+        while let Some(page) = pages.next().await? {
+            for line in &page {
+                if let Some(holder) = &line.holder {
+                    self.say(line.run, &format!("held by {}", holder.0), None)?;
+                } else if let Some(parent) = line.parent {
+                    self.say(line.run, &format!("is resumed with its parent run {parent}"), None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn show(&mut self, report: Report) -> Result<(), Failure> {
         let Report { run, outcome } = report;
-        let status = match &outcome {
-            Outcome::Driven(run) => run_state(run),
-            Outcome::Held { holder } => format!("held by {holder}"),
-            Outcome::Child { parent } => format!("is resumed with its parent run {parent}"),
-            Outcome::GivenUp(lost) => format!("passed over: {}", lost_words(run, *lost)),
-            Outcome::Failed(_) => "not resumed".to_owned(),
-        };
-        let failure = if let Outcome::Failed(failure) = &outcome { Some(failure) } else { None };
-        let resumed = matches!(outcome, Outcome::Driven(_));
-        self.resumed += u64::from(resumed);
-        self.failed += u64::from(failure.is_some());
+        match outcome {
+            Outcome::Driven(driven) => {
+                self.resumed += 1;
+                self.say(run, &run_state(&driven), Some(Told::Resumed))
+            }
+            Outcome::GivenUp(lost) => {
+                let words = format!("passed over: {}", lost_words(run, lost));
+                self.say(run, &words, Some(Told::GivenUp(lost)))
+            }
+            Outcome::Failed(error) => {
+                self.failed += 1;
+                let failure = self.failure(run, error).await?;
+                self.say(run, "not resumed", Some(Told::Failed(failure)))
+            }
+        }
+    }
+
+    /// The failure, with the command that goes on with another agent where that helps.
+    async fn failure(&self, run: RunId, error: Error) -> Result<Failure, Failure> {
+        if !matches!(error, Error::AgentChanged { .. } | Error::UnknownAgent { .. }) {
+            return Ok(error.into());
+        }
+        let again = Again::new(format!("windlass runs resume{} {run}", self.words));
+        let state = load(&*self.log, run).await?;
+        Ok(match agents::kept(&*self.log, &state).await? {
+            Some(kept) => changed(error, &agents::file_of(&kept), &again),
+            None => agents::unknown(&state, &again),
+        })
+    }
+
+    fn say(&self, run: RunId, status: &str, told: Option<Told>) -> Result<(), Failure> {
         // Runs go on whether or not anybody reads what became of them.
         if !out::has_room(Stream::Out) || !out::has_room(Stream::Err) {
             out::left_out();
             return Ok(());
         }
         if self.view.json {
+            let failure = if let Some(Told::Failed(failure)) = &told { Some(failure) } else { None };
             let mut line = json!({
                 "type": "resumed",
                 "run": run,
-                "resumed": resumed,
+                "resumed": matches!(told, Some(Told::Resumed)),
                 "status": status,
                 "failure": failure.map(Failure::json),
             });
-            if let (Outcome::GivenUp(lost), Some(line)) = (&outcome, line.as_object_mut()) {
+            if let (Some(Told::GivenUp(lost)), Some(line)) = (&told, line.as_object_mut()) {
                 line.insert("lost_attempts".to_owned(), lost.attempts.into());
                 line.insert("lost_in".to_owned(), json!(lost.run));
             }
             return Ok(out::json(&line)?);
         }
         out::line(format_args!("{run}  {status}"))?;
-        if matches!(outcome, Outcome::GivenUp(_)) {
-            out::note(format_args!("`windlass runs resume {run}` allows {LOST_ATTEMPTS} more attempts"));
-        }
-        if let Some(failure) = failure {
-            failure.show();
+        match told {
+            Some(Told::GivenUp(_)) => {
+                out::note(format_args!("`windlass runs resume {run}` allows {LOST_ATTEMPTS} more attempts"))
+            }
+            Some(Told::Failed(failure)) => failure.show(),
+            Some(Told::Resumed) | None => {}
         }
         Ok(())
     }
+}
+
+/// What came of a run that was due.
+enum Told {
+    Resumed,
+    GivenUp(Lost),
+    Failed(Failure),
 }
 
 /// Why a run is passed over.
@@ -156,28 +216,5 @@ fn run_state(run: &Run) -> String {
         }
         RunState::Suspended => format!("suspended: {}", count(run.questions().len() as u64, "question")),
         RunState::Ended(status) => status.to_string(),
-    }
-}
-
-impl AgentSource for Agents {
-    type Error = Failure;
-
-    async fn agent_of(&mut self, state: &State) -> Result<Agent, Failure> {
-        let models = agents::models(&*self.log, state.run()).await?;
-        let agent = state.agent().map(|agent| format!("{} {}", agent.name, agent.digest));
-        let key = format!("{} {}", agent.unwrap_or_default(), models.join(" "));
-        if let Some(agent) = self.known.get(&key) {
-            return Ok(agent.clone());
-        }
-        let run = state.run();
-        let again = Again::new(format!("windlass runs resume{} {run}", self.words));
-        let wanted = Wanted { with: None, agents: &[], replaces: false, again };
-        let found = agents::of_run(state, &wanted, (&self.log, None), &mut self.interrupts).await?;
-        // The supervisor does not know the file's name.
-        if let Err(error @ Error::AgentChanged { .. }) = found.resume(run).check().await {
-            return Err(changed(error, &found.path, &wanted.again));
-        }
-        self.known.insert(key, found.agent.clone());
-        Ok(found.agent)
     }
 }

@@ -8,12 +8,12 @@ use windlass_core::{Answer, InputKind, QuestionId, RunId, State};
 use windlass_read::load;
 use windlass_read::words::time;
 use windlass_runtime::control::{self, Given};
+use windlass_runtime::host::{QuestionSeen, check_question, read_answer};
 use windlass_store::{Index, Log};
 
 use super::find;
 use super::go_on::GoOn;
 use crate::agents::{Again, Wanted, changed, now};
-use crate::answers;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
@@ -45,9 +45,9 @@ pub(super) struct AnswerArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
-    /// The question's id, such as q1
+    /// The question's id, such as q1, or q1@3f2a91bc: then the answer is refused where the question says something else by now
     #[arg(value_name = "QUESTION")]
-    question: String,
+    question: QuestionSeen,
     /// The answer
     #[arg(value_name = "ANSWER", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     answer: Vec<String>,
@@ -68,9 +68,10 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let interrupts = Interrupts::listen()?;
     let (log, run) = find::open(log_args, &args.run).await?;
     // A child's question is answered at the root, whose agent is known here.
-    let (run, question) = control::asked_at(&*log, run, QuestionId::from(args.question)).await?;
+    let (run, question) = control::asked_at(&*log, run, args.question.question).await?;
     // The run is read once and the answer checked once, however long the run and its session are.
     let asking = load(&*log, run).await?;
+    check_question(&asking, &question, args.question.digest.as_ref())?;
     let by = AnsweredBy { from: AnswerSource::Command, name: args.by.map(Into::into) };
     let checked = match read(&asking, &question, &args.answer) {
         Ok(answer) => {
@@ -146,7 +147,7 @@ fn read(state: &State, question: &QuestionId, words: &[String]) -> Result<Answer
         // It is refused, whatever it says: it was answered, the run has ended, or it never was.
         return Ok(Answer::Unknown);
     };
-    answers::read(open.kind, words).map_err(|expected| {
+    read_answer(open.kind, words).map_err(|expected| {
         Failure::new(
             Exit::Usage,
             format!("the answer does not match question {question} ({}): {expected}", open.kind),

@@ -9,7 +9,7 @@ use windlass_runtime::{DriveOptions, ForkOptions, RunMessages, Saved};
 
 use super::find;
 use super::go_on::GoOn;
-use crate::agents::{Again, Wanted, changed};
+use crate::agents::{self, Again, Wanted, changed};
 use crate::commands::run::people;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -60,19 +60,15 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let people = if args.view.json { None } else { people(go_on.log.clone(), found.roots.clone()) };
     let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
     let options = DriveOptions { hold_for_quota: people.is_some(), people, ..DriveOptions::default() };
-    let fork = found.agent.fork(base, how, options).await;
-    let fork = fork.map_err(|error| changed(error, &found.path, &wanted.again))?;
-    let id = fork.prepared.id();
+    let fork = agents::host(&go_on.log).fork(base, &found.agent, how, options).await;
+    let (live, saved) = fork.map_err(|error| changed(error, &found.path, &wanted.again))?;
+    let id = live.id();
     if args.view.json {
-        out::json(&fork.saved.to_json(base, args.at, id))?;
+        out::json(&saved.to_json(base, args.at, id))?;
     } else if !args.view.quiet {
-        out::note(format_args!(
-            "run {id} continues from event {} of {base}; {}",
-            args.at,
-            words(&fork.saved)
-        ));
+        out::note(format_args!("run {id} continues from event {} of {base}; {}", args.at, words(&saved)));
     }
-    go_on.finish(fork.prepared, &state, &found).await
+    go_on.finish(live, &state, &found).await
 }
 
 fn words(saved: &Saved) -> String {

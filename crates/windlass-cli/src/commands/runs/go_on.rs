@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use windlass_core::State;
-use windlass_core::event::ResumedBy;
+use windlass_core::event::{AgentRef, ResumedBy};
 use windlass_core::policy::LimitKind;
 use windlass_models::cassette::Cassette;
-use windlass_runtime::{DriveOptions, Prepared, Unpause};
+use windlass_runtime::host::{LiveRun, Taking};
+use windlass_runtime::{DriveOptions, Unpause};
 use windlass_store::SqliteLog;
 
 use crate::agents::{self, Again, Found, Wanted, changed};
@@ -16,6 +17,7 @@ use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
+use crate::out;
 use crate::view::{View, ViewArgs};
 
 /// A run that is about to be gone on with.
@@ -34,7 +36,10 @@ impl GoOn<'_> {
     /// The agent that can go on with the run.
     pub(super) async fn agent(&mut self, state: &State, wanted: &Wanted<'_>) -> Result<Found, Failure> {
         self.view.calm();
-        agents::of_run(state, wanted, (&self.log, self.cassette.clone()), &mut self.interrupts).await
+        let log = (&self.log, self.cassette.clone());
+        let found = agents::of_run(state, wanted, log, &mut self.interrupts).await?;
+        self.preview(state, &found);
+        Ok(found)
     }
 
     /// Takes the run over and drives it; with limits, begins one that continues it.
@@ -49,18 +54,41 @@ impl GoOn<'_> {
         let (resumed_by, unpause) = (ResumedBy::Person, self.unpause.clone());
         let hold_for_quota = people.is_some();
         let options = DriveOptions { people, hold_for_quota, resumed_by, unpause, ..DriveOptions::default() };
-        let prepared = match limits {
-            [] => found.resume(state.run()).seen(state.clone()).options(options).prepare().await,
-            _ => found.agent.continue_run(state.run(), limits, options).await,
+        let host = agents::host(&self.log);
+        let live = match limits {
+            [] => {
+                let taking = Taking::new(state.run()).state(state.clone()).options(options);
+                let agent = found.agent.clone();
+                let taking =
+                    if found.named { taking.with(agent, Some(state.version())) } else { taking.by(agent) };
+                host.resume(taking).await
+            }
+            _ => {
+                let prepared = found.agent.continue_run(state.run(), limits, options).await;
+                prepared.map(|prepared| host.drive(&found.agent, prepared))
+            }
         };
-        let prepared = prepared.map_err(|error| changed(error, &found.path, again))?;
-        self.finish(prepared, state, &found).await
+        let live = live.map_err(|error| changed(error, &found.path, again))?;
+        self.finish(live, state, &found).await
+    }
+
+    /// Says what is different where a person gives the run another agent.
+    fn preview(&self, state: &State, found: &Found) {
+        let imported = state.agent().is_some_and(AgentRef::is_imported);
+        if found.named && !imported && state.agent() != Some(found.agent.agent_ref()) && !self.view.json {
+            let changes = found.agent.changes_since(state).join("; ");
+            out::note(format_args!(
+                "from event {} on, run {} has another agent: {changes}",
+                state.version(),
+                state.run()
+            ));
+        }
     }
 
     /// Drives a run from the given state.
     pub(super) async fn finish(
         mut self,
-        prepared: Prepared,
+        live: LiveRun,
         state: &State,
         found: &Found,
     ) -> Result<Exit, Failure> {
@@ -73,7 +101,7 @@ impl GoOn<'_> {
             file: Some(found.path.display().to_string()),
             with: found.with(state),
         };
-        let run = drive(prepared, &mut view, &mut self.interrupts, &words).await?;
+        let run = drive(live, &mut view, &mut self.interrupts, &words).await?;
         let verdict = played(self.cassette.as_ref(), verdict(&run, &words));
         view.left(&*self.log, &run, verdict.as_ref().err()).await?;
         view.close()?;

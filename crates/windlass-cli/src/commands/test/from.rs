@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_core::{RunId, State};
+use windlass_core::State;
 use windlass_read::load;
+use windlass_store::SqliteLog;
 use windlass_testing::fixture::recorded_case;
 
 use crate::commands::runs::find;
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs};
-use crate::{notes, out};
+use crate::{agents, out};
 
 pub(super) async fn run(
     word: &str,
@@ -21,7 +22,7 @@ pub(super) async fn run(
     let state = load(&*log, run).await?;
     let agent = match agent {
         Some(agent) => home::absolute(agent),
-        None => known(&state, run)?,
+        None => known(&log, &state).await?,
     };
     let folder = file.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -41,9 +42,10 @@ pub(super) async fn run(
 }
 
 /// The file that the run's agent came from.
-fn known(state: &State, run: RunId) -> Result<PathBuf, Failure> {
-    let note = state.agent().and_then(|agent| notes::recall(&home::folder().ok()?, agent));
-    note.map(|note| note.path).filter(|path| path.exists()).ok_or_else(|| {
+async fn known(log: &SqliteLog, state: &State) -> Result<PathBuf, Failure> {
+    let path = agents::kept(log, state).await?.map(|kept| agents::file_of(&kept));
+    path.filter(|path| path.exists()).ok_or_else(|| {
+        let run = state.run();
         Failure::new(Exit::Failed, format!("the file of the agent of run {run} is not known, or gone"))
             .hint("name it with `--agent FILE`")
     })

@@ -12,7 +12,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("windlass", 0, 0),
     ("windlass-agent-file", 2, 29),
     ("windlass-bench", 1, 4),
-    ("windlass-cli", 3, 26),
+    ("windlass-cli", 3, 25),
     ("windlass-code", 1, 11),
     ("windlass-core", 36, 59),
     ("windlass-error", 0, 0),

@@ -57,8 +57,10 @@ impl Runs {
         let Due { holder, claim, .. } = due;
         let claimed = |run: &Run| run.hold.is_claimed(holder, *claim);
         let again = self.by_id.values().any(claimed);
-        let wanted = |run: &Run| if again { claimed(run) } else { run.is_free_for(due) };
-        let wanted = self.by_id.iter().filter(|(_, run)| wanted(run));
+        let wanted = |id: RunId, run: &Run| {
+            if again { claimed(run) } else { run.is_free_for(due) && !due.leaves(id, run.version) }
+        };
+        let wanted = self.by_id.iter().filter(|(id, run)| wanted(**id, run));
         let mut found: Vec<(u64, RunId)> = wanted.map(|(id, run)| (run.number, *id)).collect();
         found.sort_unstable();
         let limit = if again { usize::MAX } else { due.limit };
@@ -110,10 +112,13 @@ impl Runs {
 impl Run {
     /// Whether it is due, and nobody's.
     pub(super) fn is_free_for(&self, due: &Due) -> bool {
+        let free = !self.hold.held || self.hold.dead;
+        if !(free && self.is_due(due.now)) {
+            return false;
+        }
         let opening = Opening::of(self.first());
         let fits = due.agents.is_empty() || due.agents.contains(&opening.agent);
-        let free = !self.hold.held || self.hold.dead;
-        fits && free && opening.parent.is_none() && self.is_due(due.now)
+        fits && !due.without_owners.contains(&opening.owner) && opening.parent.is_none()
     }
 
     pub(super) fn is_due(&self, now: Millis) -> bool {

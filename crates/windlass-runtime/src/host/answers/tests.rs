@@ -3,7 +3,7 @@ use windlass_core::Answer;
 use windlass_core::event::QuestionKind;
 use windlass_core::policy::LimitKind;
 
-use super::read;
+use super::read_answer as read;
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()

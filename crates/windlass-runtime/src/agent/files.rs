@@ -1,0 +1,72 @@
+//! The files of an agent, kept in the log of the runs that it begins (E71).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use windlass_core::Fact;
+use windlass_core::message::Ref;
+use windlass_store::{Batch, PAYLOAD_BYTES, Payloads, StoreError, payload_name};
+
+use crate::agent_file::AgentSource;
+use crate::environment::{Environment, again};
+use crate::error::Error;
+
+/// The files that an agent was made of.
+#[derive(Debug)]
+pub(crate) struct AgentFiles {
+    bytes: Arc<[u8]>,
+    reference: Ref,
+    /// Whether the agent's log has them.
+    stored: AtomicBool,
+}
+
+impl AgentFiles {
+    /// `None`: a path of theirs is no text.
+    pub(crate) fn new(source: &AgentSource) -> Option<Self> {
+        let bytes: Arc<[u8]> = source.to_bytes()?.into();
+        let reference = Ref::to_data(payload_name(&bytes), bytes.len() as u64);
+        Some(Self { bytes, reference, stored: AtomicBool::new(false) })
+    }
+
+    /// The reference to them in the events of runs.
+    pub(crate) fn reference(&self) -> &Ref {
+        &self.reference
+    }
+
+    /// Whether an append refers to them.
+    pub(crate) fn are_named_by(&self, batch: &Batch) -> bool {
+        // They stand in the first event of a run, or in what follows the one that takes a run over.
+        let named =
+            |fact: &Fact| fact.agent_files().is_some_and(|named| named.sha256 == self.reference.sha256);
+        batch.events.iter().take(2).any(|event| named(&event.fact))
+    }
+
+    /// Makes sure that the log has them.
+    pub(crate) async fn store(
+        &self,
+        log: &dyn Payloads,
+        environment: &dyn Environment,
+    ) -> Result<(), StoreError> {
+        if !self.stored.load(Ordering::Relaxed) {
+            again(environment, || log.put(self.bytes.clone())).await?;
+            self.stored.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The log has lost them: all runs that referred to them were pruned.
+    pub(crate) fn forget(&self) {
+        self.stored.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Reads the files that a run's agent was made of.
+///
+/// # Errors
+/// The log failed, or they cannot be read.
+pub async fn kept_files(log: &dyn Payloads, files: &Ref) -> Result<AgentSource, Error> {
+    let length = usize::try_from(files.bytes.min(PAYLOAD_BYTES)).unwrap_or(usize::MAX);
+    let bytes = log.get(&files.sha256, 0, length).await?;
+    AgentSource::from_bytes(&bytes)
+        .map_err(|source| Error::AgentFiles { files: files.sha256.clone(), source })
+}

@@ -1,0 +1,286 @@
+//! Starting runs, and driving them in this process.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use windlass_core::{RunId, RunState, SessionId};
+use windlass_store::StoreError;
+
+use super::live::DrivenHere;
+use super::slots::{Entered, Full, Place, Whose};
+use super::{Host, HostError, Inner};
+use crate::agent::Agent;
+use crate::error::Error;
+use crate::input::RunMessages;
+use crate::run::{DriveOptions, Prepared, Run, RunHandle};
+use crate::second::Admitted;
+use crate::updates::Updates;
+
+/// A request for a run.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is started until it is given to a host"]
+pub struct Start {
+    /// The agent.
+    pub agent: Agent,
+    /// The input.
+    pub input: RunMessages,
+    /// Owner, session, idempotency key and the like.
+    pub options: DriveOptions,
+}
+
+impl Start {
+    /// An input for an agent, with the default options.
+    pub fn new(agent: &Agent, input: impl Into<RunMessages>) -> Self {
+        Self { agent: agent.clone(), input: input.into(), options: DriveOptions::default() }
+    }
+
+    /// Replaces all options.
+    pub fn options(mut self, options: DriveOptions) -> Self {
+        self.options = options;
+        self
+    }
+}
+
+/// What became of a request for a run.
+#[derive(Debug)]
+pub enum Started {
+    /// A run of its own answers it, which is driven here.
+    Run(LiveRun),
+    /// It enters the conversation of the session's running run.
+    Steered {
+        /// That run.
+        run: RunId,
+    },
+    /// It waits in the log for the end of the session's running run.
+    Queued {
+        /// The run that it waits for.
+        behind: RunId,
+        /// The id of the run that will answer it.
+        run: RunId,
+    },
+    /// The same request was sent before, and did not begin anything again.
+    Repeated {
+        /// The run that answers it.
+        run: RunId,
+    },
+}
+
+/// A run that is driven in this process. Dropping this leaves the run as it is driven.
+#[derive(Debug)]
+pub struct LiveRun {
+    run: RunId,
+    handle: RunHandle,
+    updates: Option<Updates>,
+    end: JoinHandle<Result<Run, Error>>,
+}
+
+impl LiveRun {
+    /// The run's id.
+    pub fn id(&self) -> RunId {
+        self.run
+    }
+
+    /// A handle to reach the run.
+    pub fn handle(&self) -> &RunHandle {
+        &self.handle
+    }
+
+    /// All updates of this drive from its beginning, once. As long as they are read, models are asked to stream.
+    pub fn updates(&mut self) -> Option<Updates> {
+        self.updates.take()
+    }
+
+    /// Leaves the run at its last durable event, as if the process had died.
+    pub fn abort(&self) {
+        self.end.abort();
+    }
+
+    /// Waits until the run has ended, is suspended or was laid down.
+    ///
+    /// # Errors
+    /// The log failed, or another process took the run over.
+    pub async fn end(self) -> Result<Run, Error> {
+        drop(self.updates);
+        joined(self.end.await, self.run)
+    }
+
+    /// The same, for those who watch other things meanwhile.
+    ///
+    /// # Errors
+    /// As for [`end`](Self::end).
+    pub async fn ended(&mut self) -> Result<Run, Error> {
+        joined((&mut self.end).await, self.run)
+    }
+}
+
+fn joined(end: Result<Result<Run, Error>, tokio::task::JoinError>, run: RunId) -> Result<Run, Error> {
+    match end {
+        Ok(end) => end,
+        Err(failed) => match failed.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is shutting down.
+            Err(_) => Err(Error::NotTaken { run }),
+        },
+    }
+}
+
+impl Host {
+    /// Starts a run, or gives a message to a session ([`Agent::admit`]). A request under a key that was sent before is told first, then
+    /// the limits hold, and what is taken on begins durably and is driven here, now or once it has a place.
+    ///
+    /// # Errors
+    /// As for [`Agent::admit`]. Too many runs wait for a place ([`HostError::Full`]): nothing was begun.
+    pub async fn start(&self, start: Start) -> Result<Started, Error> {
+        let Start { agent, input, options } = start;
+        if self.inner.closing.is_cancelled() {
+            return Err(HostError::Closing.into());
+        }
+        if options.key.is_some()
+            && let Some(run) = Box::pin(agent.begun_before(&input, &options)).await?
+        {
+            return Ok(Started::Repeated { run });
+        }
+        let whose = Whose { owner: options.owner.clone(), agent: agent.name().clone() };
+        if let Some(full) = self.inner.slots.is_full(&whose) {
+            return Err(too_many(full));
+        }
+        let session = options.session.clone();
+        Ok(match Box::pin(agent.admit(input, options)).await? {
+            Admitted::Steered { run } => Started::Steered { run },
+            Admitted::Queued { behind, run } => {
+                self.inner.live.queues(run);
+                Started::Queued { behind, run }
+            }
+            Admitted::Repeated { run } => Started::Repeated { run },
+            Admitted::Started(prepared) => {
+                let updates = prepared.updates();
+                let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
+                Started::Run(self.drive_with(&agent, begun, Some(updates)))
+            }
+        })
+    }
+
+    /// Drives a run that was prepared, now or once it has a place.
+    pub fn drive(&self, agent: &Agent, prepared: Prepared) -> LiveRun {
+        let updates = prepared.updates();
+        self.drive_with(agent, prepared, Some(updates))
+    }
+
+    pub(super) fn drive_with(&self, agent: &Agent, prepared: Prepared, updates: Option<Updates>) -> LiveRun {
+        let (run, handle) = (prepared.id(), prepared.handle());
+        let whose = Whose { owner: prepared.owner().clone(), agent: agent.name().clone() };
+        let entered = self.inner.slots.enter(whose);
+        let work = Work {
+            here: self.inner.live.drives(&prepared),
+            host: self.clone(),
+            agent: agent.clone(),
+            running: self.inner.tasks.subscribe(),
+        };
+        let end = tokio::spawn(work.run(prepared, entered));
+        LiveRun { run, handle, updates, end }
+    }
+}
+
+fn too_many(full: Full) -> Error {
+    HostError::Full { waiting: full.waiting }.into()
+}
+
+/// A message that another one has overtaken finds its session busy.
+fn busy(error: Error, session: Option<SessionId>) -> Error {
+    match (error, session) {
+        (Error::Log(StoreError::HeadMoved { head: Some(run), .. }), Some(session)) => {
+            Error::SessionBusy { session, run }
+        }
+        (error, _) => error,
+    }
+}
+
+/// The work of driving a run here.
+struct Work {
+    here: DrivenHere,
+    host: Host,
+    agent: Agent,
+    /// The host closes once all of these are gone.
+    running: watch::Receiver<()>,
+}
+
+impl Work {
+    async fn run(self, prepared: Prepared, entered: Result<Entered, Full>) -> Result<Run, Error> {
+        let Self { here, host, agent, running } = self;
+        let inner = &host.inner;
+        let mut prepared = prepared;
+        let place = match entered {
+            Ok(Entered::Now(place)) => place,
+            Ok(Entered::Later(place)) => match Box::pin(waited(inner, &mut prepared, place)).await? {
+                Some(place) => place,
+                // The process is to end: another one takes it up.
+                None => return Ok(prepared.left()),
+            },
+            // It has begun, and is due: it is taken up once there is a place.
+            Err(full) => return Err(too_many(full)),
+        };
+        if inner.closing.is_cancelled() {
+            return Ok(prepared.left());
+        }
+        let driven = Box::pin(prepared.drive()).await;
+        drop((here, place));
+        if let Ok(run) = &driven
+            && matches!(run.run_state(), RunState::Ended(_))
+        {
+            Box::pin(host.answer_queued(&agent, run)).await;
+        }
+        drop(running);
+        driven
+    }
+}
+
+/// Waits for a place, and keeps the run's lease meanwhile. `None`: the run is to be left.
+async fn waited(
+    inner: &Arc<Inner>,
+    prepared: &mut Prepared,
+    place: impl Future<Output = Result<Place, tokio::sync::oneshot::error::RecvError>>,
+) -> Result<Option<Place>, Error> {
+    let (mut place, handle) = (pin!(place), prepared.handle());
+    let environment = &*inner.environment;
+    loop {
+        let holds = prepared.renewed().await?;
+        let renew = async {
+            match holds {
+                Some(ms) => environment.sleep_until(environment.now().saturating_add(ms / 2)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            place = &mut place => return Ok(place.ok()),
+            () = handle.leave.cancelled() => return Ok(None),
+            () = inner.closing.cancelled() => return Ok(None),
+            () = renew => {}
+        }
+    }
+}
+
+impl Host {
+    /// Begins the run of the message that waits longest in the session of a run that has ended.
+    async fn answer_queued(&self, agent: &Agent, ended: &Run) {
+        let (state, inner) = (ended.state(), &self.inner);
+        let Some(session) = state.session().filter(|_| inner.answers_queued) else { return };
+        let Some(next) = state.queued().next() else { return };
+        if !inner.live.queued_here(next.run) {
+            agent.wait_for_another(next.run).await;
+        }
+        // New messages are answered by the agent that stands under the name now.
+        let agent = inner.registry.get(agent.name()).unwrap_or_else(|| agent.clone());
+        let options = DriveOptions { owner: state.owner().clone(), ..DriveOptions::default() };
+        match Box::pin(agent.next_queued(session, options)).await {
+            Ok(Some(prepared)) => drop(self.drive_with(&agent, prepared, None)),
+            // Another process was faster, or has the session's head.
+            Ok(None) | Err(Error::SessionBusy { .. }) => {}
+            Err(error) => {
+                tracing::warn!(%session, "the message that waits in the session is not answered: {}", crate::error::in_full(&error));
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Followers: what a subscriber of a run sees, from any position on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use windlass_core::event::{ToolChoice, TurnCompleted};
+use windlass_core::{ActionId, Fact};
+use windlass_store::{Batch, StoreError};
+
+use super::hub::{Ahead, Hub, begins_another, is_over, reply_in};
+use super::position::{AttemptPosition, Position, rest_of};
+use crate::error::Error;
+use crate::updates::Update;
+
+/// A subscriber of a run: facts and pieces of replies, each with the position behind it. Who stops at a position and comes back to it,
+/// here, after a restart or in another process, sees what one sees who has stayed.
+///
+/// A reply's pieces come before its [`TurnCompleted`] and are all of it: those that were not seen while it was written are cut from the
+/// stored reply. Pieces of a reply that was lost become void ([`Update::Void`]).
+#[derive(Debug)]
+pub struct Follower {
+    hub: Arc<Hub>,
+    changes: watch::Receiver<u64>,
+    position: Position,
+    /// Comes next, before anything else.
+    ready: VecDeque<(Position, Update)>,
+}
+
+impl Follower {
+    pub(super) fn new(hub: Arc<Hub>, position: Position) -> Self {
+        let changes = hub.changes();
+        Self { hub, changes, position, ready: VecDeque::new() }
+    }
+
+    /// The position behind the last update.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The next update, with the position behind it; `None` once the run has ended and all was read.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn next(&mut self) -> Result<Option<(Position, Update)>, Error> {
+        loop {
+            if let Some((position, update)) = self.ready.pop_front() {
+                self.position = position;
+                return Ok(Some((position, update)));
+            }
+            self.changes.borrow_and_update();
+            match self.hub.ahead(self.position.version) {
+                Ahead::Recent(batch) => self.take(batch).await?,
+                Ahead::Page => match self.hub.from_log(self.position.version).await? {
+                    Some(batch) => self.take(batch).await?,
+                    None => self.wait().await,
+                },
+                Ahead::Ended => return Ok(None),
+                Ahead::Broken(why) => return Err(Error::Log(StoreError::Failed(why.into()))),
+                Ahead::Nothing => {
+                    if !self.take_piece() {
+                        self.wait().await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn wait(&mut self) {
+        // The hub lives as long as its followers.
+        let _gone = self.changes.changed().await;
+    }
+
+    fn action(&self, seq: u64) -> ActionId {
+        ActionId { run: self.hub.run(), seq }
+    }
+
+    fn seen(&self) -> Option<AttemptPosition> {
+        self.position.attempt.filter(AttemptPosition::has_any)
+    }
+
+    /// Makes the pieces that were seen of another call void.
+    fn void(&mut self, seen: AttemptPosition) {
+        let position = Position::after(self.position.version);
+        // A round more, so that no later position is less than an earlier one.
+        let attempt = Some(AttemptPosition::start(seen.action, seen.round + 1));
+        self.ready
+            .push_back((Position { attempt, ..position }, Update::Void { action: self.action(seen.action) }));
+    }
+
+    /// Takes the next piece of the reply that is being written; `false`: there is none.
+    fn take_piece(&mut self) -> bool {
+        let hub = self.hub.clone();
+        let shared = hub.lock();
+        let attempt = &shared.attempt;
+        let read = AttemptPosition::start(attempt.action, attempt.round);
+        let read = match self.seen() {
+            // A driver elsewhere writes it, or its reply is about to come.
+            Some(_) if attempt.action == 0 => return false,
+            Some(seen) if (seen.action, seen.round) != (attempt.action, attempt.round) => {
+                self.void(seen);
+                return true;
+            }
+            Some(seen) => seen,
+            None => read,
+        };
+        if attempt.since > self.position.version {
+            return false;
+        }
+        let Some(piece) = attempt.after(&read) else { return false };
+        let mut read = read;
+        read.add(&piece);
+        self.ready.push_back((Position { attempt: Some(read), ..self.position }, piece));
+        true
+    }
+
+    /// Takes an append, behind the rest of the reply that it brings.
+    async fn take(&mut self, batch: Batch) -> Result<(), Error> {
+        if let Some((action, reply)) = reply_in(&batch) {
+            self.complete(action, reply).await?;
+        } else if let Some(seen) = self.seen()
+            && is_over(&batch, seen.action)
+        {
+            self.void(seen);
+        }
+        // A fact that comes while a reply is being written leaves that as it is.
+        let last = self.ready.back().map_or(self.position, |(position, _)| *position);
+        let ended = begins_another(&batch) || reply_in(&batch).is_some();
+        let attempt = last.attempt.filter(|attempt| !ended && attempt.has_any());
+        self.ready.push_back((Position { version: batch.last(), attempt }, Update::Events(batch)));
+        Ok(())
+    }
+
+    async fn complete(&mut self, action: u64, reply: &TurnCompleted) -> Result<(), Error> {
+        let mut seen = self.seen();
+        if let Some(other) =
+            seen.filter(|seen| seen.action != action || self.hub.lock().attempt.strayed(action))
+        {
+            self.void(other);
+            seen = None;
+        }
+        if seen.is_none() && self.is_for_actions(action).await? {
+            return Ok(());
+        }
+        let read = seen.unwrap_or_else(|| AttemptPosition::start(action, 0));
+        let rest = rest_of(reply, self.action(action), &read);
+        let (mut read, rest) = match rest {
+            Some(rest) => (read, rest),
+            None => {
+                self.void(read);
+                let read = AttemptPosition::start(action, read.round + 1);
+                (read, rest_of(reply, self.action(action), &read).unwrap_or_default())
+            }
+        };
+        for piece in rest {
+            read.add(&piece);
+            self.ready.push_back((Position { attempt: Some(read), ..self.position }, piece));
+        }
+        Ok(())
+    }
+
+    /// Whether a reply is for actions only: its text is no answer, and is not shown.
+    async fn is_for_actions(&self, action: u64) -> Result<bool, Error> {
+        if !self.hub.has_two_phases().await? {
+            return Ok(false);
+        }
+        let freed = self.hub.event(action).await?;
+        Ok(matches!(freed, Some(Fact::TurnStarted(turn)) if turn.choice == ToolChoice::Auto))
+    }
+}

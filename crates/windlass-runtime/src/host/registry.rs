@@ -1,0 +1,274 @@
+//! The agents of a process by name, and the agents that runs began with (E71).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use windlass_core::event::AgentRef;
+use windlass_core::{State, Text};
+use windlass_error::AnyDiagnostic;
+use windlass_read::start_of;
+use windlass_store::Store;
+
+use super::HostError;
+use crate::agent::Agent;
+use crate::agent::kept_files;
+use crate::agent_file::{AgentFile, AgentSource, FileOverrides};
+use crate::assemble::{AssembleError, Assembling, Waits, source_of};
+use crate::environment::Environment;
+use crate::error::Error;
+
+/// The most agents that are kept for runs that began with them, beside those that are registered.
+const KEPT: usize = 64;
+
+/// The environment's variables.
+pub(super) type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// The agents of a process. New runs are begun with the agent that stands under a name now; a run that has begun keeps its own.
+pub struct Registry {
+    log: Arc<dyn Store>,
+    variables: Variables,
+    environment: Arc<dyn Environment>,
+    waits: Waits,
+    agents: RwLock<Agents>,
+    /// One agent is made of kept files at a time, so that none is made twice.
+    making: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Agents {
+    named: BTreeMap<Text, Registered>,
+    folder: Option<PathBuf>,
+    /// Made of files that the log has kept; the one used last stands last.
+    kept: VecDeque<(KeptKey, Agent)>,
+}
+
+/// What makes two agents of kept files the same: the files, and the models that `auto` stands for.
+type KeptKey = (Text, Vec<String>);
+
+struct Registered {
+    agent: Agent,
+    /// Its file, and what that and those under it said.
+    file: Option<(PathBuf, AgentSource)>,
+}
+
+/// What a reload has changed. An agent whose file cannot be used stays as it was.
+#[derive(Debug, Default)]
+pub struct Reloaded {
+    /// Agents that are new.
+    pub added: Vec<Text>,
+    /// Agents whose files say something else now.
+    pub changed: Vec<Text>,
+    /// Agents whose files are gone.
+    pub removed: Vec<Text>,
+    /// Files that cannot be used.
+    pub failed: Vec<(PathBuf, AssembleError)>,
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("agents", &self.names()).finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    pub(super) fn new(log: Arc<dyn Store>, variables: Variables, environment: Arc<dyn Environment>) -> Self {
+        Self {
+            log,
+            variables,
+            environment,
+            waits: Waits::default(),
+            agents: RwLock::default(),
+            making: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&Agents) -> T) -> T {
+        look(&self.agents.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&mut Agents) -> T) -> T {
+        change(&mut self.agents.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Registers an agent under its name, in place of one that has it.
+    pub fn add(&self, agent: Agent) {
+        let named = agent.name().clone();
+        self.write(|agents| agents.named.insert(named, Registered { agent, file: None }));
+    }
+
+    /// The agent of that name.
+    pub fn get(&self, name: &str) -> Option<Agent> {
+        self.read(|agents| agents.named.get(name).map(|registered| registered.agent.clone()))
+    }
+
+    /// The names of all agents.
+    pub fn names(&self) -> Vec<Text> {
+        self.read(|agents| agents.named.keys().cloned().collect())
+    }
+
+    /// The tool servers that are starting.
+    pub fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    /// Registers the agents of the files in a folder (`*.yaml`, `*.yml`), and reads that folder again on [`reload`](Self::reload).
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub async fn load(&self, folder: &Path) -> std::io::Result<Reloaded> {
+        self.write(|agents| agents.folder = Some(folder.to_owned()));
+        self.reload().await
+    }
+
+    /// Reads the folder again. Runs go on with the agents that they began with.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub async fn reload(&self) -> std::io::Result<Reloaded> {
+        let Some(folder) = self.read(|agents| agents.folder.clone()) else { return Ok(Reloaded::default()) };
+        let paths = files_of(&folder)?;
+        let mut reloaded = Reloaded::default();
+        for path in &paths {
+            if let Err(error) = self.reload_file(path, &mut reloaded).await {
+                reloaded.failed.push((path.clone(), error));
+            }
+        }
+        let is_gone =
+            |registered: &Registered| registered.file.as_ref().is_some_and(|(path, _)| !paths.contains(path));
+        self.write(|agents| {
+            let gone = agents.named.iter().filter(|(_, registered)| is_gone(registered));
+            reloaded.removed = gone.map(|(name, _)| name.clone()).collect();
+            agents.named.retain(|_, registered| !is_gone(registered));
+        });
+        Ok(reloaded)
+    }
+
+    async fn reload_file(&self, path: &Path, reloaded: &mut Reloaded) -> Result<(), AssembleError> {
+        let env = |name: &str| (self.variables)(name);
+        let file = AgentFile::read(path, &env)?;
+        let source = source_of(&file, &env)?;
+        let name: Text = file.name.as_str().into();
+        let is_same = |registered: &Registered| {
+            registered.file.as_ref().is_some_and(|(_, known)| Some(known) == source.as_ref())
+        };
+        if self.read(|agents| agents.named.get(&name).is_some_and(is_same)) {
+            return Ok(());
+        }
+        let assembly = self.assembling(&env).file(&file).await?;
+        let registered =
+            Registered { agent: assembly.agent, file: source.map(|source| (path.to_owned(), source)) };
+        let former = self.write(|agents| {
+            // A file whose agent has another name now is no longer that of the old name.
+            let old = agents.named.iter().find(|(other, known)| {
+                **other != name && known.file.as_ref().is_some_and(|(known, _)| known == path)
+            });
+            let old = old.map(|(name, _)| name.clone());
+            if let Some(old) = &old {
+                agents.named.remove(old);
+                reloaded.removed.push(old.clone());
+            }
+            agents.named.insert(name.clone(), registered)
+        });
+        match former {
+            Some(_) => reloaded.changed.push(name),
+            None => reloaded.added.push(name),
+        }
+        Ok(())
+    }
+
+    fn assembling<'e>(&self, env: windlass_models::resolve::Env<'e>) -> Assembling<'e> {
+        Assembling::new(env, self.log.clone()).waits(&self.waits).environment(self.environment.clone())
+    }
+
+    /// The agent that goes on with a run: the one that it began with, or was given since. It is one that is registered, or is made of
+    /// the files that the log has kept. Where those were kept masked, only the file on the disk can be the agent.
+    ///
+    /// # Errors
+    /// There is no such agent here ([`Error::UnknownAgent`]), what its files name cannot be used any more
+    /// ([`HostError::Agent`]), or the log failed.
+    pub async fn of_run(&self, state: &State) -> Result<Agent, Error> {
+        let run = state.run();
+        let reference = state.agent().cloned();
+        let name = reference.as_ref().map(|agent| agent.name.clone()).unwrap_or_default();
+        if let Some(agent) = self.get(&name)
+            && agent.check_agent(state).is_ok()
+        {
+            return Ok(agent);
+        }
+        let imported = reference.as_ref().is_some_and(AgentRef::is_imported);
+        let Some(files) = state.agent_files().filter(|_| !imported) else {
+            // One of the name is told from the run's by what has changed.
+            return self.get(&name).ok_or(Error::UnknownAgent { run, agent: name });
+        };
+        let start = start_of(&*self.log, run).await?;
+        let models: Vec<String> = start.models.iter().map(|model| model.name.to_string()).collect();
+        let key = (files.sha256.clone(), models);
+        let _making = self.making.lock().await;
+        if let Some(agent) = self.write(|agents| agents.kept_agent(&key)) {
+            return Ok(agent);
+        }
+        let source = kept_files(&*self.log, files).await?;
+        let made = self.made_of(source, &key.1).await;
+        let agent =
+            made.map_err(|source| HostError::Agent { run, agent: name, source: AnyDiagnostic::new(source) })?;
+        self.write(|agents| agents.keep(key, agent.clone()));
+        Ok(agent)
+    }
+
+    /// An agent of files that were kept.
+    async fn made_of(&self, source: AgentSource, models: &[String]) -> Result<Agent, AssembleError> {
+        let env = |name: &str| (self.variables)(name);
+        if !source.masked {
+            return Ok(self.assembling(&env).kept(source, models).await?.agent);
+        }
+        let overrides = source.overrides.clone();
+        let kept = |name: &str| overrides.variable(name, &env);
+        let mut file = AgentFile::read(&source.file, &kept)?;
+        overrides.apply(&mut file, models);
+        Ok(self.assembling(&kept).overrides(overrides.clone()).file(&file).await?.agent)
+    }
+
+    /// An agent of a file, with settings over it. It is not registered.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    pub async fn of_file(&self, path: &Path, overrides: FileOverrides) -> Result<Agent, AssembleError> {
+        let env = |name: &str| overrides.variable(name, &|name| (self.variables)(name));
+        let mut file = AgentFile::read(path, &env)?;
+        overrides.apply(&mut file, &[]);
+        Ok(self.assembling(&env).overrides(overrides.clone()).file(&file).await?.agent)
+    }
+}
+
+impl Agents {
+    fn kept_agent(&mut self, key: &KeptKey) -> Option<Agent> {
+        let place = self.kept.iter().position(|(known, _)| known == key)?;
+        let (key, agent) = self.kept.remove(place)?;
+        self.kept.push_back((key, agent.clone()));
+        Some(agent)
+    }
+
+    fn keep(&mut self, key: KeptKey, agent: Agent) {
+        self.kept.push_back((key, agent));
+        if self.kept.len() > KEPT {
+            self.kept.pop_front();
+        }
+    }
+}
+
+/// The agent files in a folder, by name. Hidden ones are left out.
+fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_yaml = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if is_yaml && !is_hidden && path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,208 @@
+//! Taking up what is due: runs of dead processes, and suspended ones that an answer or a timer brings on.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use windlass_core::event::Millis;
+use windlass_core::{Owner, RunId};
+use windlass_read::load;
+use windlass_store::{Claim, Due, Fence, RunSummary};
+
+use super::Host;
+use crate::environment::again;
+use crate::error::Error;
+use crate::lost::{Lost, given_up};
+use crate::run::{DriveOptions, Run};
+
+/// The rest between two looks for due runs, in milliseconds. A look at a log without any is one query of an index.
+pub(super) const REST_MS: Millis = 1_000;
+/// The most runs that are taken up in one look.
+const MOST: usize = 256;
+
+/// A report on a run that was due.
+#[derive(Debug)]
+pub struct Report {
+    /// The run.
+    pub run: RunId,
+    /// The outcome.
+    pub outcome: Outcome,
+}
+
+/// The outcome for a due run.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It was driven: to its end, until it waits again, or until the host closed.
+    Driven(Box<Run>),
+    /// Its model call was lost with its process too often: only a person resumes it ([`Resume::by_hand`](crate::Resume::by_hand)).
+    GivenUp(Lost),
+    /// It could not be resumed, and is not tried again as long as it stays as it is.
+    Failed(Error),
+}
+
+/// The runs that are left alone, each at the version at which nothing came of it.
+type LeftAlone = BTreeMap<RunId, u64>;
+
+impl Host {
+    /// Takes up every due run without a driver, and goes on looking until `stop` is cancelled: a run that takes an hour delays no
+    /// other. Child runs are left to their parents. Each run is reported once it is no longer driven here.
+    ///
+    /// # Errors
+    /// The log failed, or `report` gave an error.
+    pub async fn supervise<E: From<Error>>(
+        &self,
+        stop: &CancellationToken,
+        report: impl FnMut(Report) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.take_up(stop, true, report).await
+    }
+
+    /// Takes up every run that is due now, and waits for them.
+    ///
+    /// # Errors
+    /// As for [`supervise`](Self::supervise).
+    pub async fn take_up_due<E: From<Error>>(
+        &self,
+        stop: &CancellationToken,
+        report: impl FnMut(Report) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.take_up(stop, false, report).await
+    }
+
+    async fn take_up<E: From<Error>>(
+        &self,
+        stop: &CancellationToken,
+        goes_on: bool,
+        mut report: impl FnMut(Report) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (sender, mut reports) = mpsc::unbounded_channel();
+        let mut left_alone = LeftAlone::new();
+        // A pass takes up what is due at its beginning, and not what becomes due by it.
+        let begun_at = self.inner.environment.now();
+        let mut under_way = 0_usize;
+        loop {
+            let (mut freed, mut due) = (self.inner.slots.freed(), self.inner.due.subscribe());
+            let mut more = false;
+            if !stop.is_cancelled() {
+                let now = if goes_on { self.inner.environment.now() } else { begun_at };
+                let (taken, may_be_more) = self.take_some(now, &left_alone, &sender).await?;
+                under_way += taken;
+                more = may_be_more;
+            }
+            while let Ok((found, version)) = reports.try_recv() {
+                under_way -= 1;
+                tell(found, version, &mut left_alone, &mut report)?;
+            }
+            if stop.is_cancelled() {
+                break;
+            }
+            if !(goes_on || more || under_way > 0) {
+                return Ok(());
+            }
+            if more && self.inner.slots.free().0 > 0 {
+                continue;
+            }
+            let environment = &*self.inner.environment;
+            tokio::select! {
+                () = stop.cancelled() => {}
+                Some((found, version)) = reports.recv() => {
+                    under_way -= 1;
+                    tell(found, version, &mut left_alone, &mut report)?;
+                }
+                _ = freed.changed(), if more => {}
+                _ = due.changed() => {}
+                () = environment.sleep_until(environment.now().saturating_add(REST_MS)) => {}
+            }
+        }
+        // What is under way is laid down, and told.
+        self.inner.live.leave();
+        while under_way > 0 {
+            let Some((found, version)) = reports.recv().await else { break };
+            under_way -= 1;
+            tell(found, version, &mut left_alone, &mut report)?;
+        }
+        Ok(())
+    }
+
+    /// Claims as many due runs as there are places, and begins them. Gives how many, and whether there may be more.
+    async fn take_some(
+        &self,
+        now: Millis,
+        left_alone: &LeftAlone,
+        sender: &mpsc::UnboundedSender<(Report, u64)>,
+    ) -> Result<(usize, bool), Error> {
+        let (free, full_owners) = self.inner.slots.free();
+        let limit = free.min(MOST);
+        if limit == 0 {
+            return Ok((0, true));
+        }
+        let due = self.due(now, limit, full_owners, left_alone);
+        let environment = &*self.inner.environment;
+        let claimed = again(environment, || self.log().acquire_due(due.clone())).await?;
+        let count = claimed.len();
+        for (summary, fence) in claimed {
+            let (host, sender) = (self.clone(), sender.clone());
+            tokio::spawn(async move {
+                let (run, version) = (summary.run, summary.version);
+                let outcome = host.take_over(summary, fence).await;
+                // Nobody listens any more: the run itself is as it is.
+                let _unheard = sender.send((Report { run, outcome }, version));
+            });
+        }
+        Ok((count, count == limit))
+    }
+
+    fn due(&self, now: Millis, limit: usize, owners: Vec<Owner>, left_alone: &LeftAlone) -> Due {
+        Due {
+            holder: crate::builder::holder(),
+            claim: Claim::fresh(),
+            agents: self.inner.supervised.clone(),
+            without_owners: owners,
+            without: left_alone.iter().map(|(run, version)| (*run, *version)).collect(),
+            now,
+            limit,
+        }
+    }
+
+    async fn take_over(&self, summary: RunSummary, fence: Fence) -> Outcome {
+        let run = summary.run;
+        match Box::pin(self.taken_over(run, &fence)).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                // Its lease is no longer ours where it was driven.
+                let released = again(&*self.inner.environment, || self.log().release(run, &fence)).await;
+                match (error, released) {
+                    // Another process lost one more attempt meanwhile.
+                    (Error::LostAttempts { run, attempts }, _) => Outcome::GivenUp(Lost { run, attempts }),
+                    (error, _) => Outcome::Failed(error),
+                }
+            }
+        }
+    }
+
+    async fn taken_over(&self, run: RunId, fence: &Fence) -> Result<Outcome, Error> {
+        let log = &**self.log();
+        let state = load(log, run).await?;
+        if let Some(lost) = given_up(log, &state).await? {
+            self.log().release(run, fence).await?;
+            return Ok(Outcome::GivenUp(lost));
+        }
+        let agent = self.registry().of_run(&state).await?;
+        let prepared = agent.take_over_held(state, fence.clone(), DriveOptions::default()).await?;
+        let driven = self.drive_with(&agent, prepared, None).end().await?;
+        Ok(Outcome::Driven(Box::new(driven)))
+    }
+}
+
+fn tell<E>(
+    found: Report,
+    version: u64,
+    left_alone: &mut LeftAlone,
+    report: &mut impl FnMut(Report) -> Result<(), E>,
+) -> Result<(), E> {
+    match &found.outcome {
+        Outcome::Driven(_) => drop(left_alone.remove(&found.run)),
+        Outcome::GivenUp(_) | Outcome::Failed(_) => drop(left_alone.insert(found.run, version)),
+    }
+    report(found)
+}

@@ -1,0 +1,261 @@
+//! Requests to a run, with what their senders saw of it (E75).
+
+use std::fmt;
+use std::str::FromStr;
+
+use windlass_core::event::{AnswerSource, AnsweredBy, Steered};
+use windlass_core::{Answer, InputKind, QuestionId, RunId, State, Text};
+use windlass_read::words::{self, Calls, Cuts};
+use windlass_read::{RunPages, load, question_digest};
+use windlass_store::Store;
+
+use super::driving::LiveRun;
+use super::{Host, HostError};
+use crate::agent::Agent;
+use crate::control::{self, Cancelled, Delivery};
+use crate::error::Error;
+use crate::forks::{ForkOptions, Saved};
+use crate::run::DriveOptions;
+
+/// The most events that are told of a run that has gone on.
+const TOLD: usize = 5;
+
+/// The version of a run that the sender of a request saw. `None`: whatever it is.
+pub type Seen = Option<u64>;
+
+/// A question as its sender saw it: `q1`, or `q1@3f2a91bc` with its [digest](question_digest) or the beginning of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuestionSeen {
+    /// Its id.
+    pub question: QuestionId,
+    /// The beginning of its digest; `None`: whatever it says.
+    pub digest: Option<Text>,
+}
+
+impl FromStr for QuestionSeen {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (question, digest) = match text.split_once('@') {
+            Some((question, digest)) => (question, Some(digest.into())),
+            None => (text, None),
+        };
+        Ok(Self { question: QuestionId::from(question.to_owned()), digest })
+    }
+}
+
+impl fmt::Display for QuestionSeen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.digest {
+            Some(digest) => write!(f, "{}@{digest}", self.question),
+            None => self.question.fmt(f),
+        }
+    }
+}
+
+/// An answer to a question of a run.
+#[derive(Clone, Debug)]
+pub struct Answering {
+    /// The run, or one below it that asks.
+    pub run: RunId,
+    /// The question.
+    pub question: QuestionSeen,
+    /// The answer.
+    pub answer: Answer,
+    /// Who gives it.
+    pub by: AnsweredBy,
+}
+
+impl Answering {
+    /// An answer by a program.
+    pub fn new(run: RunId, question: QuestionSeen, answer: Answer) -> Self {
+        Self { run, question, answer, by: AnswerSource::Program.into() }
+    }
+}
+
+/// A run to be resumed.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is resumed until it is given to a host"]
+pub struct Taking {
+    run: RunId,
+    state: Option<State>,
+    with: Option<With>,
+    options: DriveOptions,
+}
+
+/// The agent that a sender names for a run.
+#[derive(Clone, Debug)]
+struct With {
+    agent: Agent,
+    switches: bool,
+    seen: Seen,
+}
+
+impl Taking {
+    /// A run, with the agent that it has.
+    pub fn new(run: RunId) -> Self {
+        Self { run, state: None, with: None, options: DriveOptions::default() }
+    }
+
+    /// The run was read already: only what has come since is read.
+    pub fn state(mut self, state: State) -> Self {
+        self.state = Some(state).filter(|state| state.run() == self.run);
+        self
+    }
+
+    /// Gives the run another agent. `seen` is the version for which the difference was shown ([`Agent::changes_since`]).
+    pub fn with(mut self, agent: Agent, seen: Seen) -> Self {
+        self.with = Some(With { agent, switches: true, seen });
+        self
+    }
+
+    /// The agent that the run has, which was made of its files already. Another one is refused.
+    pub fn by(mut self, agent: Agent) -> Self {
+        self.with = Some(With { agent, switches: false, seen: None });
+        self
+    }
+
+    /// Replaces all options.
+    pub fn options(mut self, options: DriveOptions) -> Self {
+        self.options = options;
+        self
+    }
+}
+
+impl Host {
+    /// Answers a question of a run, wherever it is driven. The run is read once. A run that nobody drives takes the answer once it is
+    /// resumed, here by [`supervise`](Host::supervise).
+    ///
+    /// # Errors
+    /// The question is not open or is another one, or the answer does not fit it.
+    pub async fn answer(&self, answering: Answering) -> Result<Delivery, Error> {
+        let Answering { run, question: seen, answer, by } = answering;
+        let log = &**self.log();
+        let (run, question) = control::asked_at(log, run, seen.question.clone()).await?;
+        let state = load(log, run).await?;
+        check_question(&state, &question, seen.digest.as_ref())?;
+        let what = InputKind::Answered { question, answer, by: Some(by) };
+        self.deliver(&state, what).await
+    }
+
+    /// Says something to a run: it enters at the next turn.
+    ///
+    /// # Errors
+    /// The run has ended, or has gone on since it was seen.
+    pub async fn steer(&self, run: RunId, said: impl Into<Steered>, seen: Seen) -> Result<Delivery, Error> {
+        self.send(run, InputKind::Steer(said.into()), seen).await
+    }
+
+    /// Pauses a run.
+    ///
+    /// # Errors
+    /// The run has ended or is paused already, or has gone on since it was seen.
+    pub async fn pause(&self, run: RunId, reason: Option<Text>, seen: Seen) -> Result<Delivery, Error> {
+        self.send(run, InputKind::Pause { reason }, seen).await
+    }
+
+    /// Asks a run to stop, or ends it where nobody drives it.
+    ///
+    /// # Errors
+    /// The run has ended, or has gone on since it was seen; the log failed.
+    pub async fn cancel(&self, run: RunId, reason: impl Into<Text>, seen: Seen) -> Result<Cancelled, Error> {
+        if seen.is_some() {
+            check_version(&**self.log(), &load(&**self.log(), run).await?, seen).await?;
+        }
+        control::cancel(self.log(), run, self.inner.environment.now(), reason.into()).await
+    }
+
+    async fn send(&self, run: RunId, what: InputKind, seen: Seen) -> Result<Delivery, Error> {
+        let state = load(&**self.log(), run).await?;
+        check_version(&**self.log(), &state, seen).await?;
+        self.deliver(&state, what).await
+    }
+
+    async fn deliver(&self, state: &State, what: InputKind) -> Result<Delivery, Error> {
+        let checked = control::check(state, self.inner.environment.now(), what).await?;
+        let delivery = checked.deliver(&**self.log()).await?;
+        if delivery == Delivery::Waiting {
+            self.inner.due.send_modify(|changes| *changes += 1);
+        }
+        Ok(delivery)
+    }
+
+    /// Resumes a run with the agent that it began with, or with another one, and drives it here.
+    ///
+    /// # Errors
+    /// As for [`Registry::of_run`](super::Registry::of_run); the run has ended or has a live driver; it has gone on since it was seen.
+    pub async fn resume(&self, taking: Taking) -> Result<LiveRun, Error> {
+        let Taking { run, state, with, options } = taking;
+        let state = match state {
+            Some(state) => state,
+            None => load(&**self.log(), run).await?,
+        };
+        let (agent, changed) = match with {
+            Some(With { agent, switches, seen }) => {
+                check_version(&**self.log(), &state, seen).await?;
+                (agent, switches)
+            }
+            None => (self.registry().of_run(&state).await?, false),
+        };
+        let resume = agent.resume(run).seen(state).options(options);
+        let resume = if changed { resume.with_changed_agent() } else { resume };
+        let prepared = resume.prepare().await?;
+        Ok(self.drive(&agent, prepared))
+    }
+
+    /// Forks a run at a version that its sender saw, with its agent or another one, and drives the fork here.
+    ///
+    /// # Errors
+    /// As for [`Agent::fork`].
+    pub async fn fork(
+        &self,
+        run: RunId,
+        agent: &Agent,
+        fork: ForkOptions,
+        options: DriveOptions,
+    ) -> Result<(LiveRun, Saved), Error> {
+        let crate::forks::Fork { prepared, saved } = agent.fork(run, fork, options).await?;
+        Ok((self.drive(agent, prepared), saved))
+    }
+}
+
+/// Refuses an answer to another question than its sender saw.
+///
+/// # Errors
+/// The question has another digest. One that is not open is refused by the run itself.
+pub fn check_question(state: &State, question: &QuestionId, seen: Option<&Text>) -> Result<(), Error> {
+    let Some(open) = state.questions().iter().find(|open| open.id == *question) else { return Ok(()) };
+    match seen {
+        Some(seen) if seen.is_empty() || !question_digest(open).starts_with(&**seen) => {
+            let (run, question, text) = (state.run(), question.clone(), open.text.clone());
+            Err(HostError::QuestionChanged { run, question, text }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a request about a run that has gone on since its sender saw it, with what has happened since.
+///
+/// # Errors
+/// The run has another version.
+pub async fn check_version(log: &dyn Store, state: &State, seen: Seen) -> Result<(), Error> {
+    let (run, version) = (state.run(), state.version());
+    let Some(seen) = seen.filter(|seen| *seen != version) else { return Ok(()) };
+    let mut changes = Vec::new();
+    let (calls, cuts) = (Calls::of(state), Cuts::default());
+    let mut pages = RunPages::starting_at(log, run, seen.saturating_add(1));
+    let mut more = 0;
+    while let Some(batches) = pages.next().await? {
+        for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+            if changes.len() < TOLD {
+                changes.push(words::phrase(&event.fact, &calls, &cuts));
+            } else {
+                more += 1;
+            }
+        }
+    }
+    if more > 0 {
+        changes.push(format!("and {}", words::count(more, "further event")));
+    }
+    Err(HostError::MovedOn { run, seen, version, changes }.into())
+}
