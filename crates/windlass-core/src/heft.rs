@@ -11,7 +11,7 @@ use crate::ids::Text;
 use crate::message::{Content, Media, Message, Reasoning, ToolCall};
 use crate::outcome::CallOutcome;
 use crate::question::Answer;
-use crate::reply::Reply;
+use crate::reply::{ModelFailure, Reply};
 use crate::state::State;
 use crate::tool::ToolSpec;
 
@@ -28,7 +28,7 @@ impl InputKind {
         match self {
             Self::Start(start) => of_start(start),
             Self::Replied { reply, .. } => reply.heft(),
-            Self::ModelFailed { failure, .. } => failure.message.len() as u64,
+            Self::ModelFailed { failure, .. } => of_failure(failure),
             Self::CallEnded { outcome, .. }
             | Self::CallLost { outcome, .. }
             | Self::Delegated { outcome, .. }
@@ -89,7 +89,7 @@ impl Fact {
                 let texts = [&turn.text, &turn.objection].map(optional);
                 texts.iter().sum::<u64>() + reasoning + of_media(&turn.media) + of_calls(&turn.calls)
             }
-            Self::TurnFailed(turn) => turn.failure.message.len() as u64,
+            Self::TurnFailed(turn) => of_failure(&turn.failure),
             Self::CallDecided(CallDecided { decision: Decision::Edited { args }, .. }) => args.len() as u64,
             Self::CallRetried(retried) => of_outcome(&retried.outcome),
             Self::CallFinished(finished) => of_outcome(&finished.outcome) + optional(&finished.note),
@@ -248,6 +248,10 @@ fn of_outcome(outcome: &CallOutcome) -> u64 {
         | CallOutcome::Abandoned
         | CallOutcome::Unknown => 0,
     }
+}
+
+fn of_failure(failure: &ModelFailure) -> u64 {
+    failure.message.len() as u64 + failure.reply().map_or(0, of_content)
 }
 
 fn of_content(content: &Content) -> u64 {

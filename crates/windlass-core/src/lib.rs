@@ -193,7 +193,10 @@ pub mod run {
 pub mod model {
     pub use crate::choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices, Role};
     pub use crate::event::{Purpose, ToolChoice};
-    pub use crate::reply::{FailureKind, ModelFailure, Pico, Refusal, Reply, ReplyCall, StopReason, Usage};
+    pub use crate::reply::{
+        FailureDetail, FailureKind, KEPT_REPLY_BYTES, ModelFailure, Pico, Refusal, Reply, ReplyCall,
+        StopReason, Usage,
+    };
     pub use crate::view::{Growth, Messages, SUMMARY_PROMPT, SUMMED_BYTES, View as RequestView, transcript};
 }
 

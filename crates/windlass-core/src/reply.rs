@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
-use crate::message::{Media, Reasoning};
+use crate::message::{Content, Media, Reasoning};
 use crate::policy::LimitKind;
 
 /// A whole reply of a model, as the wire gave it: call ids may be missing, arguments may be no JSON.
@@ -169,15 +169,32 @@ pub struct ModelFailure {
     /// The part of the request that the server refuses, if its words name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuses: Option<Refusal>,
-    /// The tool that the server refuses the request for, if its words name one.
+    /// Parts that few failures have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<Box<Text>>,
+    pub detail: Option<Box<FailureDetail>>,
     /// Usage that was charged in spite of the failure (the stream broke after its usage was sent).
     #[serde(default)]
     pub usage: Usage,
     /// The model that was asked.
     pub model: Text,
 }
+
+/// Parts of a [`ModelFailure`] that few failures have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailureDetail {
+    /// The tool that the server refuses the request for, if its words name one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Text>,
+    /// The body that the server sent, up to [`KEPT_REPLY_BYTES`] of it. Secrets are masked; bytes that are no UTF-8 are replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Content>,
+    /// Whether `reply` is only the beginning of what the server sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
+}
+
+/// Maximum number of bytes that are kept of the body of a failed model call (64 KiB).
+pub const KEPT_REPLY_BYTES: usize = 64 * 1024;
 
 impl std::fmt::Display for ModelFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -201,10 +218,33 @@ impl ModelFailure {
             is_final: false,
             after_ms: None,
             refuses: None,
-            tool: None,
+            detail: None,
             usage: Usage::default(),
             model: model.into(),
         }
+    }
+
+    /// The tool that the server refuses the request for, if its words name one.
+    pub fn tool(&self) -> Option<&Text> {
+        self.detail.as_ref()?.tool.as_ref()
+    }
+
+    /// The body that the server sent, as far as it is kept.
+    pub fn reply(&self) -> Option<&Content> {
+        self.detail.as_ref()?.reply.as_ref()
+    }
+
+    /// The same failure with the reply of another: `None` takes it away.
+    #[must_use]
+    pub fn with_reply_of(mut self, other: Option<&Self>) -> Self {
+        let kept = other.and_then(|other| other.detail.as_deref()).filter(|detail| detail.reply.is_some());
+        let tool = self.detail.take().and_then(|detail| detail.tool);
+        self.detail = match kept {
+            Some(kept) => Some(FailureDetail { tool, ..kept.clone() }),
+            None => tool.map(|tool| FailureDetail { tool: Some(tool), ..FailureDetail::default() }),
+        }
+        .map(Box::new);
+        self
     }
 
     /// Whether tools are what the model or its server refuses: the wire has read so from the reply.

@@ -11,7 +11,7 @@ mod stream;
 mod url;
 mod views;
 
-pub use masker::{Masker, SECRET_MARGIN, mask, mask_and_cut, mask_json};
+pub use masker::{Masker, SECRET_MARGIN, mask, mask_and_cut, mask_first, mask_json};
 pub use stream::StreamMask;
 pub use url::{looks_like_a_key, mask_url_parts};
 

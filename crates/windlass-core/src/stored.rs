@@ -193,6 +193,8 @@ impl Fact {
         {
             let inserted = splices.iter().flat_map(|splice| &splice.insert);
             inserted.filter_map(|message| message.content()).collect()
+        } else if let Self::TurnFailed(turn) = self {
+            turn.failure.reply().into_iter().collect()
         } else {
             self.call_end().and_then(|(_, outcome)| outcome.content()).into_iter().collect()
         };

@@ -30,7 +30,7 @@ use crate::reports::{
     CallCost, CallEffects, ComparedRun, Comparison, Cost, EffectStep, FamilyRun, Member, Receipt, Replayed,
     RunCosts, Session, Settlement, TaskCost, total_cost,
 };
-pub use stored::{event, listed_state, shown_state, summary};
+pub use stored::{event, failed_reply, listed_state, shown_state, summary};
 
 /// The state of a run (`run`).
 pub fn run(state: &State) -> Value {

@@ -7,6 +7,7 @@
 //! | What state is a run in? | [`load`], [`load_until`], [`catch_up`], [`start_of`] |
 //! | What did it do, all in all? | [`Timeline`]: steps, calls, model calls, tasks, questions |
 //! | Which events does it have, which runs are there? | [`RunPages`], [`ListPages`] |
+//! | What did the server send when a model call failed? | [`failed_reply`] |
 //! | What did it do, in words? | [`words`]: a sentence for each event |
 //! | What did it do, as JSON? | [`json`]: events, states, questions, summaries, reports |
 //! | Which side effects did it have, what did it cost, where do two runs differ? | [`reports`] |
@@ -46,6 +47,7 @@ mod timeline;
 pub mod words;
 
 pub use error::Error;
+pub use load::failed_reply::{FailedReply, failed_reply};
 pub use load::pages::{ListPages, RunPages, headline, numbered, with_bases};
 pub use load::{catch_up, is_known, load, load_until, start_of};
 pub use question::question_digest;

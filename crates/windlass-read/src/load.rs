@@ -1,5 +1,6 @@
 //! From the log to a state: the fold, with the bases that a run stands on.
 
+pub(crate) mod failed_reply;
 pub(crate) mod pages;
 
 use futures_core::future::BoxFuture;

@@ -41,7 +41,12 @@ fn mask_input(what: &mut InputKind) {
     }
     match what {
         InputKind::Replied { reply, .. } => mask_reply(reply),
-        InputKind::ModelFailed { failure, .. } => hide(&mut failure.message),
+        InputKind::ModelFailed { failure, .. } => {
+            hide(&mut failure.message);
+            if let Some(reply) = failure.detail.as_mut().and_then(|detail| detail.reply.as_mut()) {
+                mask_content(reply);
+            }
+        }
         InputKind::CodeCalls { calls, .. } => calls.iter_mut().for_each(|call| {
             hide(&mut call.name);
             hide(&mut call.args);
@@ -82,8 +87,7 @@ fn hide(text: &mut Text) {
 
 fn mask_outcome(outcome: &mut CallOutcome) {
     match outcome {
-        CallOutcome::Ok { content: Content::Text(text) } => hide(text),
-        CallOutcome::Ok { content: Content::Parts(parts) } => parts.iter_mut().for_each(mask_part),
+        CallOutcome::Ok { content } => mask_content(content),
         CallOutcome::Error { kind, message } => {
             kind.iter_mut().for_each(hide);
             hide(message);
@@ -96,6 +100,13 @@ fn mask_outcome(outcome: &mut CallOutcome) {
         | CallOutcome::Interrupted
         | CallOutcome::Abandoned
         | CallOutcome::Unknown => {}
+    }
+}
+
+fn mask_content(content: &mut Content) {
+    match content {
+        Content::Text(text) => hide(text),
+        Content::Parts(parts) => parts.iter_mut().for_each(mask_part),
     }
 }
 

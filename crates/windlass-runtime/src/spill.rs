@@ -9,6 +9,7 @@ use std::sync::Arc;
 use windlass_core::event::RunInput;
 use windlass_core::message::Part;
 use windlass_core::message::{Content, Media, MediaSource, Ref, shortened};
+use windlass_core::model::FailureDetail;
 use windlass_core::run::Found;
 use windlass_core::{CallOutcome, InputKind, Message, Text};
 use windlass_store::{Payloads, StoreError};
@@ -43,9 +44,17 @@ pub(crate) async fn spill(to: To<'_>, what: &mut InputKind) -> Result<(), StoreE
         | InputKind::Checked { found: Found::Happened(outcome), .. } => {
             spill_outcome(to, outcome).await?;
         }
+        InputKind::ModelFailed { failure, .. } => {
+            if let Some(FailureDetail { reply: Some(reply), .. }) = failure.detail.as_deref_mut()
+                && let Content::Text(text) = reply
+                && text.len() as u64 > to.most
+            {
+                // It is kept as it came: no model reads it, and base64 in it stays where it is.
+                *reply = Content::Parts(vec![Part::Stored(store(to, text).await?)]);
+            }
+        }
         InputKind::Resumed { .. }
         | InputKind::Replied { .. }
-        | InputKind::ModelFailed { .. }
         | InputKind::CodeCalls { .. }
         | InputKind::DelegateAsks { .. }
         | InputKind::DelegateWaits { .. }

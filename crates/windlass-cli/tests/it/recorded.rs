@@ -47,6 +47,52 @@ fn a_request_is_shown_with_its_reply_and_as_a_command() {
     assert!(beyond.code == 1 && beyond.stderr.contains("has no request 4: it has 3"), "{beyond:?}");
 }
 
+#[test]
+fn a_failed_reply_is_shown_under_its_request() {
+    let home = Home::new();
+    let long = format!("\"{}\"", "too long ".repeat(10_000));
+    let server = Server::start(vec![
+        Reply::Fails(500, r#"{"message":"try later","hint":"a detail: sk-very-secret-key \u001b[2J"}"#),
+        Reply::Cut("half a reply"),
+        Reply::Fails(503, Box::leak(long.into_boxed_str())),
+        Reply::Pieces(vec!["It's noon."]),
+    ]);
+    let agent =
+        server.agent().replace("/v1\" }", "/v1\", key: \"${MY_KEY}\" }").replace("retries: 2", "retries: 3");
+    home.write("agent.yaml", &agent);
+    let mut run = home.command(["run", "agent.yaml", "-q", "What's the time?"]);
+    let ran = crate::kit::end(run.env("MY_KEY", "sk-very-secret-key").output().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let show = |number: &str, more: &str| {
+        let mut show = home.command(["runs", "show", "last", "--request", number]);
+        show.args(more.split_whitespace()).env("MY_KEY", "sk-very-secret-key");
+        let shown = crate::kit::end(show.output().unwrap());
+        assert_eq!(shown.code, 0, "{shown:?}");
+        assert!(!shown.stdout.contains("very-secret"), "{shown:?}");
+        shown.stdout
+    };
+    let body = r#"{"error":{"message":"try later","hint":"a detail: *** \u001b[2J"}}"#;
+    let value = json(&show("1", "--json"));
+    assert_eq!(value["failed_reply"], serde_json::json!({ "text": body, "cut": false }));
+    let plain = show("1", "");
+    assert!(
+        plain.ends_with(&format!("\n\nbody that the server sent, {} bytes:\n{body}\n", body.len())),
+        "{plain}"
+    );
+    assert_eq!(plain.matches("a detail").count(), 1, "{plain}");
+    let cut = json(&show("2", "--json"));
+    let text = cut["failed_reply"]["text"].as_str().unwrap();
+    assert!(text.starts_with("data: {") && text.contains("half a reply"), "{cut}");
+    let long = json(&show("3", "--json"));
+    let text = long["failed_reply"]["text"].as_str().unwrap();
+    assert_eq!((text.len(), &long["failed_reply"]["cut"]), (65_536, &true.into()));
+    assert!(
+        show("3", "")
+            .contains("\nbeginning of the body that the server sent, 65536 bytes:\n{\"error\":\"too long")
+    );
+    assert_eq!(json(&show("4", "--json"))["failed_reply"], Value::Null);
+}
+
 /// The line that names the event with the reply.
 fn number_of(value: &Value) -> String {
     format!("event {}, {}:", value["reply"]["seq"], value["reply"]["event"].as_str().unwrap())

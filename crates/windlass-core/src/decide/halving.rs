@@ -43,7 +43,8 @@ impl Decision {
             }
             // The history is not to blame: it stays as it was, and the first failure is the turn's.
             Step::Blameless => {
-                let first = ModelFailure { usage: failure.usage, ..search.failure.clone() };
+                let first = search.failure.clone().with_reply_of(Some(failure));
+                let first = ModelFailure { usage: failure.usage, ..first };
                 (ask.purpose.rules().failed)(self, ask, first);
             }
         }

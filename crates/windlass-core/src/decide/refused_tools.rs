@@ -10,7 +10,7 @@ impl Decision {
     /// Takes the tool out that the provider names, and asks the same turn again. A tool that the request cannot do without stays: the
     /// one that it demands, and the one that ends the run.
     pub(super) fn one_tool_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
-        let Some(name) = failure.tool.as_deref() else { return false };
+        let Some(name) = failure.tool() else { return false };
         let demanded = matches!(&ask.choice, ToolChoice::Named(demanded) if demanded == name);
         let offered = self.state.toolbox.shown.iter().find(|tool| tool.name == *name && tool.is_offered());
         let Some(tool) = offered.filter(|_| !demanded) else { return false };

@@ -27,7 +27,7 @@ impl State {
             return;
         }
         if failed.without.is_empty() {
-            let first = || Box::new(Search::after_failure(turn.failure.clone()));
+            let first = || Box::new(Search::after_failure(turn.failure.clone().with_reply_of(None)));
             self.turn.search = turn.retry_at.map(|_| first());
             return;
         }

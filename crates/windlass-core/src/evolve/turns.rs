@@ -125,7 +125,7 @@ impl State {
         self.asked_for(&turn.failure.usage, failed.as_ref());
         let Some(mut failed) = failed else { return };
         if turn.retry_at.is_none() && turn.next_model.is_none() {
-            self.turn.failure = Some(Box::new(turn.failure.clone()));
+            self.turn.failure = Some(Box::new(turn.failure.clone().with_reply_of(None)));
         }
         self.note_failed_model(turn, failed.model);
         failed.remedies = self.remedies_of(&failed, &turn.failure, self.clock.now);

@@ -48,6 +48,17 @@ pub fn mask_and_cut(text: &str, bytes: usize) -> String {
     masked.get(cut..).unwrap_or_default().to_owned()
 }
 
+/// The first bytes of a text, masked before it is cut, and whether anything of it is left out. A `body` of more than
+/// [`SECRET_MARGIN`] bytes beyond those may have been read in part: half a secret at its end is left out, too.
+pub fn mask_first(body: &[u8], bytes: usize) -> (String, bool) {
+    let text = String::from_utf8_lossy(body);
+    let masked = mask(&text);
+    let may_go_on = body.len() >= bytes + SECRET_MARGIN;
+    let known = masked.len().saturating_sub(if may_go_on { SECRET_MARGIN } else { 0 });
+    let kept = masked.get(..masked.floor_char_boundary(known.min(bytes))).unwrap_or_default();
+    (kept.to_owned(), kept.len() < masked.len())
+}
+
 /// Masks all texts of a JSON value, the names of its fields too.
 pub fn mask_json(value: &mut Value) {
     match value {

@@ -23,7 +23,7 @@ pub fn blamed(mut failure: ModelFailure, tools: &[ToolSpec]) -> ModelFailure {
         && matches!(failure.status, None | Some(200 | 400 | 422));
     if is_refusal && let Some(tool) = tool_in(&failure.message, tools) {
         failure.message = format!("tool `{tool}` is refused: {}", failure.message).into();
-        failure.tool = Some(Box::new(tool));
+        failure.detail.get_or_insert_default().tool = Some(tool);
     }
     failure
 }
@@ -114,7 +114,7 @@ mod tests {
             let failure =
                 ModelFailure { status: Some(400), ..ModelFailure::new(FailureKind::BadRequest, words, "m") };
             let failure = blamed(failure, &tools);
-            assert_eq!(failure.tool.as_ref().map(|tool| &***tool), tool, "{words}");
+            assert_eq!(failure.tool().map(|tool| &**tool), tool, "{words}");
             if let Some(tool) = tool {
                 assert_eq!(&*failure.message, format!("tool `{tool}` is refused: {words}"));
             }
@@ -123,6 +123,6 @@ mod tests {
             status: Some(500),
             ..ModelFailure::new(FailureKind::Server, "schema of 'search'", "m")
         };
-        assert_eq!(blamed(late, &tools).tool, None);
+        assert_eq!(blamed(late, &tools).tool(), None);
     }
 }

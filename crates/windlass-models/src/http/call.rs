@@ -25,6 +25,7 @@ use super::hints;
 use super::keys::{Kept, KeyCommand};
 use super::mending::tolerant;
 use super::model::{Addressed, Server, sign};
+use super::received::{Received, of_body};
 use super::timeouts::{Expired, Watch};
 use super::trouble::{Refused, chain, read_refusal};
 use super::turns::Turn;
@@ -85,11 +86,18 @@ pub(super) async fn open(mut call: Call, body: Vec<u8>) -> Result<Reading, Model
     let asked = call.asked();
     let (server, bytes) = (call.server.clone(), data.len() as u64);
     let page = hints::web_page(&data);
-    let decode = move || tolerant(&data, |data| server.wire.decode(&server.dialect, data, &asked));
-    let reply = if bytes < LARGE_BYTES { decode() } else { Box::pin(off_thread(bytes, decode)).await };
-    let reply = reply.map_err(|error| match page {
-        Some(page) => call.failure(FailureKind::Protocol, hints::page_words(&page)),
-        None => call.undecoded(error, Usage::default()),
+    let decode = move || {
+        let decoded = tolerant(&data, |data| server.wire.decode(&server.dialect, data, &asked));
+        (decoded, data)
+    };
+    let (reply, data) =
+        if bytes < LARGE_BYTES { decode() } else { Box::pin(off_thread(bytes, decode)).await };
+    let reply = reply.map_err(|error| {
+        let failure = match page {
+            Some(page) => call.failure(FailureKind::Protocol, hints::page_words(&page)),
+            None => call.undecoded(error, Usage::default()),
+        };
+        of_body(failure, &data)
     })?;
     call.took(&reply.usage);
     Ok(Reading::Whole(Some(Box::new(reply))))
@@ -130,6 +138,7 @@ pub(super) struct Events {
     body: Option<Body>,
     watch: Watch,
     reader: EventReader,
+    received: Received,
     arrived: Instant,
     read: usize,
     over: bool,
@@ -151,12 +160,13 @@ impl Events {
         let wire = call.server.wire;
         let frames = Frames::bounded(wire.facts().framing, call.max_body_bytes());
         let reader = EventReader::new(frames, wire.decoder(&call.server.dialect));
+        let (body, arrived) = (Some(body), Instant::now());
         let mut events =
-            Self { call, body: Some(body), watch, reader, arrived: Instant::now(), read: 0, over: false };
-        if !first.is_empty() {
-            events.add(first)?;
+            Self { call, body, watch, reader, received: Received::default(), arrived, read: 0, over: false };
+        match if first.is_empty() { Ok(()) } else { events.add(first) } {
+            Ok(()) => Ok(events),
+            Err(failure) => Err(events.with_body(failure)),
         }
-        Ok(events)
     }
 
     fn paid(&self) -> Usage {
@@ -166,6 +176,7 @@ impl Events {
     fn add(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
         self.arrived = Instant::now();
         self.read = self.read.saturating_add(bytes.len());
+        self.received.add(bytes);
         if let Some(expired) = self.watch.total_over(self.arrived).filter(|_| !self.reader.is_finished()) {
             return Err(ModelFailure { usage: self.paid(), ..self.call.expired(expired) });
         }
@@ -178,6 +189,11 @@ impl Events {
             format!("an event of the stream is longer than {most} bytes ({})", self.call.bound())
         };
         Err(ModelFailure { usage: self.paid(), ..self.call.failure(FailureKind::TooLarge, too_long) })
+    }
+
+    fn with_body(&self, failure: ModelFailure) -> ModelFailure {
+        let server = &self.call.server;
+        self.received.of_stream(failure, server.wire, &server.dialect)
     }
 
     /// Ends the body. The reply is complete if its stop reason came before.
@@ -252,7 +268,7 @@ impl Events {
                     self.over = true;
                     self.body = None;
                     self.reader.clear();
-                    return Poll::Ready(Some(Err(failure)));
+                    return Poll::Ready(Some(Err(self.with_body(failure))));
                 }
                 Poll::Pending => return Poll::Pending,
             }
@@ -377,7 +393,7 @@ impl Call {
     ) -> Result<Reply, ModelFailure> {
         let refused = read_refusal(answer, watch).await;
         let server = &self.server;
-        if let Some(reply) = server.wire.reply_in_error(&server.dialect, &refused.data, &self.asked()) {
+        if let Some(reply) = server.wire.reply_in_error(&server.dialect, refused.read(), &self.asked()) {
             return Ok(reply);
         }
         let words = self.server.wire.facts().errors;
@@ -386,7 +402,7 @@ impl Call {
         let retry_after_ms = refused.retry_after_ms(kind);
         self.took(&Usage::default());
         self.refused_for(kind, retry_after_ms);
-        let Refused { status, report, .. } = refused;
+        let Refused { status, report, data, .. } = refused;
         let refuses = words.refusal(kind, Some(status), &report.message);
         let key = server.key_source.as_deref();
         let key = key.filter(|_| kind == FailureKind::Auth && matches!(status, 401 | 403));
@@ -405,13 +421,8 @@ impl Call {
             None => said,
         };
         let is_final = report.is_final && is_passing(kind);
-        Err(ModelFailure {
-            status: Some(status),
-            retry_after_ms,
-            is_final,
-            refuses,
-            ..self.failure(kind, said)
-        })
+        let failure = of_body(self.failure(kind, said), &data);
+        Err(ModelFailure { status: Some(status), retry_after_ms, is_final, refuses, ..failure })
     }
 
     /// Reads a body to its end, whose `first` bytes were read already.
@@ -427,17 +438,18 @@ impl Call {
         }
         // A small reply comes in one piece, which is read where it is.
         if first.len() > most {
-            return Err(self.body_too_large(most, first.len()));
+            return Err(of_body(self.body_too_large(most, first.len()), &first));
         }
         let mut data = Vec::new();
         while !body.is_over() {
             watch.token(Instant::now());
+            let so_far = if data.is_empty() { &first[..] } else { &data };
             match watch.guard(pin!(body.next())).await {
                 Ok(None) => break,
-                Ok(Some(Ok(bytes))) if data.len() + first.len() + bytes.len() > most => {
-                    return Err(self.body_too_large(most, data.len() + first.len()));
+                Ok(Some(Ok(bytes))) if so_far.len() + bytes.len() > most => {
+                    return Err(of_body(self.body_too_large(most, so_far.len()), so_far));
                 }
-                Ok(Some(Ok(bytes))) if first.is_empty() && data.is_empty() => first = bytes,
+                Ok(Some(Ok(bytes))) if so_far.is_empty() => first = bytes,
                 Ok(Some(Ok(bytes))) => {
                     data.extend_from_slice(&std::mem::take(&mut first));
                     data.extend_from_slice(&bytes);
@@ -445,9 +457,9 @@ impl Call {
                 Ok(Some(Err(error))) => {
                     let words =
                         format!("the reply from {} broke off: {}", self.server.endpoint.host, chain(&error));
-                    return Err(self.failure(FailureKind::Cut, words));
+                    return Err(of_body(self.failure(FailureKind::Cut, words), so_far));
                 }
-                Err(expired) => return Err(self.expired(expired)),
+                Err(expired) => return Err(of_body(self.expired(expired), so_far)),
             }
         }
         body.finish();

@@ -23,6 +23,7 @@ mod model;
 mod pool;
 mod proxy;
 mod rate_limits;
+mod received;
 mod replay;
 mod restoring;
 pub mod sse;

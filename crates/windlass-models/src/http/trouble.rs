@@ -11,9 +11,10 @@ use super::client::Answer;
 use super::failure::{Report, is_passing, report};
 use super::hints::{page_words, web_page};
 use super::rate_limits::{reset, retry_after};
+use super::received::READ_BYTES;
 use super::timeouts::Watch;
 
-/// The most bytes of an error body that are read.
+/// The most bytes of an error body in which its words are looked for.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 /// The wait that a `Retry-After` asks for which names no time, in milliseconds.
@@ -32,14 +33,15 @@ pub(super) struct Refused {
 pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
     let Answer { status, headers, mut body } = answer;
     let mut data = Vec::new();
-    while data.len() < MAX_ERROR_BYTES {
+    while data.len() < READ_BYTES {
         // What can be read of it is enough: the status is known.
         let Ok(Some(Ok(bytes))) = watch.guard(pin!(body.next())).await else { break };
-        let room = MAX_ERROR_BYTES - data.len();
+        let room = READ_BYTES - data.len();
         data.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
     }
-    let mut report = report(&data);
-    if let Some(page) = web_page(&data) {
+    let read = data.get(..MAX_ERROR_BYTES).unwrap_or(&data);
+    let mut report = report(read);
+    if let Some(page) = web_page(read) {
         // A gateway that has no answer of the API says so with a page of its own.
         report.message = if status.is_server_error() { page } else { page_words(&page) };
     }
@@ -54,6 +56,11 @@ pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
 }
 
 impl Refused {
+    /// The part of the body that may say something.
+    pub(super) fn read(&self) -> &[u8] {
+        self.data.get(..MAX_ERROR_BYTES).unwrap_or(&self.data)
+    }
+
     /// The wait that it asks for, in milliseconds. Its headers may ask for one outright. A failure that passes lasts until then and
     /// as its words say, or else until the limit is reset that it is about; a wait does not end one that is final.
     pub(super) fn retry_after_ms(&self, kind: FailureKind) -> Option<u64> {

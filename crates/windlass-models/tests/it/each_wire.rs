@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use windlass_core::Message;
-use windlass_core::message::ToolMessage;
-use windlass_core::model::{FailureKind, ModelFailure, Reply, StopReason};
+use windlass_core::message::{Content, ToolMessage};
+use windlass_core::model::{FailureKind, KEPT_REPLY_BYTES, ModelFailure, Reply, StopReason};
 use windlass_models::http::{Framing, KeyCommand};
 use windlass_models::wires::{Wire, wire};
 use windlass_models::{HttpModel, HttpModelConfig, Model, Timeouts, assemble};
@@ -277,6 +277,54 @@ async fn e16_e41_a_stream_that_breaks_is_cut_and_what_was_paid_counts_on_each_wi
         let failure = failure.expect("it broke");
         assert_eq!(failure.kind, FailureKind::Cut, "{}: {failure}", spoken.name);
         assert!(failure.kind.retryable() && failure.usage.total() > 0, "{}: {failure:?}", spoken.name);
+    }
+}
+
+/// The body that a failure keeps.
+fn body_of(failure: &ModelFailure) -> Option<&str> {
+    match failure.reply()? {
+        Content::Text(text) => Some(text),
+        Content::Parts(_) => None,
+    }
+}
+
+#[tokio::test]
+async fn the_body_of_a_failed_reply_is_kept_as_it_came_on_each_wire() {
+    for spoken in &SPOKEN {
+        let name = spoken.name;
+        let refused = spoken.ask(response("503 x", "", spoken.error)).await.expect_err("refused");
+        assert_eq!(body_of(&refused), Some(spoken.error), "{name}");
+        let in_200 = spoken.ask(json(spoken.error)).await.expect_err("an error");
+        assert_eq!(body_of(&in_200), Some(spoken.error), "{name}");
+        let no_reply = spoken.ask(json("no JSON")).await.expect_err("no reply");
+        assert_eq!(body_of(&no_reply), Some("no JSON"), "{name}");
+        let whole = spoken.recorded(spoken.text);
+        let half: String = whole.chars().take(whole.chars().count() * 2 / 3).collect();
+        let cut = spoken.ask(vec![stream_head(), chunk(&half), Step::Close]).await.expect_err("it broke");
+        assert_eq!((cut.kind, body_of(&cut)), (FailureKind::Cut, Some(&*half)), "{name}");
+        let bad = half.clone() + "\n\ndata: \"odd\"\n\n";
+        let bad = spoken.ask(vec![stream_head(), chunk(&bad), stream_end()]).await.expect_err("no event");
+        assert!(body_of(&bad).is_some_and(|body| body.starts_with(&half)), "{name}: {bad:?}");
+        assert!(spoken.ask(vec![Step::Close]).await.expect_err("closed").detail.is_none(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_failed_reply_that_comes_whole_is_kept_as_far_as_it_came() {
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"choices\":";
+    let server = Server::start(vec![Step::Send(head.into()), Step::Close]).await;
+    let failure = ask(&adapter(&server.url), false).await.expect_err("cut");
+    assert_eq!(body_of(&failure), Some("{\"choices\":"));
+    for (more, is_cut) in [(0, false), (1, true), (1 << 20, true)] {
+        for status in ["500 x", "200 OK"] {
+            let body = "x".repeat(KEPT_REPLY_BYTES + more);
+            let server = Server::start(response(status, "content-type: application/json\r\n", &body)).await;
+            let failure = ask(&adapter(&server.url), false).await.expect_err("no reply");
+            let kept = body_of(&failure).map(str::len);
+            assert_eq!(kept, Some(KEPT_REPLY_BYTES), "{status}, {more} more");
+            assert_eq!(failure.detail.map(|detail| detail.is_cut), Some(is_cut), "{status}, {more} more");
+        }
     }
 }
 

@@ -4,10 +4,17 @@ use serde_json::{Value, json};
 use windlass_core::{Event, RunState};
 use windlass_store::RunSummary;
 
+use crate::load::failed_reply::FailedReply;
+
 /// An event with its number in its run (`event`).
 pub fn event(seq: u64, event: &Event) -> Value {
     let data = event.fact.body().ok().and_then(|body| serde_json::from_str::<Value>(&body).ok());
     json!({ "type": "event", "seq": seq, "at": event.at, "event": event.fact.kind(), "data": data })
+}
+
+/// The body of a failed model call.
+pub fn failed_reply(reply: &FailedReply) -> Value {
+    json!({ "text": reply.text, "cut": reply.is_cut })
 }
 
 /// A line of a listing (`run`).

@@ -1,4 +1,4 @@
-use windlass_core::model::StopReason;
+use windlass_core::model::{FailureDetail, FailureKind, ModelFailure, StopReason};
 use windlass_core::secret::Secret;
 use windlass_core::{ActionId, RunId};
 
@@ -112,4 +112,17 @@ fn e53_a_secret_split_over_pieces_is_never_shown() {
         .collect();
     assert_eq!(said, "say *** end sk-m");
     assert_eq!(seen.last(), Some(&Delta::Stop(StopReason::ToolCalls)));
+}
+
+#[test]
+fn e53_the_reply_of_a_failed_model_call_is_masked() {
+    drop(Secret::new(KEY));
+    let mut failure = ModelFailure::new(FailureKind::Server, KEY, "m");
+    let reply = Some(Content::Text(format!("{{\"key\":\"{KEY}\"}}").into()));
+    failure.detail = Some(Box::new(FailureDetail { reply, ..FailureDetail::default() }));
+    let action = ActionId { run: RunId::from_number(1), seq: 1 };
+    let mut what = InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 };
+    mask_input(&mut what);
+    let json = serde_json::to_string(&what).unwrap();
+    assert!(!json.contains("masking-0123") && json.contains(r#"{\"key\":\"***\"}"#), "{json}");
 }

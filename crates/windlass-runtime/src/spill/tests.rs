@@ -1,3 +1,6 @@
+use windlass_core::event::TurnFailed;
+use windlass_core::model::{FailureKind, ModelFailure};
+use windlass_core::{ActionId, Fact, RunId};
 use windlass_store::MemoryLog;
 
 use super::*;
@@ -65,4 +68,25 @@ async fn e35_base64_in_an_error_is_left_out() {
         .unwrap();
     let CallOutcome::Error { message, .. } = outcome else { panic!("{outcome:?}") };
     assert_eq!(&*message, "the file ü [8194 characters of base64 are left out here] is no image");
+}
+
+#[tokio::test]
+async fn e35_a_long_reply_of_a_failed_call_is_stored_as_it_came_and_named_by_its_event() {
+    let body = format!("{{\"image\":\"{}\"}}", data(8_192));
+    for (most, refs) in [(body.len() as u64, 0), (body.len() as u64 - 1, 1)] {
+        let log = MemoryLog::new();
+        let mut failure = ModelFailure::new(FailureKind::Server, "no", "m");
+        let reply = Some(Content::Text(body.as_str().into()));
+        failure.detail = Some(Box::new(FailureDetail { reply, ..FailureDetail::default() }));
+        let action = ActionId { run: RunId::from_number(1), seq: 1 };
+        let mut what = InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 };
+        spill(To { log: &log, most, environment: &SystemEnvironment }, &mut what).await.unwrap();
+        let InputKind::ModelFailed { failure, .. } = what else { panic!("{what:?}") };
+        let failed = serde_json::json!({ "turn": 1, "failure": failure });
+        let fact = Fact::from(serde_json::from_value::<TurnFailed>(failed).unwrap());
+        assert_eq!(fact.refs().len(), refs, "spill_bytes is {most}");
+        for stored in fact.refs() {
+            assert_eq!(log.get(&stored.sha256, 0, usize::MAX).await.unwrap(), body.as_bytes());
+        }
+    }
 }

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::{Event, RunId};
+use windlass_core::{Event, Fact, RunId};
 use windlass_models::WrittenRequest;
 use windlass_read::words::count;
-use windlass_read::{ModelCall, RunPages, Timeline, json as forms, load, numbered};
+use windlass_read::{
+    FailedReply, ModelCall, RunPages, Timeline, failed_reply, json as forms, load, numbered,
+};
 use windlass_store::SqliteLog;
 
 use crate::agents::{self, Again, Wanted};
@@ -58,10 +60,18 @@ pub(super) async fn show(log: &Arc<SqliteLog>, wish: Wish<'_>, log_args: &LogArg
         Some(call) => event(log, run, call).await?,
         None => None,
     };
+    let failed = match &reply {
+        Some((_, event)) => failed_reply(&**log, &event.fact).await?,
+        None => None,
+    };
     if wish.json {
-        out::json(&as_json(&wish, recorded.seq, request, reply.as_ref()))?;
+        let mut value = as_json(&wish, recorded.seq, request, reply.as_ref());
+        if let (Some(failed), Some(fields)) = (&failed, value.as_object_mut()) {
+            fields.insert("failed_reply".to_owned(), forms::failed_reply(failed));
+        }
+        out::json(&value)?;
     } else {
-        plain(request, reply.as_ref())?;
+        plain(request, reply, failed.as_ref())?;
     }
     Ok(Exit::Good)
 }
@@ -94,16 +104,29 @@ fn as_json(
     })
 }
 
-/// As HTTP shows it: the request line, the headers, an empty line, and the body; then the event with the reply.
-fn plain(request: &WrittenRequest, reply: Option<&(u64, Event)>) -> std::io::Result<()> {
+/// As HTTP shows it: the request line, the headers, an empty line, and the body; then the event with the reply, and the body of
+/// one that failed.
+fn plain(
+    request: &WrittenRequest,
+    reply: Option<(u64, Event)>,
+    failed: Option<&FailedReply>,
+) -> std::io::Result<()> {
     out::line(format_args!("{} {}", request.method, request.url))?;
     for (name, value) in &request.headers {
         out::line(format_args!("{name}: {value}"))?;
     }
     out::line("")?;
     out::exact(&String::from_utf8_lossy(&request.body))?;
-    let Some((seq, event)) = reply else { return out::line("\nno reply is recorded") };
+    let Some((seq, mut event)) = reply else { return out::line("\nno reply is recorded") };
+    if let Fact::TurnFailed(turn) = &mut event.fact {
+        // It follows in its own form.
+        turn.failure = turn.failure.clone().with_reply_of(None);
+    }
     out::line(format_args!("\nevent {seq}, {}:", event.fact.kind()))?;
-    let event = forms::event(*seq, event);
-    out::exact(&event.get("data").unwrap_or(&event).to_string())
+    let event = forms::event(seq, &event);
+    out::exact(&event.get("data").unwrap_or(&event).to_string())?;
+    let Some(failed) = failed else { return Ok(()) };
+    let what = if failed.is_cut { "beginning of the body" } else { "body" };
+    out::line(format_args!("\n{what} that the server sent, {} bytes:", failed.text.len()))?;
+    out::line(&failed.text)
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::event::{Adjusted, RefusedTool};
-use windlass_core::model::{FailureKind, ModelFailure, Refusal};
+use windlass_core::message::Content;
+use windlass_core::model::{FailureDetail, FailureKind, ModelFailure, Refusal};
 use windlass_core::{ActionId, Fact, InputKind, Status};
 
 use super::{Talk, chat, images};
@@ -15,7 +16,7 @@ fn refuse(talk: &mut Talk, tool: &str) -> ActionId {
     let action = talk.asked().unwrap();
     let failure = ModelFailure {
         status: Some(400),
-        tool: Some(Box::new(tool.into())),
+        detail: Some(Box::new(FailureDetail { tool: Some(tool.into()), ..FailureDetail::default() })),
         refuses: Some(Refusal::Tools),
         ..ModelFailure::new(FailureKind::BadRequest, REFUSED, "p/m1")
     };
@@ -67,7 +68,7 @@ fn e58_a_refusal_of_a_tool_that_is_not_offered_ends_the_run() {
     let action = talk.asked().unwrap();
     let failure = ModelFailure {
         status: Some(400),
-        tool: Some(Box::new("read".into())),
+        detail: Some(Box::new(FailureDetail { tool: Some("read".into()), ..FailureDetail::default() })),
         ..ModelFailure::new(FailureKind::BadRequest, REFUSED, "p/m1")
     };
     talk.take(InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 });
@@ -76,5 +77,30 @@ fn e58_a_refusal_of_a_tool_that_is_not_offered_ends_the_run() {
         Some(true)
     );
     assert_eq!(taken_out(&talk).len(), 1);
+    talk.holds();
+}
+
+#[test]
+fn the_reply_of_a_failed_call_is_in_the_log_and_not_in_the_state() {
+    let (fits, mut failure) =
+        (size_of::<ModelFailure>(), ModelFailure::new(FailureKind::NotFound, "gone", "p/m1"));
+    assert!(fits < 128, "a failure takes {fits} bytes where it is an error");
+    let reply = Some(Content::Text("{\"error\":\"gone\"}".into()));
+    failure.detail = Some(Box::new(FailureDetail { reply, is_cut: true, ..FailureDetail::default() }));
+    let written = serde_json::to_string(&failure).unwrap();
+    assert_eq!(serde_json::from_str::<ModelFailure>(&written).unwrap(), failure, "{written}");
+    let shown = failure.clone().with_reply_of(None);
+    assert_eq!((shown.reply(), &shown.detail), (None, &None));
+    assert_eq!(shown.with_reply_of(Some(&failure)), failure);
+    let mut talk = Talk::new(&[]);
+    talk.start(chat(), &["p/m1"], images(2));
+    let action = talk.asked().unwrap();
+    talk.take(InputKind::ModelFailed { action, failure: Box::new(failure.clone()), jitter: 0 });
+    let mut failed = talk.events.iter().filter_map(|event| match &event.fact {
+        Fact::TurnFailed(turn) => Some(&turn.failure),
+        _ => None,
+    });
+    assert_eq!(failed.next(), Some(&failure));
+    assert_eq!(talk.state.model_failure().map(|failure| failure.reply()), Some(None));
     talk.holds();
 }
