@@ -215,6 +215,33 @@ pub async fn due_runs_are_acquired(log: Arc<dyn Store>) -> Verdict {
     same("what a timer brings", &acquired(due(5_000, &[], 9)).await?, &vec![id(2)])
 }
 
+/// Free runs are found among many that others hold.
+pub async fn many_held_runs_hide_no_free_one(log: Arc<dyn Store>) -> Verdict {
+    const FREE: [u32; 3] = [700, 1_400, 2_003];
+    for number in 1..=2_003 {
+        begin(&*log, number).await?;
+    }
+    for number in FREE {
+        works("a release", log.release(id(number), &fence("maker", 1)).await)?;
+    }
+    let acquired = async |limit| {
+        let due = Due {
+            holder: holder("next"),
+            claim: claim(),
+            agents: Vec::new(),
+            without_owners: Vec::new(),
+            without: Vec::new(),
+            now: 0,
+            limit,
+        };
+        let leases = works("acquiring what is due", log.acquire_due(due).await)?;
+        Ok::<_, String>(leases.into_iter().map(|(line, _)| line.run).collect::<Vec<_>>())
+    };
+    same("the first two", &acquired(2).await?, &vec![id(700), id(1_400)])?;
+    same("the rest", &acquired(9).await?, &vec![id(2_003)])?;
+    same("nothing is left", &acquired(9).await?, &Vec::new())
+}
+
 /// A request for leases that is sent again under its claim gives the same leases, as long as they stand. Another claim of the same
 /// holder does not.
 pub async fn a_claim_that_is_sent_again_gives_the_same_lease(log: Arc<dyn Store>) -> Verdict {

@@ -79,6 +79,7 @@ macro_rules! each_store_promise {
             a_parked_run_is_listed_as_suspended,
             due_runs_are_listed,
             due_runs_are_acquired,
+            many_held_runs_hide_no_free_one,
             a_claim_that_is_sent_again_gives_the_same_lease,
             a_clock_that_is_set_back_stretches_no_wait,
             ends_and_pauses_give_up_the_lease,

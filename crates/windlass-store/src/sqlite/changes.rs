@@ -10,7 +10,7 @@ use super::chain::Link;
 use super::pins::{self, Pins};
 use super::rows::{self, Fault};
 use super::write::Left;
-use super::{heads, holders, listings, payloads};
+use super::{due, heads, holders, listings, payloads};
 use crate::error::StoreError;
 use crate::opening::Opening;
 use crate::payload::Digest;
@@ -259,9 +259,9 @@ impl Desk {
         due: &Due,
     ) -> Result<Vec<(RunSummary, Fence)>, Fault> {
         let mut acquired = Vec::new();
-        let again = listings::claimed(connection, due)?;
+        let again = due::claimed(connection, due)?;
         let (runs, limit) =
-            if again.is_empty() { (listings::due(connection, due)?, due.limit) } else { (again, usize::MAX) };
+            if again.is_empty() { (due::due(connection, due)?, due.limit) } else { (again, usize::MAX) };
         for run in runs {
             if acquired.len() >= limit {
                 break;

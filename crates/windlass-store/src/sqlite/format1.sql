@@ -25,6 +25,12 @@ CREATE INDEX runs_by_parent ON runs(parent) WHERE parent IS NOT NULL;
 CREATE INDEX runs_by_base ON runs(base) WHERE base IS NOT NULL;
 CREATE INDEX runs_by_status ON runs(status);
 CREATE INDEX runs_by_agent ON runs(agent);
+-- The next five find runs that are due without reading those that a living process holds, or that wait for people.
+CREATE INDEX runs_free ON runs(status) WHERE held IS NULL AND status = 'running' AND parent IS NULL;
+CREATE INDEX runs_by_timer ON runs(status, CAST(detail AS INTEGER)) WHERE status = 'suspended' AND detail IS NOT NULL;
+CREATE INDEX runs_by_clock ON runs(status, suspended_at) WHERE status = 'suspended' AND detail IS NOT NULL;
+CREATE INDEX runs_by_process ON runs(held) WHERE held IS NOT NULL;
+CREATE INDEX runs_by_claim ON runs(claim, holder) WHERE held IS NOT NULL;
 -- The run that the next message of a session continues. A session is named by its owner and its name.
 CREATE TABLE heads (
   owner TEXT NOT NULL,

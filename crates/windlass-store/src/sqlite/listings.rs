@@ -4,26 +4,16 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params, params_from_iter};
-use windlass_core::event::CLOCK_JUMP_MS;
+use rusqlite::{Connection, Row, params_from_iter};
 use windlass_core::{Owner, RunId, RunState, SessionId};
 
+use super::due::is_due;
 use super::holders;
 use super::rows::{self, Fault};
 use crate::error::StoreError;
 use crate::{
-    Cursor, DEFAULT_LISTED, Due, Headline, Holder, Page, RunFilter, RunSummary, SessionFilter, SessionSummary,
+    Cursor, DEFAULT_LISTED, Headline, Holder, Page, RunFilter, RunSummary, SessionFilter, SessionSummary,
 };
-
-/// Whether a run can continue at the parameter's time. A suspended run's detail is the time at which it continues by itself. If
-/// its timer was set later than now, the clock was set back since, and the next holder sets the timer anew.
-fn is_due(parameter: usize) -> String {
-    format!(
-        "(status = 'running' OR status = 'suspended' AND EXISTS (SELECT 1 FROM inbox WHERE inbox.run = no) \
-         OR status = 'suspended' AND detail IS NOT NULL AND \
-         (CAST(detail AS INTEGER) <= ?{parameter} OR suspended_at > ?{parameter} + {CLOCK_JUMP_MS}))"
-    )
-}
 
 /// The columns of a summary, in the order in which [`summary_of`] reads them.
 const SUMMARY: &str = "SELECT no, run, agent, session, parent, status, detail, started_at, title, holder, held, \
@@ -120,35 +110,6 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed
         lines.push(lives.line(&transaction, row)?);
     }
     Ok(Listed { page: page(lines, limit), unseen: lives.unseen(&transaction)? })
-}
-
-/// Runs that may be due for this request, the ones that began first first: their holders are not looked at.
-pub(super) fn due(connection: &Connection, due: &Due) -> Result<Vec<RunId>, Fault> {
-    let mut values = vec![Value::Integer(due.now.min(i64::MAX as u64).cast_signed())];
-    let mut sql = format!("SELECT run FROM runs WHERE parent IS NULL AND {}", is_due(1));
-    if !due.agents.is_empty() {
-        values.extend(due.agents.iter().map(|agent| Value::Text(agent.as_ref().to_owned())));
-        let _ = write!(sql, " AND agent IN ({})", vec!["?"; due.agents.len()].join(", "));
-    }
-    if !due.without_owners.is_empty() {
-        values.extend(due.without_owners.iter().map(|owner| Value::Text(owner.as_str().to_owned())));
-        let _ = write!(sql, " AND owner NOT IN ({})", vec!["?"; due.without_owners.len()].join(", "));
-    }
-    sql.push_str(" ORDER BY no");
-    let mut query = connection.prepare_cached(&sql)?;
-    let runs = query.query_map(params_from_iter(values), |row| rows::run_id(row, 0))?;
-    Ok(runs.collect::<Result<_, _>>()?)
-}
-
-/// The runs that an earlier request under the same claim has acquired and that its holder still holds.
-pub(super) fn claimed(connection: &Connection, due: &Due) -> Result<Vec<RunId>, Fault> {
-    let mut query = connection.prepare_cached(
-        "SELECT run FROM runs WHERE status IN ('running', 'suspended') AND held IS NOT NULL AND holder = ?1 \
-         AND claim = ?2 ORDER BY no",
-    )?;
-    let found = query
-        .query_map(params![due.holder.0.as_ref(), due.claim.0.cast_signed()], |row| rows::run_id(row, 0))?;
-    Ok(found.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn sessions(

@@ -10,6 +10,7 @@ mod chain;
 mod changes;
 mod check;
 mod cut;
+mod due;
 mod file;
 mod follow;
 mod header;

@@ -42,6 +42,7 @@ enum Fault {
     ForgetsKeys,
     ForgetsClaims,
     GivesDueRunsAgain,
+    LooksAtAHundredDueRuns,
 }
 
 /// A log with one fault.
@@ -174,6 +175,12 @@ impl Leases for Broken {
 
     fn acquire_due(&self, due: Due) -> Answer<'_, Vec<(RunSummary, Fence)>> {
         Box::pin(async move {
+            if matches!(self.1, Fault::LooksAtAHundredDueRuns) {
+                let all = RunFilter { due: Some(due.now), limit: 101, ..RunFilter::default() };
+                if self.0.list(all).await?.items.len() > 100 {
+                    return Ok(Vec::new());
+                }
+            }
             let leases = self.0.acquire_due(due).await?;
             if matches!(self.1, Fault::GivesDueRunsAgain) {
                 for (line, fence) in &leases {
@@ -274,6 +281,7 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::ForgetsKeys, "what_is_sent_again_is_done_once"),
         (Fault::ForgetsClaims, "a_claim_that_is_sent_again_gives_the_same_lease"),
         (Fault::GivesDueRunsAgain, "due_runs_are_acquired"),
+        (Fault::LooksAtAHundredDueRuns, "many_held_runs_hide_no_free_one"),
         (Fault::PrunesNothing, "pruning_goes_in_chunks"),
         (Fault::WritesTheFirstEventOfARefusedAppend, "an_append_whose_reply_was_lost_is_found_out"),
         (Fault::LooksAtNoHead, "a_session_has_one_head"),
