@@ -107,7 +107,7 @@ impl Checked {
         self,
         environment: &dyn Environment,
         log: &dyn Store,
-        key: Option<Text>,
+        key: Option<RequestKey>,
     ) -> Result<(PostId, Delivery), Error> {
         let Self { run, owner, at, what } = self;
         let post = Post { at, what: what.clone(), key: Some(key_of(owner, key, &what)?) };
@@ -153,17 +153,34 @@ async fn post_in(
     log: &dyn Store,
     (run, at): (RunId, Millis),
     what: InputKind,
-    key: Option<Text>,
+    key: Option<RequestKey>,
 ) -> Result<(PostId, Delivery), Error> {
     check_in(environment, load(log, run).await?, at, what).await?.post_in(environment, log, key).await
 }
 
-/// The key of a request. Without one of its sender's it is the request's alone: should the store's reply be lost, it is sent again
+/// The key of a request, and the digest of what makes it the same one.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestKey {
+    pub(crate) key: Text,
+    pub(crate) digest: [u8; 32],
+}
+
+impl RequestKey {
+    /// The key of an input that is a request by itself.
+    fn of_input(key: Text, what: &InputKind) -> Result<Self, StoreError> {
+        let bytes = serde_json::to_vec(what).map_err(|error| StoreError::Failed(Box::new(error)))?;
+        Ok(Self { key, digest: Sha256::digest(bytes).into() })
+    }
+}
+
+/// The key of a post. Without one of its sender's it is the request's alone: should the store's reply be lost, it is sent again
 /// under it.
-fn key_of(owner: Owner, key: Option<Text>, what: &InputKind) -> Result<PostKey, StoreError> {
-    let bytes = serde_json::to_vec(what).map_err(|error| StoreError::Failed(Box::new(error)))?;
-    let key = key.unwrap_or_else(request_key);
-    Ok(PostKey { owner, key, digest: Sha256::digest(bytes).into() })
+fn key_of(owner: Owner, key: Option<RequestKey>, what: &InputKind) -> Result<PostKey, StoreError> {
+    let RequestKey { key, digest } = match key {
+        Some(key) => key,
+        None => RequestKey::of_input(request_key(), what)?,
+    };
+    Ok(PostKey { owner, key, digest })
 }
 
 /// Whether a run's driver has accepted a post, or refused it; `None`: it has not looked yet.
@@ -246,10 +263,15 @@ pub async fn pause_waits(log: &dyn Store, run: RunId) -> Result<bool, Error> {
 }
 
 /// Whether a run has heard a message: its driver has accepted it, or will look once there is one.
-pub(crate) async fn heard(agent: &Agent, run: RunId, said: Steered) -> Result<bool, Error> {
+pub(crate) async fn heard(
+    agent: &Agent,
+    run: RunId,
+    said: Steered,
+    key: Option<RequestKey>,
+) -> Result<bool, Error> {
     let (environment, log) = (&**agent.environment(), &**agent.log());
     let (post, delivery) =
-        post_in(environment, log, (run, environment.now()), InputKind::Steer(said), None).await?;
+        post_in(environment, log, (run, environment.now()), InputKind::Steer(said), key).await?;
     Ok(delivery == Delivery::Waiting || taken(environment, log, (run, post)).await? != Some(false))
 }
 
@@ -408,6 +430,16 @@ impl Agent {
         run: RunId,
         what: InputKind,
         key: Option<Text>,
+    ) -> Result<Delivery, Error> {
+        let key = key.map(|key| RequestKey::of_input(key, &what)).transpose()?;
+        self.post_request(run, what, key).await
+    }
+
+    pub(crate) async fn post_request(
+        &self,
+        run: RunId,
+        what: InputKind,
+        key: Option<RequestKey>,
     ) -> Result<Delivery, Error> {
         let environment = &**self.environment();
         // Boxed: a future that may post holds no room for it.

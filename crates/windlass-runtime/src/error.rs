@@ -385,7 +385,7 @@ pub enum Error {
         run: RunId,
     },
     /// Another request was sent under the idempotency key.
-    #[error("the key `{key}` belongs to another request, which began run {run}")]
+    #[error("the key `{key}` belongs to another request, which run {run} answers")]
     #[diagnostic(kind = Conflict, code = "request.key_reused", help = "give another request a key of its own")]
     KeyReused {
         /// The key.

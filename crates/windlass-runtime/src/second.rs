@@ -16,8 +16,8 @@ use crate::run::{DriveOptions, Prepared};
 mod requests;
 mod turns;
 
-use requests::START;
 pub(crate) use requests::digest_of;
+use requests::{START, STEERED, key_of};
 pub use turns::{Turn, holding_messages};
 use turns::{begun, unanswered};
 
@@ -51,7 +51,8 @@ impl Agent {
     /// wait in the session are answered before this one.
     ///
     /// A request under an idempotency key is looked for first, before any limit: where it began a run, or waits in the session for its
-    /// turn, it is [`Admitted::Repeated`]. What was refused frees its key. A message that steered a run is not found so.
+    /// turn, it is [`Admitted::Repeated`]; where it steered a run, which may have ended, it is [`Admitted::Steered`] with that run. What was
+    /// refused frees its key.
     ///
     /// # Errors
     /// Another request has the key ([`Error::KeyReused`]).
@@ -67,10 +68,15 @@ impl Agent {
             return self.begin_alone(input, options).await;
         };
         loop {
-            if let Some(run) = Box::pin(self.begun_before(&input, &options)).await? {
-                return Ok(Admitted::Repeated { run });
+            if let Some(admitted) = Box::pin(self.sent_before(&input, &options)).await? {
+                return Ok(admitted);
             }
-            let busy = match self.session_end(&options.owner, &session).await {
+            let end = self.session_end(&options.owner, &session).await;
+            // Once more: what was sent to a run before this one has ended with it, and is known by now. It costs no fold.
+            if let Some(admitted) = Box::pin(self.sent_before(&input, &options)).await? {
+                return Ok(admitted);
+            }
+            let busy = match end {
                 Ok(end) => {
                     if let Some(end) = &end
                         && let Some(waiting) = unanswered(&**self.log(), end).await?
@@ -145,7 +151,7 @@ impl Agent {
     ) -> Result<Option<Admitted>, Error> {
         match self.policy().past.while_running {
             WhileRunning::Refuse => Err(Error::SessionBusy { session, run }),
-            WhileRunning::Steer => match heard(self, run, input.text().into()).await {
+            WhileRunning::Steer => match self.steer_under(run, input, options).await {
                 Ok(true) => Ok(Some(Admitted::Steered { run })),
                 Ok(false) | Err(Error::Refused(_)) => self.end_of(run).await.map(|()| None),
                 Err(error) => Err(error),
@@ -159,6 +165,21 @@ impl Agent {
         }
     }
 
+    async fn steer_under(
+        &self,
+        run: RunId,
+        input: &RunMessages,
+        options: &DriveOptions,
+    ) -> Result<bool, Error> {
+        let key = match &options.key {
+            Some(_) => {
+                self.take_input(input.clone()).map(|(taken, _)| key_of(self, STEERED, &taken, options))?
+            }
+            None => None,
+        };
+        heard(self, run, input.text().into(), key).await
+    }
+
     async fn queue(
         &self,
         behind: RunId,
@@ -167,11 +188,10 @@ impl Agent {
     ) -> Result<Option<Admitted>, Error> {
         // What does not fit is refused at once, not when its turn comes.
         let (taken, _) = self.take_input(input.clone())?;
-        let request = digest_of(self, &taken, options);
+        let (request, key) = (digest_of(self, &taken, options), key_of(self, START, &taken, options));
         let RunInput::Messages(messages) = taken else { return Ok(None) };
         let run = self.run_for(options);
-        let key = options.key.as_ref().map(|key| format!("{START}/{key}").into());
-        match self.post_under(behind, InputKind::Queue { run, request, messages }, key).await {
+        match self.post_request(behind, InputKind::Queue { run, request, messages }, key).await {
             Ok(Delivery::Waiting) => Ok(Some(Admitted::Queued { behind, run })),
             // The end of a run empties its inbox: only its log says whether the message was kept.
             Ok(Delivery::Driven(_)) if self.kept(behind, run).await? => {

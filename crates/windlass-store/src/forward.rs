@@ -36,7 +36,7 @@ macro_rules! forward_store {
     ($($part:ident),+ for $store:ty => $log:tt) => { $($crate::forward_store! { part $part, $store, $log })+ };
     (part Log, $store:ty, $log:tt) => { $crate::forward_store! { impl Log, $store, $log, append, used, read, follow } };
     (part Inbox, $store:ty, $log:tt) => {
-        $crate::forward_store! { impl Inbox, $store, $log, post, inbox, inbox_changed, discard }
+        $crate::forward_store! { impl Inbox, $store, $log, post, posted, inbox, inbox_changed, discard }
     };
     (part Leases, $store:ty, $log:tt) => {
         $crate::forward_store! { impl Leases, $store, $log, acquire, acquire_due, renew, release, park }
@@ -72,6 +72,11 @@ macro_rules! forward_store {
     (post $log:tt) => {
         fn post(&self, run: $crate::RunId, post: $crate::Post) -> $crate::Answer<'_, $crate::PostId> {
             self.$log.post(run, post)
+        }
+    };
+    (posted $log:tt) => {
+        fn posted(&self, owner: &$crate::Owner, key: &str) -> $crate::Answer<'_, Option<$crate::KeyedPost>> {
+            self.$log.posted(owner, key)
         }
     };
     (inbox $log:tt) => {

@@ -24,6 +24,19 @@ pub struct PostKey {
     pub digest: [u8; 32],
 }
 
+/// A post that came under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyedPost {
+    /// The run that it was posted to.
+    pub run: RunId,
+    /// Its place.
+    pub post: PostId,
+    /// The digest of its request.
+    pub digest: [u8; 32],
+    /// Whether an append has used it; `false`: it still waits in the run's inbox.
+    pub is_used: bool,
+}
+
 /// An input to post.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Post {
@@ -64,6 +77,11 @@ pub trait Inbox: Send + Sync + std::fmt::Debug {
     /// [`InboxFull`](crate::StoreError::InboxFull), [`UnknownRun`](crate::StoreError::UnknownRun).
     /// [`Ended`](crate::StoreError::Ended): no holder of the run will ever read it.
     fn post(&self, run: RunId, post: Post) -> Answer<'_, PostId>;
+
+    /// The post of an owner that came under a key, to whichever run; found by an index. `None`: there is none, or all were refused or ended with
+    /// their run unread. Of several the newest that was used counts, else the newest that waits: what one run did not take may have been
+    /// sent to the next.
+    fn posted(&self, owner: &Owner, key: &str) -> Answer<'_, Option<KeyedPost>>;
 
     /// The posts after that place, in order. A successful append removes the post that it uses; if the process crashed
     /// in between, the post may still be listed, and [`Log::used`](crate::Log::used) names it.

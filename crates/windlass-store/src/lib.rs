@@ -31,7 +31,7 @@ mod store;
 
 pub use clock::up_ms;
 pub use error::{LockHolder, Locking, StoreError, Taken};
-pub use inbox::{INBOX_POSTS, Inbox, Post, PostId, PostKey, Posted};
+pub use inbox::{INBOX_POSTS, Inbox, KeyedPost, Post, PostId, PostKey, Posted};
 pub use index::{
     Cursor, DEFAULT_LISTED, HEADLINE_BYTES, Headline, Index, Page, RunFilter, RunSummary, SessionFilter,
     SessionSummary,

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId, SessionId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, Leases, Log, Page, Payloads,
-    Post, PostId, Posted, RunFilter, RunSummary, SessionFilter, SessionSummary, Store, StoreError, Wake,
-    forward_store,
+    Answer, Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, KeyedPost, Leases, Log, Page,
+    Payloads, Post, PostId, Posted, RunFilter, RunSummary, SessionFilter, SessionSummary, Store, StoreError,
+    Wake, forward_store,
 };
 
 use crate::sim::step_aside;
@@ -191,6 +191,14 @@ impl Inbox for FaultLog {
         Box::pin(async move {
             self.check()?;
             self.inner.post(run, post).await
+        })
+    }
+
+    fn posted(&self, owner: &Owner, key: &str) -> Answer<'_, Option<KeyedPost>> {
+        let (owner, key) = (owner.clone(), key.to_owned());
+        Box::pin(async move {
+            self.check()?;
+            self.inner.posted(&owner, &key).await
         })
     }
 

@@ -7,9 +7,9 @@ use futures_util::FutureExt;
 use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId, SessionId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, Leases, Log, MemoryLog, Page,
-    Payloads, Post, PostId, Posted, Pruning, RunFilter, RunSummary, SessionFilter, SessionSummary,
-    StoreError, Wake,
+    Answer, Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, KeyedPost, Leases, Log,
+    MemoryLog, Page, Payloads, Post, PostId, Posted, Pruning, RunFilter, RunSummary, SessionFilter,
+    SessionSummary, StoreError, Wake,
 };
 
 /// A change, as it was asked for.
@@ -195,6 +195,11 @@ impl Inbox for VolatileLog {
                 Done::Nothing | Done::Lease(_) | Done::Leases(_) | Done::Put(_) => Err(unexpected()),
             }
         })
+    }
+
+    fn posted(&self, owner: &Owner, key: &str) -> Answer<'_, Option<KeyedPost>> {
+        let (owner, key) = (owner.clone(), key.to_owned());
+        Box::pin(async move { self.log().posted(&owner, &key).await })
     }
 
     fn inbox(&self, run: RunId, after: Option<PostId>) -> Answer<'_, Vec<Posted>> {

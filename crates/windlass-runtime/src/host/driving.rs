@@ -139,28 +139,36 @@ impl Host {
             return Err(HostError::Closing.into());
         }
         if options.key.is_some()
-            && let Some(run) = Box::pin(agent.begun_before(&input, &options)).await?
+            && let Some(admitted) = Box::pin(agent.sent_before(&input, &options)).await?
         {
-            return Ok(Started::Repeated { run });
+            return Ok(self.admitted(&agent, admitted));
         }
         let whose = Whose { owner: options.owner.clone(), agent: agent.name().clone() };
         if let Some(full) = self.inner.slots.is_full(&whose) {
             return Err(too_many(full));
         }
         let session = options.session.clone();
-        Ok(match Box::pin(agent.admit(input, options)).await? {
+        match Box::pin(agent.admit(input, options)).await? {
+            Admitted::Started(prepared) => {
+                let updates = prepared.updates();
+                let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
+                Ok(Started::Run(self.drive_with(&agent, begun, Some(updates))))
+            }
+            admitted => Ok(self.admitted(&agent, admitted)),
+        }
+    }
+
+    /// What became of a message, which may have begun a run durably.
+    fn admitted(&self, agent: &Agent, admitted: Admitted) -> Started {
+        match admitted {
+            Admitted::Started(prepared) => Started::Run(self.drive(agent, prepared)),
             Admitted::Steered { run } => Started::Steered { run },
+            Admitted::Repeated { run } => Started::Repeated { run },
             Admitted::Queued { behind, run } => {
                 self.inner.live.queues(run);
                 Started::Queued { behind, run }
             }
-            Admitted::Repeated { run } => Started::Repeated { run },
-            Admitted::Started(prepared) => {
-                let updates = prepared.updates();
-                let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
-                Started::Run(self.drive_with(&agent, begun, Some(updates)))
-            }
-        })
+        }
     }
 
     /// Drives a run that was prepared, now or once it has a place.

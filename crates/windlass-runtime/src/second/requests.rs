@@ -1,20 +1,25 @@
-//! Requests under an idempotency key (E65): one that is sent twice begins one run.
+//! Requests under an idempotency key (E65): one that is sent twice begins one run, or steers one.
 
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 use windlass_core::event::RunInput;
 use windlass_core::{RunId, SessionId, Text};
-use windlass_read::{load, start_of};
+use windlass_read::start_of;
 use windlass_store::StoreError;
 
 use super::{Admitted, begun};
 use crate::agent::Agent;
 use crate::binding::digest;
+use crate::control::RequestKey;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::DriveOptions;
 
 /// The verb of the ids of runs that a message begins, and of the keys under which it is queued.
 pub(super) const START: &str = "start";
+
+/// The verb of the keys under which a message steers the run of its session.
+pub(super) const STEERED: &str = "start.steer";
 
 /// The parts of a request that make it the same one.
 #[derive(Serialize)]
@@ -30,6 +35,21 @@ pub(crate) fn digest_of(agent: &Agent, input: &RunInput, options: &DriveOptions)
     options.key.as_ref()?;
     let (session, only_tools) = (options.session.as_ref(), options.only_tools.as_ref());
     Some(digest(&Request { agent: agent.name(), session, only_tools, input }))
+}
+
+fn key_under(verb: &str, key: &str) -> Text {
+    format!("{verb}/{key}").into()
+}
+
+/// The key under which a message is posted to the run of its session, if its request has one.
+pub(super) fn key_of(
+    agent: &Agent,
+    verb: &str,
+    input: &RunInput,
+    options: &DriveOptions,
+) -> Option<RequestKey> {
+    let (key, request) = (options.key.as_ref()?, digest_of(agent, input, options)?);
+    Some(RequestKey { key: key_under(verb, key), digest: Sha256::digest(request.as_bytes()).into() })
 }
 
 impl Agent {
@@ -51,8 +71,8 @@ impl Agent {
             return self.prepare_after(input, None, options).await.map(Admitted::Started);
         }
         loop {
-            if let Some(run) = Box::pin(self.begun_before(&input, &options)).await? {
-                return Ok(Admitted::Repeated { run });
+            if let Some(admitted) = Box::pin(self.sent_before(&input, &options)).await? {
+                return Ok(admitted);
             }
             let prepared = Box::pin(self.prepare_after(input.clone(), None, options.clone())).await?;
             if let Some(prepared) = begun(Box::pin(prepared.begun()).await)? {
@@ -61,39 +81,43 @@ impl Agent {
         }
     }
 
-    /// The run that an earlier sending of this request has begun, or that waits in the session to begin.
+    /// The fate of an earlier sending of this request: it has begun a run, waits in the session to begin one, or has steered one. `None`:
+    /// it was not sent, was refused, or lies in the inbox of a run that has not read it yet.
     ///
     /// # Errors
     /// Another request has the key.
-    pub(crate) async fn begun_before(
+    pub(crate) async fn sent_before(
         &self,
         input: &RunMessages,
         options: &DriveOptions,
-    ) -> Result<Option<RunId>, Error> {
+    ) -> Result<Option<Admitted>, Error> {
         let Some(key) = &options.key else { return Ok(None) };
-        let run = self.run_for(options);
-        let known = match start_of(&**self.log(), run).await.map_err(Error::from) {
-            Ok(start) => start.request,
-            Err(Error::Log(StoreError::UnknownRun { .. })) => match self.waiting(run, options).await? {
-                Some(request) => request,
-                None => return Ok(None),
-            },
+        let (log, run) = (&**self.log(), self.run_for(options));
+        let reused = |run| Error::KeyReused { key: key.clone(), run };
+        match start_of(log, run).await.map_err(Error::from) {
+            Ok(start) => {
+                let (taken, _) = self.take_input(input.clone())?;
+                let is_same = start.request == digest_of(self, &taken, options);
+                return if is_same { Ok(Some(Admitted::Repeated { run })) } else { Err(reused(run)) };
+            }
+            Err(Error::Log(StoreError::UnknownRun { .. })) => {}
             Err(error) => return Err(error),
-        };
-        let (taken, _) = self.take_input(input.clone())?;
-        if known == digest_of(self, &taken, options) {
-            Ok(Some(run))
-        } else {
-            Err(Error::KeyReused { key: key.clone(), run })
         }
-    }
-
-    /// The request of a message that waits in the session for that run.
-    async fn waiting(&self, run: RunId, options: &DriveOptions) -> Result<Option<Option<Text>>, Error> {
-        let Some(session) = &options.session else { return Ok(None) };
-        let Some(head) = self.log().head(&options.owner, session).await? else { return Ok(None) };
-        let head = load(&**self.log(), head).await?;
-        let found = head.queued().find(|queued| queued.run == run);
-        Ok(found.map(|queued| queued.request.clone()))
+        for verb in [START, STEERED] {
+            let Some(found) = log.posted(&options.owner, &key_under(verb, key)).await? else { continue };
+            let (taken, _) = self.take_input(input.clone())?;
+            let ours = key_of(self, verb, &taken, options).map(|key| key.digest);
+            let (of, admitted) = match verb {
+                START => (run, Admitted::Repeated { run }),
+                _ => (found.run, Admitted::Steered { run: found.run }),
+            };
+            if ours != Some(found.digest) {
+                return Err(reused(of));
+            }
+            if found.is_used {
+                return Ok(Some(admitted));
+            }
+        }
+        Ok(None)
     }
 }

@@ -1,13 +1,18 @@
-//! E65: a request that is sent twice under its key begins one run, over restarts and processes, for each owner.
+//! E65: a request that is sent twice under its key begins or steers one run, over restarts and processes, for each owner.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use windlass_core::{Answer, Fact, Owner, RunId, RunState, SessionId};
+use tokio::sync::Notify;
+use windlass_core::{Answer, Fact, InputKind, Owner, RunId, RunState, SessionId};
 use windlass_error::Diagnostic as _;
 use windlass_read::RunPages;
 use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run};
-use windlass_store::{Index as _, MemoryLog, RunFilter, Store};
+use windlass_store::{
+    Answer as Reply, Claim, Holder, Inbox, Index as _, KeyedPost, Leases as _, MemoryLog, Post, PostKey,
+    RunFilter, Store, forward_store,
+};
 use windlass_testing::{FnModel, FnTool, called, said};
 
 /// An agent that pays after an approval. A new one on the same log is a restarted process.
@@ -137,4 +142,147 @@ async fn e65_a_request_that_was_refused_frees_its_key() {
     agent(&log, "refuse").resume(first.id()).prepare().await.unwrap().drive().await.unwrap();
     let again = started(&agent(&log, "refuse"), "Something else.", under("k2", Some("s"))).await;
     assert_eq!(again.id(), RunId::of_request(&Owner::default(), "start", "k2"));
+}
+
+/// Brings a run that waits for approvals to its end.
+async fn end(log: &Arc<MemoryLog>, policy: &str, run: RunId) {
+    for question in ["q1", "q2"] {
+        agent(log, policy).answer(run, question, Answer::Approve).await.unwrap();
+        let driven = agent(log, policy).resume(run).prepare().await.unwrap().drive().await.unwrap();
+        if matches!(driven.run_state(), RunState::Ended(_)) {
+            return;
+        }
+    }
+    panic!("run {run} has not ended");
+}
+
+/// How often a run was steered.
+async fn steered(log: &MemoryLog, run: RunId) -> usize {
+    let mut pages = RunPages::new(log, run);
+    let mut messages = 0;
+    while let Some(batches) = pages.next().await.unwrap() {
+        let events = batches.iter().flat_map(|batch| batch.events.iter());
+        messages += events.filter(|event| matches!(event.fact, Fact::Steered(_))).count();
+    }
+    messages
+}
+
+#[tokio::test]
+async fn e65_a_message_that_steered_a_run_is_known_by_its_key_after_the_run_s_end() {
+    let log = Arc::new(MemoryLog::new());
+    let steer = async |text: &str| agent(&log, "steer").admit(text, under("k2", Some("s"))).await;
+    let first = started(&agent(&log, "steer"), "Pay.", under("k1", Some("s"))).await;
+    // In the inbox of a run without a driver, in its log, and after its end.
+    for ended in [false, false, true] {
+        if ended {
+            end(&log, "steer", first.id()).await;
+        }
+        let admitted = steer("Hurry.").await.unwrap();
+        assert!(matches!(admitted, Admitted::Steered { run } if run == first.id()), "{admitted:?}");
+        let other = steer("Wait.").await.unwrap_err();
+        assert!(matches!(other, Error::KeyReused { run, .. } if run == first.id()), "{other:?}");
+    }
+    // The session has gone on since.
+    let next = started(&agent(&log, "steer"), "Pay again.", under("k3", Some("s"))).await;
+    let admitted = steer("Hurry.").await.unwrap();
+    assert!(matches!(admitted, Admitted::Steered { run } if run == first.id()), "{admitted:?}");
+    assert_eq!((steered(&log, first.id()).await, steered(&log, next.id()).await), (1, 0));
+    assert_eq!(log.len(), 2);
+    let theirs = DriveOptions { owner: Owner::from("ada"), ..under("k2", Some("s")) };
+    started(&agent(&log, "steer"), "Hurry.", theirs).await;
+}
+
+#[tokio::test]
+async fn e65_a_key_is_the_request_s_whatever_became_of_it() {
+    // Under another policy the message would have another fate: it has one already.
+    for (policy, later) in [("steer", "queue"), ("queue", "steer"), ("steer", "refuse"), ("queue", "refuse")]
+    {
+        let log = Arc::new(MemoryLog::new());
+        let first = started(&agent(&log, policy), "Pay.", under("k1", Some("s"))).await;
+        let fate = agent(&log, policy).admit("And again.", under("k2", Some("s"))).await.unwrap();
+        end(&log, policy, first.id()).await;
+        let again = agent(&log, later).admit("And again.", under("k2", Some("s"))).await.unwrap();
+        let is_same = match (&fate, &again) {
+            (Admitted::Steered { run: was }, Admitted::Steered { run })
+            | (Admitted::Queued { run: was, .. }, Admitted::Repeated { run }) => was == run,
+            _ => false,
+        };
+        assert!(is_same, "{policy}, {later}: {fate:?}, {again:?}");
+        let other = agent(&log, later).admit("Something else.", under("k2", Some("s"))).await.unwrap_err();
+        assert!(matches!(other, Error::KeyReused { .. }), "{policy}, {later}: {other:?}");
+    }
+}
+
+#[tokio::test]
+async fn e65_a_message_that_a_run_refused_may_steer_the_next_one() {
+    let log = Arc::new(MemoryLog::new());
+    let first = started(&agent(&log, "steer"), "Pay.", under("k1", Some("s"))).await;
+    end(&log, "steer", first.id()).await;
+    let next = started(&agent(&log, "steer"), "Pay again.", under("k2", Some("s"))).await;
+    let key = |digest| PostKey { owner: Owner::default(), key: "start.steer/k3".into(), digest };
+    // As a run leaves it that took another message's post under the key, and then refused it.
+    let post = Post { key: Some(key([7; 32])), ..Post::new(1, InputKind::Steer("Hurry.".into())) };
+    let post = log.post(next.id(), post).await.unwrap();
+    let other = agent(&log, "steer").admit("Hurry.", under("k3", Some("s"))).await.unwrap_err();
+    assert!(matches!(other, Error::KeyReused { .. }), "{other:?}");
+    let fence = log.acquire(next.id(), &Holder("driver".into()), Claim::fresh()).await.unwrap();
+    log.discard(next.id(), post, &fence).await.unwrap();
+    log.release(next.id(), &fence).await.unwrap();
+    let admitted = agent(&log, "steer").admit("Hurry.", under("k3", Some("s"))).await.unwrap();
+    assert!(matches!(admitted, Admitted::Steered { run } if run == next.id()), "{admitted:?}");
+}
+
+/// Stops once after a look for a key that finds nothing, until it is let go on.
+#[derive(Debug)]
+struct Late {
+    inner: Arc<MemoryLog>,
+    looked: Notify,
+    goes_on: Notify,
+    once: AtomicBool,
+}
+
+impl Inbox for Late {
+    fn posted(&self, owner: &Owner, key: &str) -> Reply<'_, Option<KeyedPost>> {
+        let found = self.inner.posted(owner, key);
+        let is_last = key.starts_with("start.steer/");
+        Box::pin(async move {
+            let found = found.await?;
+            if is_last && !self.once.swap(true, Ordering::Relaxed) {
+                self.looked.notify_one();
+                self.goes_on.notified().await;
+            }
+            Ok(found)
+        })
+    }
+
+    forward_store!(inner: post, inbox, inbox_changed, discard);
+}
+
+forward_store!(Log, Leases, Payloads, Index for Late => inner);
+
+#[tokio::test]
+async fn e65_a_message_that_another_sending_brought_meanwhile_steers_no_second_run() {
+    let log = Arc::new(MemoryLog::new());
+    let first = started(&agent(&log, "steer"), "Pay.", under("k1", Some("s"))).await;
+    let (looked, goes_on, once) = (Notify::new(), Notify::new(), AtomicBool::new(false));
+    let late = Arc::new(Late { inner: log.clone(), looked, goes_on, once });
+    let store: Arc<dyn Store> = late.clone();
+    let model = FnModel::new(|_| said("done"));
+    let slow = Agent::builder("payer").model(("m1", Arc::new(model)));
+    let slow = slow.settings(&json!({ "while_running": "steer" })).log(store).build().unwrap();
+    let (again, next) = tokio::join!(slow.admit("Hurry.", under("k2", Some("s"))), async {
+        late.looked.notified().await;
+        let admitted = agent(&log, "steer").admit("Hurry.", under("k2", Some("s"))).await.unwrap();
+        assert!(matches!(admitted, Admitted::Steered { run } if run == first.id()), "{admitted:?}");
+        end(&log, "steer", first.id()).await;
+        // The next run is busy when the first sender goes on.
+        let begun = agent(&log, "steer").admit("Pay again.", under("k3", Some("s"))).await.unwrap();
+        let Admitted::Started(held) = begun else { panic!("{begun:?}") };
+        late.goes_on.notify_one();
+        held
+    });
+    let again = again.unwrap();
+    assert!(matches!(again, Admitted::Steered { run } if run == first.id()), "{again:?}");
+    let next = next.drive().await.unwrap();
+    assert_eq!((steered(&log, first.id()).await, steered(&log, next.id()).await), (1, 0));
 }

@@ -7,7 +7,7 @@ use windlass_core::{Owner, RunState, Status};
 
 use super::sample::{append, begin, claim, ended, fence, holder, said, steer};
 use super::{LostRemovals, Verdict, holds, refused, same, waits, works};
-use crate::{Append, Post, PostId, PostKey, Store};
+use crate::{Append, KeyedPost, Post, PostId, PostKey, Store};
 
 /// Posts are read in the order in which they came, from any place on, each inbox for itself.
 pub async fn an_inbox_keeps_its_order(log: Arc<dyn Store>) -> Verdict {
@@ -172,4 +172,39 @@ pub async fn a_key_is_posted_once(log: Arc<dyn Store>) -> Verdict {
     works("an end", log.append(end).await)?;
     same("after the end", &works("a post", log.post(run, under("local", 1, "first")).await)?, &first)?;
     refused("a new one after the end", log.post(run, under("bob", 1, "late")).await, "store.ended").map(drop)
+}
+
+/// What was posted under a key is found by it, whichever run it was posted to: the newest post that was used, else the newest that
+/// waits, for each owner. A refused one is not found, nor is one that ended with its run.
+pub async fn a_post_is_found_by_its_key(log: Arc<dyn Store>) -> Verdict {
+    let (first, second) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
+    let (local, ada) = (Owner::default(), Owner::from("ada"));
+    let under = |digest, text: &str| Post {
+        key: Some(PostKey { owner: Owner::default(), key: "k1".into(), digest: [digest; 32] }),
+        ..Post::new(1, steer(text))
+    };
+    let found = async |owner: &Owner, key: &str| works("a look for a key", log.posted(owner, key).await);
+    same("before it was posted", &found(&local, "k1").await?, &None)?;
+    let refused = works("a post", log.post(first, under(1, "refused")).await)?;
+    let waits = KeyedPost { run: first, post: refused, digest: [1; 32], is_used: false };
+    same("a post that waits", &found(&local, "k1").await?, &Some(waits))?;
+    same("another owner's", &found(&ada, "k1").await?, &None)?;
+    same("another key", &found(&local, "k").await?, &None)?;
+    works("refusing it", log.discard(first, refused, &fence("maker", 1)).await)?;
+    same("a refused one", &found(&local, "k1").await?, &None)?;
+    let older = works("a post to one run", log.post(first, under(2, "older")).await)?;
+    let newer = works("a post to another run", log.post(second, under(3, "newer")).await)?;
+    let newest = KeyedPost { run: second, post: newer, digest: [3; 32], is_used: false };
+    same("the newest that waits", &found(&local, "k1").await?, &Some(newest))?;
+    works("using the older", log.append(Append { uses: Some(older), ..append(first, 1, said(2, 1)) }).await)?;
+    let used = KeyedPost { run: first, post: older, digest: [2; 32], is_used: true };
+    same("one that was used", &found(&local, "k1").await?, &Some(used.clone()))?;
+    let run_state = RunState::Ended(Status::Answered);
+    let end = Append { run_state, ..append(first, 2, ended(Status::Answered)) };
+    works("the end of its run", log.append(end).await)?;
+    same("after the end of its run", &found(&local, "k1").await?, &Some(used.clone()))?;
+    let end =
+        |uses| Append { heard: Some(newer), uses, run_state, ..append(second, 1, ended(Status::Answered)) };
+    works("an end that has heard the newer", log.append(end(None)).await)?;
+    same("after an end without it", &found(&local, "k1").await?, &Some(used))
 }

@@ -61,7 +61,7 @@ impl Log for LostRemovals {
 }
 
 impl Inbox for LostRemovals {
-    forward_store!(inner: post);
+    forward_store!(inner: post, posted);
 
     fn inbox(&self, run: RunId, after: Option<PostId>) -> Answer<'_, Vec<Posted>> {
         Box::pin(async move {
@@ -162,7 +162,7 @@ impl Inbox for LostReplies {
         self.lossy("the removal of a post", || self.inner.discard(run, post, fence))
     }
 
-    forward_store!(inner: inbox, inbox_changed);
+    forward_store!(inner: posted, inbox, inbox_changed);
 }
 
 impl Payloads for LostReplies {

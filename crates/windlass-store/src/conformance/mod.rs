@@ -70,6 +70,7 @@ macro_rules! each_store_promise {
             a_refused_post_is_taken_out_by_its_holder,
             an_end_leaves_no_post_unread,
             a_key_is_posted_once,
+            a_post_is_found_by_its_key,
             a_payload_is_kept_once_and_read_by_ranges,
             an_append_needs_the_payloads_that_it_names,
             a_new_run_is_leased_to_its_maker,

@@ -4,6 +4,7 @@
 //! The log does not grow for ever: beyond [`MAX_ENDED_RUNS`] ended runs, the oldest ones are dropped.
 
 mod follow;
+mod keys;
 mod payloads;
 mod runs;
 
@@ -14,7 +15,7 @@ use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId, SessionId, Text};
 
 use crate::error::StoreError;
-use crate::inbox::{Inbox, Post, PostId, Posted};
+use crate::inbox::{Inbox, KeyedPost, Post, PostId, Posted};
 use crate::index::{Index, Page, RunFilter, RunSummary, SessionFilter, SessionSummary};
 use crate::leases::{Claim, Due, Fence, Holder, Leases, Wake};
 use crate::log::{Append, Batch, Batches, Log};
@@ -117,6 +118,10 @@ impl Inbox for MemoryLog {
             }
             id
         }))
+    }
+
+    fn posted(&self, owner: &Owner, key: &str) -> BoxFuture<'_, Result<Option<KeyedPost>, StoreError>> {
+        ready(Ok(self.lock().posted(owner, key)))
     }
 
     fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use leases::Lease;
 
+use super::keys::Keys;
 use super::payloads::Payloads;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
@@ -18,7 +19,8 @@ use crate::error::StoreError;
 use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
 use crate::{
-    Append, Batch, Fence, Head, Headline, INBOX_POSTS, Post, PostId, PostKey, Posted, RunSummary, Wake,
+    Append, Batch, Fence, Head, Headline, INBOX_POSTS, KeyedPost, Post, PostId, PostKey, Posted, RunSummary,
+    Wake,
 };
 
 /// All runs of a log.
@@ -32,6 +34,7 @@ pub(super) struct Runs {
     max_ended: usize,
     /// The head of each session.
     heads: HashMap<(Owner, SessionId), RunId>,
+    keys: Keys,
     last_number: u64,
     last_post: u64,
     pub(super) payloads: Payloads,
@@ -97,6 +100,7 @@ impl Runs {
             ended: VecDeque::new(),
             max_ended,
             heads: HashMap::new(),
+            keys: Keys::default(),
             last_number: 0,
             last_post: 0,
             payloads: Payloads::default(),
@@ -238,10 +242,26 @@ impl Runs {
         }
         let posts = there.posts.get_or_insert_default();
         posts.waiting.push_back(Posted { id, at, what });
-        posts.keys.extend(key.map(|key| (key, id)));
+        posts.keys.extend(key.clone().map(|key| (key, id)));
         let waiters = there.inbox_waiters.clone();
+        if let Some(key) = &key {
+            self.keys.add(key, run);
+        }
         self.last_post = id.0;
         Ok((id, waiters))
+    }
+
+    pub(super) fn posted(&self, owner: &Owner, key: &str) -> Option<KeyedPost> {
+        let found = self.keys.runs(owner, key).iter().filter_map(|run| {
+            let posts = self.by_id.get(run)?.posts.as_ref()?;
+            let (known, post) =
+                posts.keys.iter().find(|(known, _)| &*known.key == key && known.owner == *owner)?;
+            let is_used = posts.used.contains(post);
+            let waits = || posts.waiting.iter().any(|posted| posted.id == *post);
+            let found = KeyedPost { run: *run, post: *post, digest: known.digest, is_used };
+            (is_used || waits()).then_some(found)
+        });
+        found.max_by_key(|found| (found.is_used, found.post))
     }
 
     pub(super) fn inbox(&self, run: RunId, after: Option<PostId>) -> Result<Vec<Posted>, StoreError> {
@@ -255,7 +275,10 @@ impl Runs {
         let Some(posts) = &mut there.posts else { return Ok(()) };
         posts.waiting.retain(|posted| posted.id != post);
         if !posts.used.contains(&post) {
-            posts.keys.retain(|(_, id)| *id != post);
+            let freed: Vec<_> = posts.keys.extract_if(.., |(_, id)| *id == post).collect();
+            for (key, _) in &freed {
+                self.keys.remove(key, run);
+            }
         }
         Ok(())
     }
@@ -311,6 +334,8 @@ impl Runs {
             due = opening::base(there.first());
             due = due.filter(|base| self.no_longer_needs(*base));
             there.payloads.iter().for_each(|digest| self.payloads.let_go(digest));
+            let keys = there.posts.iter().flat_map(|posts| &posts.keys);
+            keys.for_each(|(key, _)| self.keys.remove(key, run));
             taken.push(there);
         }
         taken

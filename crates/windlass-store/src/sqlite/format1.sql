@@ -71,6 +71,7 @@ CREATE TABLE post_keys (
   post INTEGER NOT NULL,           -- inbox.id
   PRIMARY KEY (run, owner, key)
 ) WITHOUT ROWID;
+CREATE INDEX post_keys_by_key ON post_keys(owner, key);
 CREATE TABLE holders (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,

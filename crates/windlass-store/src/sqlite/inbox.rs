@@ -5,9 +5,9 @@ use windlass_core::event::Millis;
 use windlass_core::{RunId, RunState};
 
 use super::changes::Desk;
-use super::rows::Fault;
+use super::rows::{self, Fault};
 use crate::error::StoreError;
-use crate::{Fence, INBOX_POSTS, PostId, PostKey};
+use crate::{Fence, INBOX_POSTS, KeyedPost, PostId, PostKey};
 
 /// A post, its input already as JSON.
 #[derive(Debug)]
@@ -84,5 +84,43 @@ fn under(connection: &Connection, (run, no): (RunId, i64), key: &PostKey) -> Res
             Err(StoreError::KeyReused { run, key: key.key.to_string() }.into())
         }
         found => Ok(found.map(|(post, _)| PostId(post.cast_unsigned()))),
+    }
+}
+
+/// The newest post under a key that was used, else the newest that waits.
+pub(super) fn posted(connection: &Connection, owner: &str, key: &str) -> Result<Option<KeyedPost>, Fault> {
+    let found = connection
+        .prepare_cached(POSTED)?
+        .query_row([owner, key], |row| {
+            Ok(KeyedPost {
+                run: rows::run_id(row, 0)?,
+                post: PostId(row.get::<_, i64>(1)?.cast_unsigned()),
+                digest: row.get(2)?,
+                is_used: row.get(3)?,
+            })
+        })
+        .optional()?;
+    Ok(found)
+}
+
+const POSTED: &str = "SELECT * FROM (SELECT runs.run, posted.post, posted.digest, \
+     EXISTS (SELECT 1 FROM appends WHERE appends.uses = posted.post AND appends.run = posted.run) AS used, \
+     EXISTS (SELECT 1 FROM inbox WHERE inbox.id = posted.post) AS waits \
+     FROM post_keys AS posted JOIN runs ON runs.no = posted.run WHERE posted.owner = ?1 AND posted.key = ?2) \
+     WHERE used OR waits ORDER BY used DESC, post DESC LIMIT 1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_by_its_index() {
+        let log = Connection::open_in_memory().unwrap();
+        log.execute_batch(include_str!("format1.sql")).unwrap();
+        let mut query = log.prepare(&format!("EXPLAIN QUERY PLAN {POSTED}")).unwrap();
+        let lines = query.query_map(["local", "k"], |row| row.get::<_, String>(3)).unwrap();
+        let plan = lines.collect::<Result<Vec<_>, _>>().unwrap().join("\n");
+        assert!(plan.contains("SEARCH posted USING INDEX post_keys_by_key (owner=? AND key=?)"), "{plan}");
+        assert!(!plan.contains("SCAN"), "{plan}");
     }
 }

@@ -43,8 +43,8 @@ use crate::error::StoreError;
 use crate::opening::{self, Opening};
 use crate::payload;
 use crate::{
-    Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, Leases, Log, Page, Payloads, Post,
-    PostId, Posted, Prunable, Prune, Pruning, Reclaimed, RunFilter, RunSummary, SessionFilter,
+    Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, KeyedPost, Leases, Log, Page, Payloads,
+    Post, PostId, Posted, Prunable, Prune, Pruning, Reclaimed, RunFilter, RunSummary, SessionFilter,
     SessionSummary, Wake,
 };
 use changes::NewEvents;
@@ -304,6 +304,11 @@ impl Inbox for SqliteLog {
                 self.inner.writer.write(Write::Post(Box::new(NewPost { run, at, body, key }))).await?;
             if let Written::Post(post) = written { Ok(post) } else { Err(unexpected(&written)) }
         })
+    }
+
+    fn posted(&self, owner: &Owner, key: &str) -> BoxFuture<'_, Result<Option<KeyedPost>, StoreError>> {
+        let (owner, key) = (owner.clone(), key.to_owned());
+        Box::pin(self.inner.readers.read(move |connection| inbox::posted(connection, owner.as_str(), &key)))
     }
 
     fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {

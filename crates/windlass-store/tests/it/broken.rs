@@ -7,9 +7,10 @@ use futures_util::StreamExt;
 use windlass_core::event::Cause;
 use windlass_core::{Event, Owner, RunId, RunState, SessionId};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Claim, Due, Fence, Head, Headline, Holder, Inbox, Index, Leases, Log,
-    MemoryLog, Millis, Page, Payloads, Post, PostId, Posted, Prunable, Prune, Pruning, Reclaimed, RunFilter,
-    RunSummary, SessionFilter, SessionSummary, SqliteLog, Store, StoreError, Wake, conformance,
+    Answer, Append, Batch, Batches, Claim, Due, Fence, Head, Headline, Holder, Inbox, Index, KeyedPost,
+    Leases, Log, MemoryLog, Millis, Page, Payloads, Post, PostId, Posted, Prunable, Prune, Pruning,
+    Reclaimed, RunFilter, RunSummary, SessionFilter, SessionSummary, SqliteLog, Store, StoreError, Wake,
+    conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,9 @@ enum Fault {
     ForgetsClaims,
     GivesDueRunsAgain,
     LooksAtAHundredDueRuns,
+    ForgetsKeysOnceUsed,
+    TakesAnyPostForUsed,
+    MixesKeysOfOwners,
 }
 
 /// A log with one fault.
@@ -135,6 +139,22 @@ impl Inbox for Broken {
             return Box::pin(async { Ok(()) });
         }
         self.0.discard(run, post, fence)
+    }
+
+    fn posted(&self, owner: &Owner, key: &str) -> Answer<'_, Option<KeyedPost>> {
+        let (owner, key) = (owner.clone(), key.to_owned());
+        Box::pin(async move {
+            let mut found = self.0.posted(&owner, &key).await?;
+            if found.is_none() && matches!(self.1, Fault::MixesKeysOfOwners) {
+                found = self.0.posted(&Owner::default(), &key).await?;
+            }
+            if matches!(self.1, Fault::TakesAnyPostForUsed)
+                && let Some(found) = &mut found
+            {
+                found.is_used = true;
+            }
+            Ok(found.filter(|found| !found.is_used || !matches!(self.1, Fault::ForgetsKeysOnceUsed)))
+        })
     }
 
     fn post(&self, run: RunId, mut post: Post) -> Answer<'_, PostId> {
@@ -282,6 +302,9 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::ForgetsClaims, "a_claim_that_is_sent_again_gives_the_same_lease"),
         (Fault::GivesDueRunsAgain, "due_runs_are_acquired"),
         (Fault::LooksAtAHundredDueRuns, "many_held_runs_hide_no_free_one"),
+        (Fault::ForgetsKeysOnceUsed, "a_post_is_found_by_its_key"),
+        (Fault::TakesAnyPostForUsed, "a_post_is_found_by_its_key"),
+        (Fault::MixesKeysOfOwners, "a_post_is_found_by_its_key"),
         (Fault::PrunesNothing, "pruning_goes_in_chunks"),
         (Fault::WritesTheFirstEventOfARefusedAppend, "an_append_whose_reply_was_lost_is_found_out"),
         (Fault::LooksAtNoHead, "a_session_has_one_head"),

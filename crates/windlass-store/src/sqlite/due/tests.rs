@@ -38,7 +38,15 @@ fn log(held: i64) -> (Connection, i64) {
 }
 
 fn request(limit: usize) -> Due {
-    Due { holder: Holder("next".into()), claim: Claim(7), agents: Vec::new(), now: NOW, limit }
+    Due {
+        holder: Holder("next".into()),
+        claim: Claim(7),
+        agents: Vec::new(),
+        without_owners: Vec::new(),
+        without: Vec::new(),
+        now: NOW,
+        limit,
+    }
 }
 
 fn plan(log: &Connection, sql: &str, values: impl Params) -> String {
