@@ -30,6 +30,7 @@ use crate::reports::{
     CallCost, CallEffects, ComparedRun, Comparison, Cost, EffectStep, FamilyRun, Member, Receipt, Replayed,
     RunCosts, Session, Settlement, TaskCost, total_cost,
 };
+use crate::timeline::{Wait, WaitOn};
 pub use stored::{event, failed_reply, listed_state, shown_state, summary};
 
 /// The state of a run (`run`).
@@ -86,6 +87,31 @@ pub fn question(state: &State, question: &OpenQuestion) -> Value {
         fields.insert("asked_by".to_owned(), json!(agent));
     }
     value
+}
+
+/// A wait (`wait`): its kind is `model`, `tool`, `agent`, `rate_limit`, `quota`, `retry` or `person`.
+pub fn wait(wait: &Wait) -> Value {
+    let (model, call, question) = match &wait.on {
+        WaitOn::Model { ask, name } | WaitOn::Retry { ask, name, .. } => {
+            (Some(name), ask.about.as_ref(), None)
+        }
+        WaitOn::Tool(call)
+        | WaitOn::Check(call)
+        | WaitOn::ToolRetry { call, .. }
+        | WaitOn::Agent { call, .. } => (None, Some(call), None),
+        WaitOn::AgentQuota { call, model, .. } => (Some(model), Some(call), None),
+        WaitOn::Person { question, call } => (None, call.as_ref(), Some(question)),
+    };
+    json!({
+        "type": "wait",
+        "kind": wait.on.kind().name(),
+        "model": model,
+        "call": call,
+        "question": question,
+        "since": wait.since,
+        "until": wait.on.until(),
+        "ended": wait.ended,
+    })
 }
 
 /// A member of a run's family: the run as in a listing, or its task (`task`), with its `depth`.

@@ -5,7 +5,8 @@
 //! | question | function |
 //! |---|---|
 //! | What state is a run in? | [`load`], [`load_until`], [`catch_up`], [`start_of`] |
-//! | What did it do, all in all? | [`Timeline`]: steps, calls, model calls, tasks, questions |
+//! | What did it do, all in all? | [`Timeline`]: steps, calls, model calls, tasks, questions, waits |
+//! | What does it wait for now? | [`Waits`], fed with its events |
 //! | Which events does it have, which runs are there? | [`RunPages`], [`ListPages`] |
 //! | What did the server send when a model call failed? | [`failed_reply`] |
 //! | What did it do, in words? | [`words`]: a sentence for each event |
@@ -52,5 +53,6 @@ pub use load::pages::{ListPages, RunPages, headline, numbered, with_bases};
 pub use load::{catch_up, is_known, load, load_until, start_of};
 pub use question::question_digest;
 pub use timeline::{
-    By, ModelCall, ModelCallEnd, ModelTurns, Question, Task, Timeline, TimelineCall, TimelineStep,
+    By, ModelAsk, ModelCall, ModelCallEnd, ModelTurns, Question, Task, Timeline, TimelineCall, TimelineStep,
+    Wait, WaitKind, WaitOn, Waits,
 };

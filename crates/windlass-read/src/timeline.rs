@@ -4,6 +4,7 @@ mod calls;
 mod model_calls;
 mod questions;
 mod tasks;
+mod waits;
 
 use windlass_core::event::{
     CallVerified, InputReceived, LimitReached, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput,
@@ -22,6 +23,7 @@ use model_calls::ModelCalls;
 pub use model_calls::{ModelCall, ModelCallEnd, ModelTurns};
 pub use questions::Question;
 pub use tasks::Task;
+pub use waits::{ModelAsk, Wait, WaitKind, WaitOn, Waits};
 
 /// A run, read from its log.
 #[derive(Clone, Debug)]
@@ -44,6 +46,8 @@ pub struct Timeline {
     pub tasks: Vec<Task>,
     /// The questions that it put to people, in order.
     pub questions: Vec<Question>,
+    /// The times in which nobody worked for it: those of rate limits, quotas, retries and people, in the order in which they began.
+    pub waits: Vec<Wait>,
     /// Limits that it reached, in words.
     pub warnings: Vec<String>,
     /// The party that gave its end.
@@ -89,6 +93,7 @@ impl Timeline {
             model_calls: Vec::new(),
             tasks: Vec::new(),
             questions: Vec::new(),
+            waits: Vec::new(),
             warnings: Vec::new(),
             ending: By::Agent,
             end: None,
@@ -104,6 +109,8 @@ impl Timeline {
             }
         }
         (timeline.models, timeline.model_calls) = reader.models.done();
+        timeline.waits.extend(reader.waits.open().iter().filter(|wait| wait.on.kind().is_idle()).cloned());
+        timeline.waits.sort_by_key(|wait| wait.number);
         Ok(timeline)
     }
 
@@ -223,6 +230,7 @@ impl Timeline {
 #[derive(Default)]
 struct Reader {
     models: ModelCalls,
+    waits: Waits,
 }
 
 /// Whether an event begins a step of the run.
@@ -243,6 +251,8 @@ impl Reader {
         self.models.learn(seq, event);
         tasks::learn(&mut timeline.tasks, event);
         questions::learn(&mut timeline.questions, event);
+        let over = self.waits.learn(event).into_iter();
+        timeline.waits.extend(over.filter(|wait| wait.on.kind().is_idle()));
         let Some(step) = timeline.steps.last_mut() else { return };
         step.ended = step.ended.max(event.at);
         match &event.fact {

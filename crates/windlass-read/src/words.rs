@@ -18,6 +18,7 @@ mod phrases;
 pub mod plain;
 pub mod receipts;
 pub mod refused;
+pub mod waits;
 
 use windlass_core::CallOutcome;
 use windlass_core::event::{DeniedBy, LimitReached, Rejection};

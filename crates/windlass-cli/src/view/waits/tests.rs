@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use windlass_core::{ActionId, RunId};
+use windlass_core::{ActionId, Fact, RunId};
 
 use super::*;
 
@@ -12,8 +12,10 @@ struct Run {
 
 impl Run {
     fn new() -> Self {
-        let waits = Waits { models: vec!["openai/a".into(), "openai/b".into()], ..Waits::default() };
-        Self { waits, at: 0 }
+        let mut run = Self { waits: Waits::default(), at: 0 };
+        run.fact("Adjusted", r#"{"models":[{"name":"openai/a"},{"name":"openai/b"}]}"#);
+        run.at = 0;
+        run
     }
 
     fn fact(&mut self, kind: &str, body: &str) -> &mut Self {
