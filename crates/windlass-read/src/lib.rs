@@ -9,7 +9,7 @@
 //! | What does it wait for now? | [`Waits`], fed with its events |
 //! | Which events does it have, which runs are there? | [`RunPages`], [`ListPages`] |
 //! | What did the server send when a model call failed? | [`failed_reply`] |
-//! | What did it do, in words? | [`words`]: a sentence for each event |
+//! | What did it do, in words? | [`words`]: a sentence for each event, and [`words::progress`]: the line of somebody who follows it |
 //! | What did it do, as JSON? | [`json`]: events, states, questions, summaries, reports |
 //! | Which side effects did it have, what did it cost, where do two runs differ? | [`reports`] |
 //! | How does a run move to another log, or to a log collector? | [`exchange`] |
@@ -24,7 +24,7 @@
 //! | [`reports::compare_runs`], [`exchange::Export`], [`exchange::RunLog`] | every event is shown as it is, in its place |
 //! | [`reports::replay_run`] | it decides anew, append by append |
 //! | [`compat::kaos::session_events`] | KAOS keeps the last events of a session, each with its number |
-//! | [`words::Calls`] | a sentence about an event knows the events before it only |
+//! | [`words::Calls`], [`Waits`] | a sentence about an event knows the events before it only; the timeline feeds its own [`Waits`] |
 //!
 //! ```
 //! use windlass_core::RunId;

@@ -16,6 +16,7 @@ pub mod differences;
 pub mod hedged;
 mod phrases;
 pub mod plain;
+pub mod progress;
 pub mod receipts;
 pub mod refused;
 pub mod waits;

@@ -6,25 +6,21 @@
 //! What the model says may turn out to be a call in text form, which is no answer: text that begins like one is held
 //! back until the reply is whole.
 
-mod beyond;
 mod planning;
+mod together;
 
 use std::collections::HashSet;
 use std::io;
 
 use serde_json::Value;
 use windlass_core::budget::Counters;
-use windlass_core::event::{
-    Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, MessageQueued, Millis, RunEnded,
-    RunInput, RunResumed, RunStarted, SteerKind, StepBranched, TurnCompleted,
-};
-use windlass_core::policy::Wire;
+use windlass_core::event::{DelegationStarted, RunEnded, RunInput, RunStarted, TurnCompleted};
 use windlass_core::run::LogLevel;
 use windlass_core::{ActionId, CallId, Event, Fact, RunId, State, Status};
 use windlass_read::words::asked::by;
-use windlass_read::words::refused::tool_refused;
-use windlass_read::words::{Calls, Cuts, changed};
-use windlass_read::words::{LINE_CHARS, count, cut, limit, name, rejection, span, usage};
+use windlass_read::words::progress::progress;
+use windlass_read::words::{Calls, Cuts};
+use windlass_read::words::{count, cut, name, span, usage};
 use windlass_runtime::Update;
 
 use super::Paper;
@@ -213,97 +209,53 @@ impl Plain {
     pub(super) fn event(&mut self, event: &Event) {
         self.waits.event(event);
         self.calls.learn(&event.fact);
-        match &event.fact {
-            Fact::RunStarted(start) => self.run_started(start, event.at),
-            Fact::RunResumed(resumed) => self.resumed(resumed, event.at),
-            Fact::TurnCompleted(turn) => self.turn_completed(turn),
-            Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
-            Fact::Adjusted(adjusted) => self.adjusted(adjusted),
-            Fact::CallDecided(decided) => self.decided(decided),
-            Fact::ToolAllowed(allowed) => self.tool_allowed(&allowed.tool),
-            Fact::CodeStarted(_)
-            | Fact::CodeFinished(_)
-            | Fact::CallStarted(_)
-            | Fact::DelegationStarted(_)
-            | Fact::DelegationWaits(_)
-            | Fact::DelegationFinished(_)
-            | Fact::CallRetried(_)
-            | Fact::CallDoubted(_)
-            | Fact::CallFinished(_) => self.call_event(&event.fact, event.at),
-            Fact::InputRequested(asked) if self.questions => {
+        self.count(event);
+        if let Some(line) = progress(event, &self.calls, &self.cuts) {
+            if line.is_warning { self.warn(&line.text) } else { self.remark(&line.text) }
+        } else if let Fact::RunStarted(start) = &event.fact {
+            self.run_started(start);
+        } else if let Fact::TurnCompleted(turn) = &event.fact {
+            self.turn_completed(turn);
+        } else if let Fact::InputRequested(asked) = &event.fact {
+            if self.questions {
                 let by = by(asked, &self.calls);
                 self.warn(&format!("asked: {} ({}): {by}{}", asked.question, asked.kind, asked.text));
             }
-            Fact::ProbeAnswered(_) => self.model_calls += 1,
-            Fact::CodeCalled(_) | Fact::CallHeld(_) | Fact::InputRequested(_) => {}
-            Fact::InputReceived(one) => {
-                self.remark(&asked::answer(one));
-            }
-            Fact::Steered(steered) => {
-                self.remark(&format!("{}: {}", told(steered.kind), self.cuts.line(&steered.text)));
-            }
-            Fact::RunPaused(_) => self.remark("paused"),
-            Fact::MessageQueued(MessageQueued { run, .. }) => {
-                self.remark(&format!("a message waits for the end of this run; run {run} will answer it"));
-            }
-            Fact::StepBranched(branched) => self.branched(branched),
-            Fact::OutputRejected(rejected) => {
-                self.warn(&format!("not accepted: {}", rejection(rejected.reason)));
-            }
-            Fact::LimitReached(reached) => self.limit_reached(reached),
-            Fact::LimitRaised(raised) => {
-                self.remark(&format!("the limit is now {}", raised.limit.amount(raised.max)));
-            }
-            Fact::CancelRequested(_) => self.warn("stopping…"),
-            Fact::RunEnded(end) => self.ended(end, event.at),
-            Fact::Perceived(_) | Fact::PlanProposed(_) | Fact::PlanMade(_) | Fact::StepFinished(_) => {
-                self.planning(&event.fact);
-            }
-            Fact::TurnStarted(_)
-            | Fact::HistoryEdited(_)
-            | Fact::TurnHedged(_)
-            | Fact::HedgeSkipped(_)
-            | Fact::CallVerified(_)
-            | Fact::ResultSummarised(_)
-            | Fact::ContextMeasured(_)
-            | Fact::ContextWarned(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionSkipped(_)
-            | Fact::IterationStarted(_)
-            | Fact::Judged(_)
-            | Fact::BoardSaved(_)
-            | Fact::BoardRestored(_) => {
-                if let Some((loud, text)) = self.beyond(&event.fact) {
-                    if loud { self.warn(&text) } else { self.remark(&text) }
-                }
-            }
+        } else if let Fact::InputReceived(one) = &event.fact {
+            self.remark(&asked::answer(one));
+        } else if let Fact::RunEnded(end) = &event.fact {
+            self.ended(end, event.at);
+        } else {
+            self.call_begins(&event.fact);
+            self.planning(&event.fact);
         }
     }
 
-    fn resumed(&mut self, resumed: &RunResumed, at: Millis) {
-        self.started_at = at;
-        self.remark(&format!("resumed{}", behind(resumed)));
-    }
-
-    fn run_started(&mut self, start: &RunStarted, at: Millis) {
-        self.started_at = at;
-        if let RunInput::Continue(carried) = &start.input {
+    /// Takes in what the line at the end says.
+    fn count(&mut self, event: &Event) {
+        let fact = &event.fact;
+        if let Fact::RunStarted(_) | Fact::RunResumed(_) = fact {
+            self.started_at = event.at;
+        }
+        if let Fact::RunStarted(start) = fact
+            && let RunInput::Continue(carried) = &start.input
+        {
             self.count_from(&carried.counters);
+        } else if let Fact::ProbeAnswered(_) | Fact::TurnCompleted(_) = fact {
+            self.model_calls += 1;
+        } else if let Fact::StepBranched(branched) = fact {
+            self.by_hook.extend(branched.calls.iter().map(|call| call.id.clone()));
         }
+    }
+
+    fn run_started(&mut self, start: &RunStarted) {
         self.run = Some(start.run);
         if !self.brief {
             self.remark(&format!("run: {}", start.run));
         }
     }
 
-    fn branched(&mut self, branched: &StepBranched) {
-        let asked = &branched.calls;
-        self.by_hook.extend(asked.iter().map(|call| call.id.clone()));
-        self.remark(&format!("a hook asked for {}", count(asked.len() as u64, "branch call")));
-    }
-
     fn turn_completed(&mut self, turn: &TurnCompleted) {
-        self.model_calls += 1;
         if !turn.speaks() {
             return;
         }
@@ -338,50 +290,11 @@ impl Plain {
         self.show_rest();
     }
 
-    fn adjusted(&mut self, adjusted: &Adjusted) {
-        // What was learnt of a model (K41).
-        let mut models = adjusted.models.iter().flat_map(|models| models.iter());
-        let learnt = models.find_map(|model| match model.wire? {
-            Wire::Schema => Some((&model.name, "calls are asked for by a schema")),
-            Wire::Fenced => Some((&model.name, "calls are sent as text")),
-            Wire::Auto | Wire::Native => None,
-        });
-        if let Some((name, how)) = learnt {
-            self.remark(&format!("{name} does not support tools: {how} from now on"));
-            return;
-        }
-        if let Some(refused) = &adjusted.refused {
-            let words = tool_refused(refused, &self.cuts);
-            self.warn(&words);
-            return;
-        }
-        self.remark(&format!("changed: {}", changed(adjusted)));
-    }
-
-    fn name(&self, call: &CallId) -> String {
-        self.calls.name(call)
-    }
-
-    fn decided(&mut self, decided: &CallDecided) {
-        let name = self.name(&decided.call);
-        match &decided.decision {
-            Decision::Approved => self.remark(&format!("approved: {name}")),
-            Decision::Edited { .. } => self.remark(&format!("approved: {name}, with changed arguments")),
-            Decision::Allowed => self.remark(&format!("approved for the session: {name}")),
-            Decision::Denied { .. } => {}
-            Decision::Forbidden { pattern } => self.warn(&format!("forbidden: {name} (deny: {pattern})")),
-        }
-    }
-
     fn delegated(&mut self, started: &DelegationStarted) {
         self.call_started(&started.call, started.attempt);
         if self.detail == Detail::Verbose {
             self.remark(&format!("{} works on it in run {}", name(&started.agent), started.run));
         }
-    }
-
-    fn tool_allowed(&mut self, tool: &str) {
-        self.remark(&format!("{} needs no further approval in this session", name(tool)));
     }
 
     fn call_started(&mut self, call: &CallId, attempt: u32) {
@@ -400,16 +313,6 @@ impl Plain {
                 (Style::Dim, &args),
             ]);
         }
-    }
-
-    fn result(&mut self, call: &CallId, text: &str) {
-        let name = self.name(call);
-        let text = self.cuts.line(text);
-        self.remark(&format!("<- {name}: {text}"));
-    }
-
-    fn limit_reached(&mut self, reached: &LimitReached) {
-        self.warn(&format!("limit reached: {}", limit(reached)));
     }
 
     /// The final answer, unless it was shown as it came.
@@ -466,15 +369,6 @@ impl Plain {
     }
 }
 
-/// By how much the clock is behind the run's latest time, if it is.
-fn behind(resumed: &RunResumed) -> String {
-    let behind = resumed.clock_behind_ms.map(|ms| {
-        let seconds = ms / 1_000;
-        format!(": the clock is {seconds} s behind the run's latest time, from which the run goes on")
-    });
-    behind.unwrap_or_default()
-}
-
 /// Whether a text is what is left of another one after parts of it were taken out.
 fn is_left_of(text: &str, whole: &str) -> bool {
     let mut rest = whole.chars();
@@ -485,13 +379,4 @@ fn is_left_of(text: &str, whole: &str) -> bool {
 fn in_json(reply: &str) -> Option<Value> {
     let fenced = reply.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")?.split_once('\n'));
     serde_json::from_str(fenced.map_or(reply, |(_, within)| within)).ok()
-}
-
-fn told(kind: SteerKind) -> &'static str {
-    match kind {
-        SteerKind::Steering => "steered",
-        SteerKind::Correction => "corrected",
-        SteerKind::Clarification => "clarified",
-        SteerKind::Objective => "another objective, from the next turn on",
-    }
 }

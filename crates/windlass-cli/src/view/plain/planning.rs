@@ -1,7 +1,7 @@
 //! Lines about a plan: its versions as lists, its steps with kind and result.
 
 use windlass_core::Fact;
-use windlass_core::event::{PlanMade, StepFinished, StepStatus};
+use windlass_core::event::PlanMade;
 use windlass_read::words::kind_of;
 
 use super::{Detail, Plain};
@@ -12,8 +12,6 @@ impl Plain {
     pub(super) fn planning(&mut self, fact: &Fact) {
         if let Fact::PlanMade(made) = fact {
             self.plan_made(made);
-        } else if let Fact::StepFinished(finished) = fact {
-            self.step_finished(finished);
         } else if let Fact::Perceived(perceived) = fact
             && self.detail == Detail::Verbose
         {
@@ -45,13 +43,5 @@ impl Plain {
             plain("): "),
             (Style::Dim, &about),
         ]);
-    }
-
-    fn step_finished(&mut self, finished: &StepFinished) {
-        // The result of code stands in the line of its end.
-        if finished.status == StepStatus::HumanProvided {
-            let text = self.cuts.line(finished.result.as_deref().unwrap_or_default());
-            self.remark(&format!("<- step {}: a person gave the result: {text}", finished.index));
-        }
     }
 }

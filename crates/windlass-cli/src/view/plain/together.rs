@@ -1,0 +1,38 @@
+//! Lines about calls that begin, and events that were written together.
+
+use windlass_core::event::{CallStarted, CodeStarted, FailKind};
+use windlass_core::{Fact, Status};
+use windlass_runtime::Update;
+
+use super::Plain;
+use crate::view::each;
+
+impl Plain {
+    /// A call begins.
+    pub(super) fn call_begins(&mut self, fact: &Fact) {
+        if let Fact::CodeStarted(CodeStarted { call, attempt, .. })
+        | Fact::CallStarted(CallStarted { call, attempt }) = fact
+        {
+            // The line of a planned step says what its first try is.
+            if *attempt > 1 || !self.calls.is_step(call) {
+                self.call_started(call, *attempt);
+            }
+        } else if let Fact::DelegationStarted(started) = fact {
+            self.delegated(started);
+        }
+    }
+
+    /// Events that were written together. The failure that ends a run is said once: by the error that follows.
+    pub(super) fn events(&mut self, update: &Update) {
+        let mut fails = false;
+        let failed = |fact: &Fact| matches!(fact, Fact::RunEnded(end) if end.status == Status::Failed(FailKind::Model));
+        each(update, |_, event| fails |= failed(&event.fact));
+        let last = |fact: &Fact| matches!(fact, Fact::TurnFailed(turn) if turn.retry_at.is_none() && turn.next_model.is_none());
+        let said = fails && self.says_end;
+        each(update, |_, event| {
+            if !(said && last(&event.fact)) {
+                self.event(event);
+            }
+        });
+    }
+}

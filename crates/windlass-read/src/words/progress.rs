@@ -1,0 +1,255 @@
+//! Lines of progress: the sentence that somebody who follows a run sees for an event, if there is one.
+
+use windlass_core::event::{
+    Adjusted, CallDecided, CallFinished, CodeFinished, ContextWarned, Decision, DelegationFinished, Millis,
+    RunResumed, SteerKind, StepFinished, StepStatus, TurnFailed,
+};
+use windlass_core::model::FailureKind;
+use windlass_core::policy::Wire;
+use windlass_core::{CallId, Event, Fact};
+
+use super::hedged::unhedged;
+use super::refused::{self, tool_refused};
+use super::{
+    Calls, Cuts, LINE_CHARS, changed, compaction, count, limit, name, not_compacted, outcome, rejection,
+    span, time,
+};
+
+/// A line of progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Whether it should be noticed.
+    pub is_warning: bool,
+    /// The line.
+    pub text: String,
+}
+
+/// The line of an event; `None`: it has none, or one with parts of different weight: a start, a reply, a call that begins, a question, an
+/// answer, a plan, an end.
+pub fn progress(event: &Event, calls: &Calls, cuts: &Cuts) -> Option<Progress> {
+    let (fact, at) = (&event.fact, event.at);
+    let line = of_run(fact, cuts).or_else(|| of_call(fact, at, calls, cuts));
+    line.or_else(|| of_context(fact, cuts)).or_else(|| of_turn(fact, at, cuts))
+}
+
+fn remark(text: impl Into<String>) -> Progress {
+    Progress { is_warning: false, text: text.into() }
+}
+
+fn warning(text: impl Into<String>) -> Progress {
+    Progress { is_warning: true, text: text.into() }
+}
+
+/// What people say to a run, and what becomes of it.
+fn of_run(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
+    if let Fact::RunResumed(resumed) = fact {
+        Some(remark(format!("resumed{}", behind(resumed))))
+    } else if let Fact::Adjusted(adjusted) = fact {
+        Some(adjustment(adjusted, cuts))
+    } else if let Fact::Steered(steered) = fact {
+        Some(remark(format!("{}: {}", told(steered.kind), cuts.line(&steered.text))))
+    } else if let Fact::RunPaused(_) = fact {
+        Some(remark("paused"))
+    } else if let Fact::MessageQueued(queued) = fact {
+        Some(remark(format!("a message waits for the end of this run; run {} will answer it", queued.run)))
+    } else if let Fact::LimitReached(reached) = fact {
+        Some(warning(format!("limit reached: {}", limit(reached))))
+    } else if let Fact::LimitRaised(raised) = fact {
+        Some(remark(format!("the limit is now {}", raised.limit.amount(raised.max))))
+    } else if let Fact::CancelRequested(_) = fact {
+        Some(warning("stopping…"))
+    } else {
+        None
+    }
+}
+
+/// What becomes of a call.
+fn of_call(fact: &Fact, at: Millis, calls: &Calls, cuts: &Cuts) -> Option<Progress> {
+    let result =
+        |call: &CallId, text: &str| Some(remark(format!("<- {}: {}", calls.name(call), cuts.line(text))));
+    if let Fact::CodeFinished(CodeFinished { call, outcome: ended, .. })
+    | Fact::CallFinished(CallFinished { call, outcome: ended, .. })
+    | Fact::DelegationFinished(DelegationFinished { call, outcome: ended, .. }) = fact
+    {
+        result(call, &outcome(ended))
+    } else if let Fact::DelegationWaits(waits) = fact {
+        let ends = format!("waits for the quota of model {} until {}", waits.model, time(waits.until));
+        result(&waits.call, &ends)
+    } else if let Fact::CallRetried(retried) = fact {
+        let wait = span(retried.retry_at.saturating_sub(at));
+        result(&retried.call, &format!("{}; again in {wait}", outcome(&retried.outcome)))
+    } else if let Fact::CallDoubted(doubted) = fact {
+        let name = calls.name(&doubted.call);
+        let doubt = match &doubted.lost {
+            Some(lost) => {
+                format!("the answer of {name} is lost, and it may have happened ({})", outcome(lost))
+            }
+            None => format!("{name} had started when the process died"),
+        };
+        Some(warning(format!("in doubt: {doubt}")))
+    } else if let Fact::CallDecided(decided) = fact {
+        decision(decided, calls)
+    } else if let Fact::ToolAllowed(allowed) = fact {
+        Some(remark(format!("{} needs no further approval in this session", name(&allowed.tool))))
+    } else if let Fact::StepBranched(branched) = fact {
+        Some(remark(format!("a hook asked for {}", count(branched.calls.len() as u64, "branch call"))))
+    } else if let Fact::StepFinished(finished) = fact {
+        step(finished, cuts)
+    } else if let Fact::CallVerified(verified) = fact {
+        let name = calls.name(&verified.call);
+        verified.args.as_ref().map(|_| remark(format!("verified: {name}, with changed arguments")))
+    } else if let Fact::ResultSummarised(summarised) = fact {
+        let name = calls.name(&summarised.call);
+        summarised.summary.as_ref().map(|_| remark(format!("summed up: the result of {name}")))
+    } else {
+        None
+    }
+}
+
+/// Changes of the conversation, iterations and loops.
+fn of_context(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
+    if let Fact::HistoryEdited(edited) = fact {
+        let words = refused::changed(edited, cuts).map(warning);
+        words.or_else(|| Some(remark("a hook changed the conversation")))
+    } else if let Fact::ContextWarned(ContextWarned { tokens, max_tokens }) = fact {
+        Some(warning(format!("the context has {tokens} of {max_tokens} tokens")))
+    } else if let Fact::Compacted(compacted) = fact {
+        Some(remark(format!("compacted: {}", compaction(compacted))))
+    } else if let Fact::CompactionSkipped(skipped) = fact {
+        Some(remark(format!("not compacted: {}", not_compacted(&skipped.reason, cuts))))
+    } else if let Fact::IterationStarted(started) = fact {
+        (started.iteration > 1).then(|| remark(format!("iteration {}", started.iteration)))
+    } else if let Fact::BoardRestored(restored) = fact {
+        Some(warning(format!("stuck: {} calls of {} in a row", restored.times, restored.tool)))
+    } else if let Fact::Judged(judged) = fact {
+        let text = cuts.line(&judged.missing);
+        let found = if judged.satisfied { "the answer is complete" } else { "the answer lacks something" };
+        let more = if judged.satisfied || text.is_empty() { String::new() } else { format!(": {text}") };
+        Some(remark(format!("judged: {found}{more}")))
+    } else {
+        None
+    }
+}
+
+/// What becomes of a model call.
+fn of_turn(fact: &Fact, at: Millis, cuts: &Cuts) -> Option<Progress> {
+    if let Fact::TurnStarted(turn) = fact {
+        refused::probing(turn).map(|words| remark(format!("asked again {words}")))
+    } else if let Fact::TurnFailed(failed) = fact {
+        failure(failed, at, cuts)
+    } else if let Fact::TurnHedged(hedged) = fact {
+        Some(remark(format!("no reply yet: model {} is asked, too", hedged.model + 1)))
+    } else if let Fact::HedgeSkipped(skipped) = fact {
+        let (model, why) = (skipped.model + 1, unhedged(skipped));
+        Some(remark(format!("no reply yet: model {model} is not asked, too: {why}")))
+    } else if let Fact::OutputRejected(rejected) = fact {
+        Some(warning(format!("not accepted: {}", rejection(rejected.reason))))
+    } else {
+        None
+    }
+}
+
+fn failure(failed: &TurnFailed, at: Millis, cuts: &Cuts) -> Option<Progress> {
+    let failure = &failed.failure;
+    if failure.kind == FailureKind::Cancelled {
+        return None;
+    }
+    let then = match (failed.retry_at, failed.next_model) {
+        (Some(retry_at), _) if failed.for_quota => format!("; waits for a quota until {}", time(retry_at)),
+        (None, None) if failed.beside.is_some() => "; the other model goes on".to_owned(),
+        (_, Some(_)) => "; trying the next model".to_owned(),
+        (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
+        (None, None) => String::new(),
+    };
+    Some(warning(format!("{}: {}{then}", failure.model, cuts.chars(&failure.message, LINE_CHARS * 2))))
+}
+
+fn adjustment(adjusted: &Adjusted, cuts: &Cuts) -> Progress {
+    // What was learnt of a model (K41).
+    let mut models = adjusted.models.iter().flat_map(|models| models.iter());
+    let learnt = models.find_map(|model| match model.wire? {
+        Wire::Schema => Some((&model.name, "calls are asked for by a schema")),
+        Wire::Fenced => Some((&model.name, "calls are sent as text")),
+        Wire::Auto | Wire::Native => None,
+    });
+    if let Some((name, how)) = learnt {
+        return remark(format!("{name} does not support tools: {how} from now on"));
+    }
+    match &adjusted.refused {
+        Some(refused) => warning(tool_refused(refused, cuts)),
+        None => remark(format!("changed: {}", changed(adjusted))),
+    }
+}
+
+fn decision(decided: &CallDecided, calls: &Calls) -> Option<Progress> {
+    let name = calls.name(&decided.call);
+    match &decided.decision {
+        Decision::Approved => Some(remark(format!("approved: {name}"))),
+        Decision::Edited { .. } => Some(remark(format!("approved: {name}, with changed arguments"))),
+        Decision::Allowed => Some(remark(format!("approved for the session: {name}"))),
+        Decision::Denied { .. } => None,
+        Decision::Forbidden { pattern } => Some(warning(format!("forbidden: {name} (deny: {pattern})"))),
+    }
+}
+
+/// The result of code stands in the line of its end.
+fn step(finished: &StepFinished, cuts: &Cuts) -> Option<Progress> {
+    if finished.status != StepStatus::HumanProvided {
+        return None;
+    }
+    let text = cuts.line(finished.result.as_deref().unwrap_or_default());
+    Some(remark(format!("<- step {}: a person gave the result: {text}", finished.index)))
+}
+
+/// By how much the clock is behind the run's latest time, if it is.
+fn behind(resumed: &RunResumed) -> String {
+    let behind = resumed.clock_behind_ms.map(|ms| {
+        let seconds = ms / 1_000;
+        format!(": the clock is {seconds} s behind the run's latest time, from which the run goes on")
+    });
+    behind.unwrap_or_default()
+}
+
+fn told(kind: SteerKind) -> &'static str {
+    match kind {
+        SteerKind::Steering => "steered",
+        SteerKind::Correction => "corrected",
+        SteerKind::Clarification => "clarified",
+        SteerKind::Objective => "another objective, from the next turn on",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(kind: &str, body: &str) -> Option<(bool, String)> {
+        let event = Event { at: 1_000, fact: Fact::from_body(kind, body).unwrap() };
+        let line = progress(&event, &Calls::default(), &Cuts::default());
+        line.map(|Progress { is_warning, text }| (is_warning, text))
+    }
+
+    #[test]
+    fn an_event_has_its_line_and_its_weight() {
+        let failure = r#""failure":{"kind":"server","message":"no","model":"openai/a"}"#;
+        for (kind, body, line_of) in [
+            ("RunPaused", "{}".to_owned(), Some((false, "paused"))),
+            ("CancelRequested", "{}".to_owned(), Some((true, "stopping…"))),
+            (
+                "TurnFailed",
+                format!(r#"{{"turn":1,{failure},"retry_at":3000}}"#),
+                Some((true, "openai/a: no; again in 2.0 s")),
+            ),
+            ("TurnFailed", format!(r#"{{"turn":1,{failure}}}"#), Some((true, "openai/a: no"))),
+            ("CallStarted", r#"{"call":"c1","attempt":1}"#.to_owned(), None),
+            (
+                "CallDoubted",
+                r#"{"call":"c1"}"#.to_owned(),
+                Some((true, "in doubt: c1 had started when the process died")),
+            ),
+        ] {
+            let expected = line_of.map(|(is_warning, text)| (is_warning, text.to_owned()));
+            assert_eq!(line(kind, &body), expected, "{kind}");
+        }
+    }
+}
