@@ -169,8 +169,8 @@ pub struct ModelFailure {
     /// The part of the request that the server refuses, if its words name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuses: Option<Refusal>,
-    /// Parts that few failures have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Parts that few failures have. In the log their fields stand beside the others.
+    #[serde(flatten, with = "detail", skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<FailureDetail>>,
     /// Usage that was charged in spite of the failure (the stream broke after its usage was sent).
     #[serde(default)]
@@ -189,8 +189,30 @@ pub struct FailureDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Content>,
     /// Whether `reply` is only the beginning of what the server sent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, rename = "reply_cut", skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
+}
+
+/// The stored form of a failure's detail: without any of its fields there is none.
+mod detail {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::FailureDetail;
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+    pub(super) fn serialize<S: Serializer>(
+        detail: &Option<Box<FailureDetail>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        detail.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Box<FailureDetail>>, D::Error> {
+        let detail = FailureDetail::deserialize(deserializer)?;
+        Ok((detail != FailureDetail::default()).then(|| Box::new(detail)))
+    }
 }
 
 /// Maximum number of bytes that are kept of the body of a failed model call (64 KiB).
