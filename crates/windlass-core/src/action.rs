@@ -308,3 +308,15 @@ pub enum InputKind {
         action: ActionId,
     },
 }
+
+impl InputKind {
+    /// A take-over with nothing changed.
+    pub fn resumed(holder: impl Into<Text>, epoch: u64, by: ResumedBy) -> Self {
+        Self::Resumed { holder: holder.into(), epoch, by, adjusted: None }
+    }
+
+    /// A model's reply, with no objection to it, and no other attempt at the call.
+    pub fn replied(action: ActionId, reply: impl Into<Box<Reply>>) -> Self {
+        Self::Replied { action, reply: reply.into(), objection: None, lost: None }
+    }
+}

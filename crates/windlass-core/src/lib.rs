@@ -25,7 +25,7 @@
 //! // Carries out an action. This model answers at once.
 //! fn carry_out(action: Action) -> InputKind {
 //!     let reply = Reply { text: Some("4".into()), ..Reply::default() };
-//!     InputKind::Replied { action: action.id, reply: Box::new(reply) }
+//!     InputKind::replied(action.id, reply)
 //! }
 //!
 //! # fn run(start: RunStarted) -> Result<(), windlass_core::InvalidInput> {

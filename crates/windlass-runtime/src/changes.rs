@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::event::Seals;
+use windlass_core::event::{Adjusted, Seals};
 use windlass_core::model::ModelChoice;
 use windlass_core::tool::Offer;
 use windlass_core::{State, Text, ToolSpec};
@@ -13,16 +13,9 @@ use crate::binding::{LITERALS, WHOLE_AGENT};
 use crate::error::Error;
 use crate::scope::scoped;
 
-/// The tools of a run as they are now, of which something has changed.
-pub(crate) struct ChangedTools {
-    pub(crate) tools: Arc<Vec<ToolSpec>>,
-    /// `None`: as before.
-    pub(crate) seals: Option<Arc<Seals>>,
-}
-
 impl Agent {
     /// Changes of tools that both the run and the agent have. Added and removed tools are handled once the run continues.
-    pub(crate) fn changed_since(&self, state: &State) -> Option<ChangedTools> {
+    pub(crate) fn changed_since(&self, state: &State) -> Option<Adjusted> {
         let (known, fresh) = (state.own_tools(), self.refresh());
         let now = |tool: &ToolSpec| {
             let mut now = fresh.iter().find(|other| other.name == tool.name).unwrap_or(tool).clone();
@@ -34,7 +27,7 @@ impl Agent {
         let changed = tools != **known;
         (changed || seals.is_some()).then(|| {
             let tools = if changed { Arc::new(tools) } else { known.clone() };
-            ChangedTools { tools, seals }
+            Adjusted { tools: Some(tools), seals, ..Adjusted::default() }
         })
     }
 

@@ -267,8 +267,8 @@ impl Driver {
         Ok(())
     }
 
-    async fn take_end(&mut self, what: InputKind) -> Result<(), Error> {
-        let what = self.raced(what).await;
+    async fn take_end(&mut self, mut what: InputKind) -> Result<(), Error> {
+        self.stop_other(&mut what).await;
         let answer = matches!(what, InputKind::Answered { .. });
         // The work that has ended may have changed the tools, and the next request must offer them.
         self.adjust_now().await?;

@@ -2,7 +2,7 @@
 
 use super::Decision;
 use crate::asks::{Ask, Place};
-use crate::event::{InputRequested, ResumedBy, TurnFailed, TurnStarted};
+use crate::event::{Adjusted, InputRequested, ResumedBy, TurnFailed, TurnStarted};
 use crate::open_call::{OpenCall, Stage};
 use crate::policy::LimitKind;
 use crate::question::{Answer, QuestionKind};
@@ -110,8 +110,15 @@ impl Decision {
         }
     }
 
-    /// A holder has taken the run over.
-    pub(super) fn resumed(&mut self, by: ResumedBy) {
+    /// A holder has taken the run over, with what has changed meanwhile.
+    pub(super) fn resumed(&mut self, by: ResumedBy, adjusted: Option<Box<Adjusted>>) {
+        let other_agent = adjusted.as_ref().is_some_and(|adjusted| adjusted.agent.is_some());
+        if let Some(adjusted) = adjusted {
+            self.record(*adjusted);
+        }
+        if other_agent {
+            return self.go_on_from_base();
+        }
         self.resume();
         self.try_now(by);
     }

@@ -5,7 +5,7 @@ use super::scenarios::Scenario;
 use crate::budget::Amount;
 use crate::event::ResumedBy;
 use crate::event::{Adjusted, AgentRef, QuestionKind};
-use crate::model::{FailureKind, ModelFailure, Usage};
+use crate::model::{FailureKind, ModelFailure, Reply, Usage};
 use crate::run::{Found, HostCall};
 use crate::{ActionId, ActionKind, Answer, CallOutcome, Input, InputKind, Text, pending};
 

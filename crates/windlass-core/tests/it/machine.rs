@@ -237,6 +237,15 @@ impl Machine {
             }
             replied => replied,
         }
+        let end = decide(&self.state, Input { at: self.now, what: what.clone() }).ok();
+        let output = end.is_some_and(|end| end.state.ended().is_some_and(|end| end.output.is_some()));
+        if let InputKind::Replied { objection, .. } = &mut what
+            && output
+            && step.waits.is_multiple_of(2)
+        {
+            *objection = Some("n is odd".into());
+        }
+        what
     }
 
     fn end_of(action: ActionId, work: &ActionKind, step: Step) -> InputKind {
