@@ -113,7 +113,7 @@ impl ModelEntry {
             structured: self.structured_output,
             sampling: None,
             wire: None,
-            key_from: self.key_program().map(Into::into),
+            key_command: self.key_program().map(Into::into),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::binding::BindingDigests;
 use crate::event::{Adjusted, AnsweredBy, Purpose, ResumedBy, RunStarted, Splice, Steered, TaskOrder};
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::ledger::Amount;
@@ -12,7 +13,6 @@ use crate::message::Message;
 use crate::outcome::CallOutcome;
 use crate::question::{Answer, QuestionKind};
 use crate::reply::{ModelFailure, Reply, Usage};
-use crate::seals::Seals;
 use crate::tool::ToolSpec;
 
 /// Work that should be going on: in the imperative.
@@ -46,8 +46,8 @@ pub enum ActionKind {
         /// The call that runs the code.
         call: CallId,
     },
-    /// Let another agent do a task; ends with [`InputKind::Delegated`], or with a question of it ([`InputKind::DelegateAsks`]),
-    /// or because it waits for a quota ([`InputKind::DelegateWaits`]).
+    /// Let another agent do a task; ends with [`InputKind::DelegateEnded`], or with a question of it ([`InputKind::DelegateAsks`]),
+    /// or because it waits for a quota ([`InputKind::DelegateDeferred`]).
     Delegate {
         /// The call.
         call: CallId,
@@ -62,7 +62,7 @@ pub enum ActionKind {
         call: CallId,
     },
     /// Ask the agent's hook what is to change after a step ([`State::step`](crate::State::step)); ends with
-    /// [`InputKind::Stepped`]. A hook that was asked when the process died is asked again.
+    /// [`InputKind::HookEnded`]. A hook that was asked when the process died is asked again.
     RunHook,
     /// Put a question to a person; ends with [`InputKind::Answered`]. May wait for ever.
     Ask {
@@ -207,10 +207,10 @@ pub enum InputKind {
         outcome: CallOutcome,
         /// Text that it printed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        printed: Option<Text>,
+        stdout: Option<Text>,
     },
     /// Another agent has done its task, or could not.
-    Delegated {
+    DelegateEnded {
         /// The action.
         action: ActionId,
         /// The outcome.
@@ -237,7 +237,7 @@ pub enum InputKind {
         suggestions: Vec<Text>,
     },
     /// Another agent waits for the quota of a model.
-    DelegateWaits {
+    DelegateDeferred {
         /// The action.
         action: ActionId,
         /// The model.
@@ -253,7 +253,7 @@ pub enum InputKind {
         found: Found,
     },
     /// The hook has seen a step.
-    Stepped {
+    HookEnded {
         /// The action.
         action: ActionId,
         /// The changes that the hook makes.
@@ -284,7 +284,7 @@ pub enum InputKind {
         run: RunId,
         /// SHA-256 of the request, where it came under an idempotency key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        request: Option<Text>,
+        request_digest: Option<Text>,
         /// The message.
         messages: Vec<Arc<Message>>,
     },
@@ -298,9 +298,9 @@ pub enum InputKind {
     ToolsChanged {
         /// All tools from now on.
         tools: Arc<Vec<ToolSpec>>,
-        /// All seals from now on; `None`: as before.
+        /// All binding digests from now on; `None`: as before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seals: Option<Arc<Seals>>,
+        binding_digests: Option<Arc<BindingDigests>>,
     },
     /// A timer's time came.
     TimerFired {

@@ -16,7 +16,7 @@ mod verify;
 
 use crate::budget::Reservation;
 use crate::decide::Decision;
-use crate::event::{Purpose, Suspect, ToolChoice, TurnCompleted, TurnStarted};
+use crate::event::{Purpose, RefusalCandidate, ToolChoice, TurnCompleted, TurnStarted};
 use crate::ids::{ActionId, CallId, Millis};
 use crate::reply::{ModelFailure, Reply};
 use crate::state::{Covers, Remedies, Sent, State};
@@ -119,7 +119,7 @@ pub(crate) struct Ask {
     pub(crate) attempt: u32,
     pub(crate) choice: ToolChoice,
     /// Items of the conversation that its request leaves out.
-    pub(crate) without: Vec<Suspect>,
+    pub(crate) without: Vec<RefusalCandidate>,
     /// When its next try begins; `None`: a try is going on.
     pub(crate) retry_at: Option<Millis>,
     /// When the next model of the list is asked beside this one, or was.
@@ -145,8 +145,8 @@ impl Ask {
             about: self.about.clone(),
             model: self.model,
             attempt: self.attempt,
-            again: false,
-            choice: self.choice.clone(),
+            after_loss: false,
+            tool_choice: self.choice.clone(),
             note: None,
             without: self.without.clone(),
         }
@@ -168,7 +168,7 @@ impl TurnCompleted {
             usage: reply.usage,
             model: reply.model,
             objection: None,
-            answer: None,
+            answer_form: None,
         }
     }
 }
@@ -182,7 +182,7 @@ impl From<(&TurnStarted, u64)> for Ask {
             about: started.about.clone(),
             model: started.model,
             attempt: started.attempt,
-            choice: started.choice.clone(),
+            choice: started.tool_choice.clone(),
             without: started.without.clone(),
             retry_at: None,
             hedge_at: None,

@@ -78,10 +78,10 @@ enum Kind {
 struct Place {
     #[serde(rename = "place")]
     span: Span,
-    #[serde(default, rename = "as", skip_serializing_if = "Place::is_plain")]
+    #[serde(default, skip_serializing_if = "Place::is_plain")]
     notation: Notation,
     /// The arguments that are not read as they are written.
-    #[serde(default, rename = "read", skip_serializing_if = "Readings::is_empty")]
+    #[serde(default, skip_serializing_if = "Readings::is_empty")]
     readings: Readings,
 }
 

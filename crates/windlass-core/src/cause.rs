@@ -43,15 +43,15 @@ pub enum Cause {
         action: u64,
         /// The calls, where none of them was opened.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unmade: Option<Vec<HostCall>>,
+        unrecorded: Option<Vec<HostCall>>,
     },
     /// [`InputKind::CodeEnded`].
     CodeEnded {
         /// The code.
         action: u64,
     },
-    /// [`InputKind::Delegated`].
-    Delegated {
+    /// [`InputKind::DelegateEnded`].
+    DelegateEnded {
         /// The delegation.
         action: u64,
     },
@@ -61,15 +61,15 @@ pub enum Cause {
         action: u64,
         /// The question that was dropped because the run is being stopped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unasked: Option<Box<InputRequested>>,
+        unrecorded: Option<Box<InputRequested>>,
     },
-    /// [`InputKind::DelegateWaits`].
-    DelegateWaits {
+    /// [`InputKind::DelegateDeferred`].
+    DelegateDeferred {
         /// The delegation.
         action: u64,
         /// The wait that was not made because the run is being stopped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unmade: Option<Box<QuotaWait>>,
+        unrecorded: Option<Box<QuotaWait>>,
     },
     /// [`InputKind::Checked`].
     Checked {
@@ -78,8 +78,8 @@ pub enum Cause {
         /// Its result.
         found: CheckResult,
     },
-    /// [`InputKind::Stepped`].
-    Stepped {
+    /// [`InputKind::HookEnded`].
+    HookEnded {
         /// The hook.
         action: u64,
         /// How the hook ended the run, if the end's event holds its output or error.
@@ -87,7 +87,7 @@ pub enum Cause {
         end: Option<StepEnd>,
         /// The edits that no event holds: splices or branches that were refused, and an output that the run does not have.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unmade: Option<Box<StepEdits>>,
+        unrecorded: Option<Box<StepEdits>>,
     },
     /// [`InputKind::Answered`].
     Answered,
@@ -145,7 +145,7 @@ impl StepEnd {
 
 impl Cause {
     /// The cause that an input is, with everything that its events may turn out not to hold. It is made before the input is
-    /// taken apart; [`beside`](Self::beside) leaves the rest out afterwards.
+    /// taken apart; [`without_recorded`](Self::without_recorded) leaves the rest out afterwards.
     pub(crate) fn of(what: &InputKind) -> Self {
         match what {
             InputKind::Start(_) => Self::Start,
@@ -158,10 +158,10 @@ impl Cause {
                 Self::CallEnded { action: action.seq }
             }
             InputKind::CodeCalls { action, calls } => {
-                Self::CodeCalls { action: action.seq, unmade: Some(calls.clone()) }
+                Self::CodeCalls { action: action.seq, unrecorded: Some(calls.clone()) }
             }
             InputKind::CodeEnded { action, .. } => Self::CodeEnded { action: action.seq },
-            InputKind::Delegated { action, .. } => Self::Delegated { action: action.seq },
+            InputKind::DelegateEnded { action, .. } => Self::DelegateEnded { action: action.seq },
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
                 let (question, text, suggestions) = (question.clone(), text.clone(), suggestions.clone());
                 let asked = InputRequested {
@@ -170,14 +170,14 @@ impl Cause {
                     call: None,
                     text,
                     suggestions,
-                    child: None,
+                    child_question: None,
                     next: None,
                 };
-                Self::DelegateAsks { action: action.seq, unasked: Some(Box::new(asked)) }
+                Self::DelegateAsks { action: action.seq, unrecorded: Some(Box::new(asked)) }
             }
-            InputKind::DelegateWaits { action, model, until } => {
+            InputKind::DelegateDeferred { action, model, until } => {
                 let wait = QuotaWait { model: model.clone(), until: *until };
-                Self::DelegateWaits { action: action.seq, unmade: Some(Box::new(wait)) }
+                Self::DelegateDeferred { action: action.seq, unrecorded: Some(Box::new(wait)) }
             }
             InputKind::Checked { action, found } => {
                 let found = match found {
@@ -187,8 +187,8 @@ impl Cause {
                 };
                 Self::Checked { action: action.seq, found }
             }
-            InputKind::Stepped { action, edits } => {
-                Self::Stepped { action: action.seq, end: None, unmade: may_be_unmade(edits) }
+            InputKind::HookEnded { action, edits } => {
+                Self::HookEnded { action: action.seq, end: None, unrecorded: may_be_unrecorded(edits) }
             }
             InputKind::Answered { .. } => Self::Answered,
             InputKind::Steer(_) => Self::Steer,
@@ -201,26 +201,26 @@ impl Cause {
     }
 
     /// The cause without what these events, which follow from it, hold.
-    pub(crate) fn beside(mut self, events: &[Event]) -> Self {
-        if let Self::DelegateAsks { unasked, .. } = &mut self
+    pub(crate) fn without_recorded(mut self, events: &[Event]) -> Self {
+        if let Self::DelegateAsks { unrecorded, .. } = &mut self
             && let Some(Fact::InputRequested(_)) = events.first().map(|event| &event.fact)
         {
-            *unasked = None;
+            *unrecorded = None;
         }
-        if let Self::DelegateWaits { unmade, .. } = &mut self
-            && let Some(Fact::DelegationWaits(_)) = events.first().map(|event| &event.fact)
+        if let Self::DelegateDeferred { unrecorded, .. } = &mut self
+            && let Some(Fact::DelegationDeferred(_)) = events.first().map(|event| &event.fact)
         {
-            *unmade = None;
+            *unrecorded = None;
         }
-        if let Self::CodeCalls { unmade, .. } = &mut self
+        if let Self::CodeCalls { unrecorded, .. } = &mut self
             && let Some(Fact::CodeCalled(_)) = events.first().map(|event| &event.fact)
         {
-            *unmade = None;
+            *unrecorded = None;
         }
-        if let Self::Stepped { end, unmade, .. } = &mut self
-            && let Some(edits) = unmade.take()
+        if let Self::HookEnded { end, unrecorded, .. } = &mut self
+            && let Some(edits) = unrecorded.take()
         {
-            (*end, *unmade) = unmade_of(edits, events);
+            (*end, *unrecorded) = unrecorded_of(edits, events);
         }
         self
     }
@@ -235,11 +235,11 @@ impl Cause {
             Self::CallEnded { .. } => "call_ended",
             Self::CodeCalls { .. } => "code_calls",
             Self::CodeEnded { .. } => "code_ended",
-            Self::Delegated { .. } => "delegated",
+            Self::DelegateEnded { .. } => "delegate_ended",
             Self::DelegateAsks { .. } => "delegate_asks",
-            Self::DelegateWaits { .. } => "delegate_waits",
+            Self::DelegateDeferred { .. } => "delegate_deferred",
             Self::Checked { .. } => "checked",
-            Self::Stepped { .. } => "stepped",
+            Self::HookEnded { .. } => "hook_ended",
             Self::Answered => "answered",
             Self::Steer => "steer",
             Self::Pause => "pause",
@@ -252,17 +252,17 @@ impl Cause {
 }
 
 /// The edits that an append may not hold. Other edits are ignored when a hook requests branches.
-fn may_be_unmade(edits: &StepEdits) -> Option<Box<StepEdits>> {
-    let unmade = if edits.branches.is_empty() {
+fn may_be_unrecorded(edits: &StepEdits) -> Option<Box<StepEdits>> {
+    let unrecorded = if edits.branches.is_empty() {
         StepEdits { splices: edits.splices.clone(), end: edits.end.clone(), ..StepEdits::default() }
     } else {
         StepEdits { branches: edits.branches.clone(), ..StepEdits::default() }
     };
-    (unmade != StepEdits::default()).then(|| Box::new(unmade))
+    (unrecorded != StepEdits::default()).then(|| Box::new(unrecorded))
 }
 
 /// Splits off the edits that the events already hold, and the hook's end if they hold it.
-fn unmade_of(mut edits: Box<StepEdits>, events: &[Event]) -> (Option<StepEnd>, Option<Box<StepEdits>>) {
+fn unrecorded_of(mut edits: Box<StepEdits>, events: &[Event]) -> (Option<StepEnd>, Option<Box<StepEdits>>) {
     let mut ended = None;
     for event in events {
         if let Fact::HistoryEdited(_) = &event.fact {

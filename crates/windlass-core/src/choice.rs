@@ -97,7 +97,7 @@ pub struct ModelChoice {
     pub wire: Option<Wire>,
     /// The program whose output is the model's key: a key that is refused can be renewed by a person. `None`: the key is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key_from: Option<Text>,
+    pub key_command: Option<Text>,
 }
 
 impl ModelChoice {

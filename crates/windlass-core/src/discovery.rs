@@ -66,7 +66,7 @@ pub fn found_tools(tools: &[ToolSpec], args: &Value) -> String {
     let own = |tool: &&ToolSpec| {
         matches!(
             tool.kind,
-            ToolKind::Search | ToolKind::Read | ToolKind::Code | ToolKind::Board | ToolKind::Finish(_)
+            ToolKind::Search | ToolKind::Read | ToolKind::Code | ToolKind::Blackboard | ToolKind::Finish(_)
         )
     };
     let sought = tools.iter().filter(|tool| tool.is_offered() && !own(tool) && !tool.name.starts_with("__"));
@@ -130,7 +130,7 @@ impl State {
     pub(crate) fn offer_tools(&mut self, mut own: Arc<Vec<ToolSpec>>) {
         // A hook that was shown ours may hand them back with the others.
         let ours = |tool: &ToolSpec| {
-            matches!(tool.kind, ToolKind::Read | ToolKind::Search | ToolKind::Board | ToolKind::Code)
+            matches!(tool.kind, ToolKind::Read | ToolKind::Search | ToolKind::Blackboard | ToolKind::Code)
         };
         if own.iter().any(ours) {
             Arc::make_mut(&mut own).retain(|tool| !ours(tool));
@@ -209,7 +209,7 @@ fn shown(tools: &[ToolSpec]) -> Vec<ToolSpec> {
         ToolKind::Run | ToolKind::Ask => None,
         ToolKind::Code
         | ToolKind::Read
-        | ToolKind::Board
+        | ToolKind::Blackboard
         | ToolKind::Delegate
         | ToolKind::Branch
         | ToolKind::Parent => Some(2),

@@ -3,12 +3,12 @@
 //! A [`State`](crate::State) is the fold of its events. Nothing is ever edited or removed: corrections are new events.
 //! The stored form is described in `docs/log-format.md`; each kind carries a schema version ([`Fact::SCHEMA`]).
 
+pub use crate::binding::{BindingDigest, BindingDigests};
 pub use crate::cause::{Cause, CheckResult, StepEnd};
 pub use crate::forking::{Fork, MadeCall, StartedCall};
 pub use crate::ids::{CLOCK_JUMP_MS, Millis};
 pub use crate::outcome::{DeniedBy, FailKind};
 pub use crate::question::QuestionKind;
-pub use crate::seals::{Sealed, Seals};
 use std::sync::Arc;
 
 mod calls;
@@ -23,17 +23,17 @@ mod turns;
 mod verdict;
 
 pub use calls::{
-    CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision, DelegationFinished,
-    DelegationStarted, DelegationWaits, ResultSummarised, StepBranched, TaskOrder, ToolAllowed,
+    CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision, DelegationDeferred,
+    DelegationFinished, DelegationStarted, ResultSummarised, StepBranched, TaskOrder, ToolAllowed,
 };
 pub use code::{CodeCalled, CodeFinished, CodeStarted};
 pub use plan::{Perceived, Perception, PlanMade, PlanProposed, PlanStep, StepFinished, StepStatus, StepWork};
 
 pub use context::{Compacted, CompactionSkipped, ContextMeasured, ContextWarned, NotCompacted};
 pub use interrupts::{AnswerSource, AnsweredBy, RunPaused, SteerKind, Steered};
-pub use iterations::{BoardRestored, BoardSaved, IterationStarted, Judged};
+pub use iterations::{BlackboardRestored, BlackboardSaved, IterationStarted, Judged};
 pub use limits::{LimitRaised, LimitReached};
-pub use refused::{ProbeAnswered, RefusedItems, RefusedTool, Suspect, SuspectItem};
+pub use refused::{CandidateItem, ProbeAnswered, RefusalCandidate, RefusedItems, RefusedTool};
 pub use turns::{HedgeSkipped, TurnCompleted, TurnFailed, TurnHedged, TurnStarted};
 pub use verdict::{CallVerified, Verdict};
 
@@ -177,7 +177,7 @@ facts! {
     /// A task was handed to another agent: durable before done.
     DelegationStarted(Box<DelegationStarted>),
     /// A handed-over task waits for the quota of a model, and is handed over again then.
-    DelegationWaits(DelegationWaits),
+    DelegationDeferred(DelegationDeferred),
     /// A handed-over task has its one result.
     DelegationFinished(DelegationFinished),
     /// Perception judged the query, or the result of a step.
@@ -219,9 +219,9 @@ facts! {
     /// An answer was judged.
     Judged(Judged),
     /// A snapshot was made of the blackboard.
-    BoardSaved(BoardSaved),
+    BlackboardSaved(BlackboardSaved),
     /// A run was stuck: the blackboard went back to its last snapshot, and the model is told. No result is removed.
-    BoardRestored(BoardRestored),
+    BlackboardRestored(BlackboardRestored),
     /// A limit cut the loop.
     LimitReached(LimitReached),
     /// A limit was raised by a person.
@@ -301,7 +301,7 @@ pub struct InputRequested {
     pub suggestions: Vec<Text>,
     /// The question's id in the run that the call was handed to, if it comes from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub child: Option<QuestionId>,
+    pub child_question: Option<QuestionId>,
     /// The model call that begins once it is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Box<TurnStarted>>,
@@ -325,9 +325,9 @@ pub struct MessageQueued {
     /// The id of the run that answers it.
     pub run: RunId,
     /// SHA-256 of the request that brought it, where it came under an idempotency key
-    /// ([`RunStarted::request`](crate::event::RunStarted::request)).
+    /// ([`RunStarted::request_digest`](crate::event::RunStarted::request_digest)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<Text>,
+    pub request_digest: Option<Text>,
     /// The message.
     pub messages: Vec<Arc<Message>>,
 }
@@ -350,9 +350,9 @@ pub struct Adjusted {
     /// The values of all policy slots from here on; `None`: as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Arc<Policy>>,
-    /// All seals from here on; `None`: as before.
+    /// All binding digests from here on; `None`: as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seals: Option<Arc<Seals>>,
+    pub binding_digests: Option<Arc<BindingDigests>>,
     /// The agent that continues an imported run; `None`: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRef>,
@@ -420,7 +420,7 @@ pub struct OutputRejected {
     pub call: Option<CallId>,
     /// Whether the reply and the note are of no use beyond this run: the session goes on without them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub passing: bool,
+    pub run_only: bool,
 }
 
 /// See [`Fact::CancelRequested`].

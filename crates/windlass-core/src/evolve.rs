@@ -72,7 +72,7 @@ impl State {
             Fact::CodeCalled(called) => self.code_called(called),
             Fact::CodeFinished(finished) => self.code_finished(finished),
             Fact::DelegationStarted(started) => self.delegation_started(started, seq),
-            Fact::DelegationWaits(waits) => self.delegation_waits(waits, seq),
+            Fact::DelegationDeferred(waits) => self.delegation_deferred(waits, seq),
             Fact::DelegationFinished(finished) => {
                 self.ledger.returned(finished);
                 let (call, outcome) = (finished.call.clone(), finished.outcome.clone());
@@ -89,8 +89,8 @@ impl State {
             Fact::InputReceived(received) => self.input_received(received),
             Fact::IterationStarted(started) => self.iteration_started(started),
             Fact::Judged(_) => self.progress.unread = 0,
-            Fact::BoardSaved(_) => self.progress.board.save(),
-            Fact::BoardRestored(restored) => self.board_restored(restored),
+            Fact::BlackboardSaved(_) => self.progress.board.save(),
+            Fact::BlackboardRestored(restored) => self.blackboard_restored(restored),
             Fact::Steered(steered) => self.conversation.steering.push(steered.clone()),
             Fact::RunPaused(paused) => self.paused(paused, seq),
             Fact::MessageQueued(queued) => {
@@ -153,15 +153,15 @@ impl State {
             suggestions: asked.suggestions.clone(),
         });
         if let (QuestionKind::Limit(_), Some(closing)) = (asked.kind, self.ending.closing_mut())
-            && asked.child.is_none()
+            && asked.child_question.is_none()
         {
             closing.stage = ClosingStage::Idle;
         }
-        if asked.kind == QuestionKind::Clarify && asked.child.is_none() {
+        if asked.kind == QuestionKind::Clarify && asked.child_question.is_none() {
             self.count_call();
         }
         let Some(call) = asked.call.as_ref().and_then(|id| self.call_mut(id)) else { return };
-        if let (Some(question), Stage::Delegated { run, .. }) = (&asked.child, &call.stage) {
+        if let (Some(question), Stage::Delegated { run, .. }) = (&asked.child_question, &call.stage) {
             call.stage = Stage::DelegateAsks { run: *run, question: question.clone() };
             return;
         }
@@ -207,8 +207,8 @@ impl State {
         if let Some(tools) = adjusted.tools.as_ref().or(anew.then_some(&self.toolbox.own)) {
             self.offer_tools(tools.clone());
         }
-        if adjusted.seals.is_some() {
-            self.toolbox.seals.clone_from(&adjusted.seals);
+        if adjusted.binding_digests.is_some() {
+            self.toolbox.binding_digests.clone_from(&adjusted.binding_digests);
         }
         if let Some(models) = &adjusted.models {
             self.setup.models = models.clone();

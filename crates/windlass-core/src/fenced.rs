@@ -139,7 +139,7 @@ pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Me
             }))
         }
         Message::Tool(result) => {
-            let head = if result.failed { &*results.told_failed } else { &*results.told };
+            let head = if result.failed { &*results.failed_prefix } else { &*results.prefix };
             let content = match &result.content {
                 Content::Text(text) => Content::Text(format!("{head}{text}").into()),
                 Content::Parts(parts) if head.is_empty() => Content::Parts(parts.clone()),

@@ -19,7 +19,7 @@ pub struct Fork {
     pub calls: Vec<StartedCall>,
     /// Message to the agent as it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub say: Option<Text>,
+    pub message: Option<Text>,
 }
 
 /// A call that a fork's base has started.
@@ -32,7 +32,7 @@ pub struct StartedCall {
     pub child: Option<RunId>,
     /// Budget lent to that run.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
-    pub lent: Budget,
+    pub budget: Budget,
     /// Outcome, if the call ended by itself; `None`: unknown whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcome>,
@@ -64,13 +64,13 @@ impl MadeCall {
 impl Fork {
     /// The fork of a run as it stood at a time, with the events that followed there: which of the open calls it has
     /// started, by then or later, and how they ended.
-    pub fn of(state: &State, later: &[Event], say: Option<Text>) -> Self {
-        let Phase::Acting(open) = &state.phase else { return Self { calls: Vec::new(), say } };
+    pub fn of(state: &State, later: &[Event], message: Option<Text>) -> Self {
+        let Phase::Acting(open) = &state.phase else { return Self { calls: Vec::new(), message } };
         let started = open.iter().filter_map(|open| {
             let made = made(state, open, later);
             Some(StartedCall { made, ..started(open, later)? })
         });
-        Self { calls: started.collect(), say }
+        Self { calls: started.collect(), message }
     }
 }
 
@@ -125,7 +125,7 @@ fn later_end(call: &CallId, open: Before, later: &[Event]) -> Option<StartedCall
             again |= started.call == *call;
         } else if let Fact::DelegationStarted(started) = fact {
             if started.call == *call {
-                (again, child, lent) = (true, Some(started.run), started.lent);
+                (again, child, lent) = (true, Some(started.run), started.budget);
             }
         } else if let Fact::CallDecided(decided) = fact {
             edited |= decided.call == *call && matches!(decided.decision, Decision::Edited { .. });
@@ -140,7 +140,7 @@ fn later_end(call: &CallId, open: Before, later: &[Event]) -> Option<StartedCall
     // A try that is known to have failed leaves no doubt, and other arguments make it another call.
     let lost = if failed { again || outcome.is_some() } else { before || again };
     let same = before || !edited;
-    (lost && same).then(|| StartedCall { call: call.clone(), child, lent, outcome, made: Vec::new() })
+    (lost && same).then(|| StartedCall { call: call.clone(), child, budget: lent, outcome, made: Vec::new() })
 }
 
 /// Whether a call came to an end of its own.

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
+use crate::binding::digest;
 use crate::ids::Text;
 use crate::open_call::OpenCall;
-use crate::seals::digest;
 use crate::state::State;
 
 /// Everything that decides what a call would do, as it stood when a person was asked.
@@ -68,8 +68,8 @@ impl State {
         }
         let policy = json!([self.setup.policy.tools.approve, self.setup.policy.tools.deny]);
         part("lists of tools to approve and deny", policy.to_string().as_bytes());
-        for (name, sealed) in self.sealed_parts(open).into_iter().flatten() {
-            parts.push((name.clone(), sealed.clone()));
+        for (name, digest) in self.bound_parts(open).into_iter().flatten() {
+            parts.push((name.clone(), digest.clone()));
         }
         parts
     }

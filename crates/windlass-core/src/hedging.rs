@@ -13,7 +13,7 @@ use crate::state::State;
 impl State {
     /// When another model is to be asked beside the one that this call begins with; `None`: none is.
     pub(crate) fn hedge_at(&self, turn: &TurnStarted) -> Option<Millis> {
-        if turn.again {
+        if turn.after_loss {
             // The time that the lost attempt took counts.
             return self.asks.get(turn.purpose, turn.about.as_ref())?.hedge_at;
         }

@@ -31,17 +31,17 @@ impl InputKind {
             Self::ModelFailed { failure, .. } => of_failure(failure),
             Self::CallEnded { outcome, .. }
             | Self::CallLost { outcome, .. }
-            | Self::Delegated { outcome, .. }
+            | Self::DelegateEnded { outcome, .. }
             | Self::Checked { found: Found::Happened(outcome), .. } => of_outcome(outcome),
             Self::CodeCalls { calls, .. } => {
                 calls.iter().map(|call| (call.name.len() + call.args.len()) as u64 + CALL).sum()
             }
-            Self::CodeEnded { outcome, printed, .. } => {
-                of_outcome(outcome) + printed.as_ref().map_or(0, |printed| printed.len() as u64)
+            Self::CodeEnded { outcome, stdout, .. } => {
+                of_outcome(outcome) + stdout.as_ref().map_or(0, |stdout| stdout.len() as u64)
             }
             Self::DelegateAsks { text, suggestions, .. } => of_texts(suggestions.iter().chain([text])),
-            Self::DelegateWaits { model, .. } => model.len() as u64,
-            Self::Stepped { edits, .. } => of_splices(&edits.splices),
+            Self::DelegateDeferred { model, .. } => model.len() as u64,
+            Self::HookEnded { edits, .. } => of_splices(&edits.splices),
             Self::Answered { answer, by, .. } => of_answer(answer) + of_name(by.as_ref()),
             Self::Steer(said) => of_steered(said),
             Self::Pause { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
@@ -95,7 +95,7 @@ impl Fact {
             Self::CallFinished(finished) => of_outcome(&finished.outcome) + optional(&finished.note),
             Self::CodeCalled(called) => of_calls(&called.calls),
             Self::CodeFinished(finished) => {
-                of_outcome(&finished.outcome) + optional(&finished.printed) + optional(&finished.note)
+                of_outcome(&finished.outcome) + optional(&finished.stdout) + optional(&finished.note)
             }
             Self::DelegationFinished(finished) => of_outcome(&finished.outcome),
             Self::Perceived(perceived) => of_perception(&perceived.perception),
@@ -115,7 +115,7 @@ impl Fact {
             Self::StepBranched(branched) => of_calls(&branched.calls),
             Self::OutputRejected(rejected) => rejected.note.len() as u64,
             Self::IterationStarted(started) => optional(&started.note),
-            Self::BoardRestored(restored) => restored.note.len() as u64,
+            Self::BlackboardRestored(restored) => restored.note.len() as u64,
             Self::Judged(judged) => judged.missing.len() as u64,
             Self::RunEnded(end) => {
                 optional(&end.text) + optional(&end.error) + end.output.as_ref().map_or(0, of_value)
@@ -134,11 +134,11 @@ impl Fact {
             | Self::CodeStarted(_)
             | Self::CallDoubted(_)
             | Self::DelegationStarted(_)
-            | Self::DelegationWaits(_)
+            | Self::DelegationDeferred(_)
             | Self::ContextMeasured(_)
             | Self::ContextWarned(_)
             | Self::CompactionSkipped(_)
-            | Self::BoardSaved(_)
+            | Self::BlackboardSaved(_)
             | Self::LimitReached(_)
             | Self::LimitRaised(_)
             | Self::CancelRequested(_) => 0,
@@ -178,7 +178,7 @@ fn of_start(start: &RunStarted) -> u64 {
 }
 
 fn of_reasoning(reasoning: &Reasoning) -> u64 {
-    (reasoning.text.len() + reasoning.sealed.as_ref().map_or(0, |sealed| sealed.data.len())) as u64
+    (reasoning.text.len() + reasoning.provider_metadata.as_ref().map_or(0, |sealed| sealed.data.len())) as u64
 }
 
 fn of_media(media: &[Media]) -> u64 {

@@ -103,7 +103,9 @@ impl State {
                     )
                 }) {
                     if self.questions.open.is_empty() { StateKind::Running } else { StateKind::RunningAsked }
-                } else if any(|stage| matches!(stage, Stage::Retrying { .. } | Stage::DelegateWaits { .. })) {
+                } else if any(|stage| {
+                    matches!(stage, Stage::Retrying { .. } | Stage::DelegateDeferred { .. })
+                }) {
                     StateKind::Retrying
                 } else {
                     StateKind::Asked
@@ -138,11 +140,11 @@ inputs! {
     Self::CallLost { .. } => CallLost,
     Self::CodeCalls { .. } => CodeCalls,
     Self::CodeEnded { .. } => CodeEnded,
-    Self::Delegated { .. } => Delegated,
+    Self::DelegateEnded { .. } => DelegateEnded,
     Self::DelegateAsks { .. } => DelegateAsks,
-    Self::DelegateWaits { .. } => DelegateWaits,
+    Self::DelegateDeferred { .. } => DelegateDeferred,
     Self::Checked { .. } => Checked,
-    Self::Stepped { .. } => Stepped,
+    Self::HookEnded { .. } => HookEnded,
     Self::Answered { .. } => Answered,
     Self::Steer(_) => Steer,
     Self::Pause { .. } => Pause,
@@ -154,7 +156,7 @@ inputs! {
 
 /// The inputs that a call brings which runs, here or with another agent.
 const OF_CALLS: &[&str] =
-    &["CallEnded", "CallLost", "CodeCalls", "CodeEnded", "Delegated", "DelegateAsks", "DelegateWaits"];
+    &["CallEnded", "CallLost", "CodeCalls", "CodeEnded", "DelegateEnded", "DelegateAsks", "DelegateDeferred"];
 
 impl StateKind {
     /// The reason why an input of that kind ([`InputKind::KINDS`]) never fits a state of this kind; `None`: it may fit.
@@ -179,7 +181,7 @@ impl StateKind {
             (is(&["Replied", "ModelFailed"]) && !calling && !acting, "no model call is going on"),
             (is(OF_CALLS) && !working, "no call runs"),
             (is(&["Checked"]) && self != Checking && !stopping, "nothing is checked"),
-            (is(&["Stepped"]) && self != Self::Hook, "no hook is asked"),
+            (is(&["HookEnded"]) && self != Self::Hook, "no hook is asked"),
             // A pause may be asked for at any time.
             (is(&["Answered"]) && stopping, "no question is open"),
             (is(&["Cancel"]) && self == Cancelling, "it is cancelled already"),

@@ -47,7 +47,7 @@
 //!
 //! ```text
 //!                 ┌────────────────── the next turn ◀──────────────────┐
-//!    Start        ▼                                                    │ Stepped
+//!    Start        ▼                                                    │ HookEnded
 //!  NotStarted ─▶ Calling ── Replied: calls ──▶ Running ── all end ──▶ Hook (if the agent has one)
 //!                 │ ▲  │                        │ ▲  │ ▲
 //!     ModelFailed │ │  │ Replied:    CallEnded: │ │  │ │ Answered
@@ -91,6 +91,7 @@
 mod action;
 mod args;
 mod asks;
+mod binding;
 pub mod budget;
 mod by_schema;
 mod call_args;
@@ -132,7 +133,6 @@ mod routing;
 mod rules;
 mod said;
 pub mod schema;
-mod seals;
 pub mod secret;
 pub mod settings;
 mod shown;

@@ -116,19 +116,19 @@ pub struct Reasoning {
     pub text: Text,
     /// A signature or encrypted form that must go back unchanged, and only to the provider that made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sealed: Option<SealedReasoning>,
+    pub provider_metadata: Option<ProviderMetadata>,
 }
 
 impl Reasoning {
     /// The number of bytes that go back to its provider: none where nothing is sealed.
     fn bytes_back(&self) -> u64 {
-        self.sealed.as_ref().map_or(0, |sealed| (self.text.len() + sealed.data.len()) as u64)
+        self.provider_metadata.as_ref().map_or(0, |sealed| (self.text.len() + sealed.data.len()) as u64)
     }
 }
 
 /// Reasoning in a form that only its provider can read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SealedReasoning {
+pub struct ProviderMetadata {
     /// The provider that made it (`openai`, `anthropic`, …).
     pub provider: Text,
     /// Its signature or encrypted content.

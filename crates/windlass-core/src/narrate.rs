@@ -75,7 +75,7 @@ pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
     let counters = state.counters();
     let info = |text| Some(LogLine { level: LogLevel::Info, text });
     if let Fact::TurnStarted(turn) = &event.fact {
-        let first = turn.attempt == 1 && turn.model == 0 && !turn.again;
+        let first = turn.attempt == 1 && turn.model == 0 && !turn.after_loss;
         let template = log.turn.as_ref().filter(|_| turn.purpose == Purpose::Act && first && !closing)?;
         info(counted(template, counters.model_calls + 1, state.policy().limit(LimitKind::ModelCalls)))
     } else if let Fact::IterationStarted(started) = &event.fact {

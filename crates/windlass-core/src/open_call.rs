@@ -28,7 +28,7 @@ pub struct OpenCall {
     pub(crate) repeat: u32,
     pub(crate) note: Option<Text>,
     /// Text that its code printed.
-    pub(crate) printed: Option<Text>,
+    pub(crate) stdout: Option<Text>,
     /// The gate that a person approved: the call runs only while it matches.
     pub(crate) allowed: Option<Arc<Gate>>,
     /// The run that first started the call; its id is part of the idempotency key.
@@ -203,7 +203,7 @@ impl OpenCall {
             | Stage::Asking
             | Stage::CodeWaits
             | Stage::DelegateAsks { .. }
-            | Stage::DelegateWaits { .. }
+            | Stage::DelegateDeferred { .. }
             | Stage::Retrying { .. }
             | Stage::Done(_) => false,
         }
@@ -258,7 +258,7 @@ pub(crate) enum Stage {
     /// The other agent has asked something that people must answer here.
     DelegateAsks { run: RunId, question: QuestionId },
     /// The other agent waits for the quota of that model until then.
-    DelegateWaits { seq: u64, run: RunId, model: Text, until: Millis },
+    DelegateDeferred { seq: u64, run: RunId, model: Text, until: Millis },
     /// A try failed; the next one begins at that time.
     Retrying { seq: u64, at: Millis },
     /// Its answer was lost, with the process or in the way that `lost` says: its check is asked, else a person.
@@ -284,7 +284,7 @@ impl State {
         self.open_calls().filter_map(|open| match &open.stage {
             Stage::Delegated { run, .. }
             | Stage::DelegateAsks { run, .. }
-            | Stage::DelegateWaits { run, .. } => Some(*run),
+            | Stage::DelegateDeferred { run, .. } => Some(*run),
             Stage::Queued
             | Stage::Verifying
             | Stage::Held { .. }
@@ -304,7 +304,7 @@ impl State {
         let lent = |open: &&OpenCall| {
             matches!(
                 open.stage,
-                Stage::Delegated { .. } | Stage::DelegateAsks { .. } | Stage::DelegateWaits { .. }
+                Stage::Delegated { .. } | Stage::DelegateAsks { .. } | Stage::DelegateDeferred { .. }
             ) && open.lent.account != Some(self.run)
         };
         self.open_calls().filter(lent).map(|open| &open.lent)

@@ -30,7 +30,7 @@ pub fn pending(state: &State) -> Vec<Action> {
                     Stage::Delegated { seq, run, order } => {
                         add(*seq, ActionKind::Delegate { call, run: *run, order: order.clone() });
                     }
-                    Stage::Retrying { seq, at } | Stage::DelegateWaits { seq, until: at, .. } => {
+                    Stage::Retrying { seq, at } | Stage::DelegateDeferred { seq, until: at, .. } => {
                         add(*seq, ActionKind::SetTimer { at: *at });
                     }
                     Stage::Doubted { seq, asked: Asked::Tool, .. } => {

@@ -76,7 +76,7 @@ impl ToolSpec {
         spec.kind = ToolKind::Branch;
         spec.origin = "branches".into();
         spec.offer = Offer::when(branches.iter().any(Self::is_offered));
-        spec.reaches = Arc::new(branches);
+        spec.targets = Arc::new(branches);
         spec
     }
 
@@ -101,7 +101,7 @@ impl ToolSpec {
         let mut spec = Self::read_only(PARENT_TOOL, text, parameters);
         spec.kind = ToolKind::Parent;
         spec.origin = "the agent above".into();
-        spec.reaches = Arc::new(tools);
+        spec.targets = Arc::new(tools);
         spec
     }
 }
@@ -140,7 +140,7 @@ impl State {
         let tool = self.tool(&open.call.name)?;
         match &open.reached {
             None => Some(tool),
-            Some(reached) => tool.reaches.iter().find(|other| other.name == reached.name),
+            Some(reached) => tool.targets.iter().find(|other| other.name == reached.name),
         }
     }
 
@@ -149,7 +149,7 @@ impl State {
         let tool = self.tool(&call.name).filter(|tool| tool.kind.reaches())?;
         let Value::Object(mut args) = read(&call.args).ok()? else { return None };
         let name = args.shift_remove(NAME)?;
-        let known = tool.reaches.iter().find(|other| name.as_str() == Some(&*other.name));
+        let known = tool.targets.iter().find(|other| name.as_str() == Some(&*other.name));
         let target = known.filter(|other| other.is_offered() || !origin.counts())?;
         let merge = if tool.kind == ToolKind::Branch { args.shift_remove(MERGE) } else { None };
         Some(Reached {
@@ -176,7 +176,7 @@ impl State {
     /// The targets of a tool that the model may know: a denied one is none of them, as a denied tool is not offered.
     fn offered_by<'t>(&'t self, tool: &'t ToolSpec) -> impl Iterator<Item = &'t ToolSpec> {
         let policy = &self.setup.policy;
-        tool.reaches.iter().filter(|other| other.is_offered() && policy.denied(&other.name).is_none())
+        tool.targets.iter().filter(|other| other.is_offered() && policy.denied(&other.name).is_none())
     }
 
     /// Says which ones there are in place of one that is not.

@@ -61,41 +61,47 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             }
             InputKind::CallEnded { action: freed(action), outcome: outcome(first)? }
         }
-        Cause::CodeCalls { action, unmade } => {
-            let calls = unmade.clone().or_else(|| host_calls(first))?;
+        Cause::CodeCalls { action, unrecorded } => {
+            let calls = unrecorded.clone().or_else(|| host_calls(first))?;
             InputKind::CodeCalls { action: freed(action), calls }
         }
         Cause::CodeEnded { action } => {
-            let printed =
-                if let Fact::CodeFinished(finished) = &first.fact { &finished.printed } else { &None };
-            InputKind::CodeEnded { action: freed(action), outcome: outcome(first)?, printed: printed.clone() }
+            let stdout =
+                if let Fact::CodeFinished(finished) = &first.fact { &finished.stdout } else { &None };
+            InputKind::CodeEnded { action: freed(action), outcome: outcome(first)?, stdout: stdout.clone() }
         }
-        Cause::Delegated { action } => {
+        Cause::DelegateEnded { action } => {
             let Fact::DelegationFinished(finished) = &first.fact else { return None };
             let (outcome, usage, cost) = (finished.outcome.clone(), finished.usage, finished.cost);
-            InputKind::Delegated { action: freed(action), outcome, usage, cost, reserved: finished.reserved }
+            InputKind::DelegateEnded {
+                action: freed(action),
+                outcome,
+                usage,
+                cost,
+                reserved: finished.reserved,
+            }
         }
-        Cause::DelegateAsks { action, unasked } => {
-            let asked = unasked.as_deref().cloned().or_else(|| asked(first))?;
+        Cause::DelegateAsks { action, unrecorded } => {
+            let asked = unrecorded.as_deref().cloned().or_else(|| asked(first))?;
             let InputRequested { question, kind, text, suggestions, .. } = asked;
             InputKind::DelegateAsks { action: freed(action), question, kind, text, suggestions }
         }
-        Cause::DelegateWaits { action, unmade } => {
-            let QuotaWait { model, until } = unmade.as_deref().cloned().or_else(|| waited(first))?;
-            InputKind::DelegateWaits { action: freed(action), model, until }
+        Cause::DelegateDeferred { action, unrecorded } => {
+            let QuotaWait { model, until } = unrecorded.as_deref().cloned().or_else(|| waited(first))?;
+            InputKind::DelegateDeferred { action: freed(action), model, until }
         }
         Cause::Checked { action, found } => {
             InputKind::Checked { action: freed(action), found: found_of(*found, first)? }
         }
-        Cause::Stepped { action, end, unmade } => {
-            let edits = Box::new(edits(*end, unmade.as_deref(), events));
-            InputKind::Stepped { action: freed(action), edits }
+        Cause::HookEnded { action, end, unrecorded } => {
+            let edits = Box::new(edits(*end, unrecorded.as_deref(), events));
+            InputKind::HookEnded { action: freed(action), edits }
         }
         Cause::Answered => answered(first)?,
         Cause::Steer | Cause::Pause | Cause::Queue | Cause::Cancel => said(first)?,
         Cause::ToolsChanged => {
-            let Adjusted { tools, seals, .. } = adjusted(first)?;
-            InputKind::ToolsChanged { tools: tools?, seals }
+            let Adjusted { tools, binding_digests, .. } = adjusted(first)?;
+            InputKind::ToolsChanged { tools: tools?, binding_digests }
         }
         Cause::TimerFired { action } => InputKind::TimerFired { action: freed(action) },
     })
@@ -113,8 +119,8 @@ fn said(first: &Event) -> Option<InputKind> {
     } else if let Fact::InputRequested(asked) = &first.fact {
         Some(InputKind::Pause { reason: pause_reason(&asked.text) })
     } else if let Fact::MessageQueued(queued) = &first.fact {
-        let crate::event::MessageQueued { run, request, messages } = queued.clone();
-        Some(InputKind::Queue { run, request, messages })
+        let crate::event::MessageQueued { run, request_digest, messages } = queued.clone();
+        Some(InputKind::Queue { run, request_digest, messages })
     } else if let Fact::CancelRequested(request) = &first.fact {
         Some(InputKind::Cancel { reason: request.reason.clone() })
     } else {
@@ -189,7 +195,7 @@ fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
         name: call.name.clone(),
         args: call.args.to_text(),
     });
-    let text = match (&turn.text, turn.answer) {
+    let text = match (&turn.text, turn.answer_form) {
         (Some(answer), Some(form)) => Some(rebuilt(answer, form, turn.stop)),
         (text, _) => text.clone(),
     };
@@ -206,7 +212,7 @@ fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
 }
 
 fn is_beside(event: &Event) -> bool {
-    matches!(&event.fact, Fact::TurnFailed(failed) if failed.beside.is_some())
+    matches!(&event.fact, Fact::TurnFailed(failed) if failed.remaining_model.is_some())
 }
 
 /// The calls that code made at once.
@@ -220,13 +226,13 @@ fn host_calls(first: &Event) -> Option<Vec<HostCall>> {
 fn asked(first: &Event) -> Option<InputRequested> {
     let Fact::InputRequested(asked) = &first.fact else { return None };
     let mut asked = asked.clone();
-    asked.question = asked.child.take()?;
+    asked.question = asked.child_question.take()?;
     Some(asked)
 }
 
 /// The wait of a delegate.
 fn waited(first: &Event) -> Option<QuotaWait> {
-    let Fact::DelegationWaits(waits) = &first.fact else { return None };
+    let Fact::DelegationDeferred(waits) = &first.fact else { return None };
     Some(QuotaWait { model: waits.model.clone(), until: waits.until })
 }
 
@@ -251,8 +257,8 @@ fn outcome(first: &Event) -> Option<CallOutcome> {
 }
 
 /// The edits of a hook: those stored in the append's events, and those that were not made.
-fn edits(ended: Option<StepEnd>, unmade: Option<&StepEdits>, events: &[Event]) -> StepEdits {
-    let mut edits = unmade.cloned().unwrap_or_default();
+fn edits(ended: Option<StepEnd>, unrecorded: Option<&StepEdits>, events: &[Event]) -> StepEdits {
+    let mut edits = unrecorded.cloned().unwrap_or_default();
     for event in events {
         if let Fact::Adjusted(adjusted) = &event.fact {
             edits.adjusted = Some(adjusted.clone());

@@ -93,7 +93,7 @@ struct StoredTurn {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     objection: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    answer: Option<AnswerForm>,
+    answer_form: Option<AnswerForm>,
 }
 
 /// Stores arguments that are a part of the text beside them as the place where they stand there.

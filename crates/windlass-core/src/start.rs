@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::binding::BindingDigests;
 use crate::budget::Budget;
 use crate::choice::{Carried, ModelChoice};
 use crate::forking::Fork;
@@ -117,7 +118,7 @@ pub struct RunStarted {
     /// SHA-256 of the request that began the run, in hexadecimal digits, where it came under an idempotency key. Another request under
     /// the key is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<Text>,
+    pub request_digest: Option<Text>,
     /// The session that the run belongs to: one of its owner's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -154,14 +155,14 @@ pub struct RunStarted {
     pub policy: Arc<Policy>,
     /// JSON Schema of the typed output, if the agent has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Arc<Value>>,
-    /// The seals of the tools: what approvals are bound to beside the tools' descriptions. `None`: nothing is sealed.
+    pub output_schema: Option<Arc<Value>>,
+    /// The binding digests of the tools: what approvals are bound to beside the tools' descriptions. `None`: nothing is bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seals: Option<Arc<Seals>>,
+    pub binding_digests: Option<Arc<BindingDigests>>,
     /// Span of the run for tracing, as W3C Trace Context's `traceparent`. It does not affect the run; a take-over in another
     /// process continues the same trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Text>,
+    pub traceparent: Option<Text>,
 }
 
 impl RunStarted {
@@ -172,7 +173,7 @@ impl RunStarted {
             agent,
             agent_files: None,
             owner: Owner::default(),
-            request: None,
+            request_digest: None,
             session: None,
             parent: None,
             budget: Budget::default(),
@@ -186,9 +187,9 @@ impl RunStarted {
             tools: Arc::default(),
             models: Arc::default(),
             policy: Arc::default(),
-            output: None,
-            seals: None,
-            trace: None,
+            output_schema: None,
+            binding_digests: None,
+            traceparent: None,
         }
     }
 }

@@ -347,7 +347,7 @@ impl State {
                 | Stage::Asking
                 | Stage::CodeWaits
                 | Stage::DelegateAsks { .. }
-                | Stage::DelegateWaits { .. }
+                | Stage::DelegateDeferred { .. }
                 | Stage::Done(_) => true,
             }),
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::asks::Ask;
-use crate::event::{Splice, Suspect, SuspectItem};
+use crate::event::{CandidateItem, RefusalCandidate, Splice};
 use crate::halving::MAX_SUSPECTS;
 use crate::history::History;
 use crate::ids::{CallId, Text};
@@ -44,18 +44,18 @@ impl Sent {
 }
 
 fn sealed(said: &AssistantMessage) -> Option<&Text> {
-    said.reasoning.as_ref()?.sealed.as_ref().map(|sealed| &sealed.data)
+    said.reasoning.as_ref()?.provider_metadata.as_ref().map(|sealed| &sealed.data)
 }
 
 /// Images and files among the parts of a content, as suspects would be, with their bytes.
-fn media(content: &Content) -> impl Iterator<Item = (SuspectItem, &Media)> {
+fn media(content: &Content) -> impl Iterator<Item = (CandidateItem, &Media)> {
     let parts = match content {
         Content::Text(_) => &[][..],
         Content::Parts(parts) => parts,
     };
     (0_u32..).zip(parts).filter_map(|(part, content)| match content {
-        Part::Image(media) => Some((SuspectItem::Image { part }, media)),
-        Part::File(media) => Some((SuspectItem::File { part }, media)),
+        Part::Image(media) => Some((CandidateItem::Image { part }, media)),
+        Part::File(media) => Some((CandidateItem::File { part }, media)),
         Part::Text { .. } | Part::Stored(_) => None,
     })
 }
@@ -63,7 +63,7 @@ fn media(content: &Content) -> impl Iterator<Item = (SuspectItem, &Media)> {
 impl State {
     /// The items of an open call's request that its provider may refuse for ever, the oldest first: images, files, sealed
     /// reasoning of another model or of an earlier run, and ids of calls that another provider made.
-    pub(crate) fn suspects(&self, ask: &Ask) -> Vec<Suspect> {
+    pub(crate) fn suspects(&self, ask: &Ask) -> Vec<RefusalCandidate> {
         let Some(model) = self.setup.models.get(ask.model as usize) else { return Vec::new() };
         let Some(view) = self.view(self.action(ask.seq)) else { return Vec::new() };
         let mut sent = Sent::default();
@@ -78,20 +78,26 @@ impl State {
                 Message::Assistant(said) => self.in_reply(place, said, &model.name, &sent),
                 Message::System { .. } => Vec::new(),
             };
-            all.extend(found.into_iter().map(|what| Suspect { at: place as u64, what }));
+            all.extend(found.into_iter().map(|what| RefusalCandidate { at: place as u64, what }));
         }
         let newest = all.split_off(all.len().saturating_sub(MAX_SUSPECTS));
         self.with_new_ids(newest)
     }
 
-    fn in_reply(&self, place: usize, said: &AssistantMessage, asked: &str, sent: &Sent) -> Vec<SuspectItem> {
-        let mut found: Vec<SuspectItem> = Vec::new();
+    fn in_reply(
+        &self,
+        place: usize,
+        said: &AssistantMessage,
+        asked: &str,
+        sent: &Sent,
+    ) -> Vec<CandidateItem> {
+        let mut found: Vec<CandidateItem> = Vec::new();
         let media = (0_u32..).zip(&said.media).filter(|(_, media)| sent.media.contains(media));
         found.extend(media.map(|(part, media)| {
             if media.media_type.starts_with("image/") {
-                SuspectItem::Image { part }
+                CandidateItem::Image { part }
             } else {
-                SuspectItem::File { part }
+                CandidateItem::File { part }
             }
         }));
         let speaker = self.conversation.speaker(place);
@@ -100,24 +106,27 @@ impl State {
         if sealed(said).is_some_and(|data| sent.seals.contains(data))
             && may_be_foreign(said, speaker, asked, earlier)
         {
-            found.push(SuspectItem::Reasoning);
+            found.push(CandidateItem::Reasoning);
         }
         if speaker.is_none_or(|speaker| provider_of(speaker) != provider_of(asked)) {
             let calls = said.calls.iter().filter(|call| sent.calls.contains(&call.id));
             found.extend(
-                calls.map(|call| SuspectItem::CallId { call: call.id.clone(), instead: call.id.clone() }),
+                calls.map(|call| CandidateItem::CallId {
+                    call: call.id.clone(),
+                    replacement: call.id.clone(),
+                }),
             );
         }
         found
     }
 
     /// Sealed reasoning behind the first of these suspects, but for what is a suspect itself.
-    pub(crate) fn seals_behind(&self, suspects: &[Suspect]) -> Vec<Suspect> {
+    pub(crate) fn seals_behind(&self, suspects: &[RefusalCandidate]) -> Vec<RefusalCandidate> {
         let Some(first) = suspects.first() else { return Vec::new() };
         let from = usize::try_from(first.at).unwrap_or(usize::MAX).saturating_add(1);
         let behind = self.conversation.history.since(from).enumerate();
         let seal = behind.filter_map(|(place, message)| {
-            let seal = Suspect { at: (from + place) as u64, what: SuspectItem::Reasoning };
+            let seal = RefusalCandidate { at: (from + place) as u64, what: CandidateItem::Reasoning };
             let sealed = matches!(&**message, Message::Assistant(said) if sealed(said).is_some());
             (sealed && !suspects.contains(&seal)).then_some(seal)
         });
@@ -125,14 +134,14 @@ impl State {
     }
 
     /// Gives each call id one that stands in for it: nine letters and digits, which every API takes.
-    fn with_new_ids(&self, mut suspects: Vec<Suspect>) -> Vec<Suspect> {
+    fn with_new_ids(&self, mut suspects: Vec<RefusalCandidate>) -> Vec<RefusalCandidate> {
         let taken = &self.conversation.call_ids;
         let mut free = (1_u32..).map(|number| CallId::from(format!("call{number:05}")));
         for suspect in &mut suspects {
-            if let SuspectItem::CallId { instead, .. } = &mut suspect.what
+            if let CandidateItem::CallId { replacement, .. } = &mut suspect.what
                 && let Some(id) = free.find(|id| !taken.contains(id))
             {
-                *instead = id;
+                *replacement = id;
             }
         }
         suspects
@@ -145,14 +154,14 @@ impl State {
     }
 
     /// The state with placeholders in place of these items.
-    pub(crate) fn leaving_out(&self, items: &[Suspect]) -> Self {
+    pub(crate) fn leaving_out(&self, items: &[RefusalCandidate]) -> Self {
         let mut left = self.clone();
         left.conversation.history.edit(&left_out(&self.conversation.history, items));
         left
     }
 }
 
-fn in_content(content: &Content, sent: &Sent) -> Vec<SuspectItem> {
+fn in_content(content: &Content, sent: &Sent) -> Vec<CandidateItem> {
     media(content).filter(|(_, media)| sent.media.contains(media)).map(|(item, _)| item).collect()
 }
 
@@ -165,19 +174,19 @@ fn may_be_foreign(said: &AssistantMessage, speaker: Option<&Text>, asked: &str, 
         // Wires leave out the reasoning of another provider.
         Some(speaker) => plain(speaker) || plain(asked) || provider_of(speaker) == provider_of(asked),
         None => {
-            let provider = said.reasoning.as_ref().and_then(|reasoning| reasoning.sealed.as_ref());
+            let provider = said.reasoning.as_ref().and_then(|reasoning| reasoning.provider_metadata.as_ref());
             plain(asked) || provider.is_some_and(|sealed| *sealed.provider == *provider_of(asked))
         }
     }
 }
 
 /// The changes that put placeholders in place of these items.
-pub(crate) fn left_out(history: &History, items: &[Suspect]) -> Vec<Splice> {
-    let mut changes: BTreeMap<usize, Vec<&SuspectItem>> = BTreeMap::new();
+pub(crate) fn left_out(history: &History, items: &[RefusalCandidate]) -> Vec<Splice> {
+    let mut changes: BTreeMap<usize, Vec<&CandidateItem>> = BTreeMap::new();
     for suspect in items {
         let Ok(at) = usize::try_from(suspect.at) else { continue };
         changes.entry(at).or_default().push(&suspect.what);
-        if let SuspectItem::CallId { call, .. } = &suspect.what {
+        if let CandidateItem::CallId { call, .. } = &suspect.what {
             let results = history.since(at.saturating_add(1)).take_while(|next| is_result(next));
             let own = results.enumerate().filter(|(_, result)| answers(result, call));
             for (behind, _) in own {
@@ -185,7 +194,7 @@ pub(crate) fn left_out(history: &History, items: &[Suspect]) -> Vec<Splice> {
             }
         }
     }
-    let splice = |(at, items): (usize, Vec<&SuspectItem>)| {
+    let splice = |(at, items): (usize, Vec<&CandidateItem>)| {
         let message = Arc::new(without((**history.get(at)?).clone(), &items));
         Some(Splice { at: at as u64, remove: 1, insert: vec![message] })
     };
@@ -200,7 +209,7 @@ fn answers(message: &Message, call: &CallId) -> bool {
     matches!(message, Message::Tool(result) if result.call == *call)
 }
 
-fn without(message: Message, items: &[&SuspectItem]) -> Message {
+fn without(message: Message, items: &[&CandidateItem]) -> Message {
     match message {
         Message::User { content, pinned } => Message::User { content: placeholders(content, items), pinned },
         Message::TaskDelegation { content } => {
@@ -215,7 +224,7 @@ fn without(message: Message, items: &[&SuspectItem]) -> Message {
     }
 }
 
-fn reply_without(mut said: AssistantMessage, items: &[&SuspectItem]) -> AssistantMessage {
+fn reply_without(mut said: AssistantMessage, items: &[&CandidateItem]) -> AssistantMessage {
     let (mut kept, mut notes) = (Vec::new(), Vec::new());
     for (part, media) in (0_u32..).zip(std::mem::take(&mut said.media)) {
         match placeholder(&media, part, items) {
@@ -228,9 +237,9 @@ fn reply_without(mut said: AssistantMessage, items: &[&SuspectItem]) -> Assistan
         let said_so_far = said.text.iter().map(ToString::to_string);
         said.text = Some(said_so_far.chain(notes).collect::<Vec<_>>().join("\n").into());
     }
-    if items.contains(&&SuspectItem::Reasoning) {
+    if items.contains(&&CandidateItem::Reasoning) {
         // The readable part stays: calls may have been read from it. No wire sends it back without its seal.
-        said.reasoning = said.reasoning.map(|reasoning| Reasoning { sealed: None, ..reasoning });
+        said.reasoning = said.reasoning.map(|reasoning| Reasoning { provider_metadata: None, ..reasoning });
     }
     for call in &mut said.calls {
         let id = renamed(&call.id, items);
@@ -241,7 +250,7 @@ fn reply_without(mut said: AssistantMessage, items: &[&SuspectItem]) -> Assistan
     said
 }
 
-fn placeholders(content: Content, items: &[&SuspectItem]) -> Content {
+fn placeholders(content: Content, items: &[&CandidateItem]) -> Content {
     let parts = match content {
         Content::Text(text) => return Content::Text(text),
         Content::Parts(parts) => parts,
@@ -262,22 +271,22 @@ fn placeholders(content: Content, items: &[&SuspectItem]) -> Content {
 }
 
 /// The text in place of an image or a file, if it is among the items.
-fn placeholder(media: &Media, at: u32, items: &[&SuspectItem]) -> Option<String> {
+fn placeholder(media: &Media, at: u32, items: &[&CandidateItem]) -> Option<String> {
     let item = items.iter().find(|item| match item {
-        SuspectItem::Image { part } | SuspectItem::File { part } => *part == at,
-        SuspectItem::Reasoning | SuspectItem::CallId { .. } => false,
+        CandidateItem::Image { part } | CandidateItem::File { part } => *part == at,
+        CandidateItem::Reasoning | CandidateItem::CallId { .. } => false,
     })?;
     let name = media.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
     Some(format!("[{}{name} left out: the provider refused it]", item.name()))
 }
 
-fn renamed(id: &CallId, items: &[&SuspectItem]) -> CallId {
+fn renamed(id: &CallId, items: &[&CandidateItem]) -> CallId {
     let found = items.iter().find_map(|item| match item {
-        SuspectItem::CallId { call, instead } if call == id => Some(instead),
-        SuspectItem::CallId { .. }
-        | SuspectItem::Image { .. }
-        | SuspectItem::File { .. }
-        | SuspectItem::Reasoning => None,
+        CandidateItem::CallId { call, replacement } if call == id => Some(replacement),
+        CandidateItem::CallId { .. }
+        | CandidateItem::Image { .. }
+        | CandidateItem::File { .. }
+        | CandidateItem::Reasoning => None,
     });
     found.unwrap_or(id).clone()
 }

@@ -32,7 +32,7 @@ pub enum Effect {
 /// Whether an approval by effect covers a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ByEffect {
+pub enum EffectApproval {
     /// It does, if the tool has an effect.
     #[default]
     Covered,
@@ -40,7 +40,7 @@ pub enum ByEffect {
     Exempt,
 }
 
-impl ByEffect {
+impl EffectApproval {
     /// The value for an entry that says so of approvals.
     pub fn of(approve: Option<bool>) -> Self {
         if approve == Some(false) { Self::Exempt } else { Self::Covered }
@@ -60,7 +60,7 @@ pub enum Hint {
     #[default]
     None,
     /// The tool only reads.
-    Reads,
+    ReadOnly,
 }
 
 impl Hint {
@@ -85,7 +85,7 @@ pub enum ToolKind {
     /// A search among the tools, which the edge carries out ([`SEARCH_TOOLS`]).
     Search,
     /// Writes the blackboard: the call is done as it begins ([`UPDATE_BLACKBOARD`]).
-    Board,
+    Blackboard,
     /// A call of it ends the run with its arguments as the output, once they fit.
     Finish(OutputForm),
     /// Another agent, with one argument `task`; its answer is the result. Within [`ToolSpec::branches`]: a branch.
@@ -155,8 +155,8 @@ pub struct ToolSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approve: bool,
     /// Whether the item `effects` of the policy's `approve` list covers it.
-    #[serde(default, skip_serializing_if = "ByEffect::is_covered")]
-    pub by_effect: ByEffect,
+    #[serde(default, skip_serializing_if = "EffectApproval::is_covered")]
+    pub effect_approval: EffectApproval,
     /// Whether equal calls in a row are legitimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub poll: bool,
@@ -168,7 +168,7 @@ pub struct ToolSpec {
     pub has_check: bool,
     /// Targets that its calls reach by name.
     #[serde(default, skip_serializing_if = "is_none")]
-    pub reaches: Arc<Vec<Self>>,
+    pub targets: Arc<Vec<Self>>,
     /// Source of the tool, for messages about name clashes: `builtin`, `command`, `mcp files`, ….
     #[serde(default)]
     pub origin: Text,
@@ -187,8 +187,8 @@ struct Checked {
     checker: Arc<Result<Checker, SchemaFault>>,
 }
 
-fn is_none(reaches: &Arc<Vec<ToolSpec>>) -> bool {
-    reaches.is_empty()
+fn is_none(targets: &Arc<Vec<ToolSpec>>) -> bool {
+    targets.is_empty()
 }
 
 /// Whether a model is offered a tool.
@@ -281,11 +281,11 @@ impl ToolSpec {
             retries: None,
             summary_above: None,
             approve: false,
-            by_effect: ByEffect::Covered,
+            effect_approval: EffectApproval::Covered,
             poll: false,
             offer: Offer::Offered,
             has_check: false,
-            reaches: Arc::default(),
+            targets: Arc::default(),
             origin: "".into(),
             checked: OnceLock::new(),
             before: None,
@@ -347,11 +347,11 @@ impl Clone for ToolSpec {
             retries: self.retries,
             summary_above: self.summary_above,
             approve: self.approve,
-            by_effect: self.by_effect,
+            effect_approval: self.effect_approval,
             poll: self.poll,
             offer: self.offer,
             has_check: self.has_check,
-            reaches: self.reaches.clone(),
+            targets: self.targets.clone(),
             origin: self.origin.clone(),
             checked: OnceLock::new(),
             before: self.checked.get().or(self.before.as_ref()).cloned(),
@@ -370,11 +370,11 @@ impl PartialEq for ToolSpec {
             && self.retries == other.retries
             && self.summary_above == other.summary_above
             && self.approve == other.approve
-            && self.by_effect == other.by_effect
+            && self.effect_approval == other.effect_approval
             && self.poll == other.poll
             && self.offer == other.offer
             && self.has_check == other.has_check
-            && self.reaches == other.reaches
+            && self.targets == other.targets
             && self.origin == other.origin
     }
 }

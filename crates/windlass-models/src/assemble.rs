@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::Text;
-use windlass_core::message::{Media, Reasoning, SealedReasoning};
+use windlass_core::message::{Media, ProviderMetadata, Reasoning};
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, ModelFailure, Reply, ReplyCall, StopReason, Usage};
 use windlass_core::text::{Steps, without_halves};
 
@@ -29,7 +29,7 @@ pub struct Assembler {
     max_reply_bytes: u64,
     text: String,
     reasoning: String,
-    sealed: Option<SealedReasoning>,
+    sealed: Option<ProviderMetadata>,
     media: Vec<Media>,
     calls: Vec<OpenCall>,
     places: Places,
@@ -200,7 +200,8 @@ impl Assembler {
             self.calls.sort_by_key(|call| call.index);
         }
         let spoken = !self.reasoning.is_empty() || self.sealed.is_some();
-        let reasoning = spoken.then(|| Reasoning { text: self.reasoning.into(), sealed: self.sealed });
+        let reasoning =
+            spoken.then(|| Reasoning { text: self.reasoning.into(), provider_metadata: self.sealed });
         let calls = apart(without_beginnings(self.calls));
         let calls = calls.into_iter().filter(|call| !call.is_empty()).map(|call| ReplyCall {
             id: call.id,

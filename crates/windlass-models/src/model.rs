@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
-use windlass_core::message::{Media, SealedReasoning};
+use windlass_core::message::{Media, ProviderMetadata};
 use windlass_core::model::{
     Messages, ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice, Usage,
 };
@@ -151,7 +151,7 @@ pub enum Delta {
     /// More reasoning that can be read.
     Reasoning(String),
     /// What must go back unchanged, and only to its provider; the last one applies.
-    Sealed(SealedReasoning),
+    Sealed(ProviderMetadata),
     /// An image or a file that the model made, whole.
     Media(Media),
     /// More of a tool call. Without an index it belongs to the call of that id, else a new id or name opens a call,

@@ -265,8 +265,8 @@ fn sort_whole(reply: &mut Reply) {
     let all = thoughts.ready().all(|delta| assembler.push(&delta).is_ok());
     let sorted = assembler.finish();
     if all && let Some(Reasoning { text, .. }) = sorted.reasoning {
-        let sealed = reply.reasoning.take().and_then(|reasoning| reasoning.sealed);
-        reply.reasoning = Some(Reasoning { text, sealed });
+        let sealed = reply.reasoning.take().and_then(|reasoning| reasoning.provider_metadata);
+        reply.reasoning = Some(Reasoning { text, provider_metadata: sealed });
     }
     reply.text = sorted.text;
 }

@@ -284,8 +284,8 @@ impl Reader {
             | Fact::Adjusted(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)
-            | Fact::BoardSaved(_)
-            | Fact::BoardRestored(_)
+            | Fact::BlackboardSaved(_)
+            | Fact::BlackboardRestored(_)
             | Fact::Perceived(_)
             | Fact::PlanProposed(_)
             | Fact::PlanMade(_)
@@ -299,7 +299,7 @@ impl Reader {
             | Fact::CallDecided(_)
             | Fact::ToolAllowed(_)
             | Fact::CallDoubted(_)
-            | Fact::DelegationWaits(_)
+            | Fact::DelegationDeferred(_)
             | Fact::Steered(_)
             | Fact::RunPaused(_)
             | Fact::MessageQueued(_)
@@ -316,7 +316,7 @@ impl TimelineStep {
     fn failed(&mut self, failed: &TurnFailed) {
         self.tokens += failed.failure.usage.total();
         // The slower of two models is no error.
-        if failed.beside.is_none() || failed.failure.kind != FailureKind::Cancelled {
+        if failed.remaining_model.is_none() || failed.failure.kind != FailureKind::Cancelled {
             self.errors.push(failed.failure.message.to_string());
         }
     }

@@ -187,7 +187,7 @@ pub(crate) struct Toolbox {
     pub(crate) tools: ToolSet,
     pub(crate) specs: Arc<Vec<ToolSpec>>,
     /// Under the agent's own salt.
-    pub(crate) seals: Option<Arc<Seals>>,
+    pub(crate) digests: Option<Arc<BindingDigests>>,
 }
 
 impl fmt::Debug for Agent {
@@ -279,8 +279,8 @@ impl Agent {
         let specs = with_beside(tools.specs(), &self.inner.beside());
         // Equal ones stay the same, with the schemas that were compiled already.
         let specs = if specs == before { before } else { specs };
-        let seals = self.inner.seals_of(&tools);
-        let fresh = Arc::new(Toolbox { tools, specs: specs.clone(), seals });
+        let digests = self.inner.binding_digests_of(&tools);
+        let fresh = Arc::new(Toolbox { tools, specs: specs.clone(), digests });
         *self.inner.tools.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         specs
     }

@@ -1,11 +1,11 @@
-//! Digests and seals that an agent and the approvals of its calls are bound to.
+//! Digests and binding digests that an agent and the approvals of its calls are bound to.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use windlass_agent_file::Written;
-use windlass_core::event::Seals;
+use windlass_core::event::BindingDigests;
 use windlass_core::secret::Secret;
 use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL};
 use windlass_core::{Text, ToolSpec};
@@ -15,7 +15,7 @@ use crate::agent::{Agent, Inner};
 use crate::branches::{Above, OwnBranch};
 use crate::delegates::Delegate;
 
-/// Under which name what belongs to the agent as a whole is sealed: no tool has it.
+/// Under which name what belongs to the agent as a whole is bound: no tool has it.
 pub(crate) const WHOLE_AGENT: &str = "";
 /// The part that is literal text of the agent's file: it is another agent where that changes.
 pub(crate) const LITERALS: &str = "literal values of its file";
@@ -60,7 +60,7 @@ fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     all
 }
 
-/// Everything with a name that is sealed, with its parts.
+/// Everything with a name that is bound, with its parts.
 pub(crate) fn parts_of(
     tools: &ToolSet,
     delegates: &[Arc<dyn Delegate>],
@@ -105,13 +105,13 @@ fn lent(own: &ToolSet, higher: &[(ToolSpec, Vec<Bound>)]) -> Bound {
     Bound::hidden(LENT, joined(lines.iter().map(String::as_str)))
 }
 
-/// The seals of these parts; `None`: there are none.
-pub(crate) fn sealed(salt: &Text, parts: &[(Text, Vec<Bound>)]) -> Option<Arc<Seals>> {
-    let mut seals = Seals::new(salt.clone());
+/// The binding digests of these parts; `None`: there are none.
+pub(crate) fn digested(salt: &Text, parts: &[(Text, Vec<Bound>)]) -> Option<Arc<BindingDigests>> {
+    let mut binding_digests = BindingDigests::new(salt.clone());
     for (name, parts) in parts {
-        seals.add(name.clone(), parts.iter().map(|part| (part.what.clone(), part.value.expose())));
+        binding_digests.add(name.clone(), parts.iter().map(|part| (part.what.clone(), part.value.expose())));
     }
-    (!seals.of.is_empty()).then(|| Arc::new(seals))
+    (!binding_digests.digests.is_empty()).then(|| Arc::new(binding_digests))
 }
 
 impl Inner {
@@ -131,9 +131,9 @@ impl Inner {
         joined(all.iter().map(String::as_str))
     }
 
-    /// The seals of its tools, under its own salt.
-    pub(crate) fn seals_of(&self, tools: &ToolSet) -> Option<Arc<Seals>> {
-        sealed(&self.salt, &self.parts(tools))
+    /// The binding digests of its tools, under its own salt.
+    pub(crate) fn binding_digests_of(&self, tools: &ToolSet) -> Option<Arc<BindingDigests>> {
+        digested(&self.salt, &self.parts(tools))
     }
 }
 
@@ -160,23 +160,26 @@ impl Agent {
         all
     }
 
-    /// The seals of its tools under the salt of a run.
-    pub(crate) fn seals(&self, salt: Option<&Text>) -> Option<Arc<Seals>> {
+    /// The binding digests of its tools under the salt of a run.
+    pub(crate) fn binding_digests(&self, salt: Option<&Text>) -> Option<Arc<BindingDigests>> {
         let toolbox = self.toolbox();
         match salt.filter(|salt| **salt != self.inner().salt) {
-            None => toolbox.seals.clone(),
-            Some(salt) => sealed(salt, &self.inner().parts(&toolbox.tools)),
+            None => toolbox.digests.clone(),
+            Some(salt) => digested(salt, &self.inner().parts(&toolbox.tools)),
         }
     }
 
-    /// The seals for a run that has these, if they have changed.
-    pub(crate) fn changed_seals(&self, known: Option<&Arc<Seals>>) -> Option<Arc<Seals>> {
-        let fresh = self.seals(known.map(|seals| &seals.salt));
+    /// The binding digests for a run that has these, if they have changed.
+    pub(crate) fn changed_binding_digests(
+        &self,
+        known: Option<&Arc<BindingDigests>>,
+    ) -> Option<Arc<BindingDigests>> {
+        let fresh = self.binding_digests(known.map(|binding_digests| &binding_digests.salt));
         match (fresh, known) {
             (Some(fresh), Some(known)) => (fresh != *known).then_some(fresh),
             (Some(fresh), None) => Some(fresh),
-            (None, Some(known)) if known.of.is_empty() => None,
-            (None, Some(known)) => Some(Arc::new(Seals::new(known.salt.clone()))),
+            (None, Some(known)) if known.digests.is_empty() => None,
+            (None, Some(known)) => Some(Arc::new(BindingDigests::new(known.salt.clone()))),
             (None, None) => None,
         }
     }

@@ -109,7 +109,7 @@ impl Above {
             })
             .collect();
         let higher = specs.iter().find(|tool| tool.kind == ToolKind::Parent);
-        for tool in higher.into_iter().flat_map(|tool| tool.reaches.iter()) {
+        for tool in higher.into_iter().flat_map(|tool| tool.targets.iter()) {
             if !tools.iter().any(|own| own.name == tool.name) {
                 tools.push(tool.clone());
             }

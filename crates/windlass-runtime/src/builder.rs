@@ -23,7 +23,7 @@ use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
 use crate::agent::AgentFiles;
 use crate::agent::{Agent, Inner, Toolbox, beside, with_beside};
-use crate::binding::{parts_of, sealed};
+use crate::binding::{digested, parts_of};
 use crate::branches::Branch;
 use crate::changes::reachable;
 use crate::delegates::Delegate;
@@ -392,7 +392,7 @@ impl AgentBuilder {
         let identity = self.digests(&with_beside(self.tools.specs(), &beside), &examples, &choices, &policy);
         let [digest, identity] = identity.map(|digest| with_branches(digest, &branches));
         let salt = self.environment.salt();
-        let seals = sealed(&salt, &parts_of(&all, &self.delegates, &branches, None, &self.written));
+        let digests = digested(&salt, &parts_of(&all, &self.delegates, &branches, None, &self.written));
         let models = models.into_iter().chain(self.known).map(|(choice, model)| (choice.name, model));
         Ok(Agent::from_inner(Inner {
             agent_ref: AgentRef { name: self.name.clone(), digest },
@@ -418,7 +418,7 @@ impl AgentBuilder {
             own: self.tools,
             sources: self.sources,
             services: self.services,
-            tools: RwLock::new(Arc::new(Toolbox { tools: all, specs, seals })),
+            tools: RwLock::new(Arc::new(Toolbox { tools: all, specs, digests })),
             models: models.collect::<BTreeMap<_, _>>(),
             prices,
             remembered: Arc::default(),

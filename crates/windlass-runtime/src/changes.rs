@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::event::{Adjusted, Seals};
+use windlass_core::event::{Adjusted, BindingDigests};
 use windlass_core::model::ModelChoice;
 use windlass_core::tool::Offer;
 use windlass_core::{State, Text, ToolSpec};
@@ -23,11 +23,11 @@ impl Agent {
             now
         };
         let tools: Vec<ToolSpec> = known.iter().map(now).collect();
-        let seals = self.changed_seals(state.seals());
+        let binding_digests = self.changed_binding_digests(state.binding_digests());
         let changed = tools != **known;
-        (changed || seals.is_some()).then(|| {
+        (changed || binding_digests.is_some()).then(|| {
             let tools = if changed { Arc::new(tools) } else { known.clone() };
-            Adjusted { tools: Some(tools), seals, ..Adjusted::default() }
+            Adjusted { tools: Some(tools), binding_digests, ..Adjusted::default() }
         })
     }
 
@@ -47,9 +47,9 @@ impl Agent {
     }
 }
 
-/// The parts that differ between two lists of seals, by name.
-fn differing(known: &Seals, fresh: &Seals) -> Vec<(Text, Vec<Text>)> {
-    let names = known.of.iter().chain(&fresh.of).flat_map(|sealed| sealed.tools.iter());
+/// The parts that differ between two lists of binding digests, by name.
+fn differing(known: &BindingDigests, fresh: &BindingDigests) -> Vec<(Text, Vec<Text>)> {
+    let names = known.digests.iter().chain(&fresh.digests).flat_map(|digest| digest.tools.iter());
     let names: BTreeSet<&Text> = names.collect();
     let differ = |name: &&Text| {
         let (before, now) = (known.parts(name), fresh.parts(name));
@@ -65,16 +65,16 @@ fn differing(known: &Seals, fresh: &Seals) -> Vec<(Text, Vec<Text>)> {
 impl Agent {
     /// Whether literal text of the agent's file has changed that only a salted digest knows.
     pub(crate) fn literals_differ(&self, state: &State) -> bool {
-        let Some(known) = state.seals() else { return false };
-        let fresh = self.seals(Some(&known.salt)).unwrap_or_default();
+        let Some(known) = state.binding_digests() else { return false };
+        let fresh = self.binding_digests(Some(&known.salt)).unwrap_or_default();
         differing(known, &fresh).iter().any(|(_, parts)| parts.iter().any(|part| **part == *LITERALS))
     }
 
     /// Differences between this agent and the version that a run recorded, in words.
     pub fn changes_since(&self, state: &State) -> Vec<String> {
         let mut found = Vec::new();
-        if let Some(known) = state.seals() {
-            let fresh = self.seals(Some(&known.salt)).unwrap_or_default();
+        if let Some(known) = state.binding_digests() {
+            let fresh = self.binding_digests(Some(&known.salt)).unwrap_or_default();
             found.extend(differing(known, &fresh).into_iter().map(|(name, parts)| {
                 let parts = parts.join(", ");
                 if *name == *WHOLE_AGENT { parts } else { format!("{parts} of tool `{name}`") }

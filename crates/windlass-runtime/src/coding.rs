@@ -104,7 +104,7 @@ impl CodeWork {
         match select(step, stopped).await {
             Either::Left((step, _)) => input(action, step),
             Either::Right(_) => {
-                InputKind::CodeEnded { action, outcome: CallOutcome::Interrupted, printed: None }
+                InputKind::CodeEnded { action, outcome: CallOutcome::Interrupted, stdout: None }
             }
         }
     }
@@ -205,7 +205,7 @@ async fn whole(content: &Content, log: &dyn Payloads) -> Result<String, String> 
 }
 
 fn input(action: ActionId, step: Result<Step, CodeError>) -> InputKind {
-    let ended = |outcome, output: Output| InputKind::CodeEnded { action, outcome, printed: printed(output) };
+    let ended = |outcome, output: Output| InputKind::CodeEnded { action, outcome, stdout: printed(output) };
     let failed =
         |kind: &str, message: String| CallOutcome::Error { kind: Some(kind.into()), message: message.into() };
     match step {

@@ -292,14 +292,14 @@ impl Driver {
         let fresh = scoped(self.agent.refresh(), self.state.only_tools());
         let kept = hooks || fresh.iter().any(|tool| tool.kind == ToolKind::Delegate);
         let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
-        let seals = self.agent.changed_seals(self.state.seals());
+        let binding_digests = self.agent.changed_binding_digests(self.state.binding_digests());
         let differs = !Arc::ptr_eq(&tools, known) && tools != *known;
         if !differs {
             // Those of a run that was loaded are as they were written.
             self.state.tools().iter().zip(tools.iter()).for_each(|(known, own)| known.check_as(own));
         }
-        if !self.state.is_finished() && (differs || seals.is_some()) {
-            drop(self.take(InputKind::ToolsChanged { tools, seals }, None).await?);
+        if !self.state.is_finished() && (differs || binding_digests.is_some()) {
+            drop(self.take(InputKind::ToolsChanged { tools, binding_digests }, None).await?);
         }
         Ok(())
     }

@@ -51,23 +51,23 @@ fn mask_input(what: &mut InputKind) {
             hide(&mut call.name);
             hide(&mut call.args);
         }),
-        InputKind::CodeEnded { outcome, printed, .. } => {
+        InputKind::CodeEnded { outcome, stdout, .. } => {
             mask_outcome(outcome);
-            printed.iter_mut().for_each(hide);
+            stdout.iter_mut().for_each(hide);
         }
         InputKind::CallEnded { outcome, .. }
         | InputKind::CallLost { outcome, .. }
-        | InputKind::Delegated { outcome, .. }
+        | InputKind::DelegateEnded { outcome, .. }
         | InputKind::Checked { found: Found::Happened(outcome), .. } => mask_outcome(outcome),
         InputKind::DelegateAsks { text, suggestions, .. } => {
             hide(text);
             suggestions.iter_mut().for_each(hide);
         }
-        InputKind::DelegateWaits { model, .. } => hide(model),
+        InputKind::DelegateDeferred { model, .. } => hide(model),
         InputKind::Checked { .. }
         | InputKind::Start(_)
         | InputKind::Resumed { .. }
-        | InputKind::Stepped { .. }
+        | InputKind::HookEnded { .. }
         | InputKind::Answered { .. }
         | InputKind::Steer(_)
         | InputKind::Pause { .. }
@@ -143,7 +143,7 @@ fn mask_reply(reply: &mut Reply) {
     reply.text.iter_mut().for_each(hide);
     if let Some(reasoning) = &mut reply.reasoning {
         hide(&mut reasoning.text);
-        reasoning.sealed.iter_mut().for_each(|sealed| hide(&mut sealed.data));
+        reasoning.provider_metadata.iter_mut().for_each(|sealed| hide(&mut sealed.data));
     }
     reply.media.retain_mut(|media| mask_media(media).is_some());
     for call in &mut reply.calls {

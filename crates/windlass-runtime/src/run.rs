@@ -323,7 +323,7 @@ impl Agent {
             start.prompt = Arc::new(prompt);
         }
         (start.recalled, start.tool_records) = (past.recalled, past.tool_records);
-        start.request = digest_of(self, &start.input, &options);
+        start.request_digest = digest_of(self, &start.input, &options);
         let head = head_of(&start, base);
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         let start = InputKind::Start(Box::new(start));

@@ -139,7 +139,7 @@ impl Agent {
         };
         let input = RunMessages::from_stored(&queued.messages);
         let prepared = self.prepare_as(queued.run, input, Some(end), options)?;
-        Ok(prepared.requested(queued.request.clone()))
+        Ok(prepared.requested(queued.request_digest.clone()))
     }
 
     /// What becomes of a message to this busy session; `None`: the run has ended meanwhile.

@@ -40,7 +40,7 @@ pub(crate) async fn spill(to: To<'_>, what: &mut InputKind) -> Result<(), StoreE
         InputKind::CallEnded { outcome, .. }
         | InputKind::CallLost { outcome, .. }
         | InputKind::CodeEnded { outcome, .. }
-        | InputKind::Delegated { outcome, .. }
+        | InputKind::DelegateEnded { outcome, .. }
         | InputKind::Checked { found: Found::Happened(outcome), .. } => {
             spill_outcome(to, outcome).await?;
         }
@@ -57,9 +57,9 @@ pub(crate) async fn spill(to: To<'_>, what: &mut InputKind) -> Result<(), StoreE
         | InputKind::Replied { .. }
         | InputKind::CodeCalls { .. }
         | InputKind::DelegateAsks { .. }
-        | InputKind::DelegateWaits { .. }
+        | InputKind::DelegateDeferred { .. }
         | InputKind::Checked { .. }
-        | InputKind::Stepped { .. }
+        | InputKind::HookEnded { .. }
         | InputKind::Answered { .. }
         | InputKind::Steer(_)
         | InputKind::Pause { .. }

@@ -58,8 +58,8 @@ impl Agent {
             tools: scoped(tools, only_tools.as_ref()),
             models: self.known_models(base),
             policy: self.policy().clone(),
-            output: self.inner().output.clone(),
-            seals: self.seals(base.and_then(salt_of_rules)),
+            output_schema: self.inner().output.clone(),
+            binding_digests: self.binding_digests(base.and_then(salt_of_rules)),
             only_tools,
             agent_files: self.reference_to_files(),
             ..RunStarted::new(run, self.agent_ref().clone(), input)
@@ -72,8 +72,9 @@ impl Agent {
         let again = RunStarted {
             tools: scoped(self.tools(), start.only_tools.as_ref()),
             policy: self.policy().clone(),
-            output: self.inner().output.clone(),
-            seals: self.seals(start.seals.as_ref().map(|seals| &seals.salt)),
+            output_schema: self.inner().output.clone(),
+            binding_digests: self
+                .binding_digests(start.binding_digests.as_ref().map(|binding_digests| &binding_digests.salt)),
             ..start.clone()
         };
         let context = self.context_of(log, &origin).await?;
@@ -164,7 +165,7 @@ fn answer_of(state: &State) -> Option<Text> {
 /// The salt under which the rules of a session were made, which the next run takes over: its tools can then be compared with them.
 fn salt_of_rules(base: &State) -> Option<&Text> {
     let mut rules = base.allowed_tools();
-    rules.next().and(base.seals()).map(|seals| &seals.salt)
+    rules.next().and(base.binding_digests()).map(|binding_digests| &binding_digests.salt)
 }
 
 /// What the first append of a run does to the head of its session: it moves it from the base, where that is of the same session.

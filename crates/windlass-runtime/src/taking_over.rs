@@ -112,7 +112,9 @@ impl Agent {
             policy: Some(own.policy),
             tools: Some(scoped(self.refresh(), start.only_tools.as_ref())),
             // Under a salt of our own: that of the run is known elsewhere.
-            seals: self.seals(None).or_else(|| state.seals().map(|_| Arc::default())),
+            binding_digests: self
+                .binding_digests(None)
+                .or_else(|| state.binding_digests().map(|_| Arc::default())),
             models: Some(self.known_models(None)),
             prompt: Some(if given { self.instructed(own.prompt, &start.input) } else { own.prompt }),
             objective: own.objective,

@@ -86,7 +86,7 @@ impl RunTrace {
         }
         let run = span(&above, "agent.agentic_loop".to_owned(), SpanKind::Internal, attributes);
         if let Some(InputKind::Start(start)) = first {
-            start.trace = traceparent(&run);
+            start.traceparent = traceparent(&run);
         }
         Some(Self {
             agent: agent.name().clone(),

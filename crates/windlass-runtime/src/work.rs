@@ -200,7 +200,7 @@ pub(crate) async fn ask_hook(
         // A run that is resumed by an agent without a hook continues without one.
         None => Ok(Step::of(&state)),
     };
-    InputKind::Stepped { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }
+    InputKind::HookEnded { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }
 }
 
 /// Lets another agent do a task: `end` gives nothing where there is no such agent. `None`: it was laid down.
@@ -226,9 +226,9 @@ pub(crate) async fn delegate(
         TaskEnd::LogFailed(error) => return Err(error),
         TaskEnd::Left => return Ok(None),
         TaskEnd::Done { outcome, usage, cost, reserved } => {
-            InputKind::Delegated { action, outcome, usage, cost, reserved }
+            InputKind::DelegateEnded { action, outcome, usage, cost, reserved }
         }
-        TaskEnd::Waits { model, until } => InputKind::DelegateWaits { action, model, until },
+        TaskEnd::Waits { model, until } => InputKind::DelegateDeferred { action, model, until },
         TaskEnd::Asks(asked) => InputKind::DelegateAsks {
             action,
             question: asked.id,

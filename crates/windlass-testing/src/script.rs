@@ -384,7 +384,7 @@ impl Inner {
                 let replied = events.iter().find_map(|event| {
                     if let Fact::TurnCompleted(turn) = &event.fact { Some(&turn.model) } else { None }
                 });
-                if let (Some(model), Some(_)) = (replied, failed.beside) {
+                if let (Some(model), Some(_)) = (replied, failed.remaining_model) {
                     self.scene(&path).lose_end(model);
                 }
             }

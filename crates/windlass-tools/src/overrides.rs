@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use windlass_core::tool::{ByEffect, Effect};
+use windlass_core::tool::{Effect, EffectApproval};
 use windlass_core::{CallOutcome, Text, ToolSpec};
 
 use crate::binding::Bound;
@@ -63,7 +63,7 @@ impl ToolOverrides {
         spec.effect = self.effect.unwrap_or(spec.effect);
         spec.approve = self.approve.unwrap_or(spec.approve);
         if self.approve.is_some() {
-            spec.by_effect = ByEffect::of(self.approve);
+            spec.effect_approval = EffectApproval::of(self.approve);
         }
         spec.poll = self.poll.unwrap_or(spec.poll);
         Arc::new(Overridden { spec, tool })

@@ -70,13 +70,13 @@ pub use windlass_tools::{Tool, tool};
 pub mod event {
     pub use windlass_core::event::{
         Adjusted, AgentRef, Base, CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted,
-        CallVerified, CancelRequested, CodeCalled, CodeFinished, CodeStarted, Compacted, CompactionSkipped,
-        ContextMeasured, ContextWarned, Decision, DelegationFinished, DelegationStarted, HistoryEdited,
-        InputReceived, InputRequested, LimitRaised, LimitReached, MessageQueued, Millis, OutputRejected,
-        Perceived, Perception, PlanMade, PlanProposed, PlanStep, ProbeAnswered, Recalled, RefusedItems,
-        RefusedTool, ResultSummarised, RunEnded, RunInput, RunPaused, RunResumed, RunStarted, SteerKind,
-        Steered, StepBranched, StepFinished, StepStatus, StepWork, Suspect, SuspectItem, ToolAllowed,
-        TurnCompleted, TurnFailed, TurnStarted,
+        CallVerified, CancelRequested, CandidateItem, CodeCalled, CodeFinished, CodeStarted, Compacted,
+        CompactionSkipped, ContextMeasured, ContextWarned, Decision, DelegationFinished, DelegationStarted,
+        HistoryEdited, InputReceived, InputRequested, LimitRaised, LimitReached, MessageQueued, Millis,
+        OutputRejected, Perceived, Perception, PlanMade, PlanProposed, PlanStep, ProbeAnswered, Recalled,
+        RefusalCandidate, RefusedItems, RefusedTool, ResultSummarised, RunEnded, RunInput, RunPaused,
+        RunResumed, RunStarted, SteerKind, Steered, StepBranched, StepFinished, StepStatus, StepWork,
+        ToolAllowed, TurnCompleted, TurnFailed, TurnStarted,
     };
     pub use windlass_core::{ActionId, CallId, CallOutcome, Event, Fact, QuestionId, RunId, SessionId, Text};
 }

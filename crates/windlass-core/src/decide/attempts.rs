@@ -20,7 +20,7 @@ impl TurnFailed {
             retry_at: None,
             next_model: None,
             for_quota: false,
-            beside: None,
+            remaining_model: None,
         }
     }
 }

@@ -165,7 +165,7 @@ impl Decision {
             self.start_code(&open);
         } else {
             self.save_board(&open);
-            let noted = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Board);
+            let noted = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Blackboard);
             self.record(CallStarted { call: call.clone(), attempt: open.attempt + 1 });
             if noted {
                 // The fold writes it: no edge has anything to do.
@@ -268,16 +268,16 @@ impl Decision {
     fn end_call(&mut self, call: CallId, outcome: CallOutcome, note: Option<Text>, limit: Option<LimitKind>) {
         let begun = |open: &OpenCall| open.attempt > 0 && (open.is_coding() || self.is_code(open));
         if self.state.open_call(&call).is_some_and(begun) {
-            self.record(CodeFinished { call, outcome, printed: None, note, limit });
+            self.record(CodeFinished { call, outcome, stdout: None, note, limit });
         } else {
             self.record(CallFinished { call, outcome, note, limit });
         }
     }
 
     /// The end of code that has printed something.
-    pub(super) fn finish_code(&mut self, call: CallId, outcome: CallOutcome, printed: Option<Text>) {
+    pub(super) fn finish_code(&mut self, call: CallId, outcome: CallOutcome, stdout: Option<Text>) {
         let note = self.note_of(&call, &outcome);
-        self.record(CodeFinished { call, outcome, printed, note, limit: None });
+        self.record(CodeFinished { call, outcome, stdout, note, limit: None });
     }
 
     /// A call beyond the limit on tool calls is not run.
@@ -304,8 +304,9 @@ impl Decision {
 
     /// When the run is being stopped: ends the calls without work in progress.
     pub(super) fn close_idle_calls(&mut self) {
-        let asks =
-            |open: &&OpenCall| matches!(open.stage, Stage::DelegateAsks { .. } | Stage::DelegateWaits { .. });
+        let asks = |open: &&OpenCall| {
+            matches!(open.stage, Stage::DelegateAsks { .. } | Stage::DelegateDeferred { .. })
+        };
         let asking: Vec<OpenCall> = self.open_calls().iter().filter(asks).cloned().collect();
         for open in &asking {
             self.stop_delegate(open);
@@ -325,7 +326,7 @@ impl Decision {
                 | Stage::CodeWaits
                 | Stage::Delegated { .. }
                 | Stage::DelegateAsks { .. }
-                | Stage::DelegateWaits { .. }
+                | Stage::DelegateDeferred { .. }
                 | Stage::Done(_) => false,
             })
             .map(|open| open.call.id.clone())

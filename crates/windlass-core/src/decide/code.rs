@@ -95,15 +95,15 @@ impl Decision {
         &mut self,
         action: ActionId,
         outcome: CallOutcome,
-        printed: Option<Text>,
+        stdout: Option<Text>,
     ) -> Decided {
         let Some(open) = self.state.running_code(action).cloned() else { return Err(self.unknown(action)) };
-        self.code_over(&open, outcome, printed);
+        self.code_over(&open, outcome, stdout);
         Ok(())
     }
 
     /// Code has come to its end: it is tried again, or has its result.
-    fn code_over(&mut self, open: &OpenCall, mut outcome: CallOutcome, printed: Option<Text>) {
+    fn code_over(&mut self, open: &OpenCall, mut outcome: CallOutcome, stdout: Option<Text>) {
         let stopping = self.state.stopping();
         if stopping && outcome.may_retry() {
             outcome = CallOutcome::Interrupted;
@@ -116,7 +116,7 @@ impl Decision {
         if !stopping && !spent && outcome.may_retry() && self.try_again(open, &outcome) {
             return;
         }
-        self.finish_code(open.call.id.clone(), outcome, printed);
+        self.finish_code(open.call.id.clone(), outcome, stdout);
         self.go_on();
     }
 

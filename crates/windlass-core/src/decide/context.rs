@@ -103,7 +103,14 @@ impl Decision {
         if after >= before {
             return self.not_compacted(NotCompacted::NotSmaller);
         }
-        self.record(Compacted { how, splices, exchanges, handle, before, after });
+        self.record(Compacted {
+            kind: how,
+            splices,
+            exchanges,
+            handle,
+            bytes_before: before,
+            bytes_after: after,
+        });
     }
 
     /// Everything stays as it was. That nothing can be removed is recorded once, until something was.

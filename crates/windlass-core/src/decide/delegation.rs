@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use super::{Decided, Decision};
 use crate::budget::Budget;
 use crate::event::{
-    DelegationFinished, DelegationStarted, DelegationWaits, InputReceived, InputRequested, TaskOrder,
+    DelegationDeferred, DelegationFinished, DelegationStarted, InputReceived, InputRequested, TaskOrder,
 };
 use crate::ids::{ActionId, CallId, Millis, RunId, Text};
 use crate::ledger::Amount;
@@ -33,7 +33,7 @@ impl Decision {
 
     fn hand_over(&mut self, open: &OpenCall, run: RunId, order: TaskOrder, lent: Budget) {
         let (call, agent) = (open.call.id.clone(), open.target_name().clone());
-        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, order, lent });
+        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, order, budget: lent });
     }
 
     /// Budget for the next child run from the remaining limits on tokens and cost. Where only a limit of an ancestor applies,
@@ -60,7 +60,7 @@ impl Decision {
     pub(super) fn stop_delegate(&mut self, open: &OpenCall) {
         let (Stage::Delegated { run, .. }
         | Stage::DelegateAsks { run, .. }
-        | Stage::DelegateWaits { run, .. }) = open.stage
+        | Stage::DelegateDeferred { run, .. }) = open.stage
         else {
             return;
         };
@@ -97,13 +97,13 @@ impl Decision {
             return self.delegation_ended(action, Done::unpaid(outcome));
         }
         let (question, child) = (self.next_question(), Some(asked.question));
-        self.record(InputRequested { question, child, call: Some(open.call.id), ..asked });
+        self.record(InputRequested { question, child_question: child, call: Some(open.call.id), ..asked });
         self.go_on();
         Ok(())
     }
 
     /// Another agent waits for a quota: it is asked again then. Where that lies beyond the time of this run, it is ended.
-    pub(super) fn delegate_waits(&mut self, action: ActionId, model: Text, until: Millis) -> Decided {
+    pub(super) fn delegate_deferred(&mut self, action: ActionId, model: Text, until: Millis) -> Decided {
         let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
         let stops = matches!(open.stage, Stage::Delegated { order: TaskOrder::Stop, .. });
         if stops {
@@ -116,7 +116,7 @@ impl Decision {
             self.stop_delegate(&open);
             return Ok(());
         }
-        self.record(DelegationWaits { call: open.call.id, model, until });
+        self.record(DelegationDeferred { call: open.call.id, model, until });
         self.go_on();
         Ok(())
     }
@@ -124,14 +124,14 @@ impl Decision {
     /// The task whose wait this timer ends, and when.
     pub(super) fn delegate_that_waits(&self, action: ActionId) -> Option<(OpenCall, Millis)> {
         self.open_calls().iter().find_map(|open| {
-            let Stage::DelegateWaits { seq, until, .. } = open.stage else { return None };
+            let Stage::DelegateDeferred { seq, until, .. } = open.stage else { return None };
             (seq == action.seq).then(|| (open.clone(), until))
         })
     }
 
     /// Another agent's task goes on after its wait.
     pub(super) fn delegate_after_wait(&mut self, open: &OpenCall) {
-        if let Stage::DelegateWaits { run, .. } = open.stage {
+        if let Stage::DelegateDeferred { run, .. } = open.stage {
             self.hand_over(open, run, TaskOrder::Work, open.lent);
         }
     }

@@ -78,7 +78,7 @@ impl Decision {
             call: Some(open.call.id.clone()),
             text,
             suggestions: Vec::new(),
-            child: None,
+            child_question: None,
             next: None,
         });
     }

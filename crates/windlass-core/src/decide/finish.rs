@@ -138,7 +138,7 @@ impl Decision {
             };
             fill(form, "{error}", message).into()
         };
-        self.record(OutputRejected { reason: Rejection::Invalid, note, call, passing: false });
+        self.record(OutputRejected { reason: Rejection::Invalid, note, call, run_only: false });
         true
     }
 
@@ -180,7 +180,7 @@ impl Decision {
     /// The reply of a closing call that must finish. `false`: no such call is going on.
     pub(super) fn forced_reply(&mut self) -> bool {
         let Some(closing) = self.state.ending.closing().cloned() else { return false };
-        if closing.reached.then != AtLimit::ForceFinish || self.state.finish_tool().is_none() {
+        if closing.reached.at_limit != AtLimit::ForceFinish || self.state.finish_tool().is_none() {
             return false;
         }
         let status = Status::Limit(closing.reached.limit);
@@ -269,7 +269,7 @@ impl Decision {
         match self.read_output(said.as_deref()) {
             Ok(output) => self.end_with(Status::Limit(closing.reached.limit), said, Some(output), None),
             // A summary is worth something without an output.
-            Err(_) if closing.reached.then == AtLimit::WrapUp && self.no_try_is_left() => {
+            Err(_) if closing.reached.at_limit == AtLimit::WrapUp && self.no_try_is_left() => {
                 self.finish_closing(said);
             }
             Err(message) => {

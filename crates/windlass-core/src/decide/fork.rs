@@ -113,7 +113,7 @@ impl Decision {
                 | Stage::Held { .. }
                 | Stage::Asking
                 | Stage::DelegateAsks { .. }
-                | Stage::DelegateWaits { .. }
+                | Stage::DelegateDeferred { .. }
                 | Stage::Done(_) => {}
             }
         }
@@ -166,7 +166,7 @@ impl Decision {
 
     /// Whether the one call beyond a limit has begun.
     fn closing_call_began(&self, reached: &LimitReached) -> bool {
-        let called = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish) && reached.max > 0;
+        let called = matches!(reached.at_limit, AtLimit::WrapUp | AtLimit::ForceFinish) && reached.max > 0;
         called && self.state.ending.closing().is_some_and(Closing::has_called)
     }
 }

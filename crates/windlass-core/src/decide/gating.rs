@@ -136,7 +136,7 @@ impl Decision {
             call: Some(open.call.id.clone()),
             text: text.into(),
             suggestions: suggestions.filter_map(|item| item.as_str().map(Text::from)).collect(),
-            child: None,
+            child_question: None,
             next: None,
         });
     }
@@ -148,7 +148,15 @@ impl Decision {
         self.record(CallHeld { call: call.clone(), digest: gate.digest });
         let question = self.next_question();
         let (kind, call, suggestions) = (QuestionKind::Approval, Some(call), Vec::new());
-        self.record(InputRequested { question, kind, call, text, suggestions, child: None, next: None });
+        self.record(InputRequested {
+            question,
+            kind,
+            call,
+            text,
+            suggestions,
+            child_question: None,
+            next: None,
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::Decision;
 use crate::asks::{Ask, Place};
-use crate::event::{HistoryEdited, ProbeAnswered, RefusedItems, Suspect, TurnFailed, TurnStarted};
+use crate::event::{HistoryEdited, ProbeAnswered, RefusalCandidate, RefusedItems, TurnFailed, TurnStarted};
 use crate::halving::Step;
 use crate::reply::{FailureKind, ModelFailure, Reply};
 use crate::state::Search;
@@ -51,7 +51,7 @@ impl Decision {
         true
     }
 
-    fn ask_again(&mut self, ask: &Ask, failure: &ModelFailure, without: Vec<Suspect>) {
+    fn ask_again(&mut self, ask: &Ask, failure: &ModelFailure, without: Vec<RefusalCandidate>) {
         let retry_at = Some(self.at);
         self.record(TurnFailed { retry_at, ..TurnFailed::last(ask, failure.clone()) });
         self.begin(TurnStarted { attempt: 1, without, ..ask.again() });
@@ -85,14 +85,14 @@ impl Decision {
     }
 
     /// Placeholders stand in for the items from here on.
-    fn leave_out(&mut self, ask: &Ask, search: &Search, items: Vec<Suspect>) {
+    fn leave_out(&mut self, ask: &Ask, search: &Search, items: Vec<RefusalCandidate>) {
         let splices = left_out(&self.state.conversation.history, &items);
         let model = self.state.setup.models.get(ask.model as usize).map(|model| model.name.clone());
         let (model, message) = (model.unwrap_or_default(), search.failure.message.clone());
-        let ran_out = search.halving.ran_out();
+        let search_exhausted = search.halving.ran_out();
         self.record(HistoryEdited {
             splices,
-            refused: Some(RefusedItems { items, model, message, ran_out }),
+            refused: Some(RefusedItems { items, model, message, search_exhausted }),
         });
     }
 }

@@ -42,8 +42,8 @@ impl Decision {
 
     /// The end of a call that is not tried again, or of one of two attempts at it.
     pub(super) fn ended(&self, ask: &Ask, failure: ModelFailure) -> TurnFailed {
-        let beside = self.state.beside(ask).map(|other| other.model);
-        TurnFailed { beside, ..TurnFailed::last(ask, failure) }
+        let remaining_model = self.state.beside(ask).map(|other| other.model);
+        TurnFailed { remaining_model, ..TurnFailed::last(ask, failure) }
     }
 
     /// One of two attempts has failed: the other one goes on. `false`: there is no other one.

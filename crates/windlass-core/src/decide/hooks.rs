@@ -17,7 +17,7 @@ use crate::state::{Phase, State};
 use crate::tool::{OutputForm, ToolKind};
 
 impl Decision {
-    pub(super) fn stepped(&mut self, action: ActionId, edits: StepEdits) -> Decided {
+    pub(super) fn hook_ended(&mut self, action: ActionId, edits: StepEdits) -> Decided {
         if !matches!(self.state.phase, Phase::Stepping { seq } if self.state.action(seq) == action) {
             return Err(self.unknown(action));
         }

@@ -34,7 +34,7 @@ impl Decision {
             let Some(run) = said.run else { continue };
             let message = Message::user(said.text);
             let message = if said.pinned { message.pinned() } else { message };
-            self.record(MessageQueued { run, request: None, messages: vec![Arc::new(message)] });
+            self.record(MessageQueued { run, request_digest: None, messages: vec![Arc::new(message)] });
         }
     }
 
@@ -54,7 +54,7 @@ impl Decision {
             call: None,
             text: reason.unwrap_or_else(|| PAUSED.into()),
             suggestions: vec!["resume".into()],
-            child: None,
+            child_question: None,
             next: None,
         });
         // What waits for a quota is going on for nobody: the pause has taken effect.
@@ -67,7 +67,7 @@ impl Decision {
     /// Whether a model call waits for the end of a pause. One that was lost with its process begins again all the same: the
     /// pause waits for its reply.
     pub(super) fn is_held_back(&mut self, next: &TurnStarted) -> bool {
-        next.purpose.rules().place == Place::Turn && !next.again && self.is_laid_aside(Some(next))
+        next.purpose.rules().place == Place::Turn && !next.after_loss && self.is_laid_aside(Some(next))
     }
 
     /// Whether the run is to be paused: then it is recorded what it goes on with. `None` is the loop's next turn.

@@ -4,7 +4,8 @@ use super::Decision;
 use crate::asks::Ask;
 use crate::asks::judge::verdict;
 use crate::event::{
-    BoardRestored, BoardSaved, IterationStarted, Judged, Purpose, ToolChoice, TurnFailed, TurnStarted,
+    BlackboardRestored, BlackboardSaved, IterationStarted, Judged, Purpose, ToolChoice, TurnFailed,
+    TurnStarted,
 };
 use crate::ids::Text;
 use crate::message::Message;
@@ -145,7 +146,7 @@ impl Decision {
         let another = progress.streak.as_ref().is_none_or(|(last, _)| *last != open.call.name);
         let kept = policy.request.view == View::Blackboard && policy.calls.stuck != Stuck::Off;
         if kept && another && progress.board.has_changed() {
-            self.record(BoardSaved { turn: self.state.turn.number });
+            self.record(BlackboardSaved { turn: self.state.turn.number });
         }
     }
 
@@ -158,7 +159,7 @@ impl Decision {
         };
         let values = [("tool", &*tool), ("n", &*times.to_string())];
         let note = filled(&self.state.setup.policy.wording.texts.stuck, &values).into();
-        self.record(BoardRestored { tool, times, note });
+        self.record(BlackboardRestored { tool, times, note });
     }
 }
 

@@ -65,7 +65,7 @@ impl Decision {
             filled(&policy.wording.texts.wrap_up, &values).into()
         });
         let reserved = self.state.ledger.reserved().of(limit);
-        LimitReached { limit, max, reached, reserved, needed: 0, then, note }
+        LimitReached { limit, max, reached, reserved, needed: 0, at_limit: then, note }
     }
 
     /// Applies the limit's outcome once no work is in progress.
@@ -75,7 +75,7 @@ impl Decision {
             let values = [("n", &*reached.limit.show(reached.max)), ("limit", reached.limit.name())];
             filled(text, &values).into()
         };
-        match &reached.then {
+        match &reached.at_limit {
             AtLimit::Text(text) => self.end(status, Some(told(text)), None),
             AtLimit::LastText(fallback) => {
                 let last = self.state.conversation.last_text.clone();
@@ -116,7 +116,7 @@ impl Decision {
             call: None,
             text,
             suggestions,
-            child: None,
+            child_question: None,
             next: None,
         });
     }

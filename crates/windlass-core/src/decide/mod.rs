@@ -85,7 +85,7 @@ pub fn decide(state: &State, input: Input) -> Result<Accepted, InvalidInput> {
     let mut decision = Decision { state, events, at, behind, objection: None, by: None, checks };
     let cause = Cause::of(&input.what);
     decision.decide(input.what)?;
-    let cause = cause.beside(&decision.events);
+    let cause = cause.without_recorded(&decision.events);
     Ok(Accepted { events: decision.events, cause, state: decision.state })
 }
 
@@ -141,28 +141,37 @@ impl Decision {
             InputKind::CallEnded { action, outcome } => self.call_ended(action, outcome),
             InputKind::CallLost { action, outcome } => self.call_lost(action, outcome),
             InputKind::CodeCalls { action, calls } => self.code_calls(action, calls),
-            InputKind::CodeEnded { action, outcome, printed } => self.code_ended(action, outcome, printed),
-            InputKind::Delegated { action, outcome, usage, cost, reserved } => {
+            InputKind::CodeEnded { action, outcome, stdout } => self.code_ended(action, outcome, stdout),
+            InputKind::DelegateEnded { action, outcome, usage, cost, reserved } => {
                 self.delegation_ended(action, Done { outcome, usage, cost, reserved })
             }
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
-                let asked =
-                    InputRequested { question, kind, call: None, text, suggestions, child: None, next: None };
+                let asked = InputRequested {
+                    question,
+                    kind,
+                    call: None,
+                    text,
+                    suggestions,
+                    child_question: None,
+                    next: None,
+                };
                 self.delegate_asks(action, asked)
             }
-            InputKind::DelegateWaits { action, model, until } => self.delegate_waits(action, model, until),
+            InputKind::DelegateDeferred { action, model, until } => {
+                self.delegate_deferred(action, model, until)
+            }
             InputKind::Checked { action, found } => self.checked(action, found),
-            InputKind::Stepped { action, edits } => self.stepped(action, *edits),
+            InputKind::HookEnded { action, edits } => self.hook_ended(action, *edits),
             InputKind::Answered { question, answer, by } => self.answered(&question, answer, by),
             InputKind::Steer(said) => self.steer(said),
             InputKind::Pause { reason } => self.pause(reason),
-            InputKind::Queue { run, request, messages } => {
-                self.record(MessageQueued { run, request, messages });
+            InputKind::Queue { run, request_digest, messages } => {
+                self.record(MessageQueued { run, request_digest, messages });
                 Ok(())
             }
             InputKind::Cancel { reason } => self.cancel(CancelRequested { reason }),
-            InputKind::ToolsChanged { tools, seals } => {
-                self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
+            InputKind::ToolsChanged { tools, binding_digests } => {
+                self.record(Adjusted { tools: Some(tools), binding_digests, ..Adjusted::default() });
                 Ok(())
             }
             InputKind::TimerFired { action } => self.timer_fired(action),
@@ -300,11 +309,11 @@ fn name_of(what: &InputKind) -> &'static str {
         InputKind::CallEnded { .. } | InputKind::CallLost { .. } => "a call's end",
         InputKind::CodeCalls { .. } => "calls of code",
         InputKind::CodeEnded { .. } => "the end of code",
-        InputKind::Delegated { .. } => "a delegate's end",
+        InputKind::DelegateEnded { .. } => "a delegate's end",
         InputKind::DelegateAsks { .. } => "a delegate's question",
-        InputKind::DelegateWaits { .. } => "a delegate's wait",
+        InputKind::DelegateDeferred { .. } => "a delegate's wait",
         InputKind::Checked { .. } => "a check's result",
-        InputKind::Stepped { .. } => "a hook's edits",
+        InputKind::HookEnded { .. } => "a hook's edits",
         InputKind::Answered { .. } => "an answer",
         InputKind::Steer(_) => "a steering message",
         InputKind::Pause { .. } => "a request to pause",

@@ -66,7 +66,7 @@ impl Decision {
             return self.fail(FailKind::Parse, error.into());
         }
         let note = fill(&self.state.setup.policy.wording.texts.json_again, "{error}", message).into();
-        self.record(OutputRejected { reason: Rejection::Invalid, note, call: None, passing: false });
+        self.record(OutputRejected { reason: Rejection::Invalid, note, call: None, run_only: false });
         self.plan_on();
     }
 
@@ -237,7 +237,7 @@ impl Decision {
             call: None,
             text: text.into(),
             suggestions,
-            child: None,
+            child_question: None,
             next: None,
         });
     }

@@ -64,7 +64,7 @@ impl Decision {
             self.fail(FailKind::Unproven, error.into());
             return false;
         }
-        self.record(OutputRejected { reason: Rejection::Unproven, note, call, passing: false });
+        self.record(OutputRejected { reason: Rejection::Unproven, note, call, run_only: false });
         true
     }
 }

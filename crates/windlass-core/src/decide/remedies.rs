@@ -93,7 +93,7 @@ impl Decision {
             call: None,
             text: text.into(),
             suggestions: vec!["retry".into()],
-            child: None,
+            child_question: None,
             next: Some(Box::new(next)),
         });
     }
@@ -133,7 +133,7 @@ impl Decision {
         let tasks: Vec<OpenCall> = self
             .open_calls()
             .iter()
-            .filter(|open| matches!(open.stage, Stage::DelegateWaits { .. }))
+            .filter(|open| matches!(open.stage, Stage::DelegateDeferred { .. }))
             .cloned()
             .collect();
         for task in &tasks {

@@ -37,7 +37,7 @@ impl Decision {
             self.after_stop();
         } else {
             let lost: Vec<TurnStarted> =
-                self.state.asks.asked().map(|ask| TurnStarted { again: true, ..ask.again() }).collect();
+                self.state.asks.asked().map(|ask| TurnStarted { after_loss: true, ..ask.again() }).collect();
             for lost in lost {
                 self.begin(lost);
             }

@@ -131,7 +131,7 @@ impl Decision {
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
         let (calls, objection) = (self.identify(ask.turn, calls), self.objection.clone());
-        TurnCompleted { calls, objection, answer, ..TurnCompleted::read_only(ask, reply) }
+        TurnCompleted { calls, objection, answer_form: answer, ..TurnCompleted::read_only(ask, reply) }
     }
 
     /// Gives each call an id that is new in this conversation: the provider's own where it serves.
@@ -186,7 +186,7 @@ impl Decision {
             };
             self.fail(kind, error.into());
         } else {
-            self.record(OutputRejected { reason, note, call: None, passing: true });
+            self.record(OutputRejected { reason, note, call: None, run_only: true });
             self.next_turn();
         }
     }
@@ -220,7 +220,7 @@ impl Decision {
                 self.end(Status::Failed(FailKind::NoCall), text, Some(error.into()));
             }
             Some((_, note)) => {
-                self.record(OutputRejected { reason: Rejection::NoCall, note, call: None, passing: false });
+                self.record(OutputRejected { reason: Rejection::NoCall, note, call: None, run_only: false });
                 self.next_turn();
             }
         }

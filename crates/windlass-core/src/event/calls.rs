@@ -16,7 +16,7 @@ use crate::reply::Usage;
 pub struct CallHeld {
     /// The call.
     pub call: CallId,
-    /// Digest that an approval is bound to: SHA-256 over the tool's name, description, schema and effect, its seals, the
+    /// Digest that an approval is bound to: SHA-256 over the tool's name, description, schema and effect, its binding digests, the
     /// arguments and the policy.
     pub digest: Text,
 }
@@ -141,7 +141,7 @@ pub struct DelegationStarted {
     pub order: TaskOrder,
     /// The child run's part of this run's limits on tokens and cost; the same for each attempt.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
-    pub lent: Budget,
+    pub budget: Budget,
 }
 
 /// The order to the run that does a task.
@@ -169,9 +169,9 @@ impl TaskOrder {
     }
 }
 
-/// See [`Fact::DelegationWaits`](crate::Fact::DelegationWaits).
+/// See [`Fact::DelegationDeferred`](crate::Fact::DelegationDeferred).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DelegationWaits {
+pub struct DelegationDeferred {
     /// The call.
     pub call: CallId,
     /// The model whose quota the other agent waits for.

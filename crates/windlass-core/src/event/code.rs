@@ -34,7 +34,7 @@ pub struct CodeFinished {
     pub outcome: CallOutcome,
     /// Text that the code printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub printed: Option<Text>,
+    pub stdout: Option<Text>,
     /// A note to the model that follows the turn's results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Text>,

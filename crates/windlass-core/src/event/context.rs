@@ -28,7 +28,7 @@ pub struct ContextWarned {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compacted {
     /// Kind of compaction.
-    pub how: Compact,
+    pub kind: Compact,
     /// The changes, one after another: places count in the conversation as the earlier ones left it. The first one begins
     /// at the first message that differs. The removed messages are in the log.
     pub splices: Vec<Splice>,
@@ -39,9 +39,9 @@ pub struct Compacted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<Text>,
     /// Bytes of the conversation before.
-    pub before: u64,
+    pub bytes_before: u64,
     /// Bytes of the conversation after.
-    pub after: u64,
+    pub bytes_after: u64,
 }
 
 impl Compacted {

@@ -24,16 +24,16 @@ pub struct Judged {
     pub missing: Text,
 }
 
-/// See [`Fact::BoardSaved`](super::Fact::BoardSaved).
+/// See [`Fact::BlackboardSaved`](super::Fact::BlackboardSaved).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BoardSaved {
+pub struct BlackboardSaved {
     /// The turn whose calls come after it.
     pub turn: u32,
 }
 
-/// See [`Fact::BoardRestored`](super::Fact::BoardRestored).
+/// See [`Fact::BlackboardRestored`](super::Fact::BlackboardRestored).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BoardRestored {
+pub struct BlackboardRestored {
     /// The tool that was called again and again.
     pub tool: Text,
     /// Number of its calls in a row.

@@ -21,7 +21,7 @@ pub struct LimitReached {
     #[serde(default, skip_serializing_if = "is_none")]
     pub needed: u64,
     /// Outcome under the policy.
-    pub then: AtLimit,
+    pub at_limit: AtLimit,
     /// Note to the model before its closing call, if it gets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Text>,

@@ -8,18 +8,18 @@ use crate::reply::Usage;
 
 /// An item of the conversation that may be why a provider refuses it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Suspect {
+pub struct RefusalCandidate {
     /// The place of its message in the conversation, from 0.
     pub at: u64,
     /// The item.
     #[serde(flatten)]
-    pub what: SuspectItem,
+    pub what: CandidateItem,
 }
 
 /// The kinds of items that a provider may refuse for ever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "item", rename_all = "snake_case")]
-pub enum SuspectItem {
+pub enum CandidateItem {
     /// An image.
     Image {
         /// Its place among the message's parts, from 0.
@@ -37,11 +37,11 @@ pub enum SuspectItem {
         /// The id.
         call: CallId,
         /// The id that stands in for it.
-        instead: CallId,
+        replacement: CallId,
     },
 }
 
-impl SuspectItem {
+impl CandidateItem {
     /// The item in words.
     pub fn name(&self) -> &'static str {
         match self {
@@ -71,14 +71,14 @@ pub struct ProbeAnswered {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RefusedItems {
     /// The items, by their places before the change.
-    pub items: Vec<Suspect>,
+    pub items: Vec<RefusalCandidate>,
     /// The model that refused them.
     pub model: Text,
     /// The provider's words.
     pub message: Text,
     /// Whether the search ran out of requests: items that are good may be among these.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ran_out: bool,
+    pub search_exhausted: bool,
 }
 
 /// A tool that a provider refused, and that is offered no longer from here on.

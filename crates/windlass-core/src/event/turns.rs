@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Purpose, Suspect, ToolChoice};
+use super::{Purpose, RefusalCandidate, ToolChoice};
 use crate::by_schema::AnswerForm;
 use crate::ids::{CallId, Millis, Text};
 use crate::message::{Media, Reasoning, ToolCall};
@@ -27,16 +27,16 @@ pub struct TurnStarted {
     pub attempt: u32,
     /// Whether this repeats an attempt that was lost with its process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub again: bool,
+    pub after_loss: bool,
     /// Allowed calls.
     #[serde(default)]
-    pub choice: ToolChoice,
+    pub tool_choice: ToolChoice,
     /// Note to the model, sent with the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Text>,
     /// Items of the conversation that the request leaves out, in the search for the one that the provider refuses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub without: Vec<Suspect>,
+    pub without: Vec<RefusalCandidate>,
 }
 
 impl TurnStarted {
@@ -48,8 +48,8 @@ impl TurnStarted {
             about: None,
             model: 0,
             attempt: 1,
-            again: false,
-            choice,
+            after_loss: false,
+            tool_choice: choice,
             note: None,
             without: Vec::new(),
         }
@@ -82,7 +82,7 @@ pub struct TurnCompleted {
     /// Objection of the agent's own check to the output of this reply, which fits the schema.
     pub objection: Option<Text>,
     /// The reply was an object by schema, and the text is the answer in it.
-    pub answer: Option<AnswerForm>,
+    pub answer_form: Option<AnswerForm>,
 }
 
 impl TurnCompleted {
@@ -117,7 +117,7 @@ pub struct TurnFailed {
     /// The model whose attempt at the same call goes on, or has brought the reply, by its place in the run's list: this one
     /// was one of two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<u32>,
+    pub remaining_model: Option<u32>,
 }
 
 /// See [`Fact::TurnHedged`](super::Fact::TurnHedged).

@@ -6,8 +6,8 @@ use crate::budget::Budget;
 use crate::call_args::CallArgs;
 use crate::code::with_printed;
 use crate::event::{
-    CallDecided, CallFinished, CallHeld, CallStarted, CallVerified, Decision, DelegationStarted,
-    DelegationWaits, TaskOrder,
+    CallDecided, CallFinished, CallHeld, CallStarted, CallVerified, Decision, DelegationDeferred,
+    DelegationStarted, TaskOrder,
 };
 use crate::ids::{CallId, Text};
 use crate::json;
@@ -40,7 +40,7 @@ impl State {
         }
         if let Some(call) = self.call_mut(&started.call) {
             call.attempt = started.attempt;
-            call.lent = started.lent;
+            call.lent = started.budget;
             let (run, order) = (started.run, started.order.clone());
             call.stage = Stage::Delegated { seq, run, order };
         }
@@ -52,10 +52,10 @@ impl State {
         }
     }
 
-    pub(super) fn delegation_waits(&mut self, waits: &DelegationWaits, seq: u64) {
+    pub(super) fn delegation_deferred(&mut self, waits: &DelegationDeferred, seq: u64) {
         let Some(call) = self.call_mut(&waits.call) else { return };
         if let Stage::Delegated { run, .. } = call.stage {
-            call.stage = Stage::DelegateWaits { seq, run, model: waits.model.clone(), until: waits.until };
+            call.stage = Stage::DelegateDeferred { seq, run, model: waits.model.clone(), until: waits.until };
         }
     }
 
@@ -79,7 +79,7 @@ impl State {
             attempt: 0,
             failed: 0,
             note: None,
-            printed: None,
+            stdout: None,
             key_run: None,
             key_call: None,
             in_base: None,
@@ -253,7 +253,7 @@ impl State {
                 let outcome = if open.key_run.is_some()
                     && self.tool(&open.call.name).is_some_and(ToolSpec::runs_code)
                 {
-                    with_printed(outcome, open.printed.as_deref())
+                    with_printed(outcome, open.stdout.as_deref())
                 } else {
                     outcome
                 };

@@ -59,7 +59,7 @@ impl State {
 
     pub(super) fn code_finished(&mut self, finished: &CodeFinished) {
         if let Some(call) = self.call_mut(&finished.call) {
-            call.printed.clone_from(&finished.printed);
+            call.stdout.clone_from(&finished.stdout);
         }
         let CodeFinished { call, outcome, note, limit, .. } = finished.clone();
         self.call_finished(&CallFinished { call, outcome, note, limit });

@@ -45,7 +45,7 @@ impl State {
         self.conversation = base.conversation.clone();
         self.progress.clone_from(&base.progress);
         self.ending = base.ending.carried_on();
-        self.conversation.steering.extend(fork.say.clone().map(Steered::from));
+        self.conversation.steering.extend(fork.message.clone().map(Steered::from));
         self.phase = base.phase.clone();
         self.asks = base.asks.clone();
         let began = if self.setup.agent == base.setup.agent { Began::Here } else { Began::Elsewhere };
@@ -177,7 +177,7 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
             run: first.unwrap_or(base),
             edited: open.edited.clone(),
             child: known.child,
-            lent: known.lent,
+            lent: known.budget,
             outcome: known.outcome.clone(),
             made: made_below(older, &known.made, base),
         }));
@@ -185,7 +185,7 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
     open.stage = match open.stage {
         // Another agent's task continues in the same run, which repeats its unanswered question.
         Stage::Delegated { run, order, .. } => Stage::Delegated { seq, run, order: order.going_on() },
-        Stage::DelegateAsks { run, .. } | Stage::DelegateWaits { run, .. } => {
+        Stage::DelegateAsks { run, .. } | Stage::DelegateDeferred { run, .. } => {
             Stage::Delegated { seq, run, order: TaskOrder::Work }
         }
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
@@ -211,7 +211,7 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
 /// The calls of code that are known: those of the base's own base, and those that the base made.
 fn made_below(older: Vec<MadeBelow>, made: &[MadeCall], base: RunId) -> Vec<MadeBelow> {
     let fresh = made.iter().map(|made| {
-        let StartedCall { child, lent, outcome, .. } = made.started.clone();
+        let StartedCall { child, budget: lent, outcome, .. } = made.started.clone();
         let known = InBase { run: base, edited: None, child, lent, outcome, made: Vec::new() };
         let (place, name, args) = (made.place, made.name.clone(), made.args.clone());
         let key = (base, made.started.call.clone());

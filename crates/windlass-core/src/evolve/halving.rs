@@ -1,7 +1,7 @@
 //! The fold of a search for the item that a provider refuses.
 
 use crate::asks::{Ask, Counts};
-use crate::event::{ProbeAnswered, RefusedItems, SuspectItem, TurnFailed, TurnStarted};
+use crate::event::{CandidateItem, ProbeAnswered, RefusedItems, TurnFailed, TurnStarted};
 use crate::reply::FailureKind;
 use crate::state::{Phase, Search, State};
 
@@ -57,8 +57,8 @@ impl State {
     /// The ids that stand in for others are taken.
     pub(super) fn items_refused(&mut self, refused: &RefusedItems) {
         for item in &refused.items {
-            if let SuspectItem::CallId { instead, .. } = &item.what {
-                self.conversation.call_ids.insert_mut(instead.clone());
+            if let CandidateItem::CallId { replacement, .. } = &item.what {
+                self.conversation.call_ids.insert_mut(replacement.clone());
             }
         }
     }

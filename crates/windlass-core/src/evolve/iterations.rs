@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{BoardRestored, CallFinished, IterationStarted, Splice, TurnCompleted};
+use crate::event::{BlackboardRestored, CallFinished, IterationStarted, Splice, TurnCompleted};
 use crate::ids::CallId;
 use crate::message::Message;
 use crate::outcome::CallOutcome;
@@ -61,7 +61,7 @@ impl State {
         self.progress.streak = Some((name, before.map_or(1, |(_, times)| times + 1)));
     }
 
-    pub(super) fn board_restored(&mut self, restored: &BoardRestored) {
+    pub(super) fn blackboard_restored(&mut self, restored: &BlackboardRestored) {
         self.progress.board.restore();
         self.progress.streak = None;
         self.conversation.history.push(Arc::new(Message::user(restored.note.clone())));
@@ -74,7 +74,7 @@ impl State {
         }
         let Some(open) = self.open_call(&finished.call) else { return };
         let (name, args) = (open.call.name.clone(), open.args().to_owned());
-        let written = self.target(open).is_some_and(|tool| tool.kind == ToolKind::Board);
+        let written = self.target(open).is_some_and(|tool| tool.kind == ToolKind::Blackboard);
         let board = &mut self.progress.board;
         match &finished.outcome {
             CallOutcome::Ok { .. } if written => board.update(&args),

@@ -26,19 +26,19 @@ impl State {
         self.setup.agent_files.clone_from(&start.agent_files);
         self.setup.owner.clone_from(&start.owner);
         self.setup.session.clone_from(&start.session);
-        self.setup.trace.clone_from(&start.trace);
+        self.setup.trace.clone_from(&start.traceparent);
         self.setup.policy = start.policy.clone();
         self.ledger.budget = start.budget;
         self.stay_within_budget();
         self.offer_tools(start.tools.clone());
-        self.toolbox.seals.clone_from(&start.seals);
+        self.toolbox.binding_digests.clone_from(&start.binding_digests);
         self.setup.models = start.models.clone();
         self.setup.prompt = start.prompt.clone();
         self.setup.objective.clone_from(&start.objective);
         self.setup.only_tools.clone_from(&start.only_tools);
         self.setup.recalled = Arc::new(start.recalled.clone());
         self.setup.tool_records = Arc::new(start.tool_records.clone());
-        self.setup.output.clone_from(&start.output);
+        self.setup.output.clone_from(&start.output_schema);
         self.phase = Phase::Between;
         let below = self.below.take();
         if let Some(base) = &below {

@@ -118,7 +118,7 @@ impl State {
     }
 
     pub(super) fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
-        if let Some(goes_on) = turn.beside {
+        if let Some(goes_on) = turn.remaining_model {
             return self.one_failed(turn, goes_on);
         }
         let failed = self.asks.close(turn.purpose, turn.about.as_ref());
@@ -168,7 +168,7 @@ impl State {
             return;
         }
         let note = Arc::new(Message::user(rejected.note.clone()));
-        if rejected.passing {
+        if rejected.run_only {
             let reply = self.conversation.history.last().cloned();
             let said =
                 |reply: &Arc<Message>| matches!(&**reply, Message::Assistant(said) if said.calls.is_empty());

@@ -152,7 +152,7 @@ fn anything_else_is_text() {
 
 #[test]
 fn a29_the_reasoning_counts_where_there_is_no_text() {
-    let thought = Reasoning { text: "<tool_call>search</tool_call>".into(), sealed: None };
+    let thought = Reasoning { text: "<tool_call>search</tool_call>".into(), provider_metadata: None };
     let source = |text: Option<&str>, reasoning: Option<&Reasoning>| {
         source(text.map(Text::from).as_ref(), reasoning).map(ToString::to_string)
     };

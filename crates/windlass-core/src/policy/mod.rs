@@ -58,7 +58,7 @@ use crate::choice::ModelChoice;
 use crate::event::Purpose;
 use crate::glob::covers;
 use crate::ids::Text;
-use crate::tool::{ByEffect, Effect, ToolKind, ToolSpec};
+use crate::tool::{Effect, EffectApproval, ToolKind, ToolSpec};
 use table::policy;
 
 policy! {
@@ -342,7 +342,7 @@ impl Policy {
     pub fn approves_effect_of(&self, tool: &ToolSpec) -> bool {
         tool.kind == ToolKind::Run
             && tool.effect != Effect::ReadOnly
-            && tool.by_effect == ByEffect::Covered
+            && tool.effect_approval == EffectApproval::Covered
             && self.tools.approve.iter().any(|item| &**item == EFFECTS)
     }
 }

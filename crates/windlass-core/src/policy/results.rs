@@ -53,9 +53,9 @@ templates! {
         /// A task for an unknown agent; `{agents}` lists the known ones, in quotes.
         agent_unknown: "Error: {error}",
         /// Prefix of a result where results are user messages (`wire: fenced`).
-        told: "Tool result: ",
+        prefix: "Tool result: ",
         /// Prefix of a failure there.
-        told_failed: "Tool execution failed: ",
+        failed_prefix: "Tool execution failed: ",
     }
 }
 

@@ -79,13 +79,13 @@ templates! {
         recalled: "Earlier runs with similar inputs ended with these answers. They may be outdated; \
                    use them where they help.\n{runs}",
         /// A message to the running agent, `{text}`.
-        told_steering: "{text}",
+        steering_message: "{text}",
         /// A correction to the running agent, `{text}`.
-        told_correction: "[Correction]: {text}",
+        correction_message: "[Correction]: {text}",
         /// A clarification to the running agent, `{text}`.
-        told_clarification: "[Clarification]: {text}",
+        clarification_message: "[Clarification]: {text}",
         /// Another objective of the running agent, `{text}`.
-        told_objective: "[The objective is now]: {text}",
+        objective_message: "[The objective is now]: {text}",
         /// After `note_at` equal calls in a row; `{n}` is their number, `{tool}` the tool.
         repeated: "You have called `{tool}` {n} times in a row with the same arguments. \
                    The result will not change: use what you have, or do something else.",
@@ -147,10 +147,10 @@ impl Texts {
     /// A message to the running agent, as the model reads it.
     pub(crate) fn told(&self, said: &Steered) -> Text {
         let template = match said.kind {
-            SteerKind::Steering => &self.told_steering,
-            SteerKind::Correction => &self.told_correction,
-            SteerKind::Clarification => &self.told_clarification,
-            SteerKind::Objective => &self.told_objective,
+            SteerKind::Steering => &self.steering_message,
+            SteerKind::Correction => &self.correction_message,
+            SteerKind::Clarification => &self.clarification_message,
+            SteerKind::Objective => &self.objective_message,
         };
         filled(template, &[("text", &*said.text)]).into()
     }

@@ -32,7 +32,8 @@ fn replies(bytes: usize) -> Vec<(&'static str, Option<Text>, Option<Reasoning>)>
         ("python tag", format!("<|python_tag|>put(text='{}')<|eom_id|>", text.replace('"', "'"))),
         ("tags", format!("<tool_call>put<arg_key>text</arg_key>\n<arg_value>{text}</arg_value></tool_call>")),
     ];
-    let thought = calls.last().map(|(_, call)| Reasoning { text: call.as_str().into(), sealed: None });
+    let thought =
+        calls.last().map(|(_, call)| Reasoning { text: call.as_str().into(), provider_metadata: None });
     let mut replies: Vec<_> =
         calls.into_iter().map(|(form, text)| (form, Some(Text::from(text)), None)).collect();
     replies.push(("reasoning", None, thought));
@@ -73,7 +74,7 @@ fn turn(text: Option<Text>, reasoning: Option<Reasoning>) -> TurnCompleted {
         usage,
         model,
         objection: None,
-        answer: None,
+        answer_form: None,
     }
 }
 
@@ -149,7 +150,7 @@ fn places_that_a_text_does_not_have_are_no_arguments() {
         for notation in ["json", "task", "python", "tags"] {
             let said = format!(
                 "{{\"text\":\"öx\",\"calls\":[{{\"id\":\"c\",\"name\":\"a\",\
-                 \"args\":{{\"place\":{place},\"as\":\"{notation}\"}},\"place\":{place}}}]}}"
+                 \"args\":{{\"place\":{place},\"notation\":\"{notation}\"}},\"place\":{place}}}]}}"
             );
             let said: AssistantMessage = serde_json::from_str(&said).unwrap();
             assert_eq!(&*said.calls[0].args, "", "{place}");

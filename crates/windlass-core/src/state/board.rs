@@ -75,7 +75,7 @@ pub(crate) fn update_blackboard() -> &'static ToolSpec {
         let about = "Write to the blackboard. Of everything before the last round of calls, only the blackboard is shown to \
                      you: note what you will need.";
         let mut spec = ToolSpec::read_only(UPDATE_BLACKBOARD, about, parameters);
-        (spec.kind, spec.effect, spec.origin) = (ToolKind::Board, Effect::Idempotent, "windlass".into());
+        (spec.kind, spec.effect, spec.origin) = (ToolKind::Blackboard, Effect::Idempotent, "windlass".into());
         spec.poll = true;
         spec
     })

@@ -105,7 +105,7 @@ impl Progress {
         match &**message {
             // Calls that were read from reasoning are positions in it, and a provider wants back what it sealed.
             Message::Assistant(said)
-                if said.reasoning.as_ref().is_some_and(|reasoning| reasoning.sealed.is_none())
+                if said.reasoning.as_ref().is_some_and(|reasoning| reasoning.provider_metadata.is_none())
                     && !said.calls.iter().any(|call| call.place.is_some()) =>
             {
                 let said = AssistantMessage { reasoning: None, ..said.clone() };

@@ -110,7 +110,7 @@ pub struct QuotaWait {
 impl State {
     /// What a model call's failures say, this one included.
     pub(crate) fn remedies_of(&self, ask: &Ask, failure: &ModelFailure, now: Millis) -> Remedies {
-        let key_from = self.setup.models.get(ask.model as usize).and_then(|model| model.key_from.as_ref());
+        let key_from = self.setup.models.get(ask.model as usize).and_then(|model| model.key_command.as_ref());
         let mut remedies = ask.remedies.clone();
         remedies.note(failure, ask.model, key_from, now);
         remedies
@@ -132,7 +132,7 @@ impl State {
         };
         let own = self.asks.iter().filter(|ask| ask.waits_for_quota()).filter_map(named);
         let below = self.open_calls().filter_map(|open| {
-            let Stage::DelegateWaits { model, until, .. } = &open.stage else { return None };
+            let Stage::DelegateDeferred { model, until, .. } = &open.stage else { return None };
             Some(QuotaWait { model: model.clone(), until: *until })
         });
         own.chain(below).min_by_key(|wait| wait.until)
@@ -140,7 +140,7 @@ impl State {
 
     /// Whether calls wait for a quota, here or in tasks, and no other one is going on or waits.
     pub(crate) fn only_quotas_wait(&self) -> bool {
-        let mut below = self.open_calls().filter(|open| matches!(open.stage, Stage::DelegateWaits { .. }));
+        let mut below = self.open_calls().filter(|open| matches!(open.stage, Stage::DelegateDeferred { .. }));
         let any = self.asks.iter().next().is_some() || below.next().is_some();
         any && self.asks.iter().all(Ask::waits_for_quota)
     }

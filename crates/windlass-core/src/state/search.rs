@@ -1,7 +1,7 @@
 //! A search for the items of the conversation that a provider refuses.
 
 use crate::asks::Ask;
-use crate::event::Suspect;
+use crate::event::RefusalCandidate;
 use crate::halving::{Halving, Step};
 use crate::ids::ActionId;
 use crate::reply::ModelFailure;
@@ -11,13 +11,13 @@ use crate::state::State;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Search {
     /// The items that may be to blame, the oldest first. Until the first request without them begins, none is known.
-    pub(crate) suspects: Vec<Suspect>,
+    pub(crate) suspects: Vec<RefusalCandidate>,
     /// The failure of the request with all of them.
     pub(crate) failure: ModelFailure,
     /// [`History::edits`](crate::message::History::edits) when it began: the suspects' places hold as long.
     pub(crate) edits: u64,
     /// Sealed reasoning behind the first suspect, which is none itself.
-    pub(crate) behind: Vec<Suspect>,
+    pub(crate) behind: Vec<RefusalCandidate>,
     /// Whether reasoning goes as well that stands behind an item that is left out: some providers take it only behind the very
     /// messages that it was made for.
     pub(crate) drops_behind: bool,
@@ -32,7 +32,7 @@ impl Search {
     }
 
     /// The search among these suspects.
-    pub(crate) fn over(self, suspects: Vec<Suspect>) -> Self {
+    pub(crate) fn over(self, suspects: Vec<RefusalCandidate>) -> Self {
         let halving = Halving::over(suspects.len());
         Self { suspects, halving, ..self }
     }
@@ -48,8 +48,8 @@ impl Search {
     }
 
     /// The suspects of these numbers, with the reasoning that goes with them, in the order of the conversation.
-    pub(crate) fn pick(&self, items: &[usize]) -> Vec<Suspect> {
-        let mut picked: Vec<Suspect> =
+    pub(crate) fn pick(&self, items: &[usize]) -> Vec<RefusalCandidate> {
+        let mut picked: Vec<RefusalCandidate> =
             items.iter().filter_map(|item| self.suspects.get(*item)).cloned().collect();
         if let (Some(first), true) = (picked.first().map(|first| first.at), self.drops_behind) {
             picked.extend(self.behind.iter().filter(|seal| seal.at > first).cloned());

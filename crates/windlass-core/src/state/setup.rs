@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use crate::binding::BindingDigests;
 use crate::choice::ModelChoice;
 use crate::event::{AgentRef, Recalled, Steered, ToolRecord};
 use crate::ids::{Owner, SessionId, Text};
@@ -93,6 +94,6 @@ pub(crate) struct Toolbox {
     pub(crate) shown: Arc<Vec<ToolSpec>>,
     /// Those that a provider refused, if any: they are offered no longer.
     pub(crate) refused: Option<Arc<Vec<Text>>>,
-    /// Seals that approvals are bound to beside the tools' descriptions.
-    pub(crate) seals: Option<Arc<Seals>>,
+    /// Binding digests that approvals are bound to beside the tools' descriptions.
+    pub(crate) binding_digests: Option<Arc<BindingDigests>>,
 }

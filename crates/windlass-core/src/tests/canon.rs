@@ -57,7 +57,8 @@ fn bare(scenario: &Scenario, state: &State) -> State {
     if !Arc::ptr_eq(&policy, &scenario.policy) {
         bare.setup.policy = policy;
     }
-    bare.toolbox = Toolbox { shown: bare.toolbox.shown, seals: bare.toolbox.seals, ..empty.toolbox };
+    bare.toolbox =
+        Toolbox { shown: bare.toolbox.shown, binding_digests: bare.toolbox.binding_digests, ..empty.toolbox };
     bare
 }
 

@@ -233,10 +233,10 @@ fn ended(what: &InputKind) -> Option<ActionId> {
         | InputKind::CallLost { action, .. }
         | InputKind::CodeCalls { action, .. }
         | InputKind::CodeEnded { action, .. }
-        | InputKind::Delegated { action, .. }
+        | InputKind::DelegateEnded { action, .. }
         | InputKind::DelegateAsks { action, .. }
-        | InputKind::DelegateWaits { action, .. }
-        | InputKind::Stepped { action, .. }
+        | InputKind::DelegateDeferred { action, .. }
+        | InputKind::HookEnded { action, .. }
         | InputKind::Checked { action, .. }
         | InputKind::TimerFired { action } => Some(*action),
         _ => None,

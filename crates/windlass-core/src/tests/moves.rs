@@ -92,7 +92,7 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     if left.tool_changes > 0 {
         for tools in scenario.tools.iter().skip(1) {
             let left = Left { tool_changes: left.tool_changes - 1, ..left };
-            all.add(InputKind::ToolsChanged { tools: tools.clone(), seals: None }, left);
+            all.add(InputKind::ToolsChanged { tools: tools.clone(), binding_digests: None }, left);
         }
     }
     all.found
@@ -139,7 +139,7 @@ impl Moves<'_> {
                     let branches = u8::from(!edits.branches.is_empty());
                     if branches <= left.branches {
                         let left = Left { branches: left.branches - branches, ..left };
-                        self.add(InputKind::Stepped { action, edits: Box::new(edits.clone()) }, left);
+                        self.add(InputKind::HookEnded { action, edits: Box::new(edits.clone()) }, left);
                     }
                 }
             }
@@ -178,14 +178,14 @@ impl Moves<'_> {
             self.add(InputKind::CodeCalls { action, calls }, left);
         }
         let outcome = if live { CallOutcome::Ok { content: "7".into() } } else { CallOutcome::Interrupted };
-        self.add(InputKind::CodeEnded { action, outcome, printed: None }, left);
+        self.add(InputKind::CodeEnded { action, outcome, stdout: None }, left);
     }
 
     fn delegate_ends(&mut self, action: ActionId, live: bool) {
         let left = self.node.left;
         let usage = Usage { input: 3, ..Usage::default() };
         let reserved = Amount { input: 1, ..Amount::default() };
-        let ended = |outcome| InputKind::Delegated { action, outcome, usage, cost: Some(0), reserved };
+        let ended = |outcome| InputKind::DelegateEnded { action, outcome, usage, cost: Some(0), reserved };
         self.add(ended(CallOutcome::Ok { content: "delegated".into() }), left);
         if !live {
             self.add(ended(CallOutcome::Interrupted), left);
@@ -195,7 +195,7 @@ impl Moves<'_> {
         }
         if live && left.questions > 0 {
             let (model, until) = ("m9".into(), self.node.now + 300);
-            let waits = InputKind::DelegateWaits { action, model, until };
+            let waits = InputKind::DelegateDeferred { action, model, until };
             self.add(waits, Left { questions: left.questions - 1, ..left });
         }
         if left.questions > 0 {

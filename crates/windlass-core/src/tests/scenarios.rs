@@ -43,7 +43,7 @@ impl Scenario {
         };
         let typed = self.tools[0].iter().any(|tool| matches!(tool.kind, ToolKind::Finish(_)));
         let output = typed.then(|| Arc::new(schema()));
-        RunStarted { policy: self.policy.clone(), output, ..*start }
+        RunStarted { policy: self.policy.clone(), output_schema: output, ..*start }
     }
 }
 

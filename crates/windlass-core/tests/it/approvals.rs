@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{Adjusted, Cause, ResumedBy, Seals};
+use windlass_core::event::{Adjusted, BindingDigests, Cause, ResumedBy};
 use windlass_core::model::Usage;
 use windlass_core::policy::Preset;
 use windlass_core::{
@@ -42,7 +42,7 @@ fn answer(state: &mut State, question: &str, answer: Answer) -> Vec<Event> {
 fn changed(change: impl Fn(&mut ToolSpec)) -> InputKind {
     let mut tools = environment::tools();
     tools.iter_mut().filter(|tool| *tool.name == *"book").for_each(change);
-    InputKind::ToolsChanged { tools: Arc::new(tools), seals: None }
+    InputKind::ToolsChanged { tools: Arc::new(tools), binding_digests: None }
 }
 
 #[test]
@@ -100,17 +100,20 @@ fn l33_e24_the_digest_depends_on_arguments_and_tool() {
     assert_ne!(digest(&fresh, "{\"seat\":7}"), digest(&fresh, "{\"seat\":8}"));
 }
 
-/// Seals under which the command of `book`, `put` and `pay` is this one.
-fn seals(command: &str) -> Arc<Seals> {
-    let mut seals = Seals::new("salt");
+/// Binding digests under which the command of `book`, `put` and `pay` is this one.
+fn binding_digests(command: &str) -> Arc<BindingDigests> {
+    let mut binding_digests = BindingDigests::new("salt");
     for tool in ["book", "put", "pay"] {
-        seals.add(tool.into(), [("command".into(), command), ("variable TOKEN".into(), "abc")]);
+        binding_digests.add(tool.into(), [("command".into(), command), ("variable TOKEN".into(), "abc")]);
     }
-    Arc::new(seals)
+    Arc::new(binding_digests)
 }
 
 fn resealed(command: &str) -> InputKind {
-    InputKind::ToolsChanged { tools: Arc::new(approved_tools()), seals: Some(seals(command)) }
+    InputKind::ToolsChanged {
+        tools: Arc::new(approved_tools()),
+        binding_digests: Some(binding_digests(command)),
+    }
 }
 
 /// The tools, of which `put` and `pay` must be allowed, too.
@@ -123,12 +126,12 @@ fn approved_tools() -> Vec<ToolSpec> {
     tools
 }
 
-/// A run with seals in which that tool waits for a person.
+/// A run with binding digests in which that tool waits for a person.
 fn sealed(tool: &str) -> State {
     let mut state = State::new(environment::run_id());
     let start = environment::start(Preset::CHAT.policy(), &Arc::new(approved_tools()));
     let InputKind::Start(mut start) = start.what else { unreachable!() };
-    start.seals = Some(seals("./good.sh"));
+    start.binding_digests = Some(binding_digests("./good.sh"));
     take(&mut state, InputKind::Start(start));
     let action = ActionId { run: state.run(), seq: 2 };
     let reply =
@@ -142,8 +145,8 @@ fn question(state: &State) -> &str {
 }
 
 fn take_over(command: &str) -> InputKind {
-    let (tools, seals) = (Some(Arc::new(approved_tools())), Some(seals(command)));
-    let adjusted = Some(Box::new(Adjusted { tools, seals, ..Adjusted::default() }));
+    let (tools, binding_digests) = (Some(Arc::new(approved_tools())), Some(binding_digests(command)));
+    let adjusted = Some(Box::new(Adjusted { tools, binding_digests, ..Adjusted::default() }));
     InputKind::Resumed { holder: "another".into(), epoch: 2, by: ResumedBy::Runtime, adjusted }
 }
 
@@ -216,13 +219,13 @@ fn e24_a_check_that_was_not_there_when_a_call_was_allowed_is_not_run() {
 
 #[test]
 fn e24_no_value_is_found_again_under_another_salt() {
-    let (mut one, mut other) = (Seals::new("one"), Seals::new("other"));
-    for seals in [&mut one, &mut other] {
-        seals.add("book".into(), [("command".into(), "./good.sh")]);
-        seals.add("put".into(), [("command".into(), "./good.sh")]);
+    let (mut one, mut other) = (BindingDigests::new("one"), BindingDigests::new("other"));
+    for binding_digests in [&mut one, &mut other] {
+        binding_digests.add("book".into(), [("command".into(), "./good.sh")]);
+        binding_digests.add("put".into(), [("command".into(), "./good.sh")]);
     }
     assert_eq!(one.parts("book"), one.parts("put"));
-    assert_eq!(one.of.len(), 1, "equal parts stand there once: {one:?}");
+    assert_eq!(one.digests.len(), 1, "equal parts stand there once: {one:?}");
     assert_ne!(one.parts("book"), other.parts("book"));
     assert!(!serde_json::to_string(&one).unwrap().contains("good"));
 }

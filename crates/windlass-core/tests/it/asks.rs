@@ -21,8 +21,8 @@ fn two_asked() -> State {
         about: Some("c".into()),
         model: 1,
         attempt: 1,
-        again: false,
-        choice: windlass_core::model::ToolChoice::None,
+        after_loss: false,
+        tool_choice: windlass_core::model::ToolChoice::None,
         note: None,
         without: Vec::new(),
     };

@@ -31,7 +31,7 @@ fn compactions(policy: Policy, steps: Vec<Step>) -> usize {
     let (mut state, mut count) = (State::new(environment::run_id()), 0);
     for event in &machine.events {
         let next = evolve(state.clone(), event);
-        if let Fact::Compacted(Compacted { before, after, .. }) = &event.fact {
+        if let Fact::Compacted(Compacted { bytes_before: before, bytes_after: after, .. }) = &event.fact {
             count += 1;
             assert_eq!((*before, *after), (state.history().bytes(), next.history().bytes()));
             assert!(after < before, "a compaction makes the conversation smaller");

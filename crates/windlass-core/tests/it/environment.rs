@@ -81,7 +81,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
     let key_from = policy.request.wait_for_quota.then(|| "login".into());
     let model = |name: &str, price: u64| ModelChoice {
         name: name.into(),
-        key_from: key_from.clone(),
+        key_command: key_from.clone(),
         prices: Some(Prices { input: price, output: 2 * price, cached: price / 2, cache_write: price }),
         structured: (name == "m1").then_some(true),
         ..ModelChoice::default()
@@ -89,7 +89,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
     let agent = AgentRef { name: "tester".into(), digest: "0".into() };
     let started = RunStarted {
         // An answer in text may have to be an output, too.
-        output: (policy.replies.stop == Stop::FinishTool || policy.replies.parse_retries == 1)
+        output_schema: (policy.replies.stop == Stop::FinishTool || policy.replies.parse_retries == 1)
             .then(|| Arc::new(output())),
         prompt: Arc::new(vec![Arc::new(Message::system("Be brief."))]),
         tools: tools.clone(),

@@ -259,7 +259,7 @@ impl Family {
             let (usage, cost) = (*member.state.usage(), member.state.cost());
             let reserved = member.state.reserved_if_lost();
             let outcome = CallOutcome::Ok { content: "done".into() };
-            Some((parent, InputKind::Delegated { action, outcome, usage, cost, reserved }))
+            Some((parent, InputKind::DelegateEnded { action, outcome, usage, cost, reserved }))
         };
         let ends: Vec<_> = self.members.values().filter_map(ended).collect();
         ends.into_iter().any(|(parent, what)| self.give(parent, what))

@@ -32,7 +32,7 @@ fn call(args: &str) -> ReplyCall {
 #[test]
 fn all_that_comes_from_others_counts() {
     let ended = |content| InputKind::CallEnded { action: action(), outcome: CallOutcome::Ok { content } };
-    let reasoning = Some(Reasoning { text: long().into(), sealed: None });
+    let reasoning = Some(Reasoning { text: long().into(), provider_metadata: None });
     let parts = vec![Part::Text { text: "".into() }; LONG as usize / 50];
     for what in [
         replied(Reply { text: Some(long().into()), ..Reply::default() }),

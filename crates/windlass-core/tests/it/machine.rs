@@ -166,7 +166,7 @@ impl Machine {
                 ..format!("steer {}", step.pick).into()
             })),
             188..190 => Some(InputKind::Queue {
-                request: None,
+                request_digest: None,
                 run: RunId::from_number(u128::from(step.pick) + 1_000),
                 messages: vec![Arc::new(Message::user("later"))],
             }),
@@ -194,7 +194,7 @@ impl Machine {
         let mut tools = environment::tools();
         tools.remove(usize::from(step.pick) % tools.len());
         self.tools = Arc::new(tools);
-        InputKind::ToolsChanged { tools: self.tools.clone(), seals: None }
+        InputKind::ToolsChanged { tools: self.tools.clone(), binding_digests: None }
     }
 
     /// An input that some work which is going on may well bring.
@@ -262,7 +262,7 @@ impl Machine {
             },
             ActionKind::RunTool { .. } => InputKind::CallEnded { action, outcome: outcome(step) },
             ActionKind::RunCode { .. } if step.more.is_multiple_of(3) => {
-                InputKind::CodeEnded { action, outcome: outcome(step), printed: Some("so far".into()) }
+                InputKind::CodeEnded { action, outcome: outcome(step), stdout: Some("so far".into()) }
             }
             ActionKind::RunCode { .. } => InputKind::CodeCalls { action, calls: host_calls(step) },
             ActionKind::Delegate { .. } if step.more.is_multiple_of(4) => InputKind::DelegateAsks {
@@ -272,12 +272,12 @@ impl Machine {
                 text: "which?".into(),
                 suggestions: Vec::new(),
             },
-            ActionKind::Delegate { .. } if step.more % 4 == 1 => InputKind::DelegateWaits {
+            ActionKind::Delegate { .. } if step.more % 4 == 1 => InputKind::DelegateDeferred {
                 action,
                 model: "m9".into(),
                 until: BEGINNING + u64::from(step.pick),
             },
-            ActionKind::Delegate { .. } => InputKind::Delegated {
+            ActionKind::Delegate { .. } => InputKind::DelegateEnded {
                 action,
                 outcome: outcome(step),
                 usage: windlass_core::model::Usage { input: 3, output: 1, ..Default::default() },
@@ -288,7 +288,7 @@ impl Machine {
                     cost: u64::from(step.more % 5),
                 },
             },
-            ActionKind::RunHook => InputKind::Stepped { action, edits: Box::new(edits(step)) },
+            ActionKind::RunHook => InputKind::HookEnded { action, edits: Box::new(edits(step)) },
             ActionKind::CheckCall { .. } => InputKind::Checked { action, found: found(step) },
             ActionKind::Ask { question } => {
                 InputKind::Answered { question: question.clone(), answer: answer(step), by: None }
@@ -348,7 +348,7 @@ impl Machine {
                     InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
                 }
                 ActionKind::RunCode { .. } => {
-                    InputKind::CodeEnded { action, outcome: CallOutcome::Interrupted, printed: None }
+                    InputKind::CodeEnded { action, outcome: CallOutcome::Interrupted, stdout: None }
                 }
                 ActionKind::RunTool { .. } | ActionKind::Delegate { .. } => {
                     InputKind::CallEnded { action, outcome: CallOutcome::Interrupted }
@@ -378,7 +378,7 @@ fn ends_work(what: &InputKind) -> bool {
             | InputKind::CallLost { .. }
             | InputKind::CodeCalls { .. }
             | InputKind::CodeEnded { .. }
-            | InputKind::DelegateWaits { .. }
+            | InputKind::DelegateDeferred { .. }
             | InputKind::Checked { .. }
             | InputKind::Answered { .. }
             | InputKind::TimerFired { .. }

@@ -373,7 +373,7 @@ fn e40_a_model_without_a_price_is_not_asked_where_cost_is_limited() {
     let adjusted =
         Adjusted { models: Some(Arc::new(vec![model("other", None, None)])), ..Adjusted::default() };
     let edits = StepEdits { adjusted: Some(adjusted), ..StepEdits::default() };
-    run.give(InputKind::Stepped { action: hook, edits: Box::new(edits) });
+    run.give(InputKind::HookEnded { action: hook, edits: Box::new(edits) });
     assert_eq!(run.asked(), 1);
     let end = run.state.ended().unwrap();
     assert_eq!(end.status.to_string(), "failed(model)");
@@ -387,7 +387,7 @@ fn e41_a_delegate_of_unknown_cost_hides_nothing_that_was_paid() {
     run.replies(None, vec![("helper", "{\"task\":\"t\"}", None)], tokens(900_000, 0));
     let work =
         pending(&run.state).into_iter().find(|action| matches!(action.work, ActionKind::Delegate { .. }));
-    run.give(InputKind::Delegated {
+    run.give(InputKind::DelegateEnded {
         action: work.unwrap().id,
         outcome: CallOutcome::Ok { content: "done".into() },
         usage: tokens(10, 10),

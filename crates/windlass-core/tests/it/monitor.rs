@@ -207,21 +207,24 @@ impl Monitor {
                     matches!(seen, Seen::Wanted | Seen::Allowed | Seen::Running | Seen::Asking | Seen::Failed)
                 })?;
             }
-            Fact::DelegationWaits(waits) => {
+            Fact::DelegationDeferred(waits) => {
                 self.step(&waits.call, Seen::Asking, fact, |seen| *seen == Seen::Running)?;
             }
             Fact::DelegationFinished(finished) => {
                 self.usage.add(&finished.usage);
                 self.step(&finished.call, Seen::Done, fact, |seen| *seen == Seen::Running)?;
             }
-            Fact::InputRequested(asked) if asked.child.is_some() => {
+            Fact::InputRequested(asked) if asked.child_question.is_some() => {
                 let call = asked.call.as_ref().ok_or("a delegate's question is about its call")?;
                 self.step(call, Seen::Asking, fact, |seen| *seen == Seen::Running)?;
             }
             Fact::InputRequested(asked) => self.asked(asked.kind, asked.call.as_ref(), fact)?,
             Fact::CallFinished(finished) => self.finished(finished, fact, state)?,
             Fact::Compacted(compacted) => {
-                hold!(compacted.after < compacted.before, "a compaction makes the conversation smaller");
+                hold!(
+                    compacted.bytes_after < compacted.bytes_before,
+                    "a compaction makes the conversation smaller"
+                );
             }
             Fact::CancelRequested(_) => self.cancelled = true,
             Fact::RunEnded(_) => {
@@ -467,7 +470,7 @@ impl Monitor {
     fn count(&mut self, fact: &Fact) -> Held {
         let kind = match fact {
             Fact::LimitReached(reached) => {
-                self.closing = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish);
+                self.closing = matches!(reached.at_limit, AtLimit::WrapUp | AtLimit::ForceFinish);
                 // Or too little of it is left for the next call.
                 let fair = reached.reached >= reached.max || reached.reached + reached.needed > reached.max;
                 hold!(fair, "a limit is reached when it is: {reached:?}");
@@ -518,7 +521,9 @@ impl Monitor {
             Fact::DelegationStarted(started) if self.by_hook.contains(&started.call) => return Ok(()),
             Fact::DelegationStarted(started) if started.attempt == 1 => LimitKind::ToolCalls,
             // A delegate's question is no call of its own.
-            Fact::InputRequested(asked) if asked.kind == QuestionKind::Clarify && asked.child.is_none() => {
+            Fact::InputRequested(asked)
+                if asked.kind == QuestionKind::Clarify && asked.child_question.is_none() =>
+            {
                 LimitKind::ToolCalls
             }
             _ => return Ok(()),

@@ -121,21 +121,21 @@ impl Purse {
                     about,
                     model,
                     attempt: 1,
-                    again: false,
-                    choice,
+                    after_loss: false,
+                    tool_choice: choice,
                     note: None,
                     without: Vec::new(),
                 };
                 let asked = self.started(&started, state);
                 self.hedged.insert((purpose.name(), started.about), asked);
             }
-            Fact::TurnFailed(turn) if turn.beside.is_some() => {
+            Fact::TurnFailed(turn) if turn.remaining_model.is_some() => {
                 let key = (turn.purpose.name(), turn.about.clone());
                 let hedge = self.hedged.remove(&key).unwrap();
                 let first = self.asked[&key];
                 assert_ne!(hedge.model, first.model, "two models are asked");
                 let [failed, left] =
-                    if turn.beside == Some(first.model) { [hedge, first] } else { [first, hedge] };
+                    if turn.remaining_model == Some(first.model) { [hedge, first] } else { [first, hedge] };
                 self.asked.insert(key.clone(), failed);
                 let before = self.spent;
                 self.paid((turn.purpose, &turn.about), &turn.failure.usage);
@@ -171,7 +171,7 @@ impl Purse {
             }
             Fact::LimitReached(reached) => {
                 self.refused += u32::from(reached.needed > 0);
-                let calls = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish);
+                let calls = matches!(reached.at_limit, AtLimit::WrapUp | AtLimit::ForceFinish);
                 self.closing = calls.then_some(Closing { limit: reached.limit, begun: None });
             }
             Fact::LimitRaised(_) => self.closing = None,
@@ -181,13 +181,13 @@ impl Purse {
 
     /// A part of what is left is lent: never more than that, and the same each time.
     fn lends(&mut self, started: &DelegationStarted, state: &State) {
-        if let Some(before) = self.lent.insert(started.call.clone(), started.lent) {
-            assert_eq!(before, started.lent, "a task goes on with what it was lent");
+        if let Some(before) = self.lent.insert(started.call.clone(), started.budget) {
+            assert_eq!(before, started.budget, "a task goes on with what it was lent");
         }
         for kind in METERED {
             let first = started.attempt == 1 && !self.goes_on;
             let Some(max) = state.policy().limit(kind).filter(|_| first) else { continue };
-            let lent = started.lent.get(kind).unwrap();
+            let lent = started.budget.get(kind).unwrap();
             let used = self.used(kind);
             assert!(lent == 0 || used <= max, "{kind} {max}: {lent} is lent, which makes {used}");
         }
@@ -226,7 +226,7 @@ impl Purse {
             }
             let going = self.asked.values().chain(self.hedged.values());
             let going: u64 = going.map(|asked| asked.needed.of(kind)).sum();
-            let used = self.used(kind) + if turn.again { 0 } else { going };
+            let used = self.used(kind) + if turn.after_loss { 0 } else { going };
             assert!(used < max, "{kind} {max} is used up: {self:?}");
             // The size of an input is an estimate: a call without a bound begins as long as any tokens are left.
             let open = model.max_tokens.is_none() && kind != LimitKind::CostUsd;

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use windlass_core::event::{Base, RefusedItems, ResumedBy, RunInput, SuspectItem};
-use windlass_core::message::{Content, Media, MediaSource, Part, Reasoning, SealedReasoning};
+use windlass_core::event::{Base, CandidateItem, RefusedItems, ResumedBy, RunInput};
+use windlass_core::message::{Content, Media, MediaSource, Part, ProviderMetadata, Reasoning};
 use windlass_core::model::{
     FailureKind, ModelChoice, ModelFailure, Reply, ReplyCall, RequestView, StopReason, Usage,
 };
@@ -44,7 +44,8 @@ fn items(view: &RequestView) -> BTreeSet<String> {
             Message::Tool(result) => result.content.clone(),
             Message::Assistant(said) => {
                 found.extend(said.calls.iter().map(|call| call.id.as_str().to_owned()));
-                let sealed = said.reasoning.as_ref().and_then(|reasoning| reasoning.sealed.as_ref());
+                let sealed =
+                    said.reasoning.as_ref().and_then(|reasoning| reasoning.provider_metadata.as_ref());
                 found.extend(sealed.map(|sealed| sealed.data.to_string()));
                 Content::Parts(said.media.iter().cloned().map(Part::Image).collect())
             }
@@ -242,7 +243,7 @@ fn e58_one_image_of_five_is_found_and_the_run_goes_on() {
     assert_eq!(talk.requests.len(), 5, "{:?}", talk.requests);
     let refused = talk.refused();
     let [RefusedItems { items, model, message, .. }] = refused.as_slice() else { panic!("{refused:?}") };
-    assert_eq!((items.len(), items[0].at, &items[0].what), (1, 0, &SuspectItem::Image { part: 3 }));
+    assert_eq!((items.len(), items[0].at, &items[0].what), (1, 0, &CandidateItem::Image { part: 3 }));
     assert_eq!((&**model, &**message), ("p/m1", WORDS));
     let history = talk.history();
     assert!(history.contains("[image i2 left out: the provider refused it]"), "{history}");
@@ -311,8 +312,8 @@ fn e58_an_image_in_a_result_is_replaced_there() {
 
 /// A reply whose reasoning only its provider can read, and the call that it makes.
 fn thought(seal: &str, id: &str, model: &str) -> Reply {
-    let sealed = SealedReasoning { provider: "a".into(), data: seal.into() };
-    let reasoning = Reasoning { text: "Hm.".into(), sealed: Some(sealed) };
+    let sealed = ProviderMetadata { provider: "a".into(), data: seal.into() };
+    let reasoning = Reasoning { text: "Hm.".into(), provider_metadata: Some(sealed) };
     Reply { reasoning: Some(reasoning), ..called(id, model) }
 }
 
@@ -335,7 +336,7 @@ fn crossed(first: &str, second: &str, bad: &[&str]) -> Talk {
 fn e58_reasoning_of_another_model_is_left_out_and_its_words_stay() {
     let talk = crossed("a/m1", "a/m2", &["seal"]);
     assert_eq!((talk.status(), talk.requests.len()), (Status::Answered, 2));
-    assert_eq!(talk.refused()[0].items[0].what, SuspectItem::Reasoning);
+    assert_eq!(talk.refused()[0].items[0].what, CandidateItem::Reasoning);
     let history = talk.history();
     assert!(!history.contains("seal") && history.contains("Hm.") && history.contains("x:1"), "{history}");
     // The same model may have had another key in an earlier run.
@@ -347,7 +348,7 @@ fn e58_reasoning_of_another_model_is_left_out_and_its_words_stay() {
 fn e58_an_id_of_another_provider_is_replaced_in_the_call_and_in_its_result() {
     let talk = crossed("a/m1", "b/m2", &["x:1"]);
     assert_eq!((talk.status(), talk.requests.len()), (Status::Answered, 2));
-    let new = SuspectItem::CallId { call: "x:1".into(), instead: "call00001".into() };
+    let new = CandidateItem::CallId { call: "x:1".into(), replacement: "call00001".into() };
     assert_eq!(talk.refused()[0].items[0].what, new);
     let history = talk.history();
     assert!(!history.contains("x:1") && history.matches("call00001").count() == 2, "{history}");
@@ -415,8 +416,8 @@ fn e58_reasoning_bound_to_a_replaced_item_goes_with_it() {
     (talk.bound, talk.bad) = (Some(2), BTreeSet::from(["pic2".to_owned()]));
     talk.finish();
     assert_eq!(talk.status(), Status::Answered);
-    let items: Vec<&SuspectItem> = talk.refused()[0].items.iter().map(|item| &item.what).collect();
-    assert_eq!(items, [&SuspectItem::Image { part: 2 }, &SuspectItem::Reasoning]);
+    let items: Vec<&CandidateItem> = talk.refused()[0].items.iter().map(|item| &item.what).collect();
+    assert_eq!(items, [&CandidateItem::Image { part: 2 }, &CandidateItem::Reasoning]);
     assert!(talk.history().contains("\"base64\":\"pic1\""));
     // Where the provider does not mind, the reasoning stays.
     let mut talk = Talk::new(&[]);

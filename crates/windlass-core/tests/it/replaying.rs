@@ -157,16 +157,18 @@ fn stepped(edits: StepEdits) -> (Accepted, Option<StepEdits>) {
     let state = hooked();
     let hook = |action: &windlass_core::Action| matches!(action.work, ActionKind::RunHook);
     let action = pending(&state).into_iter().find(hook).unwrap().id;
-    let what = InputKind::Stepped { action, edits: Box::new(edits) };
+    let what = InputKind::HookEnded { action, edits: Box::new(edits) };
     let (_, accepted) = after(&state, what.clone());
     assert_eq!(rebuild(&state, &accepted.cause, &accepted.events).unwrap().what, what);
     assert_eq!(replay(&state, &accepted.cause, &accepted.events).as_ref(), Ok(&accepted.state));
-    let Cause::Stepped { end, unmade, .. } = accepted.cause.clone() else { panic!("{:?}", accepted.cause) };
-    if end.is_some() || unmade.is_some() {
-        let without = Cause::Stepped { action: action.seq, end: None, unmade: None };
+    let Cause::HookEnded { end, unrecorded, .. } = accepted.cause.clone() else {
+        panic!("{:?}", accepted.cause)
+    };
+    if end.is_some() || unrecorded.is_some() {
+        let without = Cause::HookEnded { action: action.seq, end: None, unrecorded: None };
         assert!(replay(&state, &without, &accepted.events).is_err());
     }
-    (accepted, unmade.map(|unmade| *unmade))
+    (accepted, unrecorded.map(|unrecorded| *unrecorded))
 }
 
 #[test]
@@ -177,9 +179,9 @@ fn an_end_by_a_hook_is_taken_from_the_events_where_they_hold_it() {
         (HookEnd::Finish(Value::Null), Status::Answered),
         (HookEnd::Abort("no\nraw output: {}".into()), Status::Failed(FailKind::Hook)),
     ] {
-        let (accepted, unmade) = stepped(StepEdits { end: Some(end.clone()), ..StepEdits::default() });
+        let (accepted, unrecorded) = stepped(StepEdits { end: Some(end.clone()), ..StepEdits::default() });
         assert_eq!(accepted.state.ended().unwrap().status, status);
-        assert_eq!(unmade, None, "{end:?}");
+        assert_eq!(unrecorded, None, "{end:?}");
     }
 }
 
@@ -187,11 +189,11 @@ fn an_end_by_a_hook_is_taken_from_the_events_where_they_hold_it() {
 fn edits_that_a_run_refuses_are_held_by_the_cause() {
     // Without its result, the call stands alone.
     let splices = vec![Splice { at: 2, remove: 1, insert: Vec::new() }];
-    let (accepted, unmade) = stepped(StepEdits { splices: splices.clone(), ..StepEdits::default() });
+    let (accepted, unrecorded) = stepped(StepEdits { splices: splices.clone(), ..StepEdits::default() });
     assert_eq!(accepted.state.ended().unwrap().status, Status::Failed(FailKind::Hook));
-    assert_eq!(unmade, Some(StepEdits { splices, ..StepEdits::default() }));
+    assert_eq!(unrecorded, Some(StepEdits { splices, ..StepEdits::default() }));
     let branches = vec!["{}".into(); windlass_core::run::MAX_STEP_BRANCHES + 1];
-    let (accepted, unmade) = stepped(StepEdits { branches: branches.clone(), ..StepEdits::default() });
+    let (accepted, unrecorded) = stepped(StepEdits { branches: branches.clone(), ..StepEdits::default() });
     assert_eq!(accepted.state.ended().unwrap().status, Status::Failed(FailKind::Hook));
-    assert_eq!(unmade, Some(StepEdits { branches, ..StepEdits::default() }));
+    assert_eq!(unrecorded, Some(StepEdits { branches, ..StepEdits::default() }));
 }

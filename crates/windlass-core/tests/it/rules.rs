@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{Adjusted, AgentRef, Base, Decision, Fork, RunInput, Seals};
+use windlass_core::event::{Adjusted, AgentRef, Base, BindingDigests, Decision, Fork, RunInput};
 use windlass_core::model::Usage;
 use windlass_core::policy::Preset;
 use windlass_core::{
@@ -25,10 +25,10 @@ fn kinds(events: &[Event]) -> Vec<&'static str> {
     events.iter().map(|event| event.fact.kind()).collect()
 }
 
-fn seals(salt: &str, command: &str) -> Arc<Seals> {
-    let mut seals = Seals::new(salt);
-    seals.add("book".into(), [("command".into(), command)]);
-    Arc::new(seals)
+fn binding_digests(salt: &str, command: &str) -> Arc<BindingDigests> {
+    let mut binding_digests = BindingDigests::new(salt);
+    binding_digests.add("book".into(), [("command".into(), command)]);
+    Arc::new(binding_digests)
 }
 
 /// How a run begins.
@@ -54,7 +54,7 @@ fn begin(base: Option<&State>, how: &Begin) -> State {
     start.session = how.session.map(SessionId::from);
     start.parent = how.parent;
     start.agent = AgentRef { name: how.agent.into(), digest: "0".into() };
-    start.seals = Some(seals("salt", how.command));
+    start.binding_digests = Some(binding_digests("salt", how.command));
     start.input = RunInput::Messages(vec![Arc::new(Message::user("Go on"))]);
     start.base = base.map(|base| Base { run: base.run(), version: base.version(), digest: base.digest() });
     let mut state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
@@ -138,11 +138,11 @@ fn a_tool_that_has_changed_is_asked_about_anew() {
     let change = |change: fn(&mut ToolSpec)| {
         let mut tools = environment::tools();
         tools.iter_mut().filter(|tool| *tool.name == *"book").for_each(change);
-        InputKind::ToolsChanged { tools: Arc::new(tools), seals: None }
+        InputKind::ToolsChanged { tools: Arc::new(tools), binding_digests: None }
     };
     let same = InputKind::ToolsChanged {
         tools: Arc::new(environment::tools()),
-        seals: Some(seals("salt", "./other.sh")),
+        binding_digests: Some(binding_digests("salt", "./other.sh")),
     };
     for change in [
         change(|tool| tool.description = "Books two seats.".into()),
@@ -206,7 +206,7 @@ fn a_fork_asks_anew() {
     };
     start.run = RunId::from_number(8);
     start.session = Some("trip".into());
-    start.seals = Some(seals("salt", "./book.sh"));
+    start.binding_digests = Some(binding_digests("salt", "./book.sh"));
     start.base = Some(Base { run: base.run(), version: base.version(), digest: base.digest() });
     start.input = RunInput::Fork(Fork::of(&base, &[], None));
     let mut fork = State::on_base(start.run, &base);

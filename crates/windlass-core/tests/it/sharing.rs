@@ -47,7 +47,7 @@ fn a_fact_shares_all_earlier_messages() {
         usage: Usage::default(),
         model: "m1".into(),
         objection: None,
-        answer: None,
+        answer_form: None,
     };
     let next = evolve(held, &Event { at: 1, fact: Fact::TurnCompleted(turn) });
     assert_eq!(next.history().len(), MESSAGES + 1);
@@ -86,7 +86,7 @@ fn the_text_of_a_fact_is_the_text_of_the_message() {
         usage: Usage::default(),
         model: "m1".into(),
         objection: None,
-        answer: None,
+        answer_form: None,
     };
     let next = evolve(state, &Event { at: 1, fact: Fact::TurnCompleted(turn) });
     let Message::Assistant(said) = &**next.history().last().unwrap() else {

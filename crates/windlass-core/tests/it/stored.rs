@@ -65,7 +65,7 @@ fn e35_the_reading_tool_is_offered_once_there_is_something_to_read() {
 fn e35_a_long_input_can_be_read_at_once_and_changed_tools_keep_the_reading_one() {
     let mut state = begun(Some(long()));
     assert!(offered(&state));
-    take(&mut state, InputKind::ToolsChanged { tools: Arc::new(Vec::new()), seals: None });
+    take(&mut state, InputKind::ToolsChanged { tools: Arc::new(Vec::new()), binding_digests: None });
     assert!(offered(&state) && state.own_tools().is_empty());
 }
 

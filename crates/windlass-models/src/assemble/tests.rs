@@ -1,4 +1,4 @@
-use windlass_core::message::SealedReasoning;
+use windlass_core::message::ProviderMetadata;
 use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 use windlass_core::text::doubling;
 
@@ -31,7 +31,7 @@ fn made(id: &str, name: &str, args: &str) -> (Option<String>, String, String) {
 
 #[test]
 fn text_reasoning_and_usage_add_up() {
-    let sealed = SealedReasoning { provider: "p".into(), data: "d".into() };
+    let sealed = ProviderMetadata { provider: "p".into(), data: "d".into() };
     let reply = fold(&[
         Delta::Reasoning("I ".into()),
         Delta::Reasoning("think".into()),
@@ -46,7 +46,7 @@ fn text_reasoning_and_usage_add_up() {
     assert_eq!(reply.text.as_deref(), Some("Hello"));
     let reasoning = reply.reasoning.expect("there is some");
     assert_eq!(&*reasoning.text, "I think");
-    assert_eq!(reasoning.sealed, Some(sealed));
+    assert_eq!(reasoning.provider_metadata, Some(sealed));
     assert_eq!(reply.usage, Usage { input: 2, output: 3, ..Usage::default() });
     assert_eq!(reply.stop, StopReason::Length);
     assert_eq!(&*reply.model, "m");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use windlass_core::ToolSpec;
-use windlass_core::message::SealedReasoning;
+use windlass_core::message::ProviderMetadata;
 use windlass_core::model::{ModelFailure, Reply};
 
 use crate::wires::{Restore, Wire, reworded, sent, unwrapped, wrapped};
@@ -29,7 +29,7 @@ pub(super) struct Restoring {
     /// The calls, and the text if it has a schema.
     held: Assembler,
     /// What goes back to the provider: it lists the text's parts by their length.
-    sealed: Option<SealedReasoning>,
+    sealed: Option<ProviderMetadata>,
     /// The length of the text as it came and as it was given out, once it was.
     lengths: Option<(usize, usize)>,
     ready: VecDeque<Delta>,
@@ -97,7 +97,8 @@ impl Restoring {
             Delta::Whole(mut reply) => {
                 let lengths = self.restore(&mut reply);
                 if let Some(reasoning) = &mut reply.reasoning {
-                    reasoning.sealed = reasoning.sealed.take().map(|sealed| fitted(sealed, lengths));
+                    reasoning.provider_metadata =
+                        reasoning.provider_metadata.take().map(|sealed| fitted(sealed, lengths));
                 }
                 self.ready.push_back(Delta::Whole(reply));
             }
@@ -168,7 +169,7 @@ impl Restoring {
 }
 
 /// What goes back to the provider, for the text that was given out.
-fn fitted(sealed: SealedReasoning, (before, now): (usize, usize)) -> SealedReasoning {
+fn fitted(sealed: ProviderMetadata, (before, now): (usize, usize)) -> ProviderMetadata {
     if before == now {
         return sealed;
     }

@@ -3,12 +3,12 @@
 //!
 //! Signatures of thinking, encrypted reasoning, ids of items and blocks of hosted tools belong to places between text,
 //! reasoning and calls. A [`Layout`] lists the parts in order: of text and readable reasoning only how many bytes belong to a part,
-//! because they stand in the message. It is stored as the message's [`SealedReasoning`] and read by the wire that wrote it. Where
+//! because they stand in the message. It is stored as the message's [`ProviderMetadata`] and read by the wire that wrote it. Where
 //! it does not fit the message any more (a secret was masked, a person edited the message), the wire writes the message without it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use windlass_core::message::{AssistantMessage, SealedReasoning};
+use windlass_core::message::{AssistantMessage, ProviderMetadata};
 
 /// A part of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ impl Layout {
     }
 
     /// The layout as a message keeps it. `None`: the message itself says as much.
-    pub(crate) fn seal(&self, provider: &str, wire: &str) -> Option<SealedReasoning> {
+    pub(crate) fn seal(&self, provider: &str, wire: &str) -> Option<ProviderMetadata> {
         let kinds: Vec<Kind> = self
             .parts
             .iter()
@@ -114,13 +114,13 @@ impl Layout {
             return None;
         }
         let data = serde_json::to_string(&Stored { wire, parts: &self.parts }).ok()?;
-        Some(SealedReasoning { provider: provider.into(), data: data.into() })
+        Some(ProviderMetadata { provider: provider.into(), data: data.into() })
     }
 }
 
 /// The same layout for a message whose text was changed as a whole, from so many bytes to so many others: all of it belongs to its last
 /// part. `None`: the data is no layout, or it has other text.
-pub(crate) fn reworded(sealed: &SealedReasoning, before: usize, now: usize) -> Option<SealedReasoning> {
+pub(crate) fn reworded(sealed: &ProviderMetadata, before: usize, now: usize) -> Option<ProviderMetadata> {
     let mut read: Read = serde_json::from_str(&sealed.data).ok()?;
     let mut texts: Vec<&mut Part> = read.parts.iter_mut().filter(|part| part.kind == Kind::Text).collect();
     if texts.iter().map(|part| part.bytes).sum::<usize>() != before {
@@ -131,7 +131,7 @@ pub(crate) fn reworded(sealed: &SealedReasoning, before: usize, now: usize) -> O
     }
     texts.last_mut()?.bytes = now;
     let data = serde_json::to_string(&Stored { wire: &read.wire, parts: &read.parts }).ok()?;
-    Some(SealedReasoning { provider: sealed.provider.clone(), data: data.into() })
+    Some(ProviderMetadata { provider: sealed.provider.clone(), data: data.into() })
 }
 
 /// A part of a message with its content.
@@ -148,7 +148,7 @@ pub(crate) struct Placed<'m> {
 /// The parts of a message as this provider sent them on this wire. `None`: another provider made it, or it was changed since.
 pub(crate) fn placed<'m>(said: &'m AssistantMessage, provider: &str, wire: &str) -> Option<Vec<Placed<'m>>> {
     let reasoning = said.reasoning.as_ref()?;
-    let sealed = reasoning.sealed.as_ref().filter(|sealed| &*sealed.provider == provider)?;
+    let sealed = reasoning.provider_metadata.as_ref().filter(|sealed| &*sealed.provider == provider)?;
     let read: Read = serde_json::from_str(&sealed.data).ok().filter(|read: &Read| read.wire == wire)?;
     let all = fitted(said, &reasoning.text, read);
     if all.is_none() {

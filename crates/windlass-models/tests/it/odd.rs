@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_core::message::{AssistantMessage, SealedReasoning, ToolCall, ToolMessage};
+use windlass_core::message::{AssistantMessage, ProviderMetadata, ToolCall, ToolMessage};
 use windlass_core::model::FailureKind;
 use windlass_core::{Message, message::Reasoning};
 use windlass_models::http::replay;
@@ -74,16 +74,17 @@ fn k52_long_ids_go_back_to_their_maker_as_they_came() {
         &json!({"choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "content": null,
         "tool_calls": [{"id": long, "type": "function", "function": {"name": "f", "arguments": "{}"}}]}}]}),
     );
-    let sealed = reply.reasoning.and_then(|reasoning| reasoning.sealed).expect("its maker is known");
-    let messages = |sealed: SealedReasoning| {
+    let sealed =
+        reply.reasoning.and_then(|reasoning| reasoning.provider_metadata).expect("its maker is known");
+    let messages = |sealed: ProviderMetadata| {
         let calls =
             vec![ToolCall { id: long.into(), name: "f".into(), args: "{}".into(), ..ToolCall::default() }];
-        let reasoning = Some(Reasoning { text: "".into(), sealed: Some(sealed) });
+        let reasoning = Some(Reasoning { text: "".into(), provider_metadata: Some(sealed) });
         let said = AssistantMessage { calls, reasoning, ..AssistantMessage::default() };
         let result = ToolMessage { call: long.into(), name: "f".into(), content: "7".into(), failed: false };
         vec![Message::user("Hi"), Message::Assistant(said), Message::Tool(result)]
     };
-    let other = SealedReasoning { provider: "other".into(), ..sealed.clone() };
+    let other = ProviderMetadata { provider: "other".into(), ..sealed.clone() };
     for (sealed, own) in [(sealed, true), (other, false)] {
         let mut asked = request(false);
         asked.messages = messages(sealed).into_iter().map(Arc::new).collect();
@@ -225,12 +226,15 @@ fn k52_odd_ids_go_back_to_their_maker_as_they_came_on_every_wire() {
     ] {
         for id in ids {
             let reply = streamed(name, &made(name, id));
-            let sealed = reply.reasoning.and_then(|reasoning| reasoning.sealed).expect("its maker is known");
-            let other = SealedReasoning { provider: "other".into(), ..sealed.clone() };
+            let sealed = reply
+                .reasoning
+                .and_then(|reasoning| reasoning.provider_metadata)
+                .expect("its maker is known");
+            let other = ProviderMetadata { provider: "other".into(), ..sealed.clone() };
             for (sealed, own) in [(sealed, true), (other, false)] {
                 let call =
                     ToolCall { id: id.into(), name: "f".into(), args: "{}".into(), ..ToolCall::default() };
-                let reasoning = Some(Reasoning { text: "".into(), sealed: Some(sealed) });
+                let reasoning = Some(Reasoning { text: "".into(), provider_metadata: Some(sealed) });
                 let said = AssistantMessage { calls: vec![call], reasoning, ..AssistantMessage::default() };
                 let result =
                     ToolMessage { call: id.into(), name: "f".into(), content: "7".into(), failed: false };

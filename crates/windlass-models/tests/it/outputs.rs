@@ -73,7 +73,7 @@ async fn k47_a_union_goes_out_under_a_property_and_comes_back_alone() {
                 objects,
                 "{name}: {schema}"
             );
-            if let Some(sealed) = reply.reasoning.and_then(|reasoning| reasoning.sealed) {
+            if let Some(sealed) = reply.reasoning.and_then(|reasoning| reasoning.provider_metadata) {
                 assert!(sealed.data.contains("\"n\":8"), "what goes back fits the text: {}", sealed.data);
             } else {
                 assert!(

@@ -53,7 +53,7 @@ async fn e15_streaming_and_blocking_give_the_same_reply() {
     let one = ask(&model(&streaming.url, Quirks::NONE), request(true)).await.expect("a reply");
     let other = ask(&model(&blocking.url, Quirks::NONE), request(false)).await.expect("a reply");
     assert_eq!(one, other);
-    assert!(one.reasoning.is_some_and(|reasoning| reasoning.sealed.is_some()));
+    assert!(one.reasoning.is_some_and(|reasoning| reasoning.provider_metadata.is_some()));
     assert_eq!(body_of(&streaming, 0)["stream"], true);
     assert_eq!(body_of(&blocking, 0).get("stream"), None);
 }

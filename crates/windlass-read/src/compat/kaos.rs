@@ -106,7 +106,7 @@ impl Teller {
     /// Keeps what later events refer to.
     fn heed(&mut self, fact: &Fact) {
         if let Fact::RunStarted(start) = fact {
-            self.trace = start.trace.as_deref().and_then(ids);
+            self.trace = start.traceparent.as_deref().and_then(ids);
         } else if let Fact::TurnCompleted(turn) = fact {
             self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.clone())));
         } else if let Fact::CodeCalled(code) = fact {
@@ -158,7 +158,7 @@ impl Teller {
             | Fact::CodeCalled(_)
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)
-            | Fact::DelegationWaits(_)
+            | Fact::DelegationDeferred(_)
             | Fact::Perceived(_)
             | Fact::PlanProposed(_)
             | Fact::PlanMade(_)
@@ -180,8 +180,8 @@ impl Teller {
             | Fact::OutputRejected(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)
-            | Fact::BoardSaved(_)
-            | Fact::BoardRestored(_)
+            | Fact::BlackboardSaved(_)
+            | Fact::BlackboardRestored(_)
             | Fact::LimitReached(_)
             | Fact::LimitRaised(_)
             | Fact::CancelRequested(_) => Vec::new(),

@@ -64,7 +64,7 @@ impl Comparison {
     }
 }
 
-/// Compares two runs of a log: events of a shared base, or equal facts from the start. Times, ids of runs and seals do not
+/// Compares two runs of a log: events of a shared base, or equal facts from the start. Times, ids of runs and binding digests do not
 /// count.
 ///
 /// # Errors
@@ -113,7 +113,7 @@ fn is_same(a: &PlacedEvent, b: &PlacedEvent) -> bool {
     a.run == b.run && a.seq == b.seq || comparable(&a.event) == comparable(&b.event)
 }
 
-/// A fact without what differs between any two runs: ids, holders, seals and times.
+/// A fact without what differs between any two runs: ids, holders, binding digests and times.
 pub fn comparable(event: &Event) -> Fact {
     let mut fact = event.fact.clone();
     match &mut fact {
@@ -121,17 +121,17 @@ pub fn comparable(event: &Event) -> Fact {
             start.run = RunId::from_number(0);
             start.session = None;
             // Under salts of their own they say nothing about each other; the agent's digest does.
-            start.seals = None;
+            start.binding_digests = None;
         }
-        Fact::Adjusted(adjusted) => adjusted.seals = None,
-        // It covers seals.
+        Fact::Adjusted(adjusted) => adjusted.binding_digests = None,
+        // It covers binding digests.
         Fact::ToolAllowed(allowed) => allowed.digest = "".into(),
         Fact::RunResumed(resumed) => {
             resumed.epoch = 0;
             resumed.holder = "".into();
         }
         Fact::CallRetried(retried) => retried.retry_at = 0,
-        Fact::DelegationWaits(waits) => waits.until = 0,
+        Fact::DelegationDeferred(waits) => waits.until = 0,
         Fact::TurnFailed(failed) => failed.retry_at = failed.retry_at.map(|_| 0),
         Fact::TurnStarted(_)
         | Fact::TurnHedged(_)
@@ -168,8 +168,8 @@ pub fn comparable(event: &Event) -> Fact {
         | Fact::OutputRejected(_)
         | Fact::IterationStarted(_)
         | Fact::Judged(_)
-        | Fact::BoardSaved(_)
-        | Fact::BoardRestored(_)
+        | Fact::BlackboardSaved(_)
+        | Fact::BlackboardRestored(_)
         | Fact::LimitReached(_)
         | Fact::LimitRaised(_)
         | Fact::CancelRequested(_)

@@ -190,7 +190,7 @@ impl Ledger {
             | Fact::StepFinished(_)
             | Fact::DelegationStarted(_)
             | Fact::DelegationFinished(_)
-            | Fact::DelegationWaits(_)
+            | Fact::DelegationDeferred(_)
             | Fact::Steered(_)
             | Fact::RunPaused(_)
             | Fact::MessageQueued(_)
@@ -206,8 +206,8 @@ impl Ledger {
             | Fact::OutputRejected(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)
-            | Fact::BoardSaved(_)
-            | Fact::BoardRestored(_)
+            | Fact::BlackboardSaved(_)
+            | Fact::BlackboardRestored(_)
             | Fact::LimitReached(_)
             | Fact::LimitRaised(_)
             | Fact::CancelRequested(_)
@@ -234,7 +234,7 @@ fn begun(state: &State, before: &State, call: &CallId) -> Option<CallEffects> {
         call: call.clone(),
         tool: open.target_name().clone(),
         effect: state.target(open).map(|tool| tool.effect),
-        reads: state.target(open).is_some_and(|tool| tool.hint == Hint::Reads),
+        reads: state.target(open).is_some_and(|tool| tool.hint == Hint::ReadOnly),
         key: state.call_key(call).or_else(|| before.call_key(call))?,
         args: open.args().into(),
         entries: Vec::new(),

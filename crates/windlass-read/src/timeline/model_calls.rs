@@ -105,7 +105,7 @@ impl ModelCalls {
 
     fn failed(&mut self, seq: u64, at: Millis, turn: &TurnFailed) {
         let (purpose, about) = (turn.purpose, turn.about.as_ref());
-        let asked = match turn.beside {
+        let asked = match turn.remaining_model {
             Some(goes_on) => self.open.one_failed(purpose, about, goes_on),
             None => self.open.close(purpose, about),
         };

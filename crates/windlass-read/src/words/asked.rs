@@ -19,6 +19,6 @@ pub fn requested(asked: &InputRequested, calls: &Calls, cuts: &Cuts) -> String {
 
 /// The agent below that asks, before the question's text.
 pub fn by(asked: &InputRequested, calls: &Calls) -> String {
-    let asks = asked.child.as_ref().and(asked.call.as_ref());
+    let asks = asked.child_question.as_ref().and(asked.call.as_ref());
     asks.map(|call| format!("`{}` asks: ", calls.name(call))).unwrap_or_default()
 }

@@ -45,7 +45,7 @@ pub fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::CodeFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::CallFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::DelegationStarted(started) => handed(started, calls, cuts),
-        Fact::DelegationWaits(waits) => format!("heard that {} waits for a quota", called(&waits.call)),
+        Fact::DelegationDeferred(waits) => format!("heard that {} waits for a quota", called(&waits.call)),
         Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::InputRequested(asked) => asked::requested(asked, calls, cuts),
         Fact::InputReceived(received) => answered(received, cuts),
@@ -81,8 +81,8 @@ pub fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         | Fact::StepFinished(_)
         | Fact::IterationStarted(_)
         | Fact::Judged(_)
-        | Fact::BoardSaved(_)
-        | Fact::BoardRestored(_) => progress(fact, cuts),
+        | Fact::BlackboardSaved(_)
+        | Fact::BlackboardRestored(_) => progress(fact, cuts),
     }
 }
 
@@ -142,7 +142,7 @@ fn progress(fact: &Fact, cuts: &Cuts) -> String {
             return "found its answer complete".to_owned();
         }
         format!("found its answer lacking: {}", cuts.line(&judged.missing))
-    } else if let Fact::BoardRestored(restored) = fact {
+    } else if let Fact::BlackboardRestored(restored) = fact {
         format!("was stuck after {} calls of `{}`", restored.times, name(&restored.tool))
     } else {
         "kept a snapshot of its blackboard".to_owned()
@@ -186,9 +186,9 @@ fn verification(verified: &CallVerified, calls: &Calls, cuts: &Cuts) -> String {
 
 /// The change that a compaction made.
 pub fn compaction(compacted: &Compacted) -> String {
-    let (before, after) = (compacted.before, compacted.after);
+    let (before, after) = (compacted.bytes_before, compacted.bytes_after);
     let from = compacted.first_changed() + 1;
-    let what = match compacted.how {
+    let what = match compacted.kind {
         Compact::Summarise => "put a summary in place of old messages",
         Compact::DropResults | Compact::Off => "left out old results",
     };
@@ -236,7 +236,7 @@ fn asked(turn: &TurnStarted) -> String {
         Purpose::Verify => " to judge a call",
         Purpose::Judge => " to judge the answer",
     };
-    let how = match &turn.choice {
+    let how = match &turn.tool_choice {
         ToolChoice::Auto => String::new(),
         ToolChoice::None => " without tools".to_owned(),
         ToolChoice::Required => " for a call".to_owned(),
@@ -273,7 +273,7 @@ fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
 }
 
 fn unanswered(failed: &TurnFailed, cuts: &Cuts) -> String {
-    if failed.beside.is_some() && failed.failure.kind == FailureKind::Cancelled {
+    if failed.remaining_model.is_some() && failed.failure.kind == FailureKind::Cancelled {
         let usage = &failed.failure.usage;
         let about = if usage.estimated { "about " } else { "" };
         return format!(
@@ -285,7 +285,7 @@ fn unanswered(failed: &TurnFailed, cuts: &Cuts) -> String {
         (Some(_), _) if failed.for_quota => ", and waits for a quota",
         (_, Some(_)) => ", and will ask the next model",
         (Some(_), None) => ", and will ask again",
-        (None, None) if failed.beside.is_some() => "; the other model goes on",
+        (None, None) if failed.remaining_model.is_some() => "; the other model goes on",
         (None, None) => "",
     };
     format!("got no reply from {}: {}{then}", failed.failure.model, cuts.line(&failed.failure.message))
@@ -373,7 +373,7 @@ pub fn changed(adjusted: &Adjusted) -> String {
         adjusted.prompt.as_ref().map(|_| "instructions"),
         adjusted.policy.as_ref().map(|_| "loop settings"),
         adjusted.agent.as_ref().map(|_| "agent"),
-        adjusted.seals.as_ref().map(|_| "seals"),
+        adjusted.binding_digests.as_ref().map(|_| "binding digests"),
         adjusted.refused.as_ref().map(|_| "tools"),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

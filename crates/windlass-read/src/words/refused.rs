@@ -1,6 +1,8 @@
 //! Words for a conversation that a provider refuses: the search for the items, and the placeholders.
 
-use windlass_core::event::{HistoryEdited, RefusedItems, RefusedTool, Suspect, SuspectItem, TurnStarted};
+use windlass_core::event::{
+    CandidateItem, HistoryEdited, RefusalCandidate, RefusedItems, RefusedTool, TurnStarted,
+};
 
 use super::{Cuts, count};
 
@@ -12,9 +14,10 @@ pub fn probing(turn: &TurnStarted) -> Option<String> {
 
 /// The change of a conversation, by a hook or because a provider refuses items of it.
 pub fn changed(edited: &HistoryEdited, cuts: &Cuts) -> Option<String> {
-    let RefusedItems { items, model, message, ran_out } = edited.refused.as_ref()?;
+    let RefusedItems { items, model, message, search_exhausted } = edited.refused.as_ref()?;
     let places: Vec<String> = items.iter().map(place).collect();
-    let good = if *ran_out { " (good ones may be among them: the search ran out of requests)" } else { "" };
+    let good =
+        if *search_exhausted { " (good ones may be among them: the search ran out of requests)" } else { "" };
     Some(format!(
         "{model} refuses {}, left out from here on{good}: {}",
         places.join(", "),
@@ -28,18 +31,18 @@ pub fn tool_refused(refused: &RefusedTool, cuts: &Cuts) -> String {
     format!("{model} refuses the tool {tool}, left out from here on: {}", cuts.line(message))
 }
 
-fn place(item: &Suspect) -> String {
+fn place(item: &RefusalCandidate) -> String {
     let of = match &item.what {
-        SuspectItem::CallId { call, .. } => format!("the call id {call}"),
-        SuspectItem::Image { .. } => "an image".to_owned(),
-        SuspectItem::File { .. } => "a file".to_owned(),
-        SuspectItem::Reasoning => "the reasoning block".to_owned(),
+        CandidateItem::CallId { call, .. } => format!("the call id {call}"),
+        CandidateItem::Image { .. } => "an image".to_owned(),
+        CandidateItem::File { .. } => "a file".to_owned(),
+        CandidateItem::Reasoning => "the reasoning block".to_owned(),
     };
     format!("{of} of message {}", item.at.saturating_add(1))
 }
 
 /// How many there are of each kind.
-fn kinds(items: &[Suspect]) -> String {
+fn kinds(items: &[RefusalCandidate]) -> String {
     let all = ["image", "file", "reasoning block", "call id"];
     let of = |kind: &str| items.iter().filter(|item| item.what.name() == kind).count() as u64;
     let some = all.into_iter().map(|kind| (of(kind), kind)).filter(|(number, _)| *number > 0);
@@ -64,12 +67,12 @@ mod tests {
 
     #[test]
     fn e58_the_items_that_are_left_out_are_named_with_their_places() {
-        let edited = r#"{"splices":[],"refused":{"items":[{"at":1,"item":"file","part":0},{"at":3,"item":"call_id","call":"x:0","instead":"call00001"}],"model":"a/b","message":"bad file"}}"#;
+        let edited = r#"{"splices":[],"refused":{"items":[{"at":1,"item":"file","part":0},{"at":3,"item":"call_id","call":"x:0","replacement":"call00001"}],"model":"a/b","message":"bad file"}}"#;
         let words =
             "a/b refuses a file of message 2, the call id x:0 of message 4, left out from here on: bad file";
         assert_eq!(changed(&serde_json::from_str(edited).unwrap(), &Cuts::default()).as_deref(), Some(words));
-        let ran_out = edited.replace(r#""model""#, r#""ran_out":true,"model""#);
-        let words = changed(&serde_json::from_str(&ran_out).unwrap(), &Cuts::default()).unwrap();
+        let exhausted = edited.replace(r#""model""#, r#""search_exhausted":true,"model""#);
+        let words = changed(&serde_json::from_str(&exhausted).unwrap(), &Cuts::default()).unwrap();
         assert!(words.contains("left out from here on (good ones may be among them"), "{words}");
     }
 }

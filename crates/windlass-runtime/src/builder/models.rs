@@ -61,7 +61,8 @@ impl ModelRef {
             resolve(&settings, &|variable| std::env::var(variable).ok())?
         };
         let key_from = || model.key_from().map(Text::from);
-        let choice = ModelChoice { key_from: choice.key_from.clone().or_else(key_from), ..choice.clone() };
+        let choice =
+            ModelChoice { key_command: choice.key_command.clone().or_else(key_from), ..choice.clone() };
         Ok((choice, model))
     }
 }

@@ -31,7 +31,7 @@ impl Driver {
     /// The run that is to start was asked for by that request.
     pub(crate) fn answer_request(&mut self, request: Option<Text>) {
         if let Some(InputKind::Start(start)) = &mut self.first {
-            start.request = request;
+            start.request_digest = request;
         }
     }
 

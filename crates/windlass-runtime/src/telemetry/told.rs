@@ -100,14 +100,14 @@ impl Told {
             InputKind::CallEnded { outcome, .. }
             | InputKind::CallLost { outcome, .. }
             | InputKind::CodeEnded { outcome, .. }
-            | InputKind::Delegated { outcome, .. } => failed(outcome),
+            | InputKind::DelegateEnded { outcome, .. } => failed(outcome),
             InputKind::Start(_)
             | InputKind::Resumed { .. }
             | InputKind::CodeCalls { .. }
             | InputKind::DelegateAsks { .. }
-            | InputKind::DelegateWaits { .. }
+            | InputKind::DelegateDeferred { .. }
             | InputKind::Checked { .. }
-            | InputKind::Stepped { .. }
+            | InputKind::HookEnded { .. }
             | InputKind::Answered { .. }
             | InputKind::Steer(_)
             | InputKind::Pause { .. }

@@ -100,7 +100,7 @@ fn e15_e41_pieces_of_a_slower_model_are_void_once_the_other_one_has_replied() {
     assert_eq!(run.text(), Some("Done."));
     assert_eq!(ground.seen.alive(), 0, "the slower stream is gone");
     let lost = lost(&ground, &run);
-    assert_eq!((lost.beside, &*lost.failure.model), (Some(1), "one"));
+    assert_eq!((lost.remaining_model, &*lost.failure.model), (Some(1), "one"));
     // What the provider had counted by then, which is not all that it bills.
     assert_eq!((lost.failure.usage.input, lost.failure.usage.estimated), (7, true));
 }

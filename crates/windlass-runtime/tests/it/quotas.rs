@@ -252,7 +252,7 @@ fn e62_a_refused_key_that_can_be_renewed_waits_for_a_person_across_processes() {
         ..failure
     });
     let choice =
-        ModelChoice { name: "a/b".into(), key_from: Some("gcloud".into()), ..ModelChoice::default() };
+        ModelChoice { name: "a/b".into(), key_command: Some("gcloud".into()), ..ModelChoice::default() };
     let agent = Agent::builder("tested")
         .model_with(choice, Arc::new(model))
         .log(ground.log.clone())

@@ -64,7 +64,7 @@ pub async fn causes_come_back_as_they_were_written(log: Arc<dyn Store>) -> Verdi
     let written = [
         Cause::Start,
         Cause::ModelFailed { action: 2, jitter: 1_000 },
-        Cause::Stepped { action: u64::MAX, end: None, unmade: Some(Box::new(edits)) },
+        Cause::HookEnded { action: u64::MAX, end: None, unrecorded: Some(Box::new(edits)) },
         Cause::Steer,
     ];
     for (version, cause) in (1..).zip(written.iter().skip(1)) {

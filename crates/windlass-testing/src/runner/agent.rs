@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass_core::ToolSpec;
 use windlass_core::model::ModelChoice;
 use windlass_core::text::{covers, nearest};
-use windlass_core::tool::ByEffect;
+use windlass_core::tool::EffectApproval;
 use windlass_models::resolve::Env;
 use windlass_runtime::agent_file::{
     AgentFile, BuiltinService, DelegateEntry, McpEntry, ModelEntry, ServiceEntry, ToolEntry,
@@ -436,7 +436,7 @@ fn double(
         spec.retries = spec.retries.or(overrides.retries);
         spec.approve |= overrides.approve.unwrap_or(false);
         if overrides.approve.is_some() {
-            spec.by_effect = ByEffect::of(overrides.approve);
+            spec.effect_approval = EffectApproval::of(overrides.approve);
         }
     }
     ScriptedToolDouble { spec, tool: tool.clone(), script: script.clone(), environment: environment.clone() }

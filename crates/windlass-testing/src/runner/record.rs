@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use windlass_core::event::{CallFinished, CallRetried, CodeFinished, DelegationWaits};
+use windlass_core::event::{CallFinished, CallRetried, CodeFinished, DelegationDeferred};
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
 use windlass_core::run::{narrate, overshot};
@@ -43,12 +43,12 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
     let mut kept = Vec::new();
     for event in batches.iter().flat_map(|batch| batch.events.iter()) {
         let own = match &event.fact {
-            Fact::TurnStarted(turn) => turn.again,
+            Fact::TurnStarted(turn) => turn.after_loss,
             Fact::RunResumed(_) => true,
             Fact::CallDoubted(doubted) => doubted.lost.is_none(),
             Fact::InputRequested(asked) => {
                 let own = by_runner.contains(&asked.question);
-                if let Some(call) = asked.call.as_ref().filter(|_| !own && asked.child.is_some()) {
+                if let Some(call) = asked.call.as_ref().filter(|_| !own && asked.child_question.is_some()) {
                     running.insert(call.clone(), false);
                 }
                 own
@@ -58,7 +58,7 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             Fact::CallStarted(started) => running.insert(started.call.clone(), true) == Some(true),
             // An answer that a person gave goes on with the task; one that the runner gave is its own affair.
             Fact::DelegationStarted(started) => running.insert(started.call.clone(), true) == Some(true),
-            Fact::DelegationWaits(DelegationWaits { call, .. })
+            Fact::DelegationDeferred(DelegationDeferred { call, .. })
             | Fact::CallRetried(CallRetried { call, .. }) => {
                 running.insert(call.clone(), false);
                 false
@@ -97,8 +97,8 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             | Fact::OutputRejected(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)
-            | Fact::BoardSaved(_)
-            | Fact::BoardRestored(_)
+            | Fact::BlackboardSaved(_)
+            | Fact::BlackboardRestored(_)
             | Fact::LimitReached(_)
             | Fact::LimitRaised(_)
             | Fact::CancelRequested(_)
@@ -117,7 +117,7 @@ pub(crate) fn lost_for_good(batches: &[Batch], batches_of: &dyn Fn(RunId) -> Vec
             return lost_for_good(&batches_of(started.run), batches_of);
         }
         if let Fact::TurnFailed(failed) = &event.fact {
-            if failed.beside.is_some() {
+            if failed.remaining_model.is_some() {
                 return false;
             }
             asked = false;
@@ -192,7 +192,7 @@ pub(crate) fn asked(events: &[Event], batches_of: &dyn Fn(RunId) -> Vec<Batch>) 
         } else if let Fact::InputRequested(question) = &event.fact {
             let own = || question.call.as_ref().and_then(|call| names.get(call)).map(ToString::to_string);
             let child = question.call.as_ref().and_then(|call| children.get(call));
-            let tool = match (&question.child, child) {
+            let tool = match (&question.child_question, child) {
                 (Some(asked), Some(run)) => asked_in(*run, asked, batches_of),
                 _ => own(),
             };

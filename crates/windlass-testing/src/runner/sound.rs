@@ -79,7 +79,7 @@ pub(crate) fn paused(run: &RunRecord, plain: Option<&RunRecord>) -> Checked {
     for event in &run.events {
         if let Fact::TurnStarted(turn) = &event.fact
             && stands
-            && !turn.again
+            && !turn.after_loss
         {
             return Err(fault("pause", "no turn before its end", super::record::line(event)));
         }
@@ -186,7 +186,7 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
             | Fact::CallStarted(_)
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)
-            | Fact::DelegationWaits(_)
+            | Fact::DelegationDeferred(_)
             | Fact::CallFinished(_)
             | Fact::CodeStarted(_)
             | Fact::CodeCalled(_)
@@ -213,8 +213,8 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
             | Fact::OutputRejected(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)
-            | Fact::BoardSaved(_)
-            | Fact::BoardRestored(_)
+            | Fact::BlackboardSaved(_)
+            | Fact::BlackboardRestored(_)
             | Fact::LimitReached(_)
             | Fact::LimitRaised(_)
             | Fact::CancelRequested(_)

@@ -21,7 +21,9 @@ fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
     Some(match (kind, input) {
         (_, "ToolsChanged") => "no key of the format changes tools from outside; the runtime's tests do",
         (_, "Queue") => "no key of the format sends a second message; the runtime's tests do",
-        (_, "Delegated" | "DelegateAsks" | "DelegateWaits") => "no scripted peer ends, asks or waits there",
+        (_, "DelegateEnded" | "DelegateAsks" | "DelegateDeferred") => {
+            "no scripted peer ends, asks or waits there"
+        }
         (_, "CodeCalls" | "CodeEnded") => {
             "code of a conversation takes no time and ends before anything else comes"
         }

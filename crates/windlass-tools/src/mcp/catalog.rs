@@ -10,7 +10,7 @@ use serde_json::Value;
 use windlass_core::ToolSpec;
 use windlass_core::secret::{mask, mask_json};
 use windlass_core::text::did_you_mean;
-use windlass_core::tool::{ByEffect, Effect, Hint};
+use windlass_core::tool::{Effect, EffectApproval, Hint};
 
 use super::config::McpConfig;
 use super::reading::{Remark, Remarks};
@@ -219,9 +219,9 @@ fn spec(config: &McpConfig, listed: &ServerTool, offered: Offered) -> ToolSpec {
     let declared = config.tools.effect(&listed.name).or(overrides.effect);
     spec.effect = declared.unwrap_or_else(hinted);
     let reads = declared.is_none() && effect(listed.annotations.as_ref()) == Effect::ReadOnly;
-    spec.hint = if reads { Hint::Reads } else { Hint::None };
+    spec.hint = if reads { Hint::ReadOnly } else { Hint::None };
     spec.approve = overrides.approve.unwrap_or_default();
-    spec.by_effect = ByEffect::of(overrides.approve);
+    spec.effect_approval = EffectApproval::of(overrides.approve);
     spec.timeout_ms = overrides.timeout_ms;
     spec.retries = overrides.retries;
     spec.poll = overrides.poll.unwrap_or_default();

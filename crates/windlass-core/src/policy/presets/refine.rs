@@ -48,10 +48,10 @@ impl Preset {
 
 /// What people say to the running agent, in the system's words.
 fn say_interrupts(texts: &mut Texts) {
-    texts.told_steering = "[User interrupt]: {text}".into();
-    texts.told_correction = "[User interrupt, correction]: {text}".into();
-    texts.told_clarification = "[User interrupt, clarification]: {text}".into();
-    texts.told_objective = "[User interrupt, the objective is now]: {text}".into();
+    texts.steering_message = "[User interrupt]: {text}".into();
+    texts.correction_message = "[User interrupt, correction]: {text}".into();
+    texts.clarification_message = "[User interrupt, clarification]: {text}".into();
+    texts.objective_message = "[User interrupt, the objective is now]: {text}".into();
 }
 
 fn log() -> LogTexts {

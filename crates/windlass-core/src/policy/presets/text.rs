@@ -44,8 +44,8 @@ fn results() -> Results {
         agent_undone: "Agent response: [Delegation failed: {error}]".into(),
         agent_unknown: "Delegation failed: Sub-agent '{tool}' not found. Available: [{agents}]".into(),
         // They say themselves what they are.
-        told: "".into(),
-        told_failed: "".into(),
+        prefix: "".into(),
+        failed_prefix: "".into(),
         ..Results::failing(failed)
     }
 }

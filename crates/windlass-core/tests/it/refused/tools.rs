@@ -53,7 +53,7 @@ fn e58_a_refused_tool_is_taken_out_once_and_the_run_goes_on() {
     assert_eq!((&*out[0].model, &*out[0].message), ("p/m1", REFUSED));
     // A server that lists its tools anew does not bring it back.
     let tools = Arc::new(environment::tools());
-    talk.take(InputKind::ToolsChanged { tools, seals: None });
+    talk.take(InputKind::ToolsChanged { tools, binding_digests: None });
     assert!(!offered(&talk).contains(&"read".to_owned()));
     talk.finish();
     assert_eq!(talk.status(), Status::Answered);

@@ -1,7 +1,7 @@
 //! Owns what is kept of a reply until its end: the order of its parts, with their signatures and what only Gemini understands.
 
 use serde_json::value::RawValue;
-use windlass_core::message::SealedReasoning;
+use windlass_core::message::ProviderMetadata;
 use windlass_core::model::MAX_REPLY_BYTES;
 
 use super::NAME;
@@ -76,7 +76,7 @@ impl Keeper {
     }
 
     /// The layout as the message keeps it.
-    pub(super) fn seal(&self, label: &str) -> Option<SealedReasoning> {
+    pub(super) fn seal(&self, label: &str) -> Option<ProviderMetadata> {
         self.layout.seal(label, NAME)
     }
 

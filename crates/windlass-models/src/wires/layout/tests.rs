@@ -23,7 +23,7 @@ fn message() -> AssistantMessage {
     assert!(sealed.is_some());
     AssistantMessage {
         text: Some("Söhend".into()),
-        reasoning: Some(Reasoning { text: "Hm.".into(), sealed }),
+        reasoning: Some(Reasoning { text: "Hm.".into(), provider_metadata: sealed }),
         calls: vec![ToolCall::default(), ToolCall::default()],
         ..AssistantMessage::default()
     }

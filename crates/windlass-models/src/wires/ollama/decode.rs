@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use windlass_core::Text;
-use windlass_core::message::{Media, MediaSource, SealedReasoning};
+use windlass_core::message::{Media, MediaSource, ProviderMetadata};
 use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 
 use super::ERRORS;
@@ -52,7 +52,7 @@ impl Decoder {
             self.output_bytes += thinking.len();
             out.push_back(Delta::Reasoning(thinking));
             if let Some(provider) = self.seal.take() {
-                out.push_back(Delta::Sealed(SealedReasoning { provider, data: Text::default() }));
+                out.push_back(Delta::Sealed(ProviderMetadata { provider, data: Text::default() }));
             }
         }
         if let Some(content) = said.content.filter(|content| !content.is_empty()) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_core::Text;
-use windlass_core::message::SealedReasoning;
+use windlass_core::message::ProviderMetadata;
 use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 
 use super::ERRORS;
@@ -249,12 +249,12 @@ impl Decoder {
     }
 
     /// What goes back to the provider with this reply.
-    fn seal(&mut self) -> Option<SealedReasoning> {
+    fn seal(&mut self) -> Option<ProviderMetadata> {
         if let Some(sealed) = self.keeper.seal(&self.label) {
             return Some(sealed);
         }
         let field = self.field.filter(|_| self.returns)?;
-        Some(SealedReasoning { provider: self.label.clone(), data: field.into() })
+        Some(ProviderMetadata { provider: self.label.clone(), data: field.into() })
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_core::message::{AssistantMessage, SealedReasoning};
+use windlass_core::message::{AssistantMessage, ProviderMetadata};
 use windlass_core::model::MAX_REPLY_BYTES;
 
 use super::encode::is_long;
@@ -229,7 +229,7 @@ impl Keeper {
     }
 
     /// What goes back to the provider. `None`: there is nothing of its own.
-    pub(super) fn seal(&mut self, provider: &str) -> Option<SealedReasoning> {
+    pub(super) fn seal(&mut self, provider: &str) -> Option<ProviderMetadata> {
         self.close();
         if !self.some || self.moved {
             return None;

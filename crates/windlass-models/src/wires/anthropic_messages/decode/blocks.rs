@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use windlass_core::message::SealedReasoning;
+use windlass_core::message::ProviderMetadata;
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES};
 
 use super::super::encode::is_odd;
@@ -190,7 +190,7 @@ impl Blocks {
     }
 
     /// The order of the blocks with what goes back, if it says more than the reply itself.
-    pub(super) fn seal(&self, label: &str) -> Option<SealedReasoning> {
+    pub(super) fn seal(&self, label: &str) -> Option<ProviderMetadata> {
         self.layout.seal(label, super::super::NAME)
     }
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::message::{
-    AssistantMessage, Content, Media, MediaSource, Part, Reasoning, SealedReasoning, ToolCall, ToolMessage,
+    AssistantMessage, Content, Media, MediaSource, Part, ProviderMetadata, Reasoning, ToolCall, ToolMessage,
 };
 use windlass_core::model::ToolChoice;
 use windlass_core::policy::CachePoint;
@@ -176,10 +176,10 @@ fn e38_requests_with_moving_markers_begin_alike_without_them() {
 #[test]
 fn markers_stand_where_the_api_takes_them() {
     let sealed = r#"{"wire":"anthropic_messages","parts":[{"k":"text","n":2},{"k":"own","o":{"type":"redacted_thinking","data":"r"}},{"k":"reasoning","o":{"signature":"s"}}]}"#;
-    let sealed = Some(SealedReasoning { provider: "anthropic".into(), data: sealed.into() });
+    let sealed = Some(ProviderMetadata { provider: "anthropic".into(), data: sealed.into() });
     let said = AssistantMessage {
         text: Some("So".into()),
-        reasoning: Some(Reasoning { text: "".into(), sealed }),
+        reasoning: Some(Reasoning { text: "".into(), provider_metadata: sealed }),
         ..AssistantMessage::default()
     };
     let mut turn = request(vec![Message::user("Hi"), Message::Assistant(said), Message::user("On.")]);
@@ -368,11 +368,11 @@ fn strict_tools_have_schemas_that_calls_can_be_held_to() {
 #[test]
 fn thinking_goes_back_first_and_only_as_long_as_the_message_is_what_it_was() {
     let sealed = r#"{"wire":"anthropic_messages","parts":[{"k":"reasoning","n":3,"o":{"signature":"s"}},{"k":"text","n":4},{"k":"call"}]}"#;
-    let sealed = Some(SealedReasoning { provider: "anthropic".into(), data: sealed.into() });
+    let sealed = Some(ProviderMetadata { provider: "anthropic".into(), data: sealed.into() });
     let said = |text: &str| {
         Message::Assistant(AssistantMessage {
             text: Some(text.into()),
-            reasoning: Some(Reasoning { text: "Hm.".into(), sealed: sealed.clone() }),
+            reasoning: Some(Reasoning { text: "Hm.".into(), provider_metadata: sealed.clone() }),
             calls: vec![call("a", "{}")],
             ..AssistantMessage::default()
         })

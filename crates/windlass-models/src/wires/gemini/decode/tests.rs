@@ -60,7 +60,8 @@ fn calls(reply: &Reply) -> Vec<(Option<&str>, &str, &str)> {
 }
 
 fn parts(reply: &Reply) -> Value {
-    let sealed = reply.reasoning.as_ref().and_then(|reasoning| reasoning.sealed.clone()).expect("a layout");
+    let sealed =
+        reply.reasoning.as_ref().and_then(|reasoning| reasoning.provider_metadata.clone()).expect("a layout");
     assert_eq!(&*sealed.provider, "google");
     let stored: Value = serde_json::from_str(&sealed.data).expect("JSON");
     assert_eq!(stored["wire"], "gemini");

@@ -252,7 +252,7 @@ fn e44_signatures_go_back_to_their_provider_and_only_with_what_it_said() {
 
 #[test]
 fn readable_reasoning_without_a_seal_stays_here() {
-    let reasoning = Some(Reasoning { text: "hm".into(), sealed: None });
+    let reasoning = Some(Reasoning { text: "hm".into(), provider_metadata: None });
     let thought = Message::Assistant(AssistantMessage {
         text: Some("a".into()),
         reasoning,

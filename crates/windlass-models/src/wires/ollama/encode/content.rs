@@ -96,7 +96,7 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage) {
 /// The reasoning that goes back to its provider.
 fn thinking<'m>(dialect: &Dialect, said: &'m AssistantMessage) -> Option<&'m str> {
     let reasoning = said.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning)?;
-    let is_own = reasoning.sealed.as_ref().is_some_and(|sealed| sealed.provider == dialect.label);
+    let is_own = reasoning.provider_metadata.as_ref().is_some_and(|sealed| sealed.provider == dialect.label);
     Some(&*reasoning.text).filter(|text| is_own && !text.is_empty())
 }
 

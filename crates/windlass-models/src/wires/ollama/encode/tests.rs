@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::message::{
-    AssistantMessage, Content, Media, MediaSource, Part, Reasoning, Ref, SealedReasoning, ToolCall,
+    AssistantMessage, Content, Media, MediaSource, Part, ProviderMetadata, Reasoning, Ref, ToolCall,
     ToolMessage,
 };
 use windlass_core::model::{ModelChoice, ToolChoice};
@@ -212,8 +212,8 @@ fn images_stand_beside_the_text_and_what_cannot_be_taken_is_noted() {
 #[test]
 fn e44_thinking_goes_back_only_to_the_provider_that_sealed_it_and_wants_it() {
     let said = |provider: &str| {
-        let sealed = Some(SealedReasoning { provider: provider.into(), data: "".into() });
-        let reasoning = Some(Reasoning { text: "hm".into(), sealed });
+        let sealed = Some(ProviderMetadata { provider: provider.into(), data: "".into() });
+        let reasoning = Some(Reasoning { text: "hm".into(), provider_metadata: sealed });
         request(vec![Message::Assistant(AssistantMessage { reasoning, ..AssistantMessage::default() })])
     };
     let sent = |dialect: &Dialect, request: &ModelRequest| {
@@ -248,7 +248,7 @@ fn e57_the_prefix_is_byte_stable_and_the_same_when_it_is_encoded_anew() {
 
 #[test]
 fn e58_a_history_of_another_provider_goes_out_as_it_is() {
-    let sealed = Some(SealedReasoning { provider: "gemini".into(), data: "{\"wire\":\"gemini\"}".into() });
+    let sealed = Some(ProviderMetadata { provider: "gemini".into(), data: "{\"wire\":\"gemini\"}".into() });
     let call = ToolCall {
         id: "toolu_01/AbC+=".into(),
         name: "f".into(),
@@ -258,7 +258,7 @@ fn e58_a_history_of_another_provider_goes_out_as_it_is() {
     };
     let said = AssistantMessage {
         text: Some("So.".into()),
-        reasoning: Some(Reasoning { text: "hm".into(), sealed }),
+        reasoning: Some(Reasoning { text: "hm".into(), provider_metadata: sealed }),
         calls: vec![call],
         ..AssistantMessage::default()
     };

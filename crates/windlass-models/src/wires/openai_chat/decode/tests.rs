@@ -119,7 +119,7 @@ fn reasoning_under_both_names() {
     let reply = reply(REASONING);
     let reasoning = reply.reasoning.expect("there is some");
     assert_eq!(&*reasoning.text, "First, add. Then answer.");
-    assert_eq!(reasoning.sealed, None);
+    assert_eq!(reasoning.provider_metadata, None);
     assert_eq!(reply.text.as_deref(), Some("7"));
     assert_eq!(reply.usage.reasoning, 12);
 }

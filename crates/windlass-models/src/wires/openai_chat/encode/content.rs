@@ -110,7 +110,7 @@ fn readable(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, alone
 /// The readable reasoning that goes back to its provider, and its field.
 fn own_reasoning<'m>(dialect: &Dialect, said: &'m AssistantMessage) -> Option<(&'m str, &'static str)> {
     let reasoning = said.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning)?;
-    let sealed = reasoning.sealed.as_ref().filter(|sealed| sealed.provider == dialect.label)?;
+    let sealed = reasoning.provider_metadata.as_ref().filter(|sealed| sealed.provider == dialect.label)?;
     Some((&reasoning.text, if &*sealed.data == REASONING { REASONING } else { "reasoning_content" }))
 }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use windlass_core::message::Part;
 use windlass_core::message::{
-    AssistantMessage, Content, History, Media, MediaSource, Reasoning, Ref, SealedReasoning, ToolCall,
+    AssistantMessage, Content, History, Media, MediaSource, ProviderMetadata, Reasoning, Ref, ToolCall,
     ToolMessage,
 };
 use windlass_core::model::ToolChoice;
@@ -235,8 +235,8 @@ fn arguments_that_are_no_object_are_wrapped() {
 #[test]
 fn e44_reasoning_goes_back_only_to_the_provider_that_sealed_it_and_wants_it() {
     let sealed_by = |provider: &str| {
-        let sealed = Some(SealedReasoning { provider: provider.into(), data: "".into() });
-        let reasoning = Some(Reasoning { text: "hm".into(), sealed });
+        let sealed = Some(ProviderMetadata { provider: provider.into(), data: "".into() });
+        let reasoning = Some(Reasoning { text: "hm".into(), provider_metadata: sealed });
         request(vec![Message::Assistant(AssistantMessage { reasoning, ..AssistantMessage::default() })])
     };
     let sent = |dialect: &Dialect, request: &ModelRequest| {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::message::{
-    AssistantMessage, Content, Media, MediaSource, Part, Reasoning, Ref, SealedReasoning, ToolCall,
+    AssistantMessage, Content, Media, MediaSource, Part, ProviderMetadata, Reasoning, Ref, ToolCall,
     ToolMessage,
 };
 use windlass_core::model::{ModelChoice, Reply, ToolChoice};
@@ -267,9 +267,9 @@ fn system_messages_keep_their_place() {
 #[test]
 fn replies_of_others_are_text_and_calls() {
     let said = AssistantMessage { text: Some("Hm.".into()), ..AssistantMessage::default() };
-    let sealed = SealedReasoning { provider: "anthropic".into(), data: "{}".into() };
+    let sealed = ProviderMetadata { provider: "anthropic".into(), data: "{}".into() };
     let foreign = AssistantMessage {
-        reasoning: Some(Reasoning { text: "I thought.".into(), sealed: Some(sealed) }),
+        reasoning: Some(Reasoning { text: "I thought.".into(), provider_metadata: Some(sealed) }),
         calls: vec![ToolCall {
             id: "toolu_1".into(),
             name: "f".into(),

@@ -155,7 +155,7 @@ fn e44_readable_reasoning_goes_back_under_its_own_name_where_it_is_wanted() {
             assert_eq!(sent(&other, &reply).get(field), None);
         }
         let unwanted = whole(&dialect("deepseek", false), &body).expect("a reply");
-        assert_eq!(unwanted.reasoning.as_ref().map(|reasoning| &reasoning.sealed), Some(&None));
+        assert_eq!(unwanted.reasoning.as_ref().map(|reasoning| &reasoning.provider_metadata), Some(&None));
     }
 }
 

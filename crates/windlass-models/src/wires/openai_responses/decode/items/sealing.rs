@@ -1,7 +1,7 @@
 //! Owns the layout of a reply's items: what their provider needs back.
 
 use serde_json::value::RawValue;
-use windlass_core::message::SealedReasoning;
+use windlass_core::message::ProviderMetadata;
 
 use super::super::super::NAME;
 use super::super::super::own::Own;
@@ -15,7 +15,7 @@ impl Items {
         &self,
         provider: &str,
         response: Option<&str>,
-    ) -> Option<SealedReasoning> {
+    ) -> Option<ProviderMetadata> {
         let messages = self.all.iter().filter(|item| item.kind == Kind::Message && !item.parts.is_empty());
         let mut annotated = self.all.iter().flat_map(|item| &item.parts);
         let telling = response.is_some()

@@ -101,7 +101,7 @@ fn without_the_quirk_nothing_is_stored_and_no_id_is_kept() {
     let json = r#"{"id":"resp_1","status":"completed","output":[{"id":"msg_1","type":"message","role":"assistant",
         "content":[{"type":"output_text","text":"Hi"}]}]}"#;
     assert_eq!(decoded(&dialect(), json).reasoning, None);
-    assert!(decoded(&storing(), json).reasoning.is_some_and(|kept| kept.sealed.is_some()));
+    assert!(decoded(&storing(), json).reasoning.is_some_and(|kept| kept.provider_metadata.is_some()));
     // A reply that was stored goes on as any other where nothing is stored any more.
     let mut turn = request(vec![Message::user("Hi")]);
     body(&turn);

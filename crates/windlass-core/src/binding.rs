@@ -1,4 +1,4 @@
-//! Seals: salted digests of what decides what a tool's calls do, beside its spec and the arguments.
+//! Binding digests: salted digests of what decides what a tool's calls do, beside its spec and the arguments.
 //!
 //! An approval is bound to them. The values themselves (commands, variables, headers, addresses) never enter the log.
 
@@ -12,51 +12,51 @@ use crate::ids::Text;
 use crate::open_call::OpenCall;
 use crate::state::{State, hex};
 
-/// The seals of all tools of a run.
+/// The binding digests of all tools of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seals {
+pub struct BindingDigests {
     /// Random prefix of every digest: prevents a lookup of a value by its digest in another log.
     pub salt: Text,
-    /// The seals, one entry for all tools whose parts are equal. Tools without parts have none.
+    /// The binding digests, one entry for all tools whose parts are equal. Tools without parts have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub of: Vec<Sealed>,
+    pub digests: Vec<BindingDigest>,
 }
 
 /// The parts that decide what some tools do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sealed {
+pub struct BindingDigest {
     /// The tools: by name, or `call_parent_tool/NAME` and `branch/NAME` for what these reach.
     pub tools: Vec<Text>,
     /// The digest of each part, by the part's name: `command`, `variable TOKEN`, `folders`, ….
     pub parts: BTreeMap<Text, Text>,
 }
 
-impl Seals {
-    /// Seals without parts.
+impl BindingDigests {
+    /// Binding digests without parts.
     pub fn new(salt: impl Into<Text>) -> Self {
-        Self { salt: salt.into(), of: Vec::new() }
+        Self { salt: salt.into(), digests: Vec::new() }
     }
 
     /// Adds the parts of a tool: names with their values.
     pub fn add<'v>(&mut self, tool: Text, parts: impl IntoIterator<Item = (Text, &'v str)>) {
         let parts: BTreeMap<Text, Text> =
-            parts.into_iter().map(|(part, value)| (part.clone(), self.seal(&part, value))).collect();
+            parts.into_iter().map(|(part, value)| (part.clone(), self.digest_of(&part, value))).collect();
         if parts.is_empty() {
             return;
         }
-        match self.of.iter_mut().find(|sealed| sealed.parts == parts) {
-            Some(sealed) => sealed.tools.push(tool),
-            None => self.of.push(Sealed { tools: vec![tool], parts }),
+        match self.digests.iter_mut().find(|digest| digest.parts == parts) {
+            Some(digest) => digest.tools.push(tool),
+            None => self.digests.push(BindingDigest { tools: vec![tool], parts }),
         }
     }
 
     /// The parts of a tool.
     pub fn parts(&self, tool: &str) -> Option<&BTreeMap<Text, Text>> {
-        let sealed = self.of.iter().find(|sealed| sealed.tools.iter().any(|other| **other == *tool))?;
-        Some(&sealed.parts)
+        let digest = self.digests.iter().find(|digest| digest.tools.iter().any(|other| **other == *tool))?;
+        Some(&digest.parts)
     }
 
-    fn seal(&self, part: &str, value: &str) -> Text {
+    fn digest_of(&self, part: &str, value: &str) -> Text {
         digest([self.salt.as_bytes(), part.as_bytes(), value.as_bytes()])
     }
 }
@@ -72,17 +72,19 @@ pub(crate) fn digest<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Text {
 }
 
 impl State {
-    /// The seals of the run's tools; `None`: nothing is sealed.
-    pub fn seals(&self) -> Option<&Arc<Seals>> {
-        self.toolbox.seals.as_ref()
+    /// The binding digests of the run's tools; `None`: nothing is bound.
+    pub fn binding_digests(&self) -> Option<&Arc<BindingDigests>> {
+        self.toolbox.binding_digests.as_ref()
     }
 
-    /// The sealed parts of what a call runs.
-    pub(crate) fn sealed_parts(&self, open: &OpenCall) -> Option<&BTreeMap<Text, Text>> {
+    /// The bound parts of what a call runs.
+    pub(crate) fn bound_parts(&self, open: &OpenCall) -> Option<&BTreeMap<Text, Text>> {
         let name = &open.call.name;
         match &open.reached {
-            None => self.toolbox.seals.as_ref()?.parts(name),
-            Some(reached) => self.toolbox.seals.as_ref()?.parts(&format!("{name}/{}", reached.name)),
+            None => self.toolbox.binding_digests.as_ref()?.parts(name),
+            Some(reached) => {
+                self.toolbox.binding_digests.as_ref()?.parts(&format!("{name}/{}", reached.name))
+            }
         }
     }
 }
