@@ -113,14 +113,6 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// ` --with FILE` for commands that go on with the run, where the agent is another one than the run began with.
-    pub(crate) fn with(&self, state: &State) -> String {
-        if !self.named || state.agent() == Some(self.agent.agent_ref()) {
-            return String::new();
-        }
-        format!(" --with {}", home::quoted(&self.path.display().to_string()))
-    }
-
     /// The run, resumed by this agent.
     pub(crate) fn resume(&self, run: RunId) -> Resume<'_> {
         let resume = self.agent.resume(run);

@@ -358,7 +358,7 @@ pub struct Adjusted {
     pub agent: Option<AgentRef>,
     /// The files that it was made of ([`RunStarted::agent_files`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent_files: Option<Ref>,
+    pub agent_files: Option<Arc<Ref>>,
     /// Another agent that a person gave the run; `None`: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switched: Option<Box<AgentSwitch>>,

@@ -13,7 +13,6 @@ use crate::forking::Fork;
 use crate::ids::{Owner, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
-use crate::seals::Seals;
 use crate::stored::Ref;
 use crate::tool::ToolSpec;
 
@@ -59,7 +58,7 @@ pub struct AgentSwitch {
     pub agent: AgentRef,
     /// The files that it was made of ([`RunStarted::agent_files`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent_files: Option<Ref>,
+    pub agent_files: Option<Arc<Ref>>,
 }
 
 /// A place in another run's log that this run's history begins with.
@@ -110,7 +109,7 @@ pub struct RunStarted {
     /// The files that the agent was made of, where it came from files: it goes on with the run whatever becomes of them. A child
     /// run's stand with its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent_files: Option<Ref>,
+    pub agent_files: Option<Arc<Ref>>,
     /// The owner: the one who started the run. A child run has its parent's, a fork and an import those of the one who makes
     /// them.
     #[serde(default, skip_serializing_if = "Owner::is_local")]

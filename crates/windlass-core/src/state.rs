@@ -188,7 +188,7 @@ impl State {
 
     /// The files that the agent was made of, where it came from files ([`RunStarted::agent_files`](crate::event::RunStarted::agent_files)).
     pub fn agent_files(&self) -> Option<&Ref> {
-        self.setup.agent_files.as_ref()
+        self.setup.agent_files.as_deref()
     }
 
     /// The owner.

@@ -205,10 +205,10 @@ impl Fact {
     /// The files of the agent that goes on from this fact on.
     pub fn agent_files(&self) -> Option<&Ref> {
         if let Self::RunStarted(start) = self {
-            start.agent_files.as_ref()
+            start.agent_files.as_deref()
         } else if let Self::Adjusted(adjusted) = self {
-            let switched = adjusted.switched.as_ref().and_then(|switched| switched.agent_files.as_ref());
-            switched.or(adjusted.agent_files.as_ref())
+            let switched = adjusted.switched.as_ref().and_then(|switched| switched.agent_files.as_deref());
+            switched.or(adjusted.agent_files.as_deref())
         } else {
             None
         }

@@ -14,6 +14,7 @@
 //! );
 //! ```
 
+mod question;
 pub(crate) mod stored;
 
 use serde_json::{Value, json};
@@ -25,12 +26,12 @@ use windlass_store::Pruned;
 
 use crate::compat::kaos::SessionStats;
 use crate::exchange::Imported;
-use crate::question::question_digest;
 use crate::reports::{
     CallCost, CallEffects, ComparedRun, Comparison, Cost, EffectStep, FamilyRun, Member, Receipt, Replayed,
     RunCosts, Session, Settlement, TaskCost, total_cost,
 };
 use crate::timeline::{Wait, WaitOn};
+pub use question::question_digest;
 pub use stored::{event, failed_reply, listed_state, shown_state, summary};
 
 /// The state of a run (`run`).

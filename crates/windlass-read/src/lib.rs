@@ -42,16 +42,15 @@ mod error;
 pub mod exchange;
 pub mod json;
 mod load;
-mod question;
 pub mod reports;
 mod timeline;
 pub mod words;
 
 pub use error::Error;
+pub use json::question_digest;
 pub use load::failed_reply::{FailedReply, failed_reply};
 pub use load::pages::{ListPages, RunPages, headline, numbered, with_bases};
 pub use load::{catch_up, is_known, load, load_until, start_of};
-pub use question::question_digest;
 pub use timeline::{
     By, ModelAsk, ModelCall, ModelCallEnd, ModelTurns, Question, Task, Timeline, TimelineCall, TimelineStep,
     Wait, WaitKind, WaitOn, Waits,

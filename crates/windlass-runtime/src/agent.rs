@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::watch;
-use windlass_core::event::{AgentRef, Seals};
+use windlass_core::event::{AgentRef, BindingDigests};
 use windlass_core::message::Ref;
 use windlass_core::model::{ModelChoice, Prices};
 use windlass_core::policy::Wire;
@@ -241,7 +241,7 @@ impl Agent {
     }
 
     /// How the runs of this agent name its files.
-    pub(crate) fn reference_to_files(&self) -> Option<Ref> {
+    pub(crate) fn reference_to_files(&self) -> Option<Arc<Ref>> {
         self.files().map(|files| files.reference().clone())
     }
 

@@ -15,6 +15,7 @@ mod waits;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_core::future::BoxFuture;
 use windlass_core::model::ModelChoice;
 use windlass_models::cassette::{Cassette, Player};
 use windlass_models::mock::MockReplies;
@@ -153,26 +154,40 @@ impl<'e> Assembling<'e> {
     ///
     /// # Errors
     /// Something that the file names cannot be used.
-    pub async fn file(self, file: &AgentFile) -> Result<Assembly, AssembleError> {
-        let source = AgentSource::of(file, self.overrides.with_variables(self.env));
-        self.made(file, self.env, Told { source, ..Told::default() }).await
+    pub fn file<'f>(self, file: &'f AgentFile) -> BoxFuture<'f, Result<Assembly, AssembleError>>
+    where
+        'e: 'f,
+    {
+        Box::pin(async move {
+            let source = AgentSource::of(file, self.overrides.with_variables(self.env));
+            self.made(file, self.env, Told { source, ..Told::default() }).await
+        })
     }
 
     /// Assembles the agents of files that a log has kept. `models` are the ones that stand in for `auto`.
     ///
     /// # Errors
     /// Something that the files name cannot be used.
-    pub async fn kept(self, source: AgentSource, models: &[String]) -> Result<Assembly, AssembleError> {
-        let env = |name: &str| source.overrides.variable(name, self.env);
-        let file = source.agent_file(self.env, models)?;
-        let told = Told { kept: Some(source.clone()), source: Some(source.clone()), ..Told::default() };
-        self.made(&file, &env, told).await
+    pub fn kept<'f>(
+        self,
+        source: AgentSource,
+        models: &'f [String],
+    ) -> BoxFuture<'f, Result<Assembly, AssembleError>>
+    where
+        'e: 'f,
+    {
+        Box::pin(async move {
+            let env = |name: &str| source.overrides.variable(name, self.env);
+            let file = source.agent_file(self.env, models)?;
+            let told = Told { kept: Some(source.clone()), source: Some(source.clone()), ..Told::default() };
+            self.made(&file, &env, told).await
+        })
     }
 
     async fn made(&self, file: &AgentFile, env: Env<'_>, told: Told) -> Result<Assembly, AssembleError> {
         let (waits, cassette, environment) =
             (self.waits.clone(), self.cassette.clone(), self.environment.clone());
-        let mut told = Told { waits, cassette, environment, ..told };
+        let mut told = Told { environment, waits, cassette, ..told };
         family::check_delegates_of(file, env, told.files())?;
         let agent = family::member(file, env, &self.log, &[], &mut told).await?;
         let Told { chosen, warnings, unmatched, .. } = told;

@@ -31,6 +31,11 @@ impl Agent {
         })
     }
 
+    /// Whether this is the agent that the run has.
+    pub fn is_of(&self, state: &State) -> bool {
+        self.check_agent(state).is_ok()
+    }
+
     /// Whether this agent may go on with what another one began.
     pub(crate) fn check_agent(&self, state: &State) -> Result<(), Error> {
         match state.agent() {

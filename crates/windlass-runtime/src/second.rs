@@ -191,7 +191,10 @@ impl Agent {
         let (request, key) = (digest_of(self, &taken, options), key_of(self, START, &taken, options));
         let RunInput::Messages(messages) = taken else { return Ok(None) };
         let run = self.run_for(options);
-        match self.post_request(behind, InputKind::Queue { run, request, messages }, key).await {
+        match self
+            .post_request(behind, InputKind::Queue { run, request_digest: request, messages }, key)
+            .await
+        {
             Ok(Delivery::Waiting) => Ok(Some(Admitted::Queued { behind, run })),
             // The end of a run empties its inbox: only its log says whether the message was kept.
             Ok(Delivery::Driven(_)) if self.kept(behind, run).await? => {

@@ -59,7 +59,7 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let run = which.run;
-        match self.taken_over(which, &fence).await {
+        match Box::pin(self.taken_over(which, &fence)).await {
             Ok((state, first)) => Ok(self.driver(state, Some(first), fence, options)),
             Err(error) => {
                 self.log().release(run, &fence).await?;
@@ -75,7 +75,7 @@ impl Agent {
         let state = self.checked_state(run, seen, another).await?;
         refuse_given_up(&**self.log(), &state, resumed_by).await?;
         let adjusted = if state.agent().is_some_and(AgentRef::is_imported) {
-            Some(self.adoption(&state).await?)
+            Some(Box::pin(self.adoption(&state)).await?)
         } else {
             // What has changed must be known before anything begins again that was allowed as it was.
             self.adjustment(&state, another)
@@ -88,7 +88,7 @@ impl Agent {
     /// What has changed since the run had a holder.
     fn adjustment(&self, state: &State, another: Another) -> Option<Adjusted> {
         let changed = self.changed_since(state);
-        let switches = another == Another::Switches && state.agent() != Some(self.agent_ref());
+        let switches = another == Another::Switches && !self.is_of(state);
         let switched = switches.then(|| {
             let (agent, agent_files) = (self.agent_ref().clone(), self.reference_to_files());
             Box::new(AgentSwitch { agent, agent_files })
@@ -96,8 +96,7 @@ impl Agent {
         if changed.is_none() && switched.is_none() {
             return None;
         }
-        let (tools, seals) = changed.map_or((None, None), |changed| (Some(changed.tools), changed.seals));
-        Some(Adjusted { tools, seals, switched, ..Adjusted::default() })
+        Some(Adjusted { switched, ..changed.unwrap_or_default() })
     }
 
     /// What an imported run works with from here on.

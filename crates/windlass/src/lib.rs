@@ -32,7 +32,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`runtime`] | agents and how they are driven: options, hooks, delegates, agent files, the [supervisor](runtime::supervisor), [control](runtime::control) of runs from other processes |
+//! | [`runtime`] | agents and how they are driven: options, hooks, delegates, agent files, the [host](runtime::host), [control](runtime::control) of runs from other processes |
 //! | [`runtime::read`] | what runs did: their states, [JSON](runtime::read::json), [reports](runtime::read::reports) (effects, costs, sessions, comparisons), [export and import](runtime::read::exchange) |
 //! | [`message`] | conversations: messages, contents, tool calls |
 //! | [`event`] | the facts of a run, as the log keeps them |

@@ -63,9 +63,11 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
     let export = unhashed(&hashed);
     // The first one is the title, for people.
     let changed = hashed.replacen("What is 2 + 3?", "What is 2 + 4?", 2);
-    let mixed = format!("{}\n{}", hashed.lines().next().unwrap(), unhashed(&hashed).lines().nth(1).unwrap());
-    let rest: Vec<&str> = hashed.lines().skip(2).collect();
-    let mixed = format!("{mixed}\n{}\n", rest.join("\n"));
+    let bare = unhashed(&hashed);
+    let pairs = hashed.lines().zip(bare.lines());
+    let mixed: Vec<&str> =
+        pairs.map(|(line, bare)| if line.contains("\"seq\":2,") { bare } else { line }).collect();
+    let mixed = mixed.join("\n") + "\n";
     let kept: Vec<&str> = export.lines().filter(|line| !line.contains("\"seq\":3,")).collect();
     let gap = kept.join("\n") + "\n";
     let forged = export.replacen("2 + 3 is 5.", "2 + 3 is 6.", 2);

@@ -30,7 +30,9 @@ fn e71_a_run_goes_on_with_its_agent_wherever_its_file_is_and_whatever_it_says() 
         |home| std::fs::remove_file(home.path("agent.yaml")).unwrap(),
         |home| drop(home.write("agent.yaml", "model: [")),
         |home| {
-            drop(home.write("agent.yaml", &SLOW.replace("name: slow", "name: slow\ninstructions: Be brief.")))
+            drop(
+                home.write("agent.yaml", &SLOW.replace("name: slow", "name: slow\ninstructions: Be brief.")),
+            );
         },
     ];
     for change in changes {

@@ -122,15 +122,7 @@ impl Decision {
             }
             InputKind::Resumed { holder, epoch, by, adjusted } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
-                let adopts = adopts(adjusted.as_deref());
-                if let Some(adjusted) = adjusted {
-                    self.record(*adjusted);
-                }
-                if adopts {
-                    self.go_on_from_base();
-                } else {
-                    self.resumed(by);
-                }
+                self.resumed(by, adjusted);
                 Ok(())
             }
             InputKind::Replied { action, reply, objection, lost } => {

@@ -10,7 +10,6 @@ use crate::event::{AgentRef, Recalled, Steered, ToolRecord};
 use crate::ids::{Owner, SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
-use crate::seals::Seals;
 use crate::stored::Ref;
 use crate::tool::ToolSpec;
 
@@ -19,7 +18,7 @@ use crate::tool::ToolSpec;
 pub(crate) struct Setup {
     pub(crate) agent: Option<AgentRef>,
     /// The files that the agent was made of.
-    pub(crate) agent_files: Option<Ref>,
+    pub(crate) agent_files: Option<Arc<Ref>>,
     pub(crate) owner: Owner,
     pub(crate) session: Option<SessionId>,
     /// The span that tells of the run (`traceparent`), where one does.

@@ -55,7 +55,7 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     if left.crashes > 0 {
         let by_hand = node.state.setup.policy.request.wait_for_quota;
         for by in [ResumedBy::Runtime, ResumedBy::Person].into_iter().take(1 + usize::from(by_hand)) {
-            let what = InputKind::Resumed { holder: "another".into(), epoch: 2, by, adjusted: None };
+            let what = InputKind::resumed("another", 2, by);
             let input = Input { at: node.now, what };
             let left = Left { crashes: left.crashes - 1, ..left };
             all.found.push(Move { input, left, crash: true });
@@ -64,18 +64,13 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     if left.adoptions > 0 {
         let (holder, epoch, by) = (Text::from("elsewhere"), 3, ResumedBy::Runtime);
         let agent = AgentRef { name: "tester".into(), digest: "another".into() };
-        let tools = scenario.tools.last().cloned();
-        let resumed = |adjusted| InputKind::Resumed {
-            holder: holder.clone(),
-            epoch,
-            by,
-            adjusted: Some(Box::new(adjusted)),
-        };
-        let with = |tools| Adjusted { tools, ..Adjusted::default() };
+        let changed = Adjusted { tools: scenario.tools.last().cloned(), ..Adjusted::default() };
         // Another agent goes on with it, or the same one, whose tools have changed since.
-        let adopted = Adjusted { agent: Some(agent), ..with(tools.clone()) };
-        let changed = tools.map(|tools| with(Some(tools)));
-        for what in std::iter::once(adopted).chain(changed).map(resumed) {
+        let another = Adjusted { agent: Some(agent), ..changed.clone() };
+        let same = changed.tools.is_some().then_some(changed);
+        for adjusted in std::iter::once(another).chain(same) {
+            let (holder, adjusted) = (holder.clone(), Some(Box::new(adjusted)));
+            let what = InputKind::Resumed { holder, epoch, by, adjusted };
             let left = Left { adoptions: left.adoptions - 1, ..left };
             all.found.push(Move { input: Input { at: node.now, what }, left, crash: true });
         }
@@ -215,10 +210,7 @@ impl Moves<'_> {
         let options = self.scenario.replies(left.replies);
         for reply in options.iter().take(if live { usize::MAX } else { 1 }) {
             let left = Left { replies: left.replies.saturating_add(1), ..left };
-            self.add(
-                InputKind::Replied { action, reply: Box::new(reply.clone()), lost: None, objection: None },
-                left,
-            );
+            self.add(InputKind::replied(action, reply.clone()), left);
         }
         if !live {
             self.add(failed(action, FailureKind::Cancelled), left);
@@ -282,7 +274,7 @@ fn failed(action: ActionId, kind: FailureKind) -> InputKind {
 pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
     let state = &node.state;
     let mut all = vec![InputKind::Start(Box::new(scenario.start()))];
-    let reply = |action| InputKind::Replied { action, reply: Box::default(), lost: None, objection: None };
+    let reply = |action| InputKind::replied(action, Reply::default());
     let ended = |action| InputKind::CallEnded { action, outcome: CallOutcome::Unknown };
     let checked = |action| InputKind::Checked { action, found: Found::Unsure };
     let fired = |action| InputKind::TimerFired { action };

@@ -29,8 +29,7 @@ fn held() -> State {
     take(&mut state, start.what);
     let action = ActionId { run: state.run(), seq: 2 };
     let reply = environment::reply(None, vec![("book", "{\"seat\":7}", Some("a"))], Usage::default());
-    let events =
-        take(&mut state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None });
+    let events = take(&mut state, InputKind::replied(action, reply));
     assert_eq!(kinds(&events), ["TurnCompleted", "CallHeld", "InputRequested"]);
     state
 }
@@ -83,10 +82,7 @@ fn l33_e24_the_digest_depends_on_arguments_and_tool() {
         take(&mut state, start.what);
         let action = ActionId { run: state.run(), seq: 2 };
         let reply = environment::reply(None, vec![("book", args, None)], Usage::default());
-        let events = take(
-            &mut state,
-            InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None },
-        );
+        let events = take(&mut state, InputKind::replied(action, reply));
         events
             .iter()
             .find_map(|event| match &event.fact {
@@ -136,7 +132,7 @@ fn sealed(tool: &str) -> State {
     let action = ActionId { run: state.run(), seq: 2 };
     let reply =
         environment::reply(None, vec![(tool, "{\"seat\":7,\"seat\":8}", Some("a"))], Usage::default());
-    take(&mut state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None });
+    take(&mut state, InputKind::replied(action, reply));
     state
 }
 

@@ -75,8 +75,7 @@ fn a_failure_of_one_ask_leaves_the_other_open() {
 fn a_take_over_begins_both_asks_again_and_reserves_both() {
     let state = two_asked();
     let open = calls(&state);
-    let resumed =
-        InputKind::Resumed { holder: "another".into(), epoch: 2, by: ResumedBy::Runtime, adjusted: None };
+    let resumed = InputKind::resumed("another", 2, ResumedBy::Runtime);
     let state = given(&state, resumed);
     let again = calls(&state);
     assert_eq!(again.len(), 2);
@@ -85,11 +84,7 @@ fn a_take_over_begins_both_asks_again_and_reserves_both() {
         let alone = environment::start(Preset::CHAT.policy(), &std::sync::Arc::new(environment::tools()));
         let fresh = State::new(environment::run_id());
         let state = accept(&fresh, alone).unwrap().iter().fold(fresh, evolve);
-        given(
-            &state,
-            InputKind::Resumed { holder: "another".into(), epoch: 2, by: ResumedBy::Runtime, adjusted: None },
-        )
-        .reserved()
+        given(&state, InputKind::resumed("another", 2, ResumedBy::Runtime)).reserved()
     };
     let both = state.reserved();
     assert!(both.input > one.input || both.output > one.output, "{both:?} beside {one:?}");

@@ -43,12 +43,7 @@ fn drive(mut state: State, start: Input, turns: usize) -> (State, Vec<Event>) {
                     let calls = vec![("read", args.as_str(), None), ("put", args.as_str(), None)];
                     let usage = Usage { input: 10, output: 5, ..Usage::default() };
                     let calls = if asked < turns { calls } else { Vec::new() };
-                    Some(InputKind::Replied {
-                        action: id,
-                        reply: Box::new(environment::reply(Some("Hm."), calls, usage)),
-                        lost: None,
-                        objection: None,
-                    })
+                    Some(InputKind::replied(id, environment::reply(Some("Hm."), calls, usage)))
                 }
                 ActionKind::RunTool { .. } => Some(InputKind::CallEnded {
                     action: id,

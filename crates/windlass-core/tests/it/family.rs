@@ -311,10 +311,7 @@ impl Family {
         let calls = args.iter().map(|args| ("helper", &**args, None)).collect();
         let reply = Box::new(environment::reply(Some("Well."), calls, usage));
         self.ends(place, usage);
-        assert!(
-            self.give(action.run, InputKind::Replied { action, reply, lost: None, objection: None }),
-            "a reply is taken"
-        );
+        assert!(self.give(action.run, InputKind::replied(action, reply)), "a reply is taken");
     }
 
     fn fail(&mut self, place: usize, kind: FailureKind, usage: Usage) {
@@ -361,7 +358,7 @@ impl Family {
                 continue;
             }
             let by = ResumedBy::Person;
-            self.give(run, InputKind::Resumed { holder: "another".into(), epoch: 2, by, adjusted: None });
+            self.give(run, InputKind::resumed("another", 2, by));
             self.open_account(run);
             let handed: Vec<_> = pending(&self.members[&run].state);
             for action in handed {

@@ -343,7 +343,7 @@ fn a_fork_of_a_paused_reply_sends_it_back() {
     let mut base = Machine::new(Preset::CHAT.policy());
     let action = pending(&base.state)[0].id;
     let paused = Reply { stop: StopReason::Paused, ..reply(Some("Wait."), Vec::new(), Usage::default()) };
-    let what = InputKind::Replied { action, reply: Box::new(paused), lost: None, objection: None };
+    let what = InputKind::replied(action, paused);
     assert!(base.offer(&Input { at: BEGINNING, what }), "it is a reply");
     let is_reply = |event: &Event| matches!(event.fact, Fact::TurnCompleted(_));
     let place = base.events.iter().position(is_reply).unwrap() + 1;

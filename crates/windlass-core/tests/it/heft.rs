@@ -22,7 +22,7 @@ fn action() -> ActionId {
 }
 
 fn replied(reply: Reply) -> InputKind {
-    InputKind::Replied { action: action(), reply: Box::new(reply), lost: None, objection: None }
+    InputKind::replied(action(), reply)
 }
 
 fn call(args: &str) -> ReplyCall {

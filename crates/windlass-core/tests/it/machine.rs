@@ -187,7 +187,7 @@ impl Machine {
     fn restarted(&mut self, step: Step) -> InputKind {
         self.begun.clear();
         let by = if step.pick.is_multiple_of(3) { ResumedBy::Person } else { ResumedBy::Runtime };
-        InputKind::Resumed { holder: "another".into(), epoch: 2, by, adjusted: None }
+        InputKind::resumed("another", 2, by)
     }
 
     fn changed_tools(&mut self, step: Step) -> InputKind {
@@ -217,25 +217,20 @@ impl Machine {
     }
 
     /// What a driver makes of the reply of one of two attempts: half of the time the core is told of the other's end.
-    fn raced(&self, what: InputKind, step: Step) -> InputKind {
-        let InputKind::Replied { action, reply, objection, .. } = what else { return what };
-        let told = self.state.asked_beside(action).is_some() && !step.waits.is_multiple_of(3);
-        let end = || Box::new(ModelFailure { kind: FailureKind::Cancelled, ..failure(step) });
-        InputKind::Replied { action, reply, objection, lost: told.then(end) }
+    fn raced(&self, mut what: InputKind, step: Step) -> InputKind {
+        if let InputKind::Replied { action, lost, .. } = &mut what
+            && self.state.asked_beside(*action).is_some()
+            && !step.waits.is_multiple_of(3)
+        {
+            *lost = Some(Box::new(ModelFailure { kind: FailureKind::Cancelled, ..failure(step) }));
+        }
+        what
     }
 
     /// What the agent's own check makes of a reply that would end the run with an output: half of them it refuses.
-    fn looked_at(&self, what: InputKind, step: Step) -> InputKind {
+    fn looked_at(&self, mut what: InputKind, step: Step) -> InputKind {
         if !matches!(what, InputKind::Replied { .. }) {
             return what;
-        }
-        let end = decide(&self.state, Input { at: self.now, what: what.clone() }).ok();
-        let output = end.is_some_and(|end| end.state.ended().is_some_and(|end| end.output.is_some()));
-        match what {
-            InputKind::Replied { action, reply, lost, .. } if output && step.waits.is_multiple_of(2) => {
-                InputKind::Replied { action, reply, objection: Some("n is odd".into()), lost }
-            }
-            replied => replied,
         }
         let end = decide(&self.state, Input { at: self.now, what: what.clone() }).ok();
         let output = end.is_some_and(|end| end.state.ended().is_some_and(|end| end.output.is_some()));
@@ -253,9 +248,7 @@ impl Machine {
             ActionKind::CallModel { .. } if step.more.is_multiple_of(5) => {
                 InputKind::ModelFailed { action, failure: Box::new(failure(step)), jitter: step.more % 1_200 }
             }
-            ActionKind::CallModel { .. } => {
-                InputKind::Replied { action, reply: Box::new(reply(step)), lost: None, objection: None }
-            }
+            ActionKind::CallModel { .. } => InputKind::replied(action, reply(step)),
             ActionKind::RunTool { .. } if step.pick.is_multiple_of(7) => InputKind::CallLost {
                 action,
                 outcome: CallOutcome::Error { kind: None, message: "it hung up".into() },
@@ -305,8 +298,8 @@ impl Machine {
         let foreign = ActionId { run: windlass_core::RunId::from_number(99), ..id };
         Some(match step.more % 11 {
             9 => InputKind::CodeCalls { action: id, calls: host_calls(step) },
-            10 => InputKind::CodeEnded { action: id, outcome: outcome(step), printed: None },
-            0 => InputKind::Replied { action: id, reply: Box::new(reply(step)), lost: None, objection: None },
+            10 => InputKind::CodeEnded { action: id, outcome: outcome(step), stdout: None },
+            0 => InputKind::replied(id, reply(step)),
             1 => InputKind::ModelFailed { action: id, failure: Box::new(failure(step)), jitter: 0 },
             2 => InputKind::CallEnded { action: id, outcome: outcome(step) },
             3 => InputKind::Checked { action: id, found: found(step) },

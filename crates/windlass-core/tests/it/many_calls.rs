@@ -21,7 +21,7 @@ fn after(calls: Vec<ReplyCall>) -> (State, Vec<Fact>) {
     let mut reply = environment::reply(None, Vec::new(), Usage::default());
     reply.calls = calls;
     let action = ActionId { run: environment::run_id(), seq: 2 };
-    let what = InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None };
+    let what = InputKind::replied(action, reply);
     let Accepted { events, cause, .. } = decide(&begun, Input { at: BEGINNING, what }).unwrap();
     // What is kept says enough to decide once more.
     assert!(replay(&begun, &cause, &events).is_ok());

@@ -89,12 +89,7 @@ impl Run {
 
     fn replies(&mut self, text: Option<&str>, calls: Vec<(&str, &str, Option<&str>)>, usage: Usage) {
         let action = self.calling().unwrap();
-        self.give(InputKind::Replied {
-            action,
-            reply: Box::new(environment::reply(text, calls, usage)),
-            lost: None,
-            objection: None,
-        });
+        self.give(InputKind::replied(action, environment::reply(text, calls, usage)));
     }
 
     /// Lets the tools of a turn end.
@@ -112,7 +107,7 @@ impl Run {
     /// The process dies, and another one takes the run over.
     fn dies(&mut self, by_person: bool) {
         let by = if by_person { ResumedBy::Person } else { ResumedBy::Runtime };
-        self.give(InputKind::Resumed { holder: "another".into(), epoch: 2, by, adjusted: None });
+        self.give(InputKind::resumed("another", 2, by));
     }
 
     fn asked(&self) -> usize {

@@ -388,7 +388,8 @@ impl Monitor {
 
     /// Another agent goes on: nothing counts that anybody has decided elsewhere, each open call is at the gate.
     fn adopted(&mut self, input: &InputKind, state: &State) {
-        if !matches!(input, InputKind::Resumed { adjusted: Some(adjusted), .. } if adjusted.agent.is_some()) {
+        let InputKind::Resumed { adjusted: Some(adjusted), .. } = input else { return };
+        if adjusted.agent.is_none() {
             return;
         }
         self.allowed.clear();

@@ -28,8 +28,7 @@ fn e22_the_question_about_another_limit_is_moot() {
     let action = |seq: u64| ActionId { run: environment::run_id(), seq };
     take(0, environment::start(policy, &Arc::new(environment::tools())).what).unwrap();
     let reply = environment::reply(None, vec![("read", "{}", None)], Usage::default());
-    take(0, InputKind::Replied { action: action(2), reply: Box::new(reply), lost: None, objection: None })
-        .unwrap();
+    take(0, InputKind::replied(action(2), reply)).unwrap();
     let outcome = CallOutcome::Ok { content: "done".into() };
     let open = take(10, InputKind::CallEnded { action: action(4), outcome }).unwrap();
     assert_eq!(

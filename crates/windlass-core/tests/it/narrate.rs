@@ -41,7 +41,7 @@ fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
                 let wanted = if asked < calls { wanted } else { Vec::new() };
                 asked += 1;
                 let reply = environment::reply(Some("Hi."), wanted, Usage::default());
-                InputKind::Replied { action: id, reply: Box::new(reply), lost: None, objection: None }
+                InputKind::replied(id, reply)
             }
             ActionKind::RunTool { .. } => {
                 InputKind::CallEnded { action: id, outcome: CallOutcome::Ok { content: "done".into() } }

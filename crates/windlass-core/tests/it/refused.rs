@@ -127,12 +127,7 @@ impl Talk {
     /// Answers with that, or refuses.
     fn answer(&mut self, reply: &Reply) {
         if self.dies {
-            self.take(InputKind::Resumed {
-                holder: "b".into(),
-                epoch: 2,
-                by: ResumedBy::Person,
-                adjusted: None,
-            });
+            self.take(InputKind::resumed("b", 2, ResumedBy::Person));
         }
         let action = self.asked().unwrap();
         let held = items(&self.state.view(action).unwrap());
@@ -141,12 +136,7 @@ impl Talk {
         let refused = unbound || !held.is_disjoint(&self.bad) || self.bad.contains("everything");
         self.requests.push(held);
         if !refused {
-            return self.take(InputKind::Replied {
-                action,
-                reply: Box::new(reply.clone()),
-                lost: None,
-                objection: None,
-            });
+            return self.take(InputKind::replied(action, reply.clone()));
         }
         let failure =
             ModelFailure { status: Some(400), ..ModelFailure::new(FailureKind::BadRequest, WORDS, "m1") };

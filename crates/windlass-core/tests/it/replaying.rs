@@ -54,7 +54,7 @@ fn after(state: &State, what: InputKind) -> Append {
 
 fn replied(action: ActionId, calls: Vec<(&str, &str, Option<&str>)>) -> InputKind {
     let reply = Reply { ..environment::reply(Some("Hm."), calls, Usage::default()) };
-    InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None }
+    InputKind::replied(action, reply)
 }
 
 fn calling(state: &State) -> ActionId {
@@ -138,6 +138,20 @@ fn another_jitter_is_another_wait() {
     let other = Cause::ModelFailed { action: action.seq, jitter: 400 };
     let difference = replay(&state, &other, &events).unwrap_err();
     assert_eq!((difference.seq, difference.reason), (3, None));
+}
+
+#[test]
+fn a_reply_has_the_objection_that_its_event_holds() {
+    let mut appends = appends();
+    let (state, Accepted { events, cause, .. }) = &mut appends[3];
+    let objection = |events: &[Event]| match rebuild(state, cause, events).unwrap().what {
+        InputKind::Replied { objection, .. } => objection,
+        other => panic!("the last append is a reply, not {other:?}"),
+    };
+    assert_eq!(objection(events), None);
+    let Fact::TurnCompleted(turn) = &mut events[0].fact else { panic!("a reply begins with its turn") };
+    turn.objection = Some("n is odd".into());
+    assert_eq!(objection(events).as_deref(), Some("n is odd"));
 }
 
 /// A run whose hook is asked after the step: the state in which it is.

@@ -72,7 +72,7 @@ fn calls(state: &mut State, each: &[&str]) -> Vec<Event> {
     let action = pending(state).iter().find(model).unwrap().id;
     let calls = each.iter().map(|args| ("book", *args, None)).collect();
     let reply = environment::reply(None, calls, Usage::default());
-    take(state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None })
+    take(state, InputKind::replied(action, reply))
 }
 
 fn answer(state: &mut State, question: &str, answer: Answer) -> Vec<Event> {
@@ -101,7 +101,7 @@ fn ended() -> State {
 fn end(state: &mut State) {
     let action = pending(state)[0].id;
     let reply = environment::reply(Some("Done."), Vec::new(), Usage::default());
-    take(state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None });
+    take(state, InputKind::replied(action, reply));
     assert!(state.is_finished());
 }
 

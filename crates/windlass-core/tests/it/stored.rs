@@ -41,7 +41,7 @@ fn after_a_result(content: Content) -> State {
     let mut state = begun(None);
     let reply = environment::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
     let action = ActionId { run: state.run(), seq: 2 };
-    take(&mut state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None });
+    take(&mut state, InputKind::replied(action, reply));
     assert!(!offered(&state), "there is nothing to read yet");
     let action = ActionId { run: state.run(), seq: 4 };
     assert_eq!(state.running_call(action).unwrap().call.id.as_str(), "a");
@@ -95,7 +95,7 @@ fn e35_swiftagentkits_wrapper_keeps_a_stored_result_stored() {
     take(&mut state, environment::start(policy, &Arc::new(environment::tools())).what);
     let reply = environment::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
     let action = ActionId { run: state.run(), seq: 2 };
-    take(&mut state, InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None });
+    take(&mut state, InputKind::replied(action, reply));
     let action = ActionId { run: state.run(), seq: 4 };
     take(&mut state, InputKind::CallEnded { action, outcome: CallOutcome::Ok { content: long() } });
     let last = state.history().last().unwrap().clone();

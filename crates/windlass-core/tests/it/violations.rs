@@ -36,7 +36,7 @@ impl Run {
     fn reply(&mut self, seq: u64, calls: Vec<(&str, &str, Option<&str>)>) {
         let reply = environment::reply(Some("Hm."), calls, Usage::default());
         let action = self.action(seq);
-        self.take(InputKind::Replied { action, reply: Box::new(reply), lost: None, objection: None });
+        self.take(InputKind::replied(action, reply));
     }
 }
 

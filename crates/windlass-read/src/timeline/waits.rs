@@ -280,7 +280,7 @@ impl Waits {
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)
             | Fact::DelegationStarted(_)
-            | Fact::DelegationWaits(_)
+            | Fact::DelegationDeferred(_)
             | Fact::CallFinished(_)
             | Fact::DelegationFinished(_) => self.call_event(fact),
             Fact::InputRequested(asked) => self.asked(asked),
@@ -315,8 +315,8 @@ impl Waits {
             | Fact::OutputRejected(_)
             | Fact::IterationStarted(_)
             | Fact::Judged(_)
-            | Fact::BoardSaved(_)
-            | Fact::BoardRestored(_)
+            | Fact::BlackboardSaved(_)
+            | Fact::BlackboardRestored(_)
             | Fact::LimitRaised(_) => {}
         }
     }
@@ -352,7 +352,7 @@ impl Waits {
         } else if let Fact::DelegationStarted(started) = fact {
             self.end_call(&started.call);
             self.begin(WaitOn::Agent { call: started.call.clone(), name: started.agent.clone() });
-        } else if let Fact::DelegationWaits(waits) = fact {
+        } else if let Fact::DelegationDeferred(waits) = fact {
             self.end_call(&waits.call);
             let (call, model) = (waits.call.clone(), waits.model.clone());
             self.begin(WaitOn::AgentQuota { call, model, at: waits.until });
@@ -380,7 +380,7 @@ impl Waits {
     }
 
     fn turn_failed(&mut self, failed: &TurnFailed) {
-        if let Some(goes_on) = failed.beside {
+        if let Some(goes_on) = failed.remaining_model {
             let (ask, left) =
                 (ModelAsk { purpose: failed.purpose, about: failed.about.clone() }, self.model(goes_on));
             self.end(|on| matches!(on, WaitOn::Model { ask: of, name, .. } if *of == ask && *name != left));

@@ -373,6 +373,7 @@ pub fn changed(adjusted: &Adjusted) -> String {
         adjusted.prompt.as_ref().map(|_| "instructions"),
         adjusted.policy.as_ref().map(|_| "loop settings"),
         adjusted.agent.as_ref().map(|_| "agent"),
+        adjusted.switched.as_ref().map(|_| "agent"),
         adjusted.binding_digests.as_ref().map(|_| "binding digests"),
         adjusted.refused.as_ref().map(|_| "tools"),
     ];

@@ -72,7 +72,7 @@ fn of_call(fact: &Fact, at: Millis, calls: &Calls, cuts: &Cuts) -> Option<Progre
     | Fact::DelegationFinished(DelegationFinished { call, outcome: ended, .. }) = fact
     {
         result(call, &outcome(ended))
-    } else if let Fact::DelegationWaits(waits) = fact {
+    } else if let Fact::DelegationDeferred(waits) = fact {
         let ends = format!("waits for the quota of model {} until {}", waits.model, time(waits.until));
         result(&waits.call, &ends)
     } else if let Fact::CallRetried(retried) = fact {
@@ -119,7 +119,7 @@ fn of_context(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
         Some(remark(format!("not compacted: {}", not_compacted(&skipped.reason, cuts))))
     } else if let Fact::IterationStarted(started) = fact {
         (started.iteration > 1).then(|| remark(format!("iteration {}", started.iteration)))
-    } else if let Fact::BoardRestored(restored) = fact {
+    } else if let Fact::BlackboardRestored(restored) = fact {
         Some(warning(format!("stuck: {} calls of {} in a row", restored.times, restored.tool)))
     } else if let Fact::Judged(judged) = fact {
         let text = cuts.line(&judged.missing);
@@ -156,7 +156,7 @@ fn failure(failed: &TurnFailed, at: Millis, cuts: &Cuts) -> Option<Progress> {
     }
     let then = match (failed.retry_at, failed.next_model) {
         (Some(retry_at), _) if failed.for_quota => format!("; waits for a quota until {}", time(retry_at)),
-        (None, None) if failed.beside.is_some() => "; the other model goes on".to_owned(),
+        (None, None) if failed.remaining_model.is_some() => "; the other model goes on".to_owned(),
         (_, Some(_)) => "; trying the next model".to_owned(),
         (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
         (None, None) => String::new(),

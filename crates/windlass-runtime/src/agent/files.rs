@@ -15,7 +15,7 @@ use crate::error::Error;
 #[derive(Debug)]
 pub(crate) struct AgentFiles {
     bytes: Arc<[u8]>,
-    reference: Ref,
+    reference: Arc<Ref>,
     /// Whether the agent's log has them.
     stored: AtomicBool,
 }
@@ -24,12 +24,12 @@ impl AgentFiles {
     /// `None`: a path of theirs is no text.
     pub(crate) fn new(source: &AgentSource) -> Option<Self> {
         let bytes: Arc<[u8]> = source.to_bytes()?.into();
-        let reference = Ref::to_data(payload_name(&bytes), bytes.len() as u64);
+        let reference = Arc::new(Ref::to_data(payload_name(&bytes), bytes.len() as u64));
         Some(Self { bytes, reference, stored: AtomicBool::new(false) })
     }
 
     /// The reference to them in the events of runs.
-    pub(crate) fn reference(&self) -> &Ref {
+    pub(crate) fn reference(&self) -> &Arc<Ref> {
         &self.reference
     }
 

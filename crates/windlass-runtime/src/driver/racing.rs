@@ -9,15 +9,11 @@ use super::Driver;
 const OUTRUN: &str = "another model was asked beside it and replied first";
 
 impl Driver {
-    /// The reply of one of two attempts, with the end of the other one, which is stopped: then its usage is known.
-    pub(super) async fn raced(&mut self, what: InputKind) -> InputKind {
-        let InputKind::Replied { action, reply, .. } = what else { return what };
-        let Some(other) = self.state.asked_beside(action) else {
-            return InputKind::Replied { action, reply, objection: None, lost: None };
-        };
-        let Some(asked) = self.state.request(other).map(|asked| asked.model.name.clone()) else {
-            return InputKind::Replied { action, reply, objection: None, lost: None };
-        };
+    /// Adds to the reply of one of two attempts the end of the other one, which is stopped: then its usage is known.
+    pub(super) async fn stop_other(&mut self, what: &mut InputKind) {
+        let InputKind::Replied { action, lost, .. } = what else { return };
+        let Some(other) = self.state.asked_beside(*action) else { return };
+        let Some(asked) = self.state.request(other).map(|asked| asked.model.name.clone()) else { return };
         let usage = match Box::pin(self.slots.stop(other)).await {
             // What a provider told until then, such as the request's tokens, is not all that it bills.
             Some(InputKind::ModelFailed { failure, .. }) if failure.kind == FailureKind::Cancelled => {
@@ -27,7 +23,7 @@ impl Driver {
             Some(InputKind::Replied { reply, .. }) => reply.usage,
             _ => Usage::default(),
         };
-        let lost = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, OUTRUN, asked) };
-        InputKind::Replied { action, reply, objection: None, lost: Some(Box::new(lost)) }
+        let end = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, OUTRUN, asked) };
+        *lost = Some(Box::new(end));
     }
 }

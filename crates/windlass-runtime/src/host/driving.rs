@@ -154,7 +154,9 @@ impl Host {
                 let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
                 Ok(Started::Run(self.drive_with(&agent, begun, Some(updates))))
             }
-            admitted => Ok(self.admitted(&agent, admitted)),
+            admitted @ (Admitted::Steered { .. } | Admitted::Queued { .. } | Admitted::Repeated { .. }) => {
+                Ok(self.admitted(&agent, admitted))
+            }
         }
     }
 

@@ -51,7 +51,7 @@ impl Follower {
             self.changes.borrow_and_update();
             match self.hub.ahead(self.position.version) {
                 Ahead::Recent(batch) => self.take(batch).await?,
-                Ahead::Page => match self.hub.from_log(self.position.version).await? {
+                Ahead::Page => match self.hub.read_from_log(self.position.version).await? {
                     Some(batch) => self.take(batch).await?,
                     None => self.wait().await,
                 },
@@ -144,13 +144,12 @@ impl Follower {
         }
         let read = seen.unwrap_or_else(|| AttemptPosition::start(action, 0));
         let rest = rest_of(reply, self.action(action), &read);
-        let (mut read, rest) = match rest {
-            Some(rest) => (read, rest),
-            None => {
-                self.void(read);
-                let read = AttemptPosition::start(action, read.round + 1);
-                (read, rest_of(reply, self.action(action), &read).unwrap_or_default())
-            }
+        let (mut read, rest) = if let Some(rest) = rest {
+            (read, rest)
+        } else {
+            self.void(read);
+            let read = AttemptPosition::start(action, read.round + 1);
+            (read, rest_of(reply, self.action(action), &read).unwrap_or_default())
         };
         for piece in rest {
             read.add(&piece);
@@ -165,6 +164,6 @@ impl Follower {
             return Ok(false);
         }
         let freed = self.hub.event(action).await?;
-        Ok(matches!(freed, Some(Fact::TurnStarted(turn)) if turn.choice == ToolChoice::Auto))
+        Ok(matches!(freed, Some(Fact::TurnStarted(turn)) if turn.tool_choice == ToolChoice::Auto))
     }
 }

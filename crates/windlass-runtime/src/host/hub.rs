@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::StreamExt as _;
-use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use windlass_core::event::{Cause, TurnCompleted};
@@ -16,6 +15,9 @@ use windlass_store::{Batch, Store, StoreError};
 use super::position::AttemptPosition;
 use crate::error::{Error, in_full};
 use crate::updates::{Publisher, Update};
+
+/// The arguments of a call that are whole.
+type Object = BTreeMap<String, serde_json::Value>;
 
 /// The newest appends of a run that are kept for its followers.
 const RECENT: usize = 64;
@@ -129,13 +131,14 @@ impl Hub {
             shared.version
         };
         let (mut updates, hub) = (updates.after(version), Arc::downgrade(self));
-        self.set_feeder(tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             while let Some(update) = updates.next().await {
                 let Some(hub) = hub.upgrade() else { return };
                 hub.take(update);
             }
             follow(hub).await;
-        }));
+        });
+        self.set_feeder(&task);
     }
 
     /// Feeds the hub from the log, unless the run has ended or is fed already.
@@ -147,11 +150,11 @@ impl Hub {
             .as_ref()
             .is_some_and(|feeder| !feeder.is_finished());
         if !(fed || self.lock().ended) {
-            self.set_feeder(tokio::spawn(follow(Arc::downgrade(self))));
+            self.set_feeder(&tokio::spawn(follow(Arc::downgrade(self))));
         }
     }
 
-    fn set_feeder(&self, task: tokio::task::JoinHandle<()>) {
+    fn set_feeder(&self, task: &tokio::task::JoinHandle<()>) {
         let former = self.feeder.lock().unwrap_or_else(PoisonError::into_inner).replace(task.abort_handle());
         if let Some(former) = former {
             former.abort();
@@ -161,7 +164,7 @@ impl Hub {
     fn take(&self, update: Update) {
         let mut shared = self.lock();
         match update {
-            Update::Events(batch) => shared.add(batch),
+            Update::Events(batch) => shared.add(&batch),
             Update::Void { action } => shared.attempt.void(action.seq),
             piece @ (Update::Text { .. } | Update::Reasoning { .. } | Update::Call { .. }) => {
                 let version = shared.version;
@@ -190,7 +193,7 @@ impl Hub {
     }
 
     /// The append with the event after that version, read from the log once for all followers.
-    pub(super) async fn from_log(&self, version: u64) -> Result<Option<Batch>, StoreError> {
+    pub(super) async fn read_from_log(&self, version: u64) -> Result<Option<Batch>, StoreError> {
         let number = version / PAGE;
         let mut pages = self.pages.lock().await;
         let found = |page: &Arc<[Batch]>| {
@@ -226,7 +229,7 @@ impl Hub {
 
     /// The event of that number.
     pub(super) async fn event(&self, seq: u64) -> Result<Option<Fact>, StoreError> {
-        let batch = self.from_log(seq.saturating_sub(1)).await?;
+        let batch = self.read_from_log(seq.saturating_sub(1)).await?;
         Ok(batch.and_then(|batch| batch.events.first().map(|event| event.fact.clone())))
     }
 }
@@ -264,7 +267,7 @@ async fn follow(hub: Weak<Hub>) {
 }
 
 impl Shared {
-    fn add(&mut self, batch: Batch) {
+    fn add(&mut self, batch: &Batch) {
         if batch.last() <= self.version {
             return;
         }
@@ -314,7 +317,7 @@ impl Attempt {
         let next = last.map_or(0, |last| last + 1);
         let place = index.unwrap_or_else(|| last.filter(|_| !begins).unwrap_or(next));
         if last != Some(place) {
-            let whole = |args: &str| serde_json::from_str::<BTreeMap<String, IgnoredAny>>(args).is_ok();
+            let whole = |args: &str| serde_json::from_str::<Object>(args).is_ok();
             self.mixed |= place != next || self.call.as_ref().is_some_and(|(_, args)| !whole(args));
             self.call = Some((place, String::new()));
         }
@@ -348,10 +351,8 @@ impl Attempt {
 
     /// Whether the pieces stray from the reply that was stored.
     fn completed(&mut self, action: u64, reply: &TurnCompleted) {
-        if action == self.action {
-            if !self.begins(reply) {
-                self.strayed = Some(action);
-            }
+        if action == self.action && !self.begins(reply) {
+            self.strayed = Some(action);
         }
         self.leave();
     }

@@ -75,8 +75,8 @@ impl Live {
             hub.feed_from(&publisher);
         }
         runs.queued.remove(&run);
-        let _hub = hub.filter(|_| self.keeps_pieces);
-        runs.driven.insert(run, Driven { handle: prepared.handle(), publisher, _hub });
+        let kept = hub.filter(|_| self.keeps_pieces);
+        runs.driven.insert(run, Driven { handle: prepared.handle(), publisher, _hub: kept });
         DrivenHere { live: self.clone(), run }
     }
 

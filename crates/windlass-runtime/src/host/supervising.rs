@@ -85,7 +85,7 @@ impl Host {
             let mut more = false;
             if !stop.is_cancelled() {
                 let now = if goes_on { self.inner.environment.now() } else { begun_at };
-                let (taken, may_be_more) = self.take_some(now, &left_alone, &sender).await?;
+                let (taken, may_be_more) = self.take_some(now, &mut left_alone, &sender).await?;
                 under_way += taken;
                 more = may_be_more;
             }
@@ -128,7 +128,7 @@ impl Host {
     async fn take_some(
         &self,
         now: Millis,
-        left_alone: &LeftAlone,
+        left_alone: &mut LeftAlone,
         sender: &mpsc::UnboundedSender<(Report, u64)>,
     ) -> Result<(usize, bool), Error> {
         let (free, full_owners) = self.inner.slots.free();
@@ -141,6 +141,8 @@ impl Host {
         let claimed = again(environment, || self.log().acquire_due(due.clone())).await?;
         let count = claimed.len();
         for (summary, fence) in claimed {
+            // Until it is told what came of it, it is not taken up again as it is.
+            left_alone.insert(summary.run, summary.version);
             let (host, sender) = (self.clone(), sender.clone());
             tokio::spawn(async move {
                 let (run, version) = (summary.run, summary.version);

@@ -160,9 +160,10 @@ impl Host {
     /// The run has ended, or has gone on since it was seen; the log failed.
     pub async fn cancel(&self, run: RunId, reason: impl Into<Text>, seen: Seen) -> Result<Cancelled, Error> {
         if seen.is_some() {
-            check_version(&**self.log(), &load(&**self.log(), run).await?, seen).await?;
+            let state = Box::pin(load(&**self.log(), run)).await?;
+            Box::pin(check_version(&**self.log(), &state, seen)).await?;
         }
-        control::cancel(self.log(), run, self.inner.environment.now(), reason.into()).await
+        Box::pin(control::cancel(self.log(), run, self.inner.environment.now(), reason.into())).await
     }
 
     async fn send(&self, run: RunId, what: InputKind, seen: Seen) -> Result<Delivery, Error> {

@@ -97,7 +97,7 @@ impl Agent {
         match start_of(log, run).await.map_err(Error::from) {
             Ok(start) => {
                 let (taken, _) = self.take_input(input.clone())?;
-                let is_same = start.request == digest_of(self, &taken, options);
+                let is_same = start.request_digest == digest_of(self, &taken, options);
                 return if is_same { Ok(Some(Admitted::Repeated { run })) } else { Err(reused(run)) };
             }
             Err(Error::Log(StoreError::UnknownRun { .. })) => {}

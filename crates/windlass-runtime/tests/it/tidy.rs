@@ -266,7 +266,7 @@ fn the_driver_spawns_nothing() {
     let of_host = |(path, spawns): (&str, usize)| (format!("windlass-runtime/src/host/{path}.rs"), spawns);
     let host = [("driving", 1), ("hub", 2), ("supervising", 1)].map(of_host);
     let stream = [("windlass-runtime/src/run/stream.rs".to_owned(), 1)];
-    assert_eq!(spawns, BTreeMap::from_iter(host.into_iter().chain(stream)));
+    assert_eq!(spawns, host.into_iter().chain(stream).collect::<BTreeMap<_, _>>());
 }
 
 /// Long work leaves the thread at one place, which bounds how much of it goes on at once. The others wait for the outside

@@ -46,12 +46,13 @@ pub(super) async fn run(
         signals.next().await
     };
     let (sender, mut reports) = tokio::sync::mpsc::unbounded_channel();
-    let tell = |report| {
-        // The other end is read as long as this one lives.
-        let _told = sender.send(report);
-        Ok::<_, Error>(())
-    };
     let work = async {
+        // The reports end with it.
+        let sender = sender;
+        let tell = |report| {
+            let _told = sender.send(report);
+            Ok::<_, Error>(())
+        };
         if wait { host.supervise(&leave, tell).await } else { host.take_up_due(&leave, tell).await }
     };
     let show = async {
@@ -62,19 +63,14 @@ pub(super) async fn run(
                 break;
             }
         }
-        std::future::pending::<()>().await;
     };
     tokio::select! {
         biased;
         again = stop => return Err(again.failure()),
-        () = show => {}
-        done = work => done?,
+        (done, ()) = futures_util::future::join(work, show) => done?,
     }
     if let Some(failure) = failed.take() {
         return Err(failure);
-    }
-    while let Ok(report) = reports.try_recv() {
-        sums.show(report).await?;
     }
     if let Some(interrupt) = first.get() {
         return Err(interrupt.failure());
@@ -186,7 +182,7 @@ impl Sums {
         out::line(format_args!("{run}  {status}"))?;
         match told {
             Some(Told::GivenUp(_)) => {
-                out::note(format_args!("`windlass runs resume {run}` allows {LOST_ATTEMPTS} more attempts"))
+                out::note(format_args!("`windlass runs resume {run}` allows {LOST_ATTEMPTS} more attempts"));
             }
             Some(Told::Failed(failure)) => failure.show(),
             Some(Told::Resumed) | None => {}

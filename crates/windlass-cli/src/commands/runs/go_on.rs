@@ -55,18 +55,15 @@ impl GoOn<'_> {
         let hold_for_quota = people.is_some();
         let options = DriveOptions { people, hold_for_quota, resumed_by, unpause, ..DriveOptions::default() };
         let host = agents::host(&self.log);
-        let live = match limits {
-            [] => {
-                let taking = Taking::new(state.run()).state(state.clone()).options(options);
-                let agent = found.agent.clone();
-                let taking =
-                    if found.named { taking.with(agent, Some(state.version())) } else { taking.by(agent) };
-                host.resume(taking).await
-            }
-            _ => {
-                let prepared = found.agent.continue_run(state.run(), limits, options).await;
-                prepared.map(|prepared| host.drive(&found.agent, prepared))
-            }
+        let live = if limits.is_empty() {
+            let taking = Taking::new(state.run()).state(state.clone()).options(options);
+            let agent = found.agent.clone();
+            let taking =
+                if found.named { taking.with(agent, Some(state.version())) } else { taking.by(agent) };
+            host.resume(taking).await
+        } else {
+            let prepared = found.agent.continue_run(state.run(), limits, options).await;
+            prepared.map(|prepared| host.drive(&found.agent, prepared))
         };
         let live = live.map_err(|error| changed(error, &found.path, again))?;
         self.finish(live, state, &found).await
@@ -75,7 +72,7 @@ impl GoOn<'_> {
     /// Says what is different where a person gives the run another agent.
     fn preview(&self, state: &State, found: &Found) {
         let imported = state.agent().is_some_and(AgentRef::is_imported);
-        if found.named && !imported && state.agent() != Some(found.agent.agent_ref()) && !self.view.json {
+        if found.named && !imported && !found.agent.is_of(state) && !self.view.json {
             let changes = found.agent.changes_since(state).join("; ");
             out::note(format_args!(
                 "from event {} on, run {} has another agent: {changes}",
@@ -99,7 +96,7 @@ impl GoOn<'_> {
         let words = Words {
             log: self.log_args.words(),
             file: Some(found.path.display().to_string()),
-            with: found.with(state),
+            ..Words::default()
         };
         let run = drive(live, &mut view, &mut self.interrupts, &words).await?;
         let verdict = played(self.cassette.as_ref(), verdict(&run, &words));

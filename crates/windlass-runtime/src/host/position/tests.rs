@@ -27,14 +27,14 @@ fn reply() -> TurnCompleted {
         purpose: Purpose::Act,
         about: None,
         text: Some("Grüße an alle".into()),
-        reasoning: Some(Reasoning { text: "erst denken".into(), sealed: None }),
+        reasoning: Some(Reasoning { text: "erst denken".into(), provider_metadata: None }),
         media: Vec::new(),
         calls: vec![call("c1", "add", "{\"a\":1}"), call("c2", "now", "")],
         stop: StopReason::Stop,
         usage: Usage::default(),
         model: "m".into(),
         objection: None,
-        answer: None,
+        answer_form: None,
     }
 }
 

@@ -107,7 +107,7 @@ async fn a_message_that_waits_in_a_session_is_answered_once_its_run_has_ended() 
     first.end().await.unwrap();
     for run in waiting {
         let ended = windlass_runtime::control::run_end(&*log, run);
-        let ended = tokio::time::timeout(Duration::from_secs(60), async {
+        let ended = tokio::time::timeout(Duration::from_mins(1), async {
             while !windlass_read::is_known(&*log, run).await.unwrap() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
