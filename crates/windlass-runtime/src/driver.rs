@@ -50,6 +50,7 @@ use crate::source::changed;
 use crate::spill::{self, spill};
 use crate::telemetry::RunTrace;
 use crate::updates::{Publisher, Update, Updates};
+pub(crate) use first::busy;
 
 /// Maximum number of inputs that wait for a driver that is busy appending.
 const INBOX: usize = 64;
@@ -200,7 +201,7 @@ impl Driver {
 
     /// The run's state; its lease is given up.
     pub(crate) fn left(self: Box<Self>) -> State {
-        self.state.clone()
+        self.state
     }
 
     pub(crate) fn publisher(&self) -> Publisher {

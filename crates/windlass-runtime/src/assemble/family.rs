@@ -99,31 +99,16 @@ pub(super) fn check_delegates_of(
     env: Env<'_>,
     files: &dyn Files,
 ) -> Result<usize, AssembleError> {
-    Check { env, files, root: &file.file, agents: 0 }.member(file, &[])
+    Check { env, files, root: &file.file, agents: 0, source: None }.member(file, &[])
 }
 
 /// What an agent's file and those under it say; `None`: it stands within another document.
 pub(crate) fn source_of(file: &AgentFile, env: Env<'_>) -> Result<Option<AgentSource>, AssembleError> {
-    fn add(
-        source: &mut AgentSource,
-        file: &AgentFile,
-        env: Env<'_>,
-        above: &[PathBuf],
-    ) -> Result<(), AssembleError> {
-        let below = path_with(above, file);
-        for child in children(file, (env, &Disk), &below)? {
-            source.add(&child);
-            add(source, &child, env, &below)?;
-        }
-        let branches = file.agents.iter().filter_map(|entry| {
-            if let DelegateEntry::Branch { file, .. } = entry { Some(file) } else { None }
-        });
-        branches.into_iter().try_for_each(|branch| add(source, branch, env, &below))
-    }
     let Some(mut source) = AgentSource::of(file, FileOverrides::default().with_variables(env)) else {
         return Ok(None);
     };
-    add(&mut source, file, env, &[])?;
+    let (files, source_of_all) = (&Disk, Some(&mut source));
+    Check { env, files, root: &file.file, agents: 0, source: source_of_all }.member(file, &[])?;
     Ok(Some(source))
 }
 
@@ -133,6 +118,8 @@ struct Check<'a> {
     files: &'a dyn Files,
     root: &'a str,
     agents: usize,
+    /// Collects the files of its members.
+    source: Option<&'a mut AgentSource>,
 }
 
 impl Check<'_> {
@@ -149,6 +136,11 @@ impl Check<'_> {
         self.agents += children.len();
         if self.agents > MAX_AGENTS {
             return Err(AssembleError::TooMany { file: self.root.to_owned() });
+        }
+        if let Some(source) = &mut self.source {
+            for child in &children {
+                source.add(child);
+            }
         }
         children.iter().try_for_each(|child| self.member(child, below).map(drop))?;
         Ok(children.len())

@@ -103,7 +103,7 @@ fn refusing(first: &InputKind) -> Option<SessionId> {
 }
 
 /// A message that another one has overtaken finds its session busy.
-fn busy(error: Error, session: Option<SessionId>) -> Error {
+pub(crate) fn busy(error: Error, session: Option<SessionId>) -> Error {
     match (error, session) {
         (Error::Log(StoreError::HeadMoved { head: Some(run), .. }), Some(session)) => {
             Error::SessionBusy { session, run }

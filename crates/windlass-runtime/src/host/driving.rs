@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use windlass_core::{RunId, RunState, SessionId};
-use windlass_store::StoreError;
+use windlass_core::{RunId, RunState};
 
 use super::live::DrivenHere;
 use super::slots::{Entered, Full, Place, Whose};
 use super::{Host, HostError, Inner};
 use crate::agent::Agent;
+use crate::driver::busy;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::{DriveOptions, Prepared, Run, RunHandle};
@@ -196,16 +196,6 @@ impl Host {
 
 fn too_many(full: Full) -> Error {
     HostError::Full { waiting: full.waiting }.into()
-}
-
-/// A message that another one has overtaken finds its session busy.
-fn busy(error: Error, session: Option<SessionId>) -> Error {
-    match (error, session) {
-        (Error::Log(StoreError::HeadMoved { head: Some(run), .. }), Some(session)) => {
-            Error::SessionBusy { session, run }
-        }
-        (error, _) => error,
-    }
 }
 
 /// The work of driving a run here.

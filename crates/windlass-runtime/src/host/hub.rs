@@ -33,7 +33,8 @@ pub(super) struct Hub {
     log: Arc<dyn Store>,
     shared: Mutex<Shared>,
     changed: watch::Sender<u64>,
-    pages: tokio::sync::Mutex<BTreeMap<u64, Arc<[Batch]>>>,
+    /// By number; the one read last stands last.
+    pages: tokio::sync::Mutex<VecDeque<(u64, Arc<[Batch]>)>>,
     /// Whether replies of the run may be for actions only, which are not shown.
     two_phases: tokio::sync::OnceCell<bool>,
     feeder: Mutex<Option<AbortHandle>>,
@@ -141,15 +142,9 @@ impl Hub {
         self.set_feeder(&task);
     }
 
-    /// Feeds the hub from the log, unless the run has ended or is fed already.
+    /// Feeds a new hub from the log, unless the run has ended.
     pub(super) fn feed_from_log(self: &Arc<Self>) {
-        let fed = self
-            .feeder
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_ref()
-            .is_some_and(|feeder| !feeder.is_finished());
-        if !(fed || self.lock().ended) {
+        if !self.lock().ended {
             self.set_feeder(&tokio::spawn(follow(Arc::downgrade(self))));
         }
     }
@@ -200,20 +195,22 @@ impl Hub {
             let batch = page.iter().find(|batch| batch.last() > version)?;
             Some(batch.starting_at(version + 1))
         };
-        if let Some(batch) = pages.get(&number).and_then(found) {
+        let known = pages.iter().find(|(known, _)| *known == number);
+        if let Some(batch) = known.and_then(|(_, page)| found(page)) {
             return Ok(Some(batch));
         }
         let most = usize::try_from(PAGE).unwrap_or(usize::MAX);
         let mut page = self.log.read(self.run, number * PAGE + 1, most).await?;
         if !page.iter().any(|batch| batch.last() > version) {
-            // The appends of the page before it reach into it.
+            // Its appends are long, so that fewer of them were read.
             page = self.log.read(self.run, version + 1, most).await?;
         }
         let page: Arc<[Batch]> = page.into();
         let batch = found(&page);
-        pages.insert(number, page);
+        pages.retain(|(known, _)| *known != number);
+        pages.push_back((number, page));
         if pages.len() > PAGES {
-            pages.pop_first();
+            pages.pop_front();
         }
         Ok(batch)
     }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId};
 use windlass_read::load;
-use windlass_store::{Claim, Due, Fence, RunSummary};
+use windlass_store::{Claim, Due, Fence};
 
 use super::Host;
 use crate::environment::again;
@@ -40,7 +40,7 @@ pub enum Outcome {
     Failed(Error),
 }
 
-/// The runs that are left alone, each at the version at which nothing came of it.
+/// The runs that are left alone, each at the version at which it was taken up: it is under way, or nothing came of it.
 type LeftAlone = BTreeMap<RunId, u64>;
 
 impl Host {
@@ -89,9 +89,9 @@ impl Host {
                 under_way += taken;
                 more = may_be_more;
             }
-            while let Ok((found, version)) = reports.try_recv() {
+            while let Ok(found) = reports.try_recv() {
                 under_way -= 1;
-                tell(found, version, &mut left_alone, &mut report)?;
+                tell(found, &mut left_alone, &mut report)?;
             }
             if stop.is_cancelled() {
                 break;
@@ -105,9 +105,9 @@ impl Host {
             let environment = &*self.inner.environment;
             tokio::select! {
                 () = stop.cancelled() => {}
-                Some((found, version)) = reports.recv() => {
+                Some(found) = reports.recv() => {
                     under_way -= 1;
-                    tell(found, version, &mut left_alone, &mut report)?;
+                    tell(found, &mut left_alone, &mut report)?;
                 }
                 _ = freed.changed(), if more => {}
                 _ = due.changed() => {}
@@ -117,9 +117,9 @@ impl Host {
         // What is under way is laid down, and told.
         self.inner.live.leave();
         while under_way > 0 {
-            let Some((found, version)) = reports.recv().await else { break };
+            let Some(found) = reports.recv().await else { break };
             under_way -= 1;
-            tell(found, version, &mut left_alone, &mut report)?;
+            tell(found, &mut left_alone, &mut report)?;
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Host {
         &self,
         now: Millis,
         left_alone: &mut LeftAlone,
-        sender: &mpsc::UnboundedSender<(Report, u64)>,
+        sender: &mpsc::UnboundedSender<Report>,
     ) -> Result<(usize, bool), Error> {
         let (free, full_owners) = self.inner.slots.free();
         let limit = free.min(MOST);
@@ -141,14 +141,14 @@ impl Host {
         let claimed = again(environment, || self.log().acquire_due(due.clone())).await?;
         let count = claimed.len();
         for (summary, fence) in claimed {
-            // Until it is told what came of it, it is not taken up again as it is.
+            // It is left alone as it is, until it is told that it was driven.
             left_alone.insert(summary.run, summary.version);
             let (host, sender) = (self.clone(), sender.clone());
             tokio::spawn(async move {
-                let (run, version) = (summary.run, summary.version);
-                let outcome = host.take_over(summary, fence).await;
+                let run = summary.run;
+                let outcome = host.take_over(run, fence).await;
                 // Nobody listens any more: the run itself is as it is.
-                let _unheard = sender.send((Report { run, outcome }, version));
+                let _unheard = sender.send(Report { run, outcome });
             });
         }
         Ok((count, count == limit))
@@ -166,8 +166,7 @@ impl Host {
         }
     }
 
-    async fn take_over(&self, summary: RunSummary, fence: Fence) -> Outcome {
-        let run = summary.run;
+    async fn take_over(&self, run: RunId, fence: Fence) -> Outcome {
         match Box::pin(self.taken_over(run, &fence)).await {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -198,13 +197,11 @@ impl Host {
 
 fn tell<E>(
     found: Report,
-    version: u64,
     left_alone: &mut LeftAlone,
     report: &mut impl FnMut(Report) -> Result<(), E>,
 ) -> Result<(), E> {
-    match &found.outcome {
-        Outcome::Driven(_) => drop(left_alone.remove(&found.run)),
-        Outcome::GivenUp(_) | Outcome::Failed(_) => drop(left_alone.insert(found.run, version)),
+    if matches!(found.outcome, Outcome::Driven(_)) {
+        left_alone.remove(&found.run);
     }
     report(found)
 }

@@ -191,7 +191,7 @@ impl Sums {
     }
 }
 
-/// What came of a run that was due.
+/// The outcome for a due run, as it is shown.
 enum Told {
     Resumed,
     GivenUp(Lost),
