@@ -240,7 +240,8 @@ impl Driver {
     }
 
     async fn go(&mut self) -> Result<(), Error> {
-        self.take_first().await?;
+        // Boxed: a run must not hold the room of its beginning until its end.
+        Box::pin(self.take_first()).await?;
         self.open_account().await?;
         while !self.state.is_finished() {
             // Work that is always ready must not keep others from their turn.
