@@ -20,7 +20,7 @@ use crate::scene::Scene;
 /// Number of concurrent trials.
 const SIDE_BY_SIDE: usize = 2;
 /// The files that a run writes, beneath its data folder.
-const FILES: [&str; 4] = ["log.db", "log.db-wal", "log.db-shm", "agents.json"];
+const FILES: [&str; 3] = ["log.db", "log.db-wal", "log.db-shm"];
 /// The system calls that change them.
 const CALLS: &str = "openat,write,pwrite64,fsync,fdatasync,ftruncate,fallocate,rename,unlink";
 /// The system calls among them that need disk space.
@@ -310,14 +310,14 @@ mod tests {
 12 pwrite64(7</x/log.db-wal>, \"..\", 24, 24) = 24
 13 pwrite64(7</x/log.db-wal>, \"..\", 24, 24) = 24
 12 pwrite64(7</x/log.db>, \"..\", 24, 24) = 24
-12 rename(\"/x/agents.json.12\", \"/x/agents.json\") = 0
+12 rename(\"/x/log.db-shm.12\", \"/x/log.db-shm\") = 0
 12 openat(AT_FDCWD</x>, \"/x/log.db\", O_RDWR) = 7</x/log.db>
 ";
         let counts = count(trace);
         let of = |call: &str, file: &str| counts.get(&(call.to_owned(), file.to_owned())).copied();
         assert_eq!(of("pwrite64", "log.db-wal"), Some(2));
         assert_eq!(of("pwrite64", "log.db"), Some(1));
-        assert_eq!(of("rename", "agents.json"), Some(1));
+        assert_eq!(of("rename", "log.db-shm"), Some(1));
         assert_eq!(of("openat", "log.db"), Some(1));
         assert_eq!(counts.len(), 4);
     }
