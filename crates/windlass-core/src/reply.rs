@@ -1,5 +1,7 @@
 //! The result of a model call: a whole reply, or a failure classified by its remedy.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
@@ -180,7 +182,7 @@ pub struct ModelFailure {
 }
 
 /// Parts of a [`ModelFailure`] that few failures have.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailureDetail {
     /// The tool that the server refuses the request for, if its words name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,6 +193,15 @@ pub struct FailureDetail {
     /// Whether `reply` is only the beginning of what the server sent.
     #[serde(default, rename = "reply_cut", skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
+}
+
+/// The body is left out: a failure that is printed stays short.
+impl fmt::Debug for FailureDetail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.reply.as_ref().map(|reply| reply.text().len());
+        let mut shown = f.debug_struct("FailureDetail");
+        shown.field("tool", &self.tool).field("reply_bytes", &bytes).field("is_cut", &self.is_cut).finish()
+    }
 }
 
 /// The stored form of a failure's detail: without any of its fields there is none.
