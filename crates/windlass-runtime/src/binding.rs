@@ -11,9 +11,8 @@ use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL};
 use windlass_core::{Text, ToolSpec};
 use windlass_tools::{Bound, ToolSet};
 
-use crate::agent::{Agent, Inner};
-use crate::branches::{Above, OwnBranch};
-use crate::delegates::Delegate;
+use crate::agent::{Agent, ModelSet, Toolset};
+use crate::branches::Above;
 
 /// Under which name what belongs to the agent as a whole is bound: no tool has it.
 pub(crate) const WHOLE_AGENT: &str = "";
@@ -60,27 +59,23 @@ fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     all
 }
 
-/// Everything with a name that is bound, with its parts.
-pub(crate) fn parts_of(
-    tools: &ToolSet,
-    delegates: &[Arc<dyn Delegate>],
-    branches: &[OwnBranch],
-    above: Option<&Above>,
-    written: &Written,
-) -> Vec<(Text, Vec<Bound>)> {
-    let own = tools.iter().map(|tool| (tool.spec().name.clone(), tool.binding()));
-    let delegates = delegates.iter().map(|delegate| (delegate.name().into(), delegate.binding()));
-    let higher: Vec<(ToolSpec, Vec<Bound>)> = above.into_iter().flat_map(reached).collect();
-    let lent = (!branches.is_empty()).then(|| lent(tools, &higher));
-    let branches = branches.iter().map(|branch| {
-        let name = format!("{BRANCH_TOOL}/{}", branch.agent.name()).into();
-        (name, branch.agent.binding().into_iter().chain(lent.clone()).collect())
-    });
-    let reached =
-        higher.iter().map(|(spec, parts)| (format!("{PARENT_TOOL}/{}", spec.name).into(), parts.clone()));
-    let whole = literals_of(written).map(|part| (WHOLE_AGENT.into(), vec![part]));
-    let all = own.chain(delegates).chain(branches).chain(reached).chain(whole);
-    all.filter(|(_, parts)| !parts.is_empty()).collect()
+impl Toolset {
+    /// Everything with a name that is bound, with its parts, where these are its tools now.
+    pub(crate) fn bound(&self, tools: &ToolSet, written: &Written) -> Vec<(Text, Vec<Bound>)> {
+        let own = tools.iter().map(|tool| (tool.spec().name.clone(), tool.binding()));
+        let delegates = self.delegates.iter().map(|delegate| (delegate.name().into(), delegate.binding()));
+        let higher: Vec<(ToolSpec, Vec<Bound>)> = self.above.iter().flat_map(reached).collect();
+        let lent = (!self.branches.is_empty()).then(|| lent(tools, &higher));
+        let branches = self.branches.iter().map(|branch| {
+            let name = format!("{BRANCH_TOOL}/{}", branch.agent.name()).into();
+            (name, branch.agent.binding().into_iter().chain(lent.clone()).collect())
+        });
+        let reached =
+            higher.iter().map(|(spec, parts)| (format!("{PARENT_TOOL}/{}", spec.name).into(), parts.clone()));
+        let whole = literals_of(written).map(|part| (WHOLE_AGENT.into(), vec![part]));
+        let all = own.chain(delegates).chain(branches).chain(reached).chain(whole);
+        all.filter(|(_, parts)| !parts.is_empty()).collect()
+    }
 }
 
 /// The tools of the agents above one, with their parts.
@@ -114,15 +109,11 @@ pub(crate) fn digested(salt: &Text, parts: &[(Text, Vec<Bound>)]) -> Option<Arc<
     (!binding_digests.digests.is_empty()).then(|| Arc::new(binding_digests))
 }
 
-impl Inner {
-    fn parts(&self, tools: &ToolSet) -> Vec<(Text, Vec<Bound>)> {
-        parts_of(tools, &self.delegates, &self.branches, self.above.as_ref(), &self.written)
-    }
-
+impl ModelSet {
     /// Addresses of the agent's models. The part has no name of its own, because whether there are addresses depends on what
     /// `auto` finds.
-    fn models_bound(&self) -> String {
-        let bound = self.models.iter().map(|(name, model)| (name, model.binding()));
+    fn bound(&self) -> String {
+        let bound = self.by_name.iter().map(|(name, model)| (name, model.binding()));
         let of = |(name, parts): (&Text, Vec<(String, Secret)>)| {
             let parts = parts.iter().flat_map(|(part, value)| [part.as_str(), value.expose()]);
             joined(std::iter::once(&**name).chain(parts))
@@ -130,28 +121,23 @@ impl Inner {
         let all: Vec<String> = bound.filter(|(_, parts)| !parts.is_empty()).map(of).collect();
         joined(all.iter().map(String::as_str))
     }
-
-    /// The binding digests of its tools, under its own salt.
-    pub(crate) fn binding_digests_of(&self, tools: &ToolSet) -> Option<Arc<BindingDigests>> {
-        digested(&self.salt, &self.parts(tools))
-    }
 }
 
 impl Agent {
     /// Binding of the agent's tasks: everything that its digest covers, and the values that its tools use.
     pub(crate) fn binding(&self) -> Vec<Bound> {
-        let inner = self.inner();
-        let parts = inner.parts(&self.toolbox().tools);
+        let identity = &self.spec().identity;
+        let parts = self.toolset().bound(&self.toolbox().tools, &self.spec().written);
         let values = |literal: bool| {
             let all = parts.iter().flat_map(|(_, parts)| parts);
             let wanted = all.filter(move |part| (*part.what == *LITERALS) == literal);
             joined(wanted.map(|part| part.value.expose()))
         };
-        let models = inner.models_bound();
+        let models = self.model_set().bound();
         let mut all = vec![Bound {
             what: "agent".into(),
-            said: Some(inner.identity.clone()),
-            value: Secret::unmasked(format!("{}{}{models}", inner.identity, values(false))),
+            said: Some(identity.clone()),
+            value: Secret::unmasked(format!("{identity}{}{models}", values(false))),
         }];
         let literals = values(true);
         if !literals.is_empty() {
@@ -163,9 +149,9 @@ impl Agent {
     /// The binding digests of its tools under the salt of a run.
     pub(crate) fn binding_digests(&self, salt: Option<&Text>) -> Option<Arc<BindingDigests>> {
         let toolbox = self.toolbox();
-        match salt.filter(|salt| **salt != self.inner().salt) {
+        match salt.filter(|salt| **salt != self.spec().salt) {
             None => toolbox.digests.clone(),
-            Some(salt) => digested(salt, &self.inner().parts(&toolbox.tools)),
+            Some(salt) => digested(salt, &self.toolset().bound(&toolbox.tools, &self.spec().written)),
         }
     }
 

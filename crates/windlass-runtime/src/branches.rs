@@ -13,11 +13,11 @@ use windlass_core::policy::{CachePoint, Merge, Stop};
 use windlass_core::run::OpenCall;
 use windlass_core::text::to_xml;
 use windlass_core::tool::{BRANCH_ERROR, Offer, PARENT_TOOL, ToolKind};
-use windlass_core::{CallOutcome, Message, Policy, RunId, State, Status, Text, ToolSpec};
+use windlass_core::{CallOutcome, Policy, RunId, State, Status, Text, ToolSpec};
 use windlass_read::load_until;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
-use crate::agent::{Agent, Inner};
+use crate::agent::{Agent, Parts};
 use crate::builder::AgentBuilder;
 use crate::delegates::{Task, TaskEnd, cannot_go_on, carry_on, is_left, stalled, waits};
 use crate::error::Error;
@@ -129,7 +129,7 @@ impl Above {
 impl Agent {
     /// The branch of that name.
     pub(crate) fn branch(&self, name: &str) -> Option<&OwnBranch> {
-        self.inner().branches.iter().find(|branch| **branch.agent.name() == *name)
+        self.toolset().branch(name)
     }
 
     /// The tool that a call runs.
@@ -145,7 +145,7 @@ impl Agent {
 
     /// Nesting depth of the branches below this agent.
     pub(crate) fn branch_depth(&self) -> usize {
-        self.inner().branches.iter().map(|branch| branch.agent.branch_depth() + 1).max().unwrap_or(0)
+        self.toolset().branches.iter().map(|branch| branch.agent.branch_depth() + 1).max().unwrap_or(0)
     }
 
     /// This agent as a branch of another one, which stands so.
@@ -156,41 +156,45 @@ impl Agent {
         let mut policy = Policy::clone(self.policy());
         policy.tools.approve.extend(parent.policy().tools.approve.iter().cloned());
         policy.tools.deny.extend(parent.policy().tools.deny.iter().cloned());
-        Self::from_inner(Inner { policy: Arc::new(policy), above: Some(above), ..self.inner().again() })
+        Self::of(Parts {
+            spec: self.spec().under(policy),
+            tools: self.toolset().below(above),
+            models: self.model_set().clone(),
+            edges: self.edges().clone(),
+        })
     }
 
     /// A branch of so many inherited messages. If its parent marks as usual what a provider's cache should keep, the system
     /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew.
     fn caching(&self, inherited: usize) -> Self {
         let marks = self
-            .inner()
+            .toolset()
             .above
             .as_ref()
             .is_some_and(|above| above.agent.policy().request.cache.said() == CachePoint::usual());
-        let before = self.inner().prompt_len();
+        let before = self.spec().prompt_len();
         let Some(last) = (before + inherited).checked_sub(1).filter(|_| marks && inherited > 0) else {
             return self.clone();
         };
         let mut policy = Policy::clone(self.policy());
         policy.request.cache.0 =
             Some(vec![CachePoint::role("system"), CachePoint::at(i64::try_from(last).unwrap_or(i64::MAX))]);
-        Self::from_inner(Inner { policy: Arc::new(policy), ..self.inner().again() })
+        Self::of(Parts {
+            spec: self.spec().under(policy),
+            tools: self.toolset().again(),
+            models: self.model_set().clone(),
+            edges: self.edges().clone(),
+        })
     }
 
     /// The agent that sums up a run of this one: its models with one prompt, and nothing else.
     fn summing_up(&self) -> Self {
-        let mut choices = Vec::clone(self.models());
         let policy = self.policy().summary();
-        if policy.request.temperature.is_some() {
-            for choice in &mut choices {
-                choice.temperature = None;
-            }
-        }
-        Self::from_inner(Inner {
-            prompt: Arc::new(vec![Arc::new(Message::system(SUMMARY_PROMPT))]),
-            policy: Arc::new(policy),
-            choices: Arc::new(choices),
-            ..self.inner().bare()
+        Self::of(Parts {
+            models: self.model_set().for_summaries(&policy),
+            spec: self.spec().told(SUMMARY_PROMPT, policy),
+            tools: self.toolset().none(),
+            edges: self.edges().alone(),
         })
     }
 }

@@ -6,8 +6,7 @@ mod iterations;
 mod models;
 mod people;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -15,15 +14,16 @@ use serde_json::Value;
 use windlass_agent_file::Written;
 use windlass_code::Code;
 use windlass_core::event::AgentRef;
-use windlass_core::model::ModelChoice;
 use windlass_core::policy::{LimitKind, LimitValue};
 use windlass_core::{Message, Policy, Text, ToolSpec};
 use windlass_store::{MemoryLog, Store};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
-use crate::agent::AgentFiles;
-use crate::agent::{Agent, Inner, Toolbox, beside, with_beside};
-use crate::binding::{digested, parts_of};
+use crate::agent::{
+    Agent, AgentFiles, AgentSpec, Chosen, Current, Edges, ModelSet, Parts, Toolbox, Toolset, beside,
+    with_beside,
+};
+use crate::binding::digested;
 use crate::branches::Branch;
 use crate::changes::reachable;
 use crate::delegates::Delegate;
@@ -31,15 +31,13 @@ use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
 use crate::people::People;
-use crate::prices::{check_prices, prices_of};
+use crate::prices::check_prices;
 use crate::prompt::{PromptBuilder, PromptContext, PromptFn};
 use crate::schemas::take_in;
 use crate::source::ToolSource;
 use digests::with_branches;
-pub(crate) use finishing::holder;
 use finishing::{check_names, check_output, check_required, schema_of};
 use iterations::iterates;
-use models::Chosen;
 pub use models::ModelRef;
 
 /// An agent in the making.
@@ -374,7 +372,6 @@ impl AgentBuilder {
         }
         let choices = || models.iter().chain(&self.known).map(|(choice, _)| choice);
         check_prices(&self.name, &policy, choices(), (&self.delegates, &branches))?;
-        let prices = prices_of(choices());
         take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
         let (prompting, system) = self.prompting(&agent)?;
         let finish = self.finish_tool(&policy);
@@ -388,46 +385,44 @@ impl AgentBuilder {
         let specs = with_beside(all.specs(), &beside);
         check_names(&agent, &specs, &policy)?;
         check_required(&agent, &policy.tools.require, &specs, &self.sources)?;
-        let choices: Vec<ModelChoice> = models.iter().map(|(choice, _)| choice.clone()).collect();
-        let identity = self.digests(&with_beside(self.tools.specs(), &beside), &examples, &choices, &policy);
+        let models = ModelSet::new(models, self.known.clone());
+        let own = with_beside(self.tools.specs(), &beside);
+        let identity = self.digests(&own, &examples, &models.choices, &policy);
         let [digest, identity] = identity.map(|digest| with_branches(digest, &branches));
         let salt = self.environment.salt();
-        let digests = digested(&salt, &parts_of(&all, &self.delegates, &branches, None, &self.written));
-        let models = models.into_iter().chain(self.known).map(|(choice, model)| (choice.name, model));
-        Ok(Agent::from_inner(Inner {
-            agent_ref: AgentRef { name: self.name.clone(), digest },
-            identity,
-            written: self.written,
-            files: self.files,
-            salt,
-            name: self.name,
-            description: self.description,
-            prompting,
-            prompt,
-            examples,
-            policy: Arc::new(policy),
-            input: self.input.map(Arc::new),
-            output: self.output.map(Arc::new),
-            hook: self.hook,
-            checks: self.checks,
-            people: self.people,
-            delegates: self.delegates,
-            branches,
-            above: None,
-            finish,
+        let mut tools = Toolset {
             own: self.tools,
             sources: self.sources,
             services: self.services,
-            tools: RwLock::new(Arc::new(Toolbox { tools: all, specs, digests })),
-            models: models.collect::<BTreeMap<_, _>>(),
-            prices,
-            remembered: Arc::default(),
-            choices: Arc::new(choices),
-            wires: Arc::default(),
-            log,
+            delegates: self.delegates,
+            branches,
+            finish,
             code,
-            environment: self.environment,
-            holder: holder(),
+            hook: self.hook,
+            checks: self.checks,
+            ..Toolset::default()
+        };
+        let digests = digested(&salt, &tools.bound(&all, &self.written));
+        tools.now = Current::new(Toolbox { tools: all, specs, digests });
+        Ok(Agent::of(Parts {
+            spec: AgentSpec {
+                agent_ref: AgentRef { name: self.name.clone(), digest },
+                identity,
+                written: self.written,
+                files: self.files,
+                salt,
+                name: self.name,
+                description: self.description,
+                prompting,
+                prompt,
+                examples,
+                policy: Arc::new(policy),
+                input: self.input.map(Arc::new),
+                output: self.output.map(Arc::new),
+            },
+            tools,
+            models,
+            edges: Edges::new(log, self.environment, self.people),
         }))
     }
 }

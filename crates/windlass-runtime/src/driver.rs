@@ -136,7 +136,7 @@ impl Driver {
     ) -> Self {
         let (sender, inbox) = mpsc::channel(INBOX);
         let (log, run) = (agent.log().clone(), state.run());
-        let people = options.people.or_else(|| agent.inner().people.clone());
+        let people = options.people.or_else(|| agent.edges().people.clone());
         let starts = matches!(first, Some(InputKind::Start(_)));
         let watches = agent.watches();
         let changes: Option<Changes> =

@@ -31,10 +31,7 @@ impl AgentBuilder {
 impl Agent {
     /// A model that a run of this agent may ask, or one of an agent or branch that does tasks of it, whose price is unknown.
     pub(crate) fn unpriced(&self) -> Option<Text> {
-        let inner = self.inner();
-        let own = inner.models.keys().find(|name| !inner.prices.contains_key(*name)).cloned();
-        own.or_else(|| inner.delegates.iter().find_map(|delegate| delegate.unpriced()))
-            .or_else(|| inner.branches.iter().find_map(|branch| branch.agent.unpriced()))
+        self.model_set().unpriced().cloned().or_else(|| self.toolset().unpriced())
     }
 }
 

@@ -252,7 +252,7 @@ impl Agent {
     /// # Errors
     /// [`Error::Prompt`]: the prompt builder makes no prompt.
     pub fn prompt_tokens(&self) -> Result<u64, Error> {
-        self.inner().prompting.tokens(self.name(), || offered(self.policy(), &self.tools()))
+        self.spec().prompting.tokens(self.name(), || offered(self.policy(), &self.tools()))
     }
 
     /// Adds to a message the run that answers it if this one cannot, and the system message that the prompt builder makes of a new
@@ -267,7 +267,7 @@ impl Agent {
         said.prompt = None;
         let keeps = said.kind != SteerKind::Objective && state.keeps_unheard();
         said.run = keeps.then(|| self.environment().new_run());
-        let Some(builder) = &self.inner().prompting.builder else { return Ok(Ok(())) };
+        let Some(builder) = &self.spec().prompting.builder else { return Ok(Ok(())) };
         if said.kind != SteerKind::Objective || state.is_finished() || state.version() == 0 {
             return Ok(Ok(()));
         }

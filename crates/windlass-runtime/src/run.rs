@@ -19,7 +19,7 @@ use windlass_read::compat::promptchain::{RunMetadata, run_metadata};
 use windlass_read::{load, reports};
 use windlass_store::{Fence, Log, Store};
 
-use crate::agent::{Agent, Inner};
+use crate::agent::{Agent, Toolset};
 use crate::delegates::Task;
 use crate::driver::Driver;
 use crate::error::Error;
@@ -400,7 +400,7 @@ impl Agent {
         start.only_tools = base.only_tools().cloned();
         start.tools = scoped(start.tools, start.only_tools.as_ref());
         start.policy = Self::raised(base.policy(), &raised);
-        let Inner { delegates, branches, .. } = self.inner();
+        let Toolset { delegates, branches, .. } = self.toolset();
         check_prices(self.name(), &start.policy, start.models.iter(), (delegates, branches))?;
         let head = head_of(&start, Some(&base));
         let (state, start) = (State::on_base(fresh, &base), InputKind::Start(Box::new(start)));

@@ -45,7 +45,7 @@ impl Agent {
         input: RunInput,
         Beginning { run, owner, session, base, only_tools }: Beginning<'_>,
     ) -> Result<RunStarted, Error> {
-        self.inner().sources.iter().for_each(|source| source.seek());
+        self.toolset().sources.iter().for_each(|source| source.seek());
         let tools = self.refresh();
         if let Some(only) = &only_tools {
             self.check_scope(only)?;
@@ -58,7 +58,7 @@ impl Agent {
             tools: scoped(tools, only_tools.as_ref()),
             models: self.known_models(base),
             policy: self.policy().clone(),
-            output_schema: self.inner().output.clone(),
+            output_schema: self.spec().output.clone(),
             binding_digests: self.binding_digests(base.and_then(salt_of_rules)),
             only_tools,
             agent_files: self.reference_to_files(),
@@ -72,7 +72,7 @@ impl Agent {
         let again = RunStarted {
             tools: scoped(self.tools(), start.only_tools.as_ref()),
             policy: self.policy().clone(),
-            output_schema: self.inner().output.clone(),
+            output_schema: self.spec().output.clone(),
             binding_digests: self
                 .binding_digests(start.binding_digests.as_ref().map(|binding_digests| &binding_digests.salt)),
             ..start.clone()
@@ -102,7 +102,7 @@ impl Agent {
         origin: &RunStarted,
     ) -> Result<PromptContext, Error> {
         let last_answer = match &origin.base {
-            Some(base) if self.inner().prompting.builder.is_some() => {
+            Some(base) if self.spec().prompting.builder.is_some() => {
                 answer_of(&load_until(log, base.run, base.version).await?)
             }
             _ => None,
@@ -112,14 +112,14 @@ impl Agent {
     }
 
     fn prompt_for(&self, start: &RunStarted, context: &PromptContext) -> Result<Prompt, Error> {
-        let inner = self.inner();
+        let spec = self.spec();
         let tools = || offered(&start.policy, &start.tools);
-        let made = inner.prompting.prompt(&inner.name, tools, context)?;
+        let made = spec.prompting.prompt(&spec.name, tools, context)?;
         let Some((system, objective)) = made else {
-            return Ok(Prompt { messages: inner.prompt.clone(), objective: None });
+            return Ok(Prompt { messages: spec.prompt.clone(), objective: None });
         };
         let mut messages = vec![Arc::new(Message::system(system))];
-        messages.extend(inner.examples.iter().cloned());
+        messages.extend(spec.examples.iter().cloned());
         Ok(Prompt { messages: Arc::new(messages), objective })
     }
 

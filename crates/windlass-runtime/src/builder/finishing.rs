@@ -11,11 +11,12 @@ use windlass_core::policy::{CodeMode, Discovery, Hooks, LimitKind, Stop, Turns, 
 use windlass_core::text::{covers, nearest};
 use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL, RUN_CODE, SEARCH_TOOLS, UPDATE_BLACKBOARD};
 use windlass_core::{Policy, Text, ToolSpec};
-use windlass_store::{Holder, Store};
+use windlass_store::Store;
 use windlass_tools::{ToolSet, ToolSetError};
 
 use super::AgentBuilder;
-use super::models::{Chosen, ModelRef};
+use super::models::ModelRef;
+use crate::agent::Chosen;
 use crate::agent_file::LoopSection;
 use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
 use crate::error::Error;
@@ -217,12 +218,4 @@ pub(super) fn check_required(
 
 pub(super) fn schema_of<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
-}
-
-/// One holder for the whole process: its runs live and die with it.
-pub(crate) fn holder() -> Holder {
-    static HOLDER: std::sync::OnceLock<Holder> = std::sync::OnceLock::new();
-    HOLDER
-        .get_or_init(|| Holder(format!("pid {} {}", std::process::id(), uuid::Uuid::now_v7()).into()))
-        .clone()
 }

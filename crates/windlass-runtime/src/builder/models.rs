@@ -9,6 +9,7 @@ use windlass_models::providers::list_price;
 use windlass_models::{Model, ModelSettings, Timeouts, Tour, resolve};
 
 use super::AgentBuilder;
+use crate::agent::Chosen;
 use crate::error::Error;
 
 /// A model for [`AgentBuilder::model`]: a name such as `openai/gpt-5-mini`, or a name with a model, `("mine", model)`.
@@ -18,9 +19,6 @@ pub struct ModelRef {
     /// `None`: it is looked up by its name.
     model: Option<Arc<dyn Model>>,
 }
-
-/// A model with its settings, ready to be asked.
-pub(crate) type Chosen = (ModelChoice, Arc<dyn Model>);
 
 impl From<&str> for ModelRef {
     fn from(name: &str) -> Self {

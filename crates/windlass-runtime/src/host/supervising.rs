@@ -156,7 +156,7 @@ impl Host {
 
     fn due(&self, now: Millis, limit: usize, owners: Vec<Owner>, left_alone: &LeftAlone) -> Due {
         Due {
-            holder: crate::builder::holder(),
+            holder: crate::agent::holder(),
             claim: Claim::fresh(),
             agents: self.inner.supervised.clone(),
             without_owners: owners,

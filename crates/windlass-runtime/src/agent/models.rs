@@ -1,0 +1,99 @@
+//! The models of an agent, and what this process has learnt of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::policy::Wire;
+use windlass_core::{Policy, State, Text};
+use windlass_models::{Known, Model};
+
+use crate::learnt;
+use crate::prices::prices_of;
+
+/// A model with its settings, ready to be asked.
+pub(crate) type Chosen = (ModelChoice, Arc<dyn Model>);
+
+/// Models by name, in the order of fallback.
+#[derive(Clone)]
+pub(crate) struct ModelSet {
+    pub(crate) by_name: BTreeMap<Text, Arc<dyn Model>>,
+    pub(crate) choices: Arc<Vec<ModelChoice>>,
+    /// Wires detected by runs of this process: the ones for models that refuse tools.
+    pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
+    /// The prices of all models that a run may ask, those included that only a hook chooses.
+    pub(crate) prices: Arc<BTreeMap<Text, Prices>>,
+}
+
+impl ModelSet {
+    /// The models in the order of fallback, and others that only a hook chooses.
+    pub(crate) fn new(models: Vec<Chosen>, known: Vec<Chosen>) -> Self {
+        let choices: Vec<ModelChoice> = models.iter().map(|(choice, _)| choice.clone()).collect();
+        let prices = prices_of(choices.iter().chain(known.iter().map(|(choice, _)| choice)));
+        let all = models.into_iter().chain(known);
+        Self {
+            by_name: all.map(|(choice, model)| (choice.name, model)).collect(),
+            choices: Arc::new(choices),
+            wires: Arc::default(),
+            prices,
+        }
+    }
+
+    /// The models with what is known of them: what their providers' entries say, and their detected wires, from this process, from the
+    /// run of the same agent that a session continues, or from what is [kept](learnt).
+    pub(crate) fn known(&self, policy: &Policy, base: Option<&State>, now: u64) -> Arc<Vec<ModelChoice>> {
+        let own = &self.choices;
+        let learnt_here = self.wires.read().unwrap_or_else(PoisonError::into_inner);
+        let before = |name: &Text| base?.models().iter().find(|model| model.name == *name)?.wire;
+        let open = policy.request.wire == Wire::Auto;
+        let sampled = policy.request.temperature.is_some();
+        let known = own.iter().map(|model| {
+            let name = &model.name;
+            let known = self.by_name.get(name).filter(|_| open || sampled).map(|model| model.known(name));
+            let Known { id, structured, wire, sampling } = known.unwrap_or_default();
+            let sampling = model.sampling.or(sampling.filter(|_| sampled));
+            if !open {
+                return ModelChoice { sampling, ..model.clone() };
+            }
+            let remembered = || id.and_then(|id| learnt::wire_of(&id, now));
+            let own = learnt_here.get(name).copied().or_else(|| before(name));
+            ModelChoice {
+                structured: model.structured.or(structured),
+                sampling,
+                wire: own.or_else(remembered).or(wire),
+                ..model.clone()
+            }
+        });
+        let known: Vec<ModelChoice> = known.collect();
+        if known == **own { own.clone() } else { Arc::new(known) }
+    }
+
+    /// Stores the wires that a run detected for later runs.
+    pub(crate) fn learn(&self, models: &[ModelChoice], now: u64) {
+        for choice in models {
+            let (Some(model), Some(wire)) = (self.by_name.get(&choice.name), choice.wire) else { continue };
+            if let Some(id) = model.known(&choice.name).id {
+                learnt::learn(&id, wire, now);
+            } else {
+                let mut wires = self.wires.write().unwrap_or_else(PoisonError::into_inner);
+                wires.insert(choice.name.clone(), wire);
+            }
+        }
+    }
+
+    /// A model that may be asked and whose price is unknown.
+    pub(crate) fn unpriced(&self) -> Option<&Text> {
+        self.by_name.keys().find(|name| !self.prices.contains_key(*name))
+    }
+
+    /// The same models for summaries under a policy: a temperature of the policy is for all of them.
+    pub(crate) fn for_summaries(&self, policy: &Policy) -> Self {
+        let mut choices = Vec::clone(&self.choices);
+        if policy.request.temperature.is_some() {
+            for choice in &mut choices {
+                choice.temperature = None;
+            }
+        }
+        Self { choices: Arc::new(choices), ..self.clone() }
+    }
+}
