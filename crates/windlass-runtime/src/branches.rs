@@ -23,6 +23,7 @@ use crate::delegates::{Task, TaskEnd, cannot_go_on, carry_on, is_left, stalled, 
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::Run;
+use crate::starting::Beginning;
 
 /// Maximum nesting depth of branches.
 pub(crate) const MAX_BRANCH_DEPTH: usize = 16;
@@ -272,7 +273,7 @@ impl BranchWork {
             RunMessages::from(Value::Object(self.input.clone()).to_string())
         };
         let agent = self.agent.caching(base.history().len());
-        agent.prepare_child(&self.task, input, Some(base)).await
+        agent.begin(Beginning::of_task(&self.task, input).on(Some(base))).await
     }
 
     async fn end_of(&self, run: &Run) -> TaskEnd {
@@ -343,7 +344,7 @@ impl BranchWork {
         };
         let prepare = async {
             let input = RunMessages::from(format!("Final result:\n{result}"));
-            agent.prepare_child(&task, input, Some(branch.state().clone())).await
+            agent.begin(Beginning::of_task(&task, input).on(Some(branch.state().clone()))).await
         };
         let used = Used::of(branch.state());
         let summary = match carry_on(&agent, &task, Box::pin(prepare)).await {

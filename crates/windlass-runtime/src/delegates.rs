@@ -22,8 +22,8 @@ use windlass_tools::Bound;
 use crate::account::{SharedAccount, open_below};
 use crate::agent::Agent;
 use crate::error::Error;
-use crate::input::RunMessages;
 use crate::run::{Another, DriveOptions, Prepared, Run};
+use crate::starting::Beginning;
 
 /// Another agent that does tasks.
 pub trait Delegate: Send + Sync + std::fmt::Debug {
@@ -167,7 +167,7 @@ impl Delegate for AgentDelegate {
             let begin = async {
                 let mut messages = task.context.clone();
                 messages.push(Message::TaskDelegation { content: task.task.as_str().into() });
-                agent.prepare_child(&task, RunMessages::from(messages), None).await
+                agent.begin(Beginning::of_task(&task, messages.into())).await
             };
             match carry_on(&agent, &task, Box::pin(begin)).await {
                 Ok(Some(run)) if is_left(&task, &run) => TaskEnd::Left,

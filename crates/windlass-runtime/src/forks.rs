@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::{Base, Fork as Forked, RunInput, RunStarted};
 use windlass_core::model::Usage;
-use windlass_core::{CallId, Event, Fact, InputKind, RunId, State};
+use windlass_core::{CallId, Event, Fact, RunId, State};
 use windlass_read::RunPages;
 use windlass_read::load_until;
-use windlass_store::{Head, Log};
+use windlass_store::Log;
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::off_thread::fits;
 use crate::run::{DriveOptions, Prepared};
+use crate::starting::{Beginning, Opening};
 use crate::work;
 
 /// Options of a fork.
@@ -96,7 +96,7 @@ impl Agent {
             cost: carried.cost,
         };
         if let (true, Some(messages)) = (base.is_finished(), fork.say.clone()) {
-            let prepared = self.begin(messages, Some(base), options, Self::prepare_at_once).await?;
+            let prepared = self.prepare_after(messages, Some(base), options).await?;
             return Ok(Fork { prepared, saved });
         }
         let say = fork.say.as_ref().map(|messages| messages.text().into());
@@ -107,13 +107,8 @@ impl Agent {
         let kept = fact.calls.iter().filter(|call| call.outcome.is_some() && !base.has_started(&call.call));
         saved.tool_calls += kept.count() as u64;
         let start = self.forked(&base, fact, &fork, &options).await?;
-        let state = State::on_base(start.run, &base);
-        let first = InputKind::Start(Box::new(start));
-        // What cannot be started is refused before anything is made of it.
-        fits(&**self.environment(), state.clone(), self.environment().now(), first.clone()).await?;
-        // A fork stands in a session of its own, or in none.
-        let head = options.session.as_ref().map_or(Head::Stays, |_| Head::Moves { from: None });
-        let prepared = self.driver(state, Some(first), self.first_fence(), options).moving(head);
+        let beginning = Beginning::new(start.run, Opening::Fork(Box::new(start)), options);
+        let prepared = self.begin(beginning.on(Some(base))).await?;
         Ok(Fork { prepared, saved })
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::event::{Recalled, RunInput, ToolRecord};
-use windlass_core::policy::{RecallBounds, RecallBy};
+use windlass_core::policy::{RecallBounds, RecallBy, Stop};
 use windlass_core::{Fact, Message, RunId, Status, Text};
 use windlass_read::ListPages;
 use windlass_read::reports::{RELIABILITY_RUNS, ToolStatistics, newest_runs, statistics};
@@ -12,6 +12,7 @@ use windlass_store::{RunFilter, RunStatus, RunSummary, Store};
 
 use crate::agent::Agent;
 use crate::error::Error;
+use crate::input::RunMessages;
 
 /// Maximum number of characters of an input or answer that are compared and shown.
 const COMPARED_CHARS: usize = 1_000;
@@ -47,8 +48,20 @@ impl Agent {
         Ok(statistics(log, &runs).await?.tools)
     }
 
+    /// What a run is told of earlier ones. A conversation that goes on is its own memory.
+    pub(crate) async fn past(&self, input: &RunMessages, is_new: bool) -> Result<Past, Error> {
+        let policy = self.policy();
+        let recalled = match policy.past.recall.bounds() {
+            Some(bounds) if is_new => self.recalled(&input.text(), bounds).await?,
+            Some(_) | None => Vec::new(),
+        };
+        let plans = policy.replies.stop == Stop::Judge;
+        let tool_records = if plans { self.tool_records().await? } else { Vec::new() };
+        Ok(Past { recalled, tool_records })
+    }
+
     /// The same for a plan, of fewer runs.
-    pub(crate) async fn tool_records(&self) -> Result<Vec<ToolRecord>, Error> {
+    async fn tool_records(&self) -> Result<Vec<ToolRecord>, Error> {
         let log = &**self.log();
         let runs = newest_runs(log, Some(self.name().clone()), PLANNING_RUNS).await?;
         let all = statistics(log, &runs).await?;
@@ -62,7 +75,7 @@ impl Agent {
     }
 
     /// The earlier runs that resemble this input, the most similar first.
-    pub(crate) async fn recalled(&self, input: &str, bounds: &RecallBounds) -> Result<Vec<Recalled>, Error> {
+    async fn recalled(&self, input: &str, bounds: &RecallBounds) -> Result<Vec<Recalled>, Error> {
         let among = usize::try_from(bounds.among.get()).unwrap_or(usize::MAX);
         let runs = self.answered(among).await?;
         let mut found = Vec::new();

@@ -7,10 +7,9 @@ mod stream;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use windlass_core::budget::Budget;
-use windlass_core::event::{ResumedBy, RunInput};
+use windlass_core::event::ResumedBy;
 use windlass_core::model::Usage;
-use windlass_core::policy::{LimitKind, Memory, Stop};
+use windlass_core::policy::LimitKind;
 use windlass_core::run::OpenQuestion;
 use windlass_core::{
     InputKind, InvalidInput, Message, Owner, RunId, RunState, SessionId, State, Status, Text,
@@ -19,18 +18,13 @@ use windlass_read::compat::promptchain::{RunMetadata, run_metadata};
 use windlass_read::{load, reports};
 use windlass_store::{Fence, Log, Store};
 
-use crate::agent::{Agent, Toolset};
-use crate::delegates::Task;
+use crate::agent::Agent;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::off_thread::off_thread;
 use crate::people::People;
-use crate::prices::check_prices;
-use crate::recall::{Past, reminder};
-use crate::scope::scoped;
-use crate::second::{Admitted, digest_of};
-use crate::starting::{Beginning, head_of};
+use crate::second::Admitted;
+use crate::starting::{Beginning, Opening};
 pub use handle::RunHandle;
 pub use prepared::Prepared;
 pub use stream::RunStream;
@@ -224,146 +218,15 @@ impl Agent {
         }
     }
 
+    /// Prepares the run of a message, on the end of its session's last run.
     pub(crate) async fn prepare_after(
         &self,
         input: RunMessages,
         base: Option<State>,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        // A conversation that goes on is its own memory.
-        let recalled = match (self.policy().past.recall.bounds(), &base) {
-            (Some(bounds), None) => self.recalled(&input.text(), bounds).await?,
-            _ => Vec::new(),
-        };
-        let plans = self.policy().replies.stop == Stop::Judge;
-        let tool_records = if plans { self.tool_records().await? } else { Vec::new() };
-        let past = Past { recalled, tool_records };
-        // Boxed: a future that prepares and drives a run holds the room of the larger one until its end.
-        Box::pin(self.begin(input, base, (options, past), Self::prepare_recalling)).await
-    }
-
-    /// Makes a run of an input, which takes its time where that or the base is long.
-    pub(crate) async fn begin<O: Send + 'static>(
-        &self,
-        input: RunMessages,
-        base: Option<State>,
-        options: O,
-        prepare: fn(&Self, RunMessages, Option<&State>, O) -> Result<Prepared, Error>,
-    ) -> Result<Prepared, Error> {
-        let heft = base.as_ref().map_or(0, |base| base.history().bytes()).saturating_add(input.heft());
-        let agent = self.clone();
-        let make = move || prepare(&agent, input, base.as_ref(), options);
-        off_thread(&**self.environment(), heft, make).await
-    }
-
-    /// Prepares a new run whose conversation begins with another run's. Code that drives runs on the same thread should use
-    /// [`prepare`](Self::prepare), which does not block the thread for long.
-    ///
-    /// # Errors
-    /// The input is empty or does not fit, or the instructions cannot be rendered.
-    pub fn prepare_on(
-        &self,
-        input: impl Into<RunMessages>,
-        base: Option<&State>,
-        options: DriveOptions,
-    ) -> Result<Prepared, Error> {
-        self.prepare_at_once(input.into(), base, options)
-    }
-
-    pub(crate) fn prepare_at_once(
-        &self,
-        input: RunMessages,
-        base: Option<&State>,
-        options: DriveOptions,
-    ) -> Result<Prepared, Error> {
-        self.prepare_as(self.run_for(&options), input, base, options)
-    }
-
-    fn prepare_recalling(
-        &self,
-        input: RunMessages,
-        base: Option<&State>,
-        (options, past): (DriveOptions, Past),
-    ) -> Result<Prepared, Error> {
         let run = self.run_for(&options);
-        self.prepare_with(run, input, base, (options, past))
-    }
-
-    /// Prepares a new run under this id.
-    pub(crate) fn prepare_as(
-        &self,
-        run: RunId,
-        input: RunMessages,
-        base: Option<&State>,
-        options: DriveOptions,
-    ) -> Result<Prepared, Error> {
-        self.prepare_with(run, input, base, (options, Past::default()))
-    }
-
-    fn prepare_with(
-        &self,
-        run: RunId,
-        input: RunMessages,
-        base: Option<&State>,
-        (options, past): (DriveOptions, Past),
-    ) -> Result<Prepared, Error> {
-        if input.is_empty() {
-            return Err(self.bad_input("it contains no message".to_owned()));
-        }
-        // Without a memory there is no session to belong to.
-        let session = options.session.clone().filter(|_| self.policy().past.memory != Memory::Off);
-        let only_tools = options.only_tools.clone();
-        let owner = options.owner.clone();
-        let mut start = self.start(input, Beginning { run, owner, session, base, only_tools })?;
-        if let Some(reminder) = reminder(&self.policy().wording.texts.recalled, &past.recalled) {
-            let mut prompt = start.prompt.to_vec();
-            let own =
-                usize::from(prompt.first().is_some_and(|first| matches!(**first, Message::System { .. })));
-            prompt.insert(own, Arc::new(reminder));
-            start.prompt = Arc::new(prompt);
-        }
-        (start.recalled, start.tool_records) = (past.recalled, past.tool_records);
-        start.request_digest = digest_of(self, &start.input, &options);
-        let head = head_of(&start, base);
-        let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
-        let start = InputKind::Start(Box::new(start));
-        Ok(self.driver(state, Some(start), self.first_fence(), options).moving(head))
-    }
-
-    /// Prepares a child run under the id that its parent gave it; a branch continues from a base.
-    ///
-    /// # Errors
-    /// The input does not fit, or the instructions cannot be rendered.
-    pub(crate) async fn prepare_child(
-        &self,
-        task: &Task,
-        input: RunMessages,
-        base: Option<State>,
-    ) -> Result<Prepared, Error> {
-        Box::pin(self.begin(
-            input,
-            base,
-            (task.run, task.owner.clone(), task.parent, task.budget, task.stall_ms),
-            Self::prepare_under,
-        ))
-        .await
-    }
-
-    fn prepare_under(
-        &self,
-        input: RunMessages,
-        base: Option<&State>,
-        (run, owner, parent, budget, stall_ms): (RunId, Owner, RunId, Budget, Option<u64>),
-    ) -> Result<Prepared, Error> {
-        let options = DriveOptions::default();
-        let mut start = self.start(input, Beginning { run, owner, session: None, base, only_tools: None })?;
-        (start.parent, start.budget) = (Some(parent), budget);
-        if let Some(ms) = stall_ms {
-            Arc::make_mut(&mut start.policy).stall_as_child(ms);
-        }
-        let start = InputKind::Start(Box::new(start));
-        let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
-        Ok(self.driver(state, Some(start), self.first_fence(), options))
+        self.begin(Beginning::new(run, Opening::Messages(input), options).on(base)).await
     }
 
     /// Continues a run that a limit cut, with limits set anew (in the unit that people write). Nothing is done again.
@@ -392,19 +255,9 @@ impl Agent {
             raised.push((*limit, max));
         }
         let (owner, session) = (base.owner().clone(), base.session().cloned());
+        let options = DriveOptions { owner, session, only_tools: None, ..options };
         let fresh = self.environment().new_run();
-        let beginning = Beginning { run: fresh, owner, session, base: Some(&base), only_tools: None };
-        let mut start = self.unprompted(RunInput::Continue(base.carried()), beginning)?;
-        start.prompt = base.prompt().clone();
-        start.objective = base.objective().cloned();
-        start.only_tools = base.only_tools().cloned();
-        start.tools = scoped(start.tools, start.only_tools.as_ref());
-        start.policy = Self::raised(base.policy(), &raised);
-        let Toolset { delegates, branches, .. } = self.toolset();
-        check_prices(self.name(), &start.policy, start.models.iter(), (delegates, branches))?;
-        let head = head_of(&start, Some(&base));
-        let (state, start) = (State::on_base(fresh, &base), InputKind::Start(Box::new(start)));
-        Ok(self.driver(state, Some(start), self.first_fence(), options).moving(head))
+        self.begin(Beginning::new(fresh, Opening::Limits(raised), options).on(Some(base))).await
     }
 
     /// The end of a session's head; `None`: there is no such session.

@@ -1,11 +1,9 @@
 //! Second messages: a message to a session whose last run has not ended.
 
-use std::sync::Arc;
-
 use futures_util::StreamExt as _;
-use windlass_core::event::{MessageQueued, RunInput};
+use windlass_core::event::RunInput;
 use windlass_core::policy::{Memory, WhileRunning};
-use windlass_core::{Fact, InputKind, RunId, SessionId, State};
+use windlass_core::{Fact, InputKind, RunId, SessionId};
 
 use crate::agent::Agent;
 use crate::control::{Cancelled, Delivery, heard};
@@ -121,25 +119,6 @@ impl Agent {
                 return Ok(Some(prepared));
             }
         }
-    }
-
-    fn prepare_queued(
-        &self,
-        end: &State,
-        queued: &Arc<MessageQueued>,
-        options: &DriveOptions,
-    ) -> Result<Prepared, Error> {
-        let options = DriveOptions {
-            owner: end.owner().clone(),
-            session: end.session().cloned(),
-            people: options.people.clone(),
-            wait_for_timers: options.wait_for_timers,
-            hold_for_quota: options.hold_for_quota,
-            ..DriveOptions::default()
-        };
-        let input = RunMessages::from_stored(&queued.messages);
-        let prepared = self.prepare_as(queued.run, input, Some(end), options)?;
-        Ok(prepared.requested(queued.request_digest.clone()))
     }
 
     /// What becomes of a message to this busy session; `None`: the run has ended meanwhile.

@@ -1,59 +1,199 @@
-//! The facts of a run's start: input, tools, and the messages before the conversation.
+//! The beginning of a run, whatever it begins with: one request, and one function that prepares it.
 
 use std::sync::Arc;
 
+use futures_core::future::BoxFuture;
+use windlass_core::budget::Budget;
 use windlass_core::event::{Base, RunInput, RunStarted};
-use windlass_core::policy::{CallersSystem, LimitKind};
+use windlass_core::policy::{CallersSystem, LimitKind, Memory};
 use windlass_core::run::offered;
-use windlass_core::{Message, Owner, Policy, RunId, SessionId, State, Text};
+use windlass_core::{Input, InputKind, Message, Policy, RunId, State, Text, accept};
 use windlass_read::reports::{Replayed, replay_run};
 use windlass_read::{load_until, start_of};
 use windlass_store::{Head, Log};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Toolset};
+use crate::delegates::Task;
 use crate::error::Error;
 use crate::input::RunMessages;
+use crate::off_thread::off_thread;
+use crate::prices::check_prices;
 use crate::prompt::{Prompt, PromptContext};
+use crate::recall::{Past, reminder};
+use crate::run::{DriveOptions, Prepared};
 use crate::scope::scoped;
+use crate::second::digest_of;
 
-/// Part of a run's start that is chosen by its caller.
-pub(crate) struct Beginning<'b> {
-    pub(crate) run: RunId,
-    pub(crate) owner: Owner,
-    pub(crate) session: Option<SessionId>,
+/// A run that is to begin, as its caller asks for it. [`Agent::begin`] prepares it.
+pub(crate) struct Beginning {
+    run: RunId,
+    opening: Opening,
+    base: Option<State>,
+    options: DriveOptions,
+    child: Option<Child>,
+    request_digest: Option<Text>,
+}
+
+/// What a run begins with.
+pub(crate) enum Opening {
+    /// Messages, or an object for an agent with typed input.
+    Messages(RunMessages),
+    /// The run that it continues, with these limits.
+    Limits(Vec<(LimitKind, u64)>),
+    /// An event of the run that it forks: the start is made of that run's.
+    Fork(Box<RunStarted>),
+}
+
+/// What a child run has from its parent.
+struct Child {
+    parent: RunId,
+    budget: Budget,
+    stall_ms: Option<u64>,
+}
+
+impl Beginning {
+    /// A run of that id. Owner, session and choice of tools are in its options.
+    pub(crate) fn new(run: RunId, opening: Opening, options: DriveOptions) -> Self {
+        Self { run, opening, base: None, options, child: None, request_digest: None }
+    }
+
+    /// The child run that does a task.
+    pub(crate) fn of_task(task: &Task, input: RunMessages) -> Self {
+        let options = DriveOptions { owner: task.owner.clone(), ..DriveOptions::default() };
+        let child = Child { parent: task.parent, budget: task.budget, stall_ms: task.stall_ms };
+        Self { child: Some(child), ..Self::new(task.run, Opening::Messages(input), options) }
+    }
+
     /// The state that it continues from.
-    pub(crate) base: Option<&'b State>,
-    /// Patterns of the tools that it is given; `None`: all of its agent's.
-    pub(crate) only_tools: Option<Vec<Text>>,
+    pub(crate) fn on(self, base: Option<State>) -> Self {
+        Self { base, ..self }
+    }
+
+    /// The digest of the request that asked for it, where that came before its turn.
+    pub(crate) fn requested(self, request_digest: Option<Text>) -> Self {
+        Self { request_digest, ..self }
+    }
+
+    /// The bytes that are read to prepare it.
+    fn heft(&self) -> u64 {
+        let opening = if let Opening::Messages(input) = &self.opening { input.heft() } else { 0 };
+        self.base.as_ref().map_or(0, |base| base.history().bytes()).saturating_add(opening)
+    }
 }
 
 impl Agent {
-    /// The facts of a new run's start.
-    pub(crate) fn start(&self, input: RunMessages, beginning: Beginning<'_>) -> Result<RunStarted, Error> {
+    /// Prepares a run, which takes its time where its input or its base is long.
+    ///
+    /// Boxed: a future that prepares and drives a run holds the room of the larger one until its end.
+    ///
+    /// # Errors
+    /// The input is empty or does not fit, the instructions cannot be rendered, a fork cannot start, or the log failed.
+    pub(crate) fn begin(&self, beginning: Beginning) -> BoxFuture<'_, Result<Prepared, Error>> {
+        Box::pin(async move {
+            let past = match (&beginning.opening, &beginning.child) {
+                (Opening::Messages(input), None) => self.past(input, beginning.base.is_none()).await?,
+                (Opening::Messages(_) | Opening::Limits(_) | Opening::Fork(_), _) => Past::default(),
+            };
+            let (agent, heft) = (self.clone(), beginning.heft());
+            off_thread(&**self.environment(), heft, move || agent.begin_here(beginning, past)).await
+        })
+    }
+
+    fn begin_here(&self, beginning: Beginning, past: Past) -> Result<Prepared, Error> {
+        let Beginning { run, opening, base, mut options, child, request_digest } = beginning;
+        let base = base.as_ref();
+        let forks = matches!(opening, Opening::Fork(_));
+        let mut start = match opening {
+            Opening::Messages(input) => {
+                // Without a memory there is no session to belong to.
+                options.session = options.session.filter(|_| self.policy().past.memory != Memory::Off);
+                self.start(run, input, (base, &options), past)?
+            }
+            Opening::Limits(limits) => self.unlimited(run, base, &options, &limits)?,
+            Opening::Fork(start) => *start,
+        };
+        start.request_digest = request_digest.or_else(|| digest_of(self, &start.input, &options));
+        if let Some(Child { parent, budget, stall_ms }) = child {
+            (start.parent, start.budget) = (Some(parent), budget);
+            if let Some(ms) = stall_ms {
+                Arc::make_mut(&mut start.policy).stall_as_child(ms);
+            }
+        }
+        let head = head_of(&start, base);
+        let state = base.map_or_else(|| State::new(start.run), |base| State::on_base(start.run, base));
+        let first = InputKind::Start(Box::new(start));
+        if forks {
+            // What cannot be started is refused before anything is made of it.
+            let input = Input { at: self.environment().now(), what: first.clone() };
+            accept(&state, input).map_err(Error::Refused)?;
+        }
+        Ok(self.driver(state, Some(first), self.first_fence(), options).moving(head))
+    }
+
+    /// The facts of the start of a run that messages begin.
+    fn start(
+        &self,
+        run: RunId,
+        input: RunMessages,
+        (base, options): (Option<&State>, &DriveOptions),
+        past: Past,
+    ) -> Result<RunStarted, Error> {
+        if input.is_empty() {
+            return Err(self.bad_input("it contains no message".to_owned()));
+        }
         let (input, seen) = self.take_input(input)?;
-        let last_answer = beginning.base.and_then(answer_of);
-        let mut start = self.unprompted(input, beginning)?;
+        let last_answer = base.and_then(answer_of);
+        let mut start = self.unprompted(run, input, base, options)?;
         let context = PromptContext { input: seen, session: start.session.clone(), last_answer };
         let Prompt { messages, objective } = self.prompt_for(&start, &context)?;
-        (start.prompt, start.objective) = (messages, objective);
+        start.prompt = match reminder(&self.policy().wording.texts.recalled, &past.recalled) {
+            Some(reminder) => reminded(&messages, reminder),
+            None => messages,
+        };
+        Ok(RunStarted { objective, recalled: past.recalled, tool_records: past.tool_records, ..start })
+    }
+
+    /// The facts of the start of a run that goes on behind a limit.
+    fn unlimited(
+        &self,
+        run: RunId,
+        base: Option<&State>,
+        options: &DriveOptions,
+        limits: &[(LimitKind, u64)],
+    ) -> Result<RunStarted, Error> {
+        let Some(cut) = base else { return Err(Error::NotEnded { run }) };
+        let start = self.unprompted(run, RunInput::Continue(cut.carried()), base, options)?;
+        let only_tools = cut.only_tools().cloned();
+        let start = RunStarted {
+            prompt: cut.prompt().clone(),
+            objective: cut.objective().cloned(),
+            tools: scoped(start.tools, only_tools.as_ref()),
+            only_tools,
+            policy: Self::raised(cut.policy(), limits),
+            ..start
+        };
+        let Toolset { delegates, branches, .. } = self.toolset();
+        check_prices(self.name(), &start.policy, start.models.iter(), (delegates, branches))?;
         Ok(start)
     }
 
     /// The same without the messages before the conversation, whose place is left empty.
-    pub(crate) fn unprompted(
+    fn unprompted(
         &self,
+        run: RunId,
         input: RunInput,
-        Beginning { run, owner, session, base, only_tools }: Beginning<'_>,
+        base: Option<&State>,
+        options: &DriveOptions,
     ) -> Result<RunStarted, Error> {
         self.toolset().sources.iter().for_each(|source| source.seek());
         let tools = self.refresh();
-        if let Some(only) = &only_tools {
+        if let Some(only) = &options.only_tools {
             self.check_scope(only)?;
         }
-        let only_tools = only_tools.map(Arc::new);
+        let only_tools = options.only_tools.clone().map(Arc::new);
         Ok(RunStarted {
-            owner,
-            session,
+            owner: options.owner.clone(),
+            session: options.session.clone(),
             base: base.map(|base| Base { run: base.run(), version: base.version(), digest: base.digest() }),
             tools: scoped(tools, only_tools.as_ref()),
             models: self.known_models(base),
@@ -168,11 +308,24 @@ fn salt_of_rules(base: &State) -> Option<&Text> {
     rules.next().and(base.binding_digests()).map(|binding_digests| &binding_digests.salt)
 }
 
-/// What the first append of a run does to the head of its session: it moves it from the base, where that is of the same session.
-pub(crate) fn head_of(start: &RunStarted, base: Option<&State>) -> Head {
+/// A prompt with what the run is told of earlier ones, behind the instructions.
+fn reminded(prompt: &[Arc<Message>], reminder: Message) -> Arc<Vec<Arc<Message>>> {
+    let own = usize::from(prompt.first().is_some_and(|first| matches!(**first, Message::System { .. })));
+    let mut prompt = prompt.to_vec();
+    prompt.insert(own, Arc::new(reminder));
+    Arc::new(prompt)
+}
+
+/// What the first append of a run does to the head of its session: it moves it from the base, where that is of the same session. A fork
+/// stands in a session of its own.
+fn head_of(start: &RunStarted, base: Option<&State>) -> Head {
     if start.session.is_none() {
         return Head::Stays;
     }
-    let below = base.filter(|base| base.session() == start.session.as_ref() && *base.owner() == start.owner);
-    Head::Moves { from: below.map(State::run) }
+    let continues = |base: &&State| {
+        !matches!(start.input, RunInput::Fork(_))
+            && base.session() == start.session.as_ref()
+            && *base.owner() == start.owner
+    };
+    Head::Moves { from: base.filter(continues).map(State::run) }
 }

@@ -341,6 +341,7 @@ fn files() {
 /// Instructions that use up what a template may take.
 fn templates() -> Outcome<()> {
     let any = json!({ "type": "object" });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let filters = "|upper|lower|replace('a', 'b')|trim".repeat(2);
     for (bound, instructions, bytes) in [
         (
@@ -360,7 +361,7 @@ fn templates() -> Outcome<()> {
             "a template",
             bound,
             || RunMessages::from(input.clone()),
-            |input| agent.prepare_on(input, None, DriveOptions::default()).is_ok(),
+            |input| runtime.block_on(agent.prepare(input, DriveOptions::default())).is_ok(),
         );
     }
     Ok(())

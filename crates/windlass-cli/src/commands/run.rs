@@ -203,7 +203,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         }
     } else {
         // A session of its own, so that it can be continued.
-        host.drive(&assembly.agent, assembly.agent.prepare_on(input.messages(), None, options)?)
+        host.drive(&assembly.agent, assembly.agent.prepare(input.messages(), options).await?)
     };
     let run = drive(live, &mut view, &mut interrupts, &words).await?;
     let verdict = played(cassette.as_ref(), verdict(&run, &words));

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::event::RunInput;
 use windlass_core::policy::WhileRunning;
 use windlass_core::run::OpenCall;
-use windlass_core::{InputKind, SessionId, Text};
+use windlass_core::{InputKind, SessionId};
 use windlass_store::{Head, StoreError};
 
 use super::Driver;
@@ -26,13 +26,6 @@ impl Driver {
     /// The run's first append moves the head of its session so.
     pub(crate) fn move_head(&mut self, head: Head) {
         self.head = head;
-    }
-
-    /// The run that is to start was asked for by that request.
-    pub(crate) fn answer_request(&mut self, request: Option<Text>) {
-        if let Some(InputKind::Start(start)) = &mut self.first {
-            start.request_digest = request;
-        }
     }
 
     /// Makes the run's first events durable before it is driven.

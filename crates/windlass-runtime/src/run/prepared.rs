@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::Millis;
-use windlass_core::{Owner, RunId, Text};
+use windlass_core::{Owner, RunId};
 use windlass_store::Head;
 
 use super::{Run, RunHandle};
@@ -74,12 +74,6 @@ impl Prepared {
     /// The run's first append moves the head of its session so.
     pub(crate) fn moving(mut self, head: Head) -> Self {
         self.driver.move_head(head);
-        self
-    }
-
-    /// The run was asked for by that request.
-    pub(crate) fn requested(mut self, request: Option<Text>) -> Self {
-        self.driver.answer_request(request);
         self
     }
 

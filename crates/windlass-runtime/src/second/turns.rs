@@ -14,6 +14,7 @@ use crate::control::run_end;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::{DriveOptions, Prepared};
+use crate::starting::{Beginning, Opening};
 
 /// How long the process that brought a message may take to begin its run, in milliseconds. Another one does it then.
 const PATIENCE_MS: Millis = 1_000;
@@ -96,7 +97,18 @@ impl Agent {
         queued: &Arc<MessageQueued>,
         options: &DriveOptions,
     ) -> Result<Option<Prepared>, Error> {
-        begun(Box::pin(self.prepare_queued(end, queued, options)?.begun()).await)
+        let options = DriveOptions {
+            owner: end.owner().clone(),
+            session: end.session().cloned(),
+            people: options.people.clone(),
+            wait_for_timers: options.wait_for_timers,
+            hold_for_quota: options.hold_for_quota,
+            ..DriveOptions::default()
+        };
+        let input = Opening::Messages(RunMessages::from_stored(&queued.messages));
+        let beginning = Beginning::new(queued.run, input, options).on(Some(end.clone()));
+        let prepared = self.begin(beginning.requested(queued.request_digest.clone())).await?;
+        begun(Box::pin(prepared.begun()).await)
     }
 
     /// Gives the process that brought a message the time to begin its run.
