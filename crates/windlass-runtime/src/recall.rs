@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::event::{Recalled, RunInput, ToolRecord};
 use windlass_core::policy::{RecallBounds, RecallBy, Stop};
-use windlass_core::{Fact, Message, RunId, Status, Text};
+use windlass_core::{Fact, Message, Owner, RunId, Status, Text};
 use windlass_read::ListPages;
 use windlass_read::reports::{RELIABILITY_RUNS, ToolStatistics, newest_runs, statistics};
 use windlass_store::{RunFilter, RunStatus, RunSummary, Store};
@@ -48,11 +48,11 @@ impl Agent {
         Ok(statistics(log, &runs).await?.tools)
     }
 
-    /// What a run is told of earlier ones. A conversation that goes on is its own memory.
-    pub(crate) async fn past(&self, input: &RunMessages, is_new: bool) -> Result<Past, Error> {
+    /// What a run of that owner is told of earlier ones. A conversation that goes on is its own memory.
+    pub(crate) async fn past(&self, owner: &Owner, input: &RunMessages, is_new: bool) -> Result<Past, Error> {
         let policy = self.policy();
         let recalled = match policy.past.recall.bounds() {
-            Some(bounds) if is_new => self.recalled(&input.text(), bounds).await?,
+            Some(bounds) if is_new => self.recalled(owner, &input.text(), bounds).await?,
             Some(_) | None => Vec::new(),
         };
         let plans = policy.replies.stop == Stop::Judge;
@@ -74,10 +74,15 @@ impl Agent {
         Ok(all.tools.into_iter().filter(|tool| tool.calls > 0).map(record).collect())
     }
 
-    /// The earlier runs that resemble this input, the most similar first.
-    async fn recalled(&self, input: &str, bounds: &RecallBounds) -> Result<Vec<Recalled>, Error> {
+    /// The earlier runs of an owner that resemble this input, the most similar first.
+    async fn recalled(
+        &self,
+        owner: &Owner,
+        input: &str,
+        bounds: &RecallBounds,
+    ) -> Result<Vec<Recalled>, Error> {
         let among = usize::try_from(bounds.among.get()).unwrap_or(usize::MAX);
-        let runs = self.answered(among).await?;
+        let runs = self.answered(owner, among).await?;
         let mut found = Vec::new();
         let input = cut(input);
         for run in &runs {
@@ -95,8 +100,10 @@ impl Agent {
         Ok(found)
     }
 
-    async fn answered(&self, among: usize) -> Result<Vec<RunSummary>, Error> {
+    async fn answered(&self, owner: &Owner, among: usize) -> Result<Vec<RunSummary>, Error> {
         let filter = RunFilter {
+            // Runs of others are nobody's to be told of.
+            owner: Some(owner.clone()),
             agent: Some(self.name().clone()),
             status: Some(RunStatus::Answered),
             ..RunFilter::default()

@@ -91,7 +91,9 @@ impl Agent {
     pub(crate) fn begin(&self, beginning: Beginning) -> BoxFuture<'_, Result<Prepared, Error>> {
         Box::pin(async move {
             let past = match (&beginning.opening, &beginning.child) {
-                (Opening::Messages(input), None) => self.past(input, beginning.base.is_none()).await?,
+                (Opening::Messages(input), None) => {
+                    self.past(&beginning.options.owner, input, beginning.base.is_none()).await?
+                }
                 (Opening::Messages(_) | Opening::Limits(_) | Opening::Fork(_), _) => Past::default(),
             };
             let (agent, heft) = (self.clone(), beginning.heft());

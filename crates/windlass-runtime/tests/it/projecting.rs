@@ -323,6 +323,21 @@ async fn p35_a_run_is_reminded_of_similar_earlier_answers_only() {
 }
 
 #[tokio::test]
+async fn p35_a_run_is_reminded_of_no_other_owners_runs() {
+    let recall = json!({ "recall": { "top": 3, "similarity": 0 } });
+    let agent = builder(FnModel::new(|_| said("At nine."))).settings(&recall).build().unwrap();
+    let mut before = None;
+    for owner in ["ann", "bob", "local", "ann"] {
+        let options = DriveOptions { owner: owner.into(), ..DriveOptions::default() };
+        let run = agent.run_with("When does the train leave?", options).await.unwrap();
+        let recalled: Vec<_> = run.state().recalled().iter().map(|recalled| recalled.run).collect();
+        let own = before.filter(|_| owner == "ann");
+        assert_eq!(recalled, own.into_iter().collect::<Vec<_>>(), "{owner}");
+        before = before.or(Some(run.id()));
+    }
+}
+
+#[tokio::test]
 async fn p35_a_run_that_failed_is_not_recalled() {
     let model = FnModel::new(|_| said("x"));
     let log = Arc::new(MemoryLog::new());
