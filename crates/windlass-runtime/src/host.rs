@@ -2,7 +2,7 @@
 //!
 //! A host knows the agents of a process ([`Registry`]), drives their runs and lets anybody follow them from any [`Position`]
 //! ([`Host::follow`]), takes requests with what their senders saw ([`Seen`]), takes up what is due ([`Host::supervise`]), and keeps to
-//! [`Limits`]. A command line, a console and each protocol of a server talk to it and to nothing below.
+//! [`Limits`]. A client sees the runs of its owner ([`Host::within`]). A command line, a console and each protocol of a server talk to it and to nothing below.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -32,6 +32,7 @@ mod hub;
 mod live;
 mod position;
 mod registry;
+mod scoped;
 mod slots;
 mod supervising;
 mod verbs;
@@ -57,6 +58,7 @@ pub use driving::{LiveRun, Start, Started};
 pub use follower::Follower;
 pub use position::{AttemptPosition, NoPosition, Position};
 pub use registry::{Registry, Reloaded};
+pub use scoped::{Scope, Scoped};
 pub use slots::Limits;
 pub use supervising::{Outcome, Report};
 pub use verbs::{Answering, QuestionSeen, Seen, Taking, check_question, check_version};

@@ -10,6 +10,7 @@ use windlass_read::{RunPages, load, question_digest};
 use windlass_store::Store;
 
 use super::driving::LiveRun;
+use super::scoped::{Scope, Scoped};
 use super::{Host, HostError};
 use crate::agent::Agent;
 use crate::control::{self, Cancelled, Delivery};
@@ -122,17 +123,19 @@ impl Taking {
     }
 }
 
-impl Host {
+impl Scoped {
     /// Answers a question of a run, wherever it is driven. The run is read once. A run that nobody drives takes the answer once it is
     /// resumed, here by [`supervise`](Host::supervise).
     ///
     /// # Errors
     /// The question is not open or is another one, or the answer does not fit it.
     pub async fn answer(&self, answering: Answering) -> Result<Delivery, Error> {
-        let Answering { run, question: seen, answer, by } = answering;
-        let log = &**self.log();
-        let (run, question) = control::asked_at(log, run, seen.question.clone()).await?;
+        let Answering { run: named, question: seen, answer, by } = answering;
+        self.check_seen(named).await?;
+        let log = &**self.host.log();
+        let (run, question) = control::asked_at(log, named, seen.question.clone()).await?;
         let state = load(log, run).await?;
+        self.check_owner(named, &state)?;
         check_question(&state, &question, seen.digest.as_ref())?;
         let what = InputKind::Answered { question, answer, by: Some(by) };
         self.deliver(&state, what).await
@@ -159,24 +162,28 @@ impl Host {
     /// # Errors
     /// The run has ended, or has gone on since it was seen; the log failed.
     pub async fn cancel(&self, run: RunId, reason: impl Into<Text>, seen: Seen) -> Result<Cancelled, Error> {
+        self.check_seen(run).await?;
+        let log = self.host.log();
         if seen.is_some() {
-            let state = Box::pin(load(&**self.log(), run)).await?;
-            Box::pin(check_version(&**self.log(), &state, seen)).await?;
+            let state = Box::pin(load(&**log, run)).await?;
+            Box::pin(check_version(&**log, &state, seen)).await?;
         }
-        Box::pin(control::cancel(self.log(), run, self.inner.environment.now(), reason.into())).await
+        Box::pin(control::cancel(log, run, self.host.inner.environment.now(), reason.into())).await
     }
 
     async fn send(&self, run: RunId, what: InputKind, seen: Seen) -> Result<Delivery, Error> {
-        let state = load(&**self.log(), run).await?;
-        check_version(&**self.log(), &state, seen).await?;
+        self.check_seen(run).await?;
+        let state = load(&**self.host.log(), run).await?;
+        check_version(&**self.host.log(), &state, seen).await?;
         self.deliver(&state, what).await
     }
 
     async fn deliver(&self, state: &State, what: InputKind) -> Result<Delivery, Error> {
-        let checked = control::check(state, self.inner.environment.now(), what).await?;
-        let delivery = checked.deliver(&**self.log()).await?;
+        let inner = &self.host.inner;
+        let checked = control::check(state, inner.environment.now(), what).await?;
+        let delivery = checked.deliver(&*inner.log).await?;
         if delivery == Delivery::Waiting {
-            self.inner.due.send_modify(|changes| *changes += 1);
+            inner.due.send_modify(|changes| *changes += 1);
         }
         Ok(delivery)
     }
@@ -187,24 +194,27 @@ impl Host {
     /// As for [`Registry::of_run`](super::Registry::of_run); the run has ended or has a live driver; it has gone on since it was seen.
     pub async fn resume(&self, taking: Taking) -> Result<LiveRun, Error> {
         let Taking { run, state, with, options } = taking;
+        self.check_seen(run).await?;
+        let log = &**self.host.log();
         let state = match state {
             Some(state) => state,
-            None => load(&**self.log(), run).await?,
+            None => load(log, run).await?,
         };
         let (agent, changed) = match with {
             Some(With { agent, switches, seen }) => {
-                check_version(&**self.log(), &state, seen).await?;
+                check_version(log, &state, seen).await?;
                 (agent, switches)
             }
-            None => (self.registry().of_run(&state).await?, false),
+            None => (self.host.registry().of_run(&state).await?, false),
         };
         let resume = agent.resume(run).seen(state).options(options);
         let resume = if changed { resume.with_changed_agent() } else { resume };
         let prepared = resume.prepare().await?;
-        Ok(self.drive(&agent, prepared))
+        Ok(self.host.drive(&agent, prepared))
     }
 
-    /// Forks a run at a version that its sender saw, with its agent or another one, and drives the fork here.
+    /// Forks a run at a version that its sender saw, with its agent or another one, and drives the fork here. The fork is a run of the
+    /// scope's owner.
     ///
     /// # Errors
     /// As for [`Agent::fork`].
@@ -215,8 +225,66 @@ impl Host {
         fork: ForkOptions,
         options: DriveOptions,
     ) -> Result<(LiveRun, Saved), Error> {
+        self.check_seen(run).await?;
+        let options = DriveOptions { owner: self.scope().owner().clone(), ..options };
         let crate::forks::Fork { prepared, saved } = agent.fork(run, fork, options).await?;
-        Ok((self.drive(agent, prepared), saved))
+        Ok((self.host.drive(agent, prepared), saved))
+    }
+}
+
+impl Host {
+    /// As [`Scoped::answer`], for the owner `local`.
+    ///
+    /// # Errors
+    /// As for [`Scoped::answer`].
+    pub async fn answer(&self, answering: Answering) -> Result<Delivery, Error> {
+        self.within(Scope::default()).answer(answering).await
+    }
+
+    /// As [`Scoped::steer`], for the owner `local`.
+    ///
+    /// # Errors
+    /// As for [`Scoped::steer`].
+    pub async fn steer(&self, run: RunId, said: impl Into<Steered>, seen: Seen) -> Result<Delivery, Error> {
+        self.within(Scope::default()).steer(run, said, seen).await
+    }
+
+    /// As [`Scoped::pause`], for the owner `local`.
+    ///
+    /// # Errors
+    /// As for [`Scoped::pause`].
+    pub async fn pause(&self, run: RunId, reason: Option<Text>, seen: Seen) -> Result<Delivery, Error> {
+        self.within(Scope::default()).pause(run, reason, seen).await
+    }
+
+    /// As [`Scoped::cancel`], for the owner `local`.
+    ///
+    /// # Errors
+    /// As for [`Scoped::cancel`].
+    pub async fn cancel(&self, run: RunId, reason: impl Into<Text>, seen: Seen) -> Result<Cancelled, Error> {
+        self.within(Scope::default()).cancel(run, reason, seen).await
+    }
+
+    /// As [`Scoped::resume`], for the owner `local`.
+    ///
+    /// # Errors
+    /// As for [`Scoped::resume`].
+    pub async fn resume(&self, taking: Taking) -> Result<LiveRun, Error> {
+        self.within(Scope::default()).resume(taking).await
+    }
+
+    /// As [`Scoped::fork`], for the owner that the options name.
+    ///
+    /// # Errors
+    /// As for [`Scoped::fork`].
+    pub async fn fork(
+        &self,
+        run: RunId,
+        agent: &Agent,
+        fork: ForkOptions,
+        options: DriveOptions,
+    ) -> Result<(LiveRun, Saved), Error> {
+        self.within(Scope::all(options.owner.clone())).fork(run, agent, fork, options).await
     }
 }
 

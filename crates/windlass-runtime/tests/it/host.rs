@@ -3,6 +3,7 @@
 mod following;
 mod limits;
 mod registry;
+mod scopes;
 mod supervising;
 mod verbs;
 
