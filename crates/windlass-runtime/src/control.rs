@@ -37,6 +37,8 @@ pub enum Delivery {
     Driven(Holder),
     /// The run has no driver: the input waits until the run is [resumed](Agent::resume).
     Waiting,
+    /// The run has taken the input, now or when it was sent before under its key.
+    Taken,
 }
 
 /// The outcome of a request to cancel.
@@ -55,6 +57,8 @@ pub struct Checked {
     owner: Owner,
     at: Millis,
     what: InputKind,
+    /// The key of its sender's; `None`: it is a request by itself.
+    key: Option<PostKey>,
 }
 
 /// Checks an input against a run's state, as it was read.
@@ -73,16 +77,21 @@ async fn check_in(
 ) -> Result<Checked, Error> {
     let (run, owner) = (state.run(), state.owner().clone());
     fits(environment, state, at, what.clone()).await?;
-    Ok(Checked { run, owner, at, what })
+    Ok(Checked { run, owner, at, what, key: None })
 }
 
 impl Checked {
+    /// The input comes under a key of its sender's.
+    pub(crate) fn under(self, key: Option<PostKey>) -> Self {
+        Self { key, ..self }
+    }
+
     /// Posts the input to the run's durable inbox. What has come to the run since it was read may still refuse it there.
     ///
     /// # Errors
     /// The run has ended meanwhile, or the log failed.
     pub async fn post(self, log: &dyn Store) -> Result<Delivery, Error> {
-        Ok(self.post_in(&SystemEnvironment, log, None).await?.1)
+        Ok(self.post_in(&SystemEnvironment, log).await?.1)
     }
 
     /// As [`post`](Self::post), and waits for a moment until the run's driver has taken the input: what it refuses is refused to the
@@ -93,9 +102,12 @@ impl Checked {
     pub async fn deliver(self, log: &dyn Store) -> Result<Delivery, Error> {
         let (environment, run) = (SystemEnvironment, self.run);
         for _ in 0..TRIES {
-            let (post, delivery) = self.clone().post_in(&environment, log, None).await?;
-            if delivery == Delivery::Waiting || taken(&environment, log, (run, post)).await? != Some(false) {
-                return Ok(delivery);
+            let (post, delivery) = self.clone().post_in(&environment, log).await?;
+            let looks = if delivery == Delivery::Waiting { 1 } else { LOOKS };
+            match taken(&environment, log, (run, post), looks).await? {
+                Some(true) => return Ok(Delivery::Taken),
+                None => return Ok(delivery),
+                Some(false) => {}
             }
             // The run's state, which has changed meanwhile, says why it was refused.
             fits(&environment, load(log, run).await?, self.at, self.what.clone()).await?;
@@ -107,10 +119,10 @@ impl Checked {
         self,
         environment: &dyn Environment,
         log: &dyn Store,
-        key: Option<RequestKey>,
     ) -> Result<(PostId, Delivery), Error> {
-        let Self { run, owner, at, what } = self;
-        let post = Post { at, what: what.clone(), key: Some(key_of(owner, key, &what)?) };
+        let Self { run, owner, at, what, key } = self;
+        let key = key.map_or_else(|| key_of(owner, &what), Ok)?;
+        let post = Post { at, what: what.clone(), key: Some(key) };
         let post = match again(environment, || log.post(run, post.clone())).await {
             // The run has ended meanwhile, and its end says what came too late.
             Err(ended @ StoreError::Ended { .. }) => {
@@ -153,43 +165,28 @@ async fn post_in(
     log: &dyn Store,
     (run, at): (RunId, Millis),
     what: InputKind,
-    key: Option<RequestKey>,
+    key: Option<PostKey>,
 ) -> Result<(PostId, Delivery), Error> {
-    check_in(environment, load(log, run).await?, at, what).await?.post_in(environment, log, key).await
+    check_in(environment, load(log, run).await?, at, what).await?.under(key).post_in(environment, log).await
 }
 
-/// The key of a request, and the digest of what makes it the same one.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestKey {
-    pub(crate) key: Text,
-    pub(crate) digest: [u8; 32],
+/// The key of a post that is a request by itself: should the store's reply be lost, it is sent again under it.
+fn key_of(owner: Owner, what: &InputKind) -> Result<PostKey, StoreError> {
+    let bytes = serde_json::to_vec(what).map_err(|error| StoreError::Failed(Box::new(error)))?;
+    Ok(PostKey { owner, key: request_key(), digest: Sha256::digest(bytes).into() })
 }
 
-impl RequestKey {
-    /// The key of an input that is a request by itself.
-    fn of_input(key: Text, what: &InputKind) -> Result<Self, StoreError> {
-        let bytes = serde_json::to_vec(what).map_err(|error| StoreError::Failed(Box::new(error)))?;
-        Ok(Self { key, digest: Sha256::digest(bytes).into() })
-    }
-}
-
-/// The key of a post. Without one of its sender's it is the request's alone: should the store's reply be lost, it is sent again
-/// under it.
-fn key_of(owner: Owner, key: Option<RequestKey>, what: &InputKind) -> Result<PostKey, StoreError> {
-    let RequestKey { key, digest } = match key {
-        Some(key) => key,
-        None => RequestKey::of_input(request_key(), what)?,
-    };
-    Ok(PostKey { owner, key, digest })
-}
-
-/// Whether a run's driver has accepted a post, or refused it; `None`: it has not looked yet.
+/// Whether a run's driver has accepted a post, or refused it; `None`: it has not at so many looks.
 async fn taken(
     environment: &dyn Environment,
     log: &dyn Store,
     (run, post): (RunId, PostId),
+    looks: u32,
 ) -> Result<Option<bool>, Error> {
-    for _ in 0..LOOKS {
+    for look in 0..looks {
+        if look > 0 {
+            environment.sleep_until(environment.now().saturating_add(LOOK_MS)).await;
+        }
         // A post may still be listed after its use, and be used between two looks.
         let listed = log.inbox(run, None).await?.iter().any(|other| other.id == post);
         if log.used(run, &[post]).await?.contains(&post) {
@@ -198,7 +195,6 @@ async fn taken(
         if !listed {
             return Ok(Some(false));
         }
-        environment.sleep_until(environment.now().saturating_add(LOOK_MS)).await;
     }
     Ok(None)
 }
@@ -267,12 +263,12 @@ pub(crate) async fn heard(
     agent: &Agent,
     run: RunId,
     said: Steered,
-    key: Option<RequestKey>,
+    key: Option<PostKey>,
 ) -> Result<bool, Error> {
     let (environment, log) = (&**agent.environment(), &**agent.log());
     let (post, delivery) =
         post_in(environment, log, (run, environment.now()), InputKind::Steer(said), key).await?;
-    Ok(delivery == Delivery::Waiting || taken(environment, log, (run, post)).await? != Some(false))
+    Ok(delivery == Delivery::Waiting || taken(environment, log, (run, post), LOOKS).await? != Some(false))
 }
 
 /// The answer to a question that waits in the run's inbox, which no driver has taken yet; `None`: there is none.
@@ -304,6 +300,45 @@ pub async fn cancel(log: &Arc<dyn Store>, run: RunId, at: Millis, reason: Text) 
     let agent = stand_in(log, run).await?.build()?;
     let run = end(&agent, run, reason).await?;
     Ok(Cancelled::Ended(Box::new(run)))
+}
+
+/// As [`cancel`], under a key of its sender's: the request is posted, so that it is known by its key, and then the run is ended where
+/// nobody drives it.
+pub(crate) async fn cancel_under(
+    log: &Arc<dyn Store>,
+    (run, at): (RunId, Millis),
+    reason: Text,
+    key: PostKey,
+) -> Result<Cancelled, Error> {
+    let what = InputKind::Cancel { reason: Some(reason) };
+    Box::pin(post_in(&SystemEnvironment, &**log, (run, at), what, Some(key))).await?;
+    being_cancelled(log, run).await
+}
+
+/// What becomes of a run whose cancellation was posted. Where nobody drives it, it is ended here.
+pub(crate) async fn being_cancelled(log: &Arc<dyn Store>, run: RunId) -> Result<Cancelled, Error> {
+    let ended = async || -> Result<Option<Cancelled>, Error> {
+        let state = load(&**log, run).await?;
+        Ok(state.is_finished().then(|| Cancelled::Ended(Box::new(Run::new(state)))))
+    };
+    if let Some(ended) = ended().await? {
+        return Ok(ended);
+    }
+    if let Some(holder) = log.summary(run).await?.holder {
+        return Ok(Cancelled::Asked(holder));
+    }
+    let agent = stand_in(log, run).await?.build()?;
+    // Its driver finds the cancellation in the inbox.
+    let driven = match agent.resume(run).standing_in().by_hand().prepare().await {
+        Ok(prepared) => prepared.drive().await?,
+        Err(Error::Log(StoreError::Held { holder, .. })) => {
+            return Ok(Cancelled::Asked(Holder(holder.into())));
+        }
+        // Another process has ended it meanwhile.
+        Err(refused) => return ended().await?.ok_or(refused),
+    };
+    release_above(&agent, run).await?;
+    Ok(Cancelled::Ended(Box::new(driven)))
 }
 
 /// Waits for the end of a run that any process drives.
@@ -418,28 +453,14 @@ impl Agent {
     /// # Errors
     /// The input does not fit the run.
     pub async fn post(&self, run: RunId, what: InputKind) -> Result<Delivery, Error> {
-        self.post_under(run, what, None).await
-    }
-
-    /// Posts an input under a key of its sender's: sent twice, it is posted once.
-    ///
-    /// # Errors
-    /// As for [`post`](Self::post); another input was posted under the key.
-    pub async fn post_under(
-        &self,
-        run: RunId,
-        what: InputKind,
-        key: Option<Text>,
-    ) -> Result<Delivery, Error> {
-        let key = key.map(|key| RequestKey::of_input(key, &what)).transpose()?;
-        self.post_request(run, what, key).await
+        self.post_request(run, what, None).await
     }
 
     pub(crate) async fn post_request(
         &self,
         run: RunId,
         what: InputKind,
-        key: Option<RequestKey>,
+        key: Option<PostKey>,
     ) -> Result<Delivery, Error> {
         let environment = &**self.environment();
         // Boxed: a future that may post holds no room for it.

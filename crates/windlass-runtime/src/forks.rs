@@ -1,15 +1,16 @@
 //! Forks: a new run that continues from any event of another one. Nothing is copied, and no work is repeated.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use windlass_core::event::{Base, Fork as Forked, RunInput, RunStarted};
+use windlass_core::event::{Base, Fork as Forked, RunInput, RunStarted, StartedCall};
 use windlass_core::model::Usage;
-use windlass_core::{CallId, Event, Fact, RunId, State};
-use windlass_read::RunPages;
-use windlass_read::load_until;
-use windlass_store::Log;
+use windlass_core::{CallId, Event, Fact, RunId, SessionId, State, Text};
+use windlass_read::{RunPages, load_until, start_of};
+use windlass_store::{Log, StoreError};
 
 use crate::agent::Agent;
+use crate::binding::digest;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::{DriveOptions, Prepared};
@@ -58,6 +59,18 @@ impl Saved {
     }
 }
 
+/// The parts of a fork's request that make it the same one.
+#[derive(Serialize)]
+struct Request<'r> {
+    agent: &'r Text,
+    base: RunId,
+    at: u64,
+    changed: bool,
+    say: Option<&'r RunMessages>,
+    session: Option<&'r SessionId>,
+    only_tools: Option<&'r Vec<Text>>,
+}
+
 /// A fork that is about to be driven.
 #[derive(Debug)]
 pub struct Fork {
@@ -74,10 +87,15 @@ impl Agent {
     ///
     /// A run that is driven elsewhere is forked at its durable state.
     ///
+    /// Under an idempotency key ([`DriveOptions::key`]) the fork's id is made of it, so that one that is sent twice begins once.
+    ///
     /// # Errors
     /// There is no such run or event, the run had ended there and nothing is said, the agent is another one and `changed`
     /// does not allow that, the instructions cannot be rendered, or the log failed.
     pub async fn fork(&self, run: RunId, fork: ForkOptions, options: DriveOptions) -> Result<Fork, Error> {
+        if let Some((run, _)) = Box::pin(self.forked_before(run, &fork, &options)).await? {
+            return Err(Error::Repeated { run });
+        }
         let log = &**self.log();
         let summary = log.summary(run).await?;
         let version = summary.version;
@@ -88,15 +106,13 @@ impl Agent {
         if !fork.changed {
             self.check_agent(&base)?;
         }
-        let carried = base.carried();
-        let mut saved = Saved {
-            model_calls: carried.counters.model_calls,
-            tool_calls: carried.counters.tool_calls,
-            usage: carried.usage,
-            cost: carried.cost,
-        };
+        let request = self.fork_request(run, &fork, &options);
+        let (own, digest) =
+            request.map_or_else(|| (self.environment().new_run(), None), |(own, digest)| (own, Some(digest)));
         if let (true, Some(messages)) = (base.is_finished(), fork.say.clone()) {
-            let prepared = self.prepare_after(messages, Some(base), options).await?;
+            let saved = saved(&base, None);
+            let beginning = Beginning::new(own, Opening::Messages(messages), options);
+            let prepared = self.begin(beginning.on(Some(base)).requested(digest)).await?;
             return Ok(Fork { prepared, saved });
         }
         let say = fork.say.as_ref().map(|messages| messages.text().into());
@@ -104,11 +120,10 @@ impl Agent {
         if summary.holder.is_none() {
             self.stop_left_behind(&base, &fact).await;
         }
-        let kept = fact.calls.iter().filter(|call| call.outcome.is_some() && !base.has_started(&call.call));
-        saved.tool_calls += kept.count() as u64;
-        let start = self.forked(&base, fact, &fork, &options).await?;
-        let beginning = Beginning::new(start.run, Opening::Fork(Box::new(start)), options);
-        let prepared = self.begin(beginning.on(Some(base))).await?;
+        let saved = saved(&base, Some(&fact));
+        let start = self.forked((own, &base), fact, &fork, &options).await?;
+        let beginning = Beginning::new(own, Opening::Fork(Box::new(start)), options);
+        let prepared = self.begin(beginning.on(Some(base)).requested(digest)).await?;
         Ok(Fork { prepared, saved })
     }
 
@@ -123,14 +138,55 @@ impl Agent {
         }
     }
 
+    /// The id and the digest of a fork that is asked for under an idempotency key; `None`: it has none.
+    fn fork_request(&self, base: RunId, fork: &ForkOptions, options: &DriveOptions) -> Option<(RunId, Text)> {
+        let key = options.key.as_ref()?;
+        let request = Request {
+            agent: self.name(),
+            base,
+            at: fork.at,
+            changed: fork.changed,
+            say: fork.say.as_ref(),
+            session: options.session.as_ref(),
+            only_tools: options.only_tools.as_ref(),
+        };
+        Some((RunId::of_request(&options.owner, "fork", key), digest(&request)))
+    }
+
+    /// The fork that an earlier sending of this request has begun, and the work that it does not pay again; `None`: there is none.
+    ///
+    /// # Errors
+    /// Another request has the key.
+    pub(crate) async fn forked_before(
+        &self,
+        base: RunId,
+        fork: &ForkOptions,
+        options: &DriveOptions,
+    ) -> Result<Option<(RunId, Saved)>, Error> {
+        let (Some((run, digest)), Some(key)) = (self.fork_request(base, fork, options), &options.key) else {
+            return Ok(None);
+        };
+        let log = &**self.log();
+        let start = match start_of(log, run).await.map_err(Error::from) {
+            Ok(start) => start,
+            Err(Error::Log(StoreError::UnknownRun { .. })) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if start.request_digest != Some(digest) {
+            return Err(Error::KeyReused { key: key.clone(), run });
+        }
+        let base = load_until(log, base, fork.at).await?;
+        let fact = if let RunInput::Fork(fact) = &start.input { Some(fact) } else { None };
+        Ok(Some((run, saved(&base, fact))))
+    }
+
     async fn forked(
         &self,
-        base: &State,
+        (run, base): (RunId, &State),
         fact: Forked,
         fork: &ForkOptions,
         options: &DriveOptions,
     ) -> Result<RunStarted, Error> {
-        let run = self.environment().new_run();
         let below = Base { run: base.run(), version: base.version(), digest: base.digest() };
         let mut start = RunStarted {
             owner: options.owner.clone(),
@@ -154,6 +210,21 @@ impl Agent {
             start = RunStarted { models: self.known_models(None), ..again };
         }
         Ok(start)
+    }
+}
+
+/// The work that a fork does not pay again: that of its base, and calls of it that the base has ended since.
+fn saved(base: &State, fork: Option<&Forked>) -> Saved {
+    let carried = base.carried();
+    let since = fork.map_or(0, |fork| {
+        let ended = |call: &&StartedCall| call.outcome.is_some() && !base.has_started(&call.call);
+        fork.calls.iter().filter(ended).count()
+    });
+    Saved {
+        model_calls: carried.counters.model_calls,
+        tool_calls: carried.counters.tool_calls + since as u64,
+        usage: carried.usage,
+        cost: carried.cost,
     }
 }
 

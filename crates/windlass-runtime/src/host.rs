@@ -1,7 +1,7 @@
 //! A host: the runs that live in a process, for every door to it.
 //!
 //! A host knows the agents of a process ([`Registry`]), drives their runs and lets anybody follow them from any [`Position`]
-//! ([`Host::follow`]), takes requests with what their senders saw ([`Seen`]), takes up what is due ([`Host::supervise`]), and keeps to
+//! ([`Host::follow`]), takes requests with what their senders saw, once for each key ([`Request`]), takes up what is due ([`Host::supervise`]), and keeps to
 //! [`Limits`]. A client sees the runs of its owner ([`Host::within`]). A command line, a console and each protocol of a server talk to it and to nothing below.
 //!
 //! ```
@@ -29,9 +29,11 @@ mod answers;
 mod driving;
 mod follower;
 mod hub;
+mod keyed;
 mod live;
 mod position;
 mod registry;
+mod requests;
 mod scoped;
 mod slots;
 mod supervising;
@@ -58,10 +60,10 @@ pub use driving::{LiveRun, Start, Started};
 pub use follower::Follower;
 pub use position::{AttemptPosition, NoPosition, Position};
 pub use registry::{Registry, Reloaded};
+pub use requests::{Answering, Forked, QuestionSeen, Request, Seen, Taking, check_question, check_version};
 pub use scoped::{Scope, Scoped};
 pub use slots::Limits;
 pub use supervising::{Outcome, Report};
-pub use verbs::{Answering, QuestionSeen, Seen, Taking, check_question, check_version};
 pub use windlass_read::question_digest;
 
 /// The runs of a process. Cloning shares them.

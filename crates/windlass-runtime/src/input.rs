@@ -17,7 +17,7 @@ use crate::error::Error;
 const XML_ROOT: &str = "input";
 
 /// The input of a run: a text, messages, or an object for an agent with typed input.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RunMessages {
     messages: Vec<Message>,
     object: Option<Map<String, Value>>,

@@ -14,8 +14,8 @@ use crate::run::{DriveOptions, Prepared};
 mod requests;
 mod turns;
 
-pub(crate) use requests::digest_of;
 use requests::{START, STEERED, key_of};
+pub(crate) use requests::{digest_of, key_under};
 pub use turns::{Turn, holding_messages};
 use turns::{begun, unanswered};
 
@@ -176,10 +176,10 @@ impl Agent {
         {
             Ok(Delivery::Waiting) => Ok(Some(Admitted::Queued { behind, run })),
             // The end of a run empties its inbox: only its log says whether the message was kept.
-            Ok(Delivery::Driven(_)) if self.kept(behind, run).await? => {
+            Ok(Delivery::Driven(_) | Delivery::Taken) if self.kept(behind, run).await? => {
                 Ok(Some(Admitted::Queued { behind, run }))
             }
-            Ok(Delivery::Driven(_)) | Err(Error::Refused(_)) => Ok(None),
+            Ok(Delivery::Driven(_) | Delivery::Taken) | Err(Error::Refused(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -1,191 +1,174 @@
-//! Requests to a run, with what their senders saw of it (E75).
+//! Verbs: requests to a run, each with what its sender saw (E75) and under the key that it sent (E65).
 
-use std::fmt;
-use std::str::FromStr;
+use windlass_core::event::Steered;
+use windlass_core::{InputKind, RunId, State, Text};
+use windlass_read::load;
+use windlass_store::StoreError;
 
-use windlass_core::event::{AnswerSource, AnsweredBy, Steered};
-use windlass_core::{Answer, InputKind, QuestionId, RunId, State, Text};
-use windlass_read::words::{self, Calls, Cuts};
-use windlass_read::{RunPages, load, question_digest};
-use windlass_store::Store;
-
+use super::Host;
 use super::driving::LiveRun;
+use super::keyed::{Earlier, Keyed, Verb};
+use super::requests::{Answering, Forked, Request, Taking, With, check_question, check_version};
 use super::scoped::{Scope, Scoped};
-use super::{Host, HostError};
 use crate::agent::Agent;
 use crate::control::{self, Cancelled, Delivery};
 use crate::error::Error;
-use crate::forks::{ForkOptions, Saved};
+use crate::forks::{Fork, ForkOptions};
 use crate::run::DriveOptions;
-
-/// The most events that are told of a run that has gone on.
-const TOLD: usize = 5;
-
-/// The version of a run that the sender of a request saw. `None`: whatever it is.
-pub type Seen = Option<u64>;
-
-/// A question as its sender saw it: `q1`, or `q1@3f2a91bc` with its [digest](question_digest) or the beginning of that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuestionSeen {
-    /// Its id.
-    pub question: QuestionId,
-    /// The beginning of its digest; `None`: whatever it says.
-    pub digest: Option<Text>,
-}
-
-impl FromStr for QuestionSeen {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (question, digest) = match text.split_once('@') {
-            Some((question, digest)) => (question, Some(digest.into())),
-            None => (text, None),
-        };
-        Ok(Self { question: QuestionId::from(question.to_owned()), digest })
-    }
-}
-
-impl fmt::Display for QuestionSeen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.digest {
-            Some(digest) => write!(f, "{}@{digest}", self.question),
-            None => self.question.fmt(f),
-        }
-    }
-}
-
-/// An answer to a question of a run.
-#[derive(Clone, Debug)]
-pub struct Answering {
-    /// The run, or one below it that asks.
-    pub run: RunId,
-    /// The question.
-    pub question: QuestionSeen,
-    /// The answer.
-    pub answer: Answer,
-    /// Who gives it.
-    pub by: AnsweredBy,
-}
-
-impl Answering {
-    /// An answer by a program.
-    pub fn new(run: RunId, question: QuestionSeen, answer: Answer) -> Self {
-        Self { run, question, answer, by: AnswerSource::Program.into() }
-    }
-}
-
-/// A run to be resumed.
-#[derive(Clone, Debug)]
-#[must_use = "nothing is resumed until it is given to a host"]
-pub struct Taking {
-    run: RunId,
-    state: Option<State>,
-    with: Option<With>,
-    options: DriveOptions,
-}
-
-/// The agent that a sender names for a run.
-#[derive(Clone, Debug)]
-struct With {
-    agent: Agent,
-    switches: bool,
-    seen: Seen,
-}
-
-impl Taking {
-    /// A run, with the agent that it has.
-    pub fn new(run: RunId) -> Self {
-        Self { run, state: None, with: None, options: DriveOptions::default() }
-    }
-
-    /// The run was read already: only what has come since is read.
-    pub fn state(mut self, state: State) -> Self {
-        self.state = Some(state).filter(|state| state.run() == self.run);
-        self
-    }
-
-    /// Gives the run another agent. `seen` is the version for which the difference was shown ([`Agent::changes_since`]).
-    pub fn with(mut self, agent: Agent, seen: Seen) -> Self {
-        self.with = Some(With { agent, switches: true, seen });
-        self
-    }
-
-    /// The agent that the run has, which was made of its files already. Another one is refused.
-    pub fn by(mut self, agent: Agent) -> Self {
-        self.with = Some(With { agent, switches: false, seen: None });
-        self
-    }
-
-    /// Replaces all options.
-    pub fn options(mut self, options: DriveOptions) -> Self {
-        self.options = options;
-        self
-    }
-}
 
 impl Scoped {
     /// Answers a question of a run, wherever it is driven. The run is read once. A run that nobody drives takes the answer once it is
     /// resumed, here by [`supervise`](Host::supervise).
     ///
     /// # Errors
-    /// The question is not open or is another one, or the answer does not fit it.
+    /// The question is not open or is another one, or the answer does not fit it. Another request has the key.
     pub async fn answer(&self, answering: Answering) -> Result<Delivery, Error> {
-        let Answering { run: named, question: seen, answer, by } = answering;
+        let (named, key) = (answering.run, answering.key.clone());
         self.check_seen(named).await?;
+        let asked = (&answering.question.question, &answering.answer, &answering.by);
+        let keyed = Keyed::of(self.scope().owner(), (Verb::Answer, key.as_ref()), named, &asked)?;
+        if let Some(keyed) = &keyed
+            && let Earlier::Taken(_) = keyed.earlier(&**self.host.log()).await?
+        {
+            return Ok(Delivery::Taken);
+        }
+        let answered = Box::pin(self.answer_asked(answering, keyed.as_ref())).await;
+        self.delivered(answered, keyed).await
+    }
+
+    async fn answer_asked(&self, answering: Answering, keyed: Option<&Keyed>) -> Result<Delivery, Error> {
+        let Answering { run: named, question: seen, answer, by, key: _ } = answering;
         let log = &**self.host.log();
         let (run, question) = control::asked_at(log, named, seen.question.clone()).await?;
         let state = load(log, run).await?;
         self.check_owner(named, &state)?;
         check_question(&state, &question, seen.digest.as_ref())?;
         let what = InputKind::Answered { question, answer, by: Some(by) };
-        self.deliver(&state, what).await
+        self.deliver(&state, what, keyed).await
     }
 
     /// Says something to a run: it enters at the next turn.
     ///
     /// # Errors
-    /// The run has ended, or has gone on since it was seen.
-    pub async fn steer(&self, run: RunId, said: impl Into<Steered>, seen: Seen) -> Result<Delivery, Error> {
-        self.send(run, InputKind::Steer(said.into()), seen).await
+    /// The run has ended, or has gone on since it was seen. Another request has the key.
+    pub async fn steer(
+        &self,
+        run: RunId,
+        said: impl Into<Steered>,
+        request: Request,
+    ) -> Result<Delivery, Error> {
+        self.send(run, (Verb::Steer, InputKind::Steer(said.into())), request).await
     }
 
     /// Pauses a run.
     ///
     /// # Errors
-    /// The run has ended or is paused already, or has gone on since it was seen.
-    pub async fn pause(&self, run: RunId, reason: Option<Text>, seen: Seen) -> Result<Delivery, Error> {
-        self.send(run, InputKind::Pause { reason }, seen).await
+    /// The run has ended or is paused already, or has gone on since it was seen. Another request has the key.
+    pub async fn pause(&self, run: RunId, reason: Option<Text>, request: Request) -> Result<Delivery, Error> {
+        self.send(run, (Verb::Pause, InputKind::Pause { reason }), request).await
     }
 
-    /// Asks a run to stop, or ends it where nobody drives it.
+    /// Asks a run to stop, or ends it where nobody drives it. Sent again under its key, it says what has become of the run.
     ///
     /// # Errors
-    /// The run has ended, or has gone on since it was seen; the log failed.
-    pub async fn cancel(&self, run: RunId, reason: impl Into<Text>, seen: Seen) -> Result<Cancelled, Error> {
+    /// The run has ended, or has gone on since it was seen. Another request has the key. The log failed.
+    pub async fn cancel(
+        &self,
+        run: RunId,
+        reason: impl Into<Text>,
+        request: Request,
+    ) -> Result<Cancelled, Error> {
         self.check_seen(run).await?;
-        let log = self.host.log();
-        if seen.is_some() {
+        let (log, reason) = (self.host.log(), reason.into());
+        let keyed = Keyed::of(self.scope().owner(), (Verb::Cancel, request.key.as_ref()), run, &reason)?;
+        let earlier = match &keyed {
+            Some(keyed) => keyed.earlier(&**log).await?,
+            None => Earlier::None,
+        };
+        if earlier == Earlier::None && request.seen.is_some() {
             let state = Box::pin(load(&**log, run)).await?;
-            Box::pin(check_version(&**log, &state, seen)).await?;
+            Box::pin(check_version(&**log, &state, request.seen)).await?;
         }
-        Box::pin(control::cancel(log, run, self.host.inner.environment.now(), reason.into())).await
+        let at = self.host.inner.environment.now();
+        match (keyed, earlier) {
+            (None, _) => Box::pin(control::cancel(log, run, at, reason)).await,
+            (Some(_), Earlier::Taken(run) | Earlier::Waits(run)) => {
+                Box::pin(control::being_cancelled(log, run)).await
+            }
+            (Some(keyed), Earlier::None) => {
+                match Box::pin(control::cancel_under(log, (run, at), reason, keyed.post())).await {
+                    Ok(cancelled) => Ok(cancelled),
+                    Err(refused) => {
+                        let run = keyed.taken_meanwhile(&**log, refused).await?;
+                        Box::pin(control::being_cancelled(log, run)).await
+                    }
+                }
+            }
+        }
     }
 
-    async fn send(&self, run: RunId, what: InputKind, seen: Seen) -> Result<Delivery, Error> {
+    async fn send(
+        &self,
+        run: RunId,
+        (verb, what): (Verb, InputKind),
+        request: Request,
+    ) -> Result<Delivery, Error> {
         self.check_seen(run).await?;
-        let state = load(&**self.host.log(), run).await?;
-        check_version(&**self.host.log(), &state, seen).await?;
-        self.deliver(&state, what).await
+        let log = &**self.host.log();
+        let keyed = Keyed::of(self.scope().owner(), (verb, request.key.as_ref()), run, &what)?;
+        let earlier = match &keyed {
+            Some(keyed) => keyed.earlier(log).await?,
+            None => Earlier::None,
+        };
+        let seen = match earlier {
+            Earlier::Taken(_) => return Ok(Delivery::Taken),
+            // What has happened since it was sent is no reason to refuse it.
+            Earlier::Waits(_) => None,
+            Earlier::None => request.seen,
+        };
+        let sent = Box::pin(self.send_seen(run, what, (seen, keyed.as_ref()))).await;
+        self.delivered(sent, keyed).await
     }
 
-    async fn deliver(&self, state: &State, what: InputKind) -> Result<Delivery, Error> {
+    async fn send_seen(
+        &self,
+        run: RunId,
+        what: InputKind,
+        (seen, keyed): (Option<u64>, Option<&Keyed>),
+    ) -> Result<Delivery, Error> {
+        let log = &**self.host.log();
+        let state = load(log, run).await?;
+        check_version(log, &state, seen).await?;
+        self.deliver(&state, what, keyed).await
+    }
+
+    async fn deliver(
+        &self,
+        state: &State,
+        what: InputKind,
+        keyed: Option<&Keyed>,
+    ) -> Result<Delivery, Error> {
         let inner = &self.host.inner;
         let checked = control::check(state, inner.environment.now(), what).await?;
-        let delivery = checked.deliver(&*inner.log).await?;
+        let delivery = checked.under(keyed.map(Keyed::post)).deliver(&*inner.log).await?;
         if delivery == Delivery::Waiting {
             inner.due.send_modify(|changes| *changes += 1);
         }
         Ok(delivery)
+    }
+
+    /// What became of a request, which another sending under its key may have brought meanwhile.
+    async fn delivered(
+        &self,
+        sent: Result<Delivery, Error>,
+        keyed: Option<Keyed>,
+    ) -> Result<Delivery, Error> {
+        match (sent, keyed) {
+            (Err(refused), Some(keyed)) => {
+                keyed.taken_meanwhile(&**self.host.log(), refused).await.map(|_| Delivery::Taken)
+            }
+            (sent, _) => sent,
+        }
     }
 
     /// Resumes a run with the agent that it began with, or with another one, and drives it here.
@@ -214,21 +197,40 @@ impl Scoped {
     }
 
     /// Forks a run at a version that its sender saw, with its agent or another one, and drives the fork here. The fork is a run of the
-    /// scope's owner.
+    /// scope's owner. One that is asked for under an idempotency key ([`DriveOptions::key`]) begins durably, once.
     ///
     /// # Errors
-    /// As for [`Agent::fork`].
+    /// As for [`Agent::fork`]; another request has the key.
     pub async fn fork(
         &self,
         run: RunId,
         agent: &Agent,
         fork: ForkOptions,
         options: DriveOptions,
-    ) -> Result<(LiveRun, Saved), Error> {
+    ) -> Result<Forked, Error> {
         self.check_seen(run).await?;
         let options = DriveOptions { owner: self.scope().owner().clone(), ..options };
-        let crate::forks::Fork { prepared, saved } = agent.fork(run, fork, options).await?;
-        Ok((self.host.drive(agent, prepared), saved))
+        loop {
+            if let Some((run, saved)) = Box::pin(agent.forked_before(run, &fork, &options)).await? {
+                return Ok(Forked { run, saved, live: None });
+            }
+            let begun = match Box::pin(agent.fork(run, fork.clone(), options.clone())).await {
+                Ok(Fork { prepared, saved }) if options.key.is_some() => {
+                    Box::pin(prepared.begun()).await.map(|prepared| (prepared, saved))
+                }
+                prepared => prepared.map(|Fork { prepared, saved }| (prepared, saved)),
+            };
+            match begun {
+                Ok((prepared, saved)) => {
+                    let run = prepared.id();
+                    return Ok(Forked { run, saved, live: Some(self.host.drive(agent, prepared)) });
+                }
+                // The same request, sent at the same moment, was faster.
+                Err(Error::Repeated { .. } | Error::Log(StoreError::Conflict { .. }))
+                    if options.key.is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 
@@ -245,24 +247,34 @@ impl Host {
     ///
     /// # Errors
     /// As for [`Scoped::steer`].
-    pub async fn steer(&self, run: RunId, said: impl Into<Steered>, seen: Seen) -> Result<Delivery, Error> {
-        self.within(Scope::default()).steer(run, said, seen).await
+    pub async fn steer(
+        &self,
+        run: RunId,
+        said: impl Into<Steered>,
+        request: Request,
+    ) -> Result<Delivery, Error> {
+        self.within(Scope::default()).steer(run, said, request).await
     }
 
     /// As [`Scoped::pause`], for the owner `local`.
     ///
     /// # Errors
     /// As for [`Scoped::pause`].
-    pub async fn pause(&self, run: RunId, reason: Option<Text>, seen: Seen) -> Result<Delivery, Error> {
-        self.within(Scope::default()).pause(run, reason, seen).await
+    pub async fn pause(&self, run: RunId, reason: Option<Text>, request: Request) -> Result<Delivery, Error> {
+        self.within(Scope::default()).pause(run, reason, request).await
     }
 
     /// As [`Scoped::cancel`], for the owner `local`.
     ///
     /// # Errors
     /// As for [`Scoped::cancel`].
-    pub async fn cancel(&self, run: RunId, reason: impl Into<Text>, seen: Seen) -> Result<Cancelled, Error> {
-        self.within(Scope::default()).cancel(run, reason, seen).await
+    pub async fn cancel(
+        &self,
+        run: RunId,
+        reason: impl Into<Text>,
+        request: Request,
+    ) -> Result<Cancelled, Error> {
+        self.within(Scope::default()).cancel(run, reason, request).await
     }
 
     /// As [`Scoped::resume`], for the owner `local`.
@@ -283,48 +295,7 @@ impl Host {
         agent: &Agent,
         fork: ForkOptions,
         options: DriveOptions,
-    ) -> Result<(LiveRun, Saved), Error> {
+    ) -> Result<Forked, Error> {
         self.within(Scope::all(options.owner.clone())).fork(run, agent, fork, options).await
     }
-}
-
-/// Refuses an answer to another question than its sender saw.
-///
-/// # Errors
-/// The question has another digest. One that is not open is refused by the run itself.
-pub fn check_question(state: &State, question: &QuestionId, seen: Option<&Text>) -> Result<(), Error> {
-    let Some(open) = state.questions().iter().find(|open| open.id == *question) else { return Ok(()) };
-    match seen {
-        Some(seen) if seen.is_empty() || !question_digest(open).starts_with(&**seen) => {
-            let (run, question, text) = (state.run(), question.clone(), open.text.clone());
-            Err(HostError::QuestionChanged { run, question, text }.into())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses a request about a run that has gone on since its sender saw it, with what has happened since.
-///
-/// # Errors
-/// The run has another version.
-pub async fn check_version(log: &dyn Store, state: &State, seen: Seen) -> Result<(), Error> {
-    let (run, version) = (state.run(), state.version());
-    let Some(seen) = seen.filter(|seen| *seen != version) else { return Ok(()) };
-    let mut changes = Vec::new();
-    let (calls, cuts) = (Calls::of(state), Cuts::default());
-    let mut pages = RunPages::starting_at(log, run, seen.saturating_add(1));
-    let mut more = 0;
-    while let Some(batches) = pages.next().await? {
-        for event in batches.iter().flat_map(|batch| batch.events.iter()) {
-            if changes.len() < TOLD {
-                changes.push(words::phrase(&event.fact, &calls, &cuts));
-            } else {
-                more += 1;
-            }
-        }
-    }
-    if more > 0 {
-        changes.push(format!("and {}", words::count(more, "further event")));
-    }
-    Err(HostError::MovedOn { run, seen, version, changes }.into())
 }

@@ -5,12 +5,11 @@ use sha2::{Digest as _, Sha256};
 use windlass_core::event::RunInput;
 use windlass_core::{RunId, SessionId, Text};
 use windlass_read::start_of;
-use windlass_store::StoreError;
+use windlass_store::{PostKey, StoreError};
 
 use super::{Admitted, begun};
 use crate::agent::Agent;
 use crate::binding::digest;
-use crate::control::RequestKey;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::run::DriveOptions;
@@ -37,19 +36,16 @@ pub(crate) fn digest_of(agent: &Agent, input: &RunInput, options: &DriveOptions)
     Some(digest(&Request { agent: agent.name(), session, only_tools, input }))
 }
 
-fn key_under(verb: &str, key: &str) -> Text {
+/// The key of a post: each verb has keys of its own.
+pub(crate) fn key_under(verb: &str, key: &str) -> Text {
     format!("{verb}/{key}").into()
 }
 
 /// The key under which a message is posted to the run of its session, if its request has one.
-pub(super) fn key_of(
-    agent: &Agent,
-    verb: &str,
-    input: &RunInput,
-    options: &DriveOptions,
-) -> Option<RequestKey> {
+pub(super) fn key_of(agent: &Agent, verb: &str, input: &RunInput, options: &DriveOptions) -> Option<PostKey> {
     let (key, request) = (options.key.as_ref()?, digest_of(agent, input, options)?);
-    Some(RequestKey { key: key_under(verb, key), digest: Sha256::digest(request.as_bytes()).into() })
+    let digest = Sha256::digest(request.as_bytes()).into();
+    Some(PostKey { owner: options.owner.clone(), key: key_under(verb, key), digest })
 }
 
 impl Agent {

@@ -1,6 +1,7 @@
 //! The host: runs that live in a process, and all who come to them.
 
 mod following;
+mod keys;
 mod limits;
 mod registry;
 mod scopes;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_read::load_until;
 use windlass_read::words::{count, usage};
-use windlass_runtime::{DriveOptions, ForkOptions, RunMessages, Saved};
+use windlass_runtime::host::Forked;
+use windlass_runtime::{DriveOptions, Error, ForkOptions, RunMessages, Saved};
 
 use super::find;
 use super::go_on::GoOn;
@@ -61,8 +62,8 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
     let options = DriveOptions { hold_for_quota: people.is_some(), people, ..DriveOptions::default() };
     let fork = agents::host(&go_on.log).fork(base, &found.agent, how, options).await;
-    let (live, saved) = fork.map_err(|error| changed(error, &found.path, &wanted.again))?;
-    let id = live.id();
+    let Forked { run: id, saved, live } = fork.map_err(|error| changed(error, &found.path, &wanted.again))?;
+    let live = live.ok_or(Error::Repeated { run: id })?;
     if args.view.json {
         out::json(&saved.to_json(base, args.at, id))?;
     } else if !args.view.quiet {

@@ -67,7 +67,7 @@ pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Fai
     let (log, run) = find::open(log_args, &args.run).await?;
     let said = Steered { pinned: args.pin, ..Steered::new(args.kind, args.text.join(" ")) };
     match deliver(&*log, run, now(), InputKind::Steer(said)).await? {
-        Delivery::Driven(_) => out::note("the message enters at the run's next turn"),
+        Delivery::Driven(_) | Delivery::Taken => out::note("the message enters at the run's next turn"),
         Delivery::Waiting => out::note(format_args!(
             "the run has no driver now; the message enters after `windlass runs resume{} {run}`",
             log_args.words()
@@ -81,7 +81,7 @@ pub(super) async fn pause_run(args: PauseArgs, log_args: &LogArgs) -> Result<Exi
     let reason = (!args.reason.is_empty()).then(|| args.reason.join(" ").into());
     let words = log_args.words();
     match deliver(&*log, run, now(), InputKind::Pause { reason }).await? {
-        Delivery::Driven(_) => out::note(format_args!(
+        Delivery::Driven(_) | Delivery::Taken => out::note(format_args!(
             "the run pauses once its calls have ended; `windlass runs resume{words} {run}` continues it"
         )),
         Delivery::Waiting => {

@@ -7,7 +7,7 @@ use futures_core::future::BoxFuture;
 use windlass_core::{Answer, Owner, RunId};
 use windlass_error::Diagnostic as _;
 use windlass_runtime::host::{
-    Answering, Host, Position, QuestionSeen, Scope, Scoped, Start, Started, Taking,
+    Answering, Host, Position, QuestionSeen, Request, Scope, Scoped, Start, Started, Taking,
 };
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions};
 use windlass_store::{MemoryLog, RunFilter, SessionFilter, SqliteLog, Store};
@@ -29,8 +29,12 @@ const VERBS: [(&str, Verb); 8] = [
         let answering = Answering::new(run, question, Answer::Approve);
         Box::pin(async move { client.answer(answering).await.map(drop) })
     }),
-    ("steer", |client, _, run| Box::pin(async move { client.steer(run, "Hurry.", None).await.map(drop) })),
-    ("pause", |client, _, run| Box::pin(async move { client.pause(run, None, None).await.map(drop) })),
+    ("steer", |client, _, run| {
+        Box::pin(async move { client.steer(run, "Hurry.", Request::default()).await.map(drop) })
+    }),
+    ("pause", |client, _, run| {
+        Box::pin(async move { client.pause(run, None, Request::default()).await.map(drop) })
+    }),
     ("fork", |client, agent, run| {
         let fork = ForkOptions { at: 1, ..ForkOptions::default() };
         Box::pin(async move { client.fork(run, agent, fork, DriveOptions::default()).await.map(drop) })
@@ -38,7 +42,9 @@ const VERBS: [(&str, Verb); 8] = [
     ("resume", |client, _, run| {
         Box::pin(async move { client.resume(Taking::new(run)).await?.end().await.map(drop) })
     }),
-    ("cancel", |client, _, run| Box::pin(async move { client.cancel(run, "no", None).await.map(drop) })),
+    ("cancel", |client, _, run| {
+        Box::pin(async move { client.cancel(run, "no", Request::default()).await.map(drop) })
+    }),
 ];
 
 /// What names no run.
@@ -218,8 +224,8 @@ async fn e66_a_child_run_is_its_parents_owner_s_and_a_fork_its_maker_s() {
     assert_eq!(log.inbox(run, None).await.unwrap().len(), 1, "the question is asked at the top");
     let fork = ForkOptions { at: 1, ..ForkOptions::default() };
     let carol = host.within(Scope::all("carol"));
-    let (forked, _) = carol.fork(run, &lead, fork, DriveOptions::default()).await.unwrap();
-    let forked = forked.end().await.unwrap().id();
+    let forked = carol.fork(run, &lead, fork, DriveOptions::default()).await.unwrap();
+    let forked = forked.live.unwrap().end().await.unwrap().id();
     assert_eq!(log.summary(forked).await.unwrap().owner, Owner::from("carol"));
     assert_eq!(ada.summary(forked).await.unwrap_err().code(), "store.unknown_run");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::{Answer, Status};
 use windlass_error::Diagnostic as _;
 use windlass_read::load;
-use windlass_runtime::host::{Answering, QuestionSeen, Taking, question_digest};
+use windlass_runtime::host::{Answering, QuestionSeen, Request, Taking, question_digest};
 use windlass_store::{MemoryLog, Store};
 use windlass_testing::FnTool;
 
@@ -52,19 +52,19 @@ async fn e75_a_request_about_a_run_that_has_gone_on_is_refused_with_what_has_hap
     host.registry().add(agent.clone());
     let run = agent.run("Go.").await.unwrap();
     let (id, version) = (run.id(), run.state().version());
-    let stale = Some(version - 1);
-    let steered = host.steer(id, "faster", stale).await.unwrap_err();
+    let stale = || Request::seen(version - 1);
+    let steered = host.steer(id, "faster", stale()).await.unwrap_err();
     assert_eq!(steered.code(), "run.moved_on");
     assert!(steered.to_string().contains(&format!("from event {} to {version}", version - 1)), "{steered}");
-    assert_eq!(host.pause(id, None, stale).await.unwrap_err().code(), "run.moved_on");
-    assert_eq!(host.cancel(id, "no", stale).await.unwrap_err().code(), "run.moved_on");
-    let with = host.resume(Taking::new(id).with(agent.clone(), stale)).await.unwrap_err();
+    assert_eq!(host.pause(id, None, stale()).await.unwrap_err().code(), "run.moved_on");
+    assert_eq!(host.cancel(id, "no", stale()).await.unwrap_err().code(), "run.moved_on");
+    let with = host.resume(Taking::new(id).with(agent.clone(), stale().seen)).await.unwrap_err();
     assert_eq!(with.code(), "run.moved_on");
     assert_eq!(load(&*log, id).await.unwrap().version(), version, "nothing has happened to it");
     assert!(log.inbox(id, None).await.unwrap().is_empty());
     // Whoever saw it as it is, or does not care, is heard.
-    host.steer(id, "faster", Some(version)).await.unwrap();
-    host.pause(id, None, None).await.unwrap();
-    host.cancel(id, "no", Some(version)).await.unwrap();
+    host.steer(id, "faster", Request::seen(version)).await.unwrap();
+    host.pause(id, None, Request::default()).await.unwrap();
+    host.cancel(id, "no", Request::seen(version)).await.unwrap();
     assert_eq!(load(&*log, id).await.unwrap().ended().unwrap().status, Status::Cancelled);
 }
