@@ -5,14 +5,12 @@ mod missing;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::event::AgentRef;
 use windlass_core::{RunId, State};
 use windlass_models::cassette::Cassette;
-use windlass_read::start_of;
 use windlass_runtime::agent_file::{AgentFile, AgentSource, FileOverrides, UnmatchedPattern};
-use windlass_runtime::host::Host;
-use windlass_runtime::{Agent, AssembleError, Assembling, Assembly, Resume, Waits, kept_files};
-use windlass_store::{Log, SqliteLog, Store};
+use windlass_runtime::host::{Files, Host};
+use windlass_runtime::{Agent, AssembleError, Assembly, Resume, kept_files_of};
+use windlass_store::{SqliteLog, Store};
 use windlass_tools::ToolWarning;
 
 use crate::asking::Roots;
@@ -64,33 +62,22 @@ pub(crate) async fn start(
     (log, cassette): (Arc<SqliteLog>, Option<Cassette>),
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
-    Ok(assembled(file, &overrides.data(), (log, cassette), interrupts).await??)
+    Ok(assembled(Files::Read(file, &overrides.data()), (&host(&log), cassette), interrupts).await??)
 }
 
+/// The agent that the host makes of these files, with a line that says what is waited for. Ctrl-C ends it.
 async fn assembled(
-    file: &AgentFile,
-    overrides: &FileOverrides,
-    (log, cassette): (Arc<SqliteLog>, Option<Cassette>),
+    files: Files<'_>,
+    (host, cassette): (&Host, Option<Cassette>),
     interrupts: &mut Interrupts,
 ) -> Result<Result<Assembly, AssembleError>, Failure> {
-    let waits = Waits::default();
-    let env = |name: &str| overrides.variable(name, &home::env);
-    let assembling = Assembling::new(&env, log).waits(&waits).cassette(cassette).overrides(overrides.clone());
-    interrupts.or(watched(assembling.file(file), &waits)).await
+    let registry = host.registry();
+    interrupts.or(watched(registry.assembled(files, cassette), registry.waits())).await
 }
 
 /// Whether the path stands for an agent without a file.
 fn is_pseudo(path: &Path) -> bool {
     from_env::is(path) || assistant::is(path)
-}
-
-/// The files that the run's agent was made of; `None`: it was built by a program, or the run comes from elsewhere.
-pub(crate) async fn kept(log: &dyn Store, state: &State) -> Result<Option<AgentSource>, Failure> {
-    let imported = state.agent().is_some_and(AgentRef::is_imported);
-    match state.agent_files().filter(|_| !imported) {
-        Some(files) => Ok(Some(kept_files(log, files).await?)),
-        None => Ok(None),
-    }
 }
 
 /// The file that the run's agent came from, as one names it in a command.
@@ -113,6 +100,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    fn new(made: Assembly, (path, roots): (PathBuf, Roots), named: bool) -> Self {
+        let Assembly { agent, warnings, unmatched, .. } = made;
+        Self { agent, path, roots, named, warnings, unmatched }
+    }
+
     /// The run, resumed by this agent.
     pub(crate) fn resume(&self, run: RunId) -> Resume<'_> {
         let resume = self.agent.resume(run);
@@ -140,11 +132,14 @@ pub(crate) async fn of_run(
     (log, cassette): (&Arc<SqliteLog>, Option<Cassette>),
     interrupts: &mut Interrupts,
 ) -> Result<Found, Failure> {
-    let models = models(&**log, state.run()).await?;
-    let kept = kept(&**log, state).await?;
+    let host = host(log);
+    let models = host.registry().models_of_run(state.run()).await?;
+    let kept = kept_files_of(&**log, state).await?;
     let named = wanted.with.is_some() || !wanted.agents.is_empty();
     if let Some(source) = kept.clone().filter(|kept| !(named || kept.masked)) {
-        return of_kept(source, &models, (log, cassette), interrupts).await;
+        let (path, roots) = (file_of(&source), Roots::of(&source.agent_file(&home::env, &models)?));
+        let made = assembled(Files::Kept(Box::new(source), &models), (&host, cassette), interrupts).await??;
+        return Ok(Found::new(made, (path, roots), named));
     }
     let (path, mut overrides) = match (wanted.with, kept) {
         (Some(path), kept) => (path.to_owned(), overrides_of(state, wanted, path, kept)?),
@@ -159,24 +154,9 @@ pub(crate) async fn of_run(
     };
     overrides::move_agents(&mut overrides, wanted.agents)?;
     let file = read_with(&path, &overrides, &models)?;
-    let assembled = assembled(&file, &overrides, (log.clone(), cassette), interrupts).await?;
-    let Assembly { agent, warnings, unmatched, .. } =
-        assembled.map_err(|error| missing::unusable(error, &path, &overrides, &wanted.again))?;
-    Ok(Found { agent, path, roots: Roots::of(&file), named, warnings, unmatched })
-}
-
-async fn of_kept(
-    source: AgentSource,
-    models: &[String],
-    (log, cassette): (&Arc<SqliteLog>, Option<Cassette>),
-    interrupts: &mut Interrupts,
-) -> Result<Found, Failure> {
-    let waits = Waits::default();
-    let (path, roots) = (file_of(&source), Roots::of(&source.agent_file(&home::env, models)?));
-    let assembling = Assembling::new(&home::env, log.clone()).waits(&waits).cassette(cassette);
-    let assembly = interrupts.or(watched(assembling.kept(source, models), &waits)).await?;
-    let Assembly { agent, warnings, unmatched, .. } = assembly?;
-    Ok(Found { agent, path, roots, named: false, warnings, unmatched })
+    let made = assembled(Files::Read(&file, &overrides), (&host, cassette), interrupts).await?;
+    let made = made.map_err(|error| missing::unusable(error, &path, &overrides, &wanted.again))?;
+    Ok(Found::new(made, (path, Roots::of(&file)), named))
 }
 
 /// What the command line said over the agent's file stays, as long as the agent has the same name.
@@ -199,15 +179,9 @@ pub(crate) async fn to_look_at(
     log: &Arc<SqliteLog>,
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
-    let overrides = FileOverrides::default();
-    let file = read_with(path, &overrides, &models(&**log, run).await?)?;
-    Ok(assembled(&file, &overrides, (log.clone(), None), interrupts).await??)
-}
-
-/// The names of the models that a run was started with.
-pub(crate) async fn models(log: &dyn Log, run: RunId) -> Result<Vec<String>, Failure> {
-    let start = start_of(log, run).await?;
-    Ok(start.models.iter().map(|model| model.name.to_string()).collect())
+    let (host, overrides) = (host(log), FileOverrides::default());
+    let file = read_with(path, &overrides, &host.registry().models_of_run(run).await?)?;
+    Ok(assembled(Files::Read(&file, &overrides), (&host, None), interrupts).await??)
 }
 
 /// The time, in milliseconds since the Unix epoch.

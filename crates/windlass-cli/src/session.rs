@@ -11,6 +11,7 @@ use windlass_read::json;
 use windlass_read::words::{count, cut, name, time};
 use windlass_read::{ListPages, load};
 use windlass_runtime::agent_file::AgentFile;
+use windlass_runtime::kept_files_of;
 use windlass_store::{Index, RunFilter, RunSummary, SqliteLog};
 
 use crate::agents;
@@ -118,7 +119,7 @@ fn led_by_another(session: &str, last: &RunSummary, agent: &str, its_own: Option
 
 /// The file that the run's agent came from, if it is still there.
 async fn file_of(log: &SqliteLog, state: &State) -> Result<Option<String>, Failure> {
-    let file = agents::kept(log, state).await?.map(|kept| agents::file_of(&kept));
+    let file = kept_files_of(log, state).await?.map(|kept| agents::file_of(&kept));
     let is_there = |file: &PathBuf| crate::assistant::is(file) || file.exists();
     Ok(file.filter(is_there).map(|file| file.display().to_string()))
 }

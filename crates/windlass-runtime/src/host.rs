@@ -59,7 +59,7 @@ pub use answers::{answer_forms, read_answer, read_arguments};
 pub use driving::{LiveRun, Start, Started};
 pub use follower::Follower;
 pub use position::{AttemptPosition, NoPosition, Position};
-pub use registry::{Registry, Reloaded};
+pub use registry::{Files, Registry, Reloaded};
 pub use requests::{Answering, Forked, QuestionSeen, Request, Seen, Taking, check_question, check_version};
 pub use scoped::{Scope, Scoped};
 pub use slots::Limits;

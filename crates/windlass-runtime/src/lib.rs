@@ -77,7 +77,7 @@ pub mod control;
 pub mod host;
 pub mod learnt;
 
-pub use agent::{Agent, kept_files};
+pub use agent::{Agent, kept_files, kept_files_of};
 pub use asking::RecordedRequest;
 #[cfg(feature = "mcp")]
 pub use assemble::connect;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windlass_core::Fact;
+use windlass_core::event::AgentRef;
 use windlass_core::message::Ref;
+use windlass_core::{Fact, State};
 use windlass_store::{Batch, PAYLOAD_BYTES, Payloads, StoreError, payload_name};
 
 use crate::agent_file::AgentSource;
@@ -57,6 +58,23 @@ impl AgentFiles {
     /// The log has lost them: all runs that referred to them were pruned.
     pub(crate) fn forget(&self) {
         self.stored.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The files of the agent that a run has; `None`: a program built it, or the run comes from elsewhere.
+pub(crate) fn files_of_run(state: &State) -> Option<&Ref> {
+    let imported = state.agent().is_some_and(AgentRef::is_imported);
+    state.agent_files().filter(|_| !imported)
+}
+
+/// The files that the agent of a run was made of, as its log has kept them; `None`: a program built it, or the run comes from elsewhere.
+///
+/// # Errors
+/// The log failed, or they cannot be read.
+pub async fn kept_files_of(log: &dyn Payloads, state: &State) -> Result<Option<AgentSource>, Error> {
+    match files_of_run(state) {
+        Some(files) => Ok(Some(kept_files(log, files).await?)),
+        None => Ok(None),
     }
 }
 

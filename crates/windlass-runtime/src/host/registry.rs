@@ -5,17 +5,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use windlass_core::event::AgentRef;
-use windlass_core::{State, Text};
+use windlass_core::{RunId, State, Text};
 use windlass_error::AnyDiagnostic;
+use windlass_models::cassette::Cassette;
+use windlass_models::resolve::Env;
 use windlass_read::start_of;
 use windlass_store::Store;
 
 use super::HostError;
 use crate::agent::Agent;
-use crate::agent::kept_files;
+use crate::agent::{files_of_run, kept_files};
 use crate::agent_file::{AgentFile, AgentSource, FileOverrides};
-use crate::assemble::{AssembleError, Assembling, Waits, source_of};
+use crate::assemble::{AssembleError, Assembling, Assembly, Waits, source_of};
 use crate::environment::Environment;
 use crate::error::Error;
 
@@ -51,6 +52,15 @@ struct Registered {
     agent: Agent,
     /// Its file, and what that and those under it said.
     file: Option<(PathBuf, AgentSource)>,
+}
+
+/// The files that an agent is made of.
+#[derive(Clone, Debug)]
+pub enum Files<'f> {
+    /// A file that was read, to which the overrides were [applied](FileOverrides::apply).
+    Read(&'f AgentFile, &'f FileOverrides),
+    /// Files that a log has kept, with the models that stand in for `auto`.
+    Kept(Box<AgentSource>, &'f [String]),
 }
 
 /// What a reload has changed. An agent whose file cannot be used stays as it was.
@@ -156,9 +166,9 @@ impl Registry {
         if self.read(|agents| agents.named.get(&name).is_some_and(is_same)) {
             return Ok(());
         }
-        let assembly = self.assembling(&env).file(&file).await?;
-        let registered =
-            Registered { agent: assembly.agent, file: source.map(|source| (path.to_owned(), source)) };
+        let Assembly { agent, .. } =
+            self.assembled(Files::Read(&file, &FileOverrides::default()), None).await?;
+        let registered = Registered { agent, file: source.map(|source| (path.to_owned(), source)) };
         let former = self.write(|agents| {
             // A file whose agent has another name now is no longer that of the old name.
             let old = agents.named.iter().find(|(other, known)| {
@@ -178,8 +188,40 @@ impl Registry {
         Ok(())
     }
 
-    fn assembling<'e>(&self, env: windlass_models::resolve::Env<'e>) -> Assembling<'e> {
+    /// Makes an agent of files, with what people want to know about it. It is not registered. A cassette records the exchanges of all its
+    /// models, or stands in for them. [`waits`](Self::waits) names the tool servers that are starting.
+    ///
+    /// # Errors
+    /// Something that the files name cannot be used.
+    pub async fn assembled(
+        &self,
+        files: Files<'_>,
+        cassette: Option<Cassette>,
+    ) -> Result<Assembly, AssembleError> {
+        let variables = |name: &str| (self.variables)(name);
+        match files {
+            Files::Read(file, overrides) => {
+                let env = |name: &str| overrides.variable(name, &variables);
+                let assembling = self.assembling(&env).cassette(cassette);
+                assembling.overrides(overrides.clone()).file(file).await
+            }
+            Files::Kept(source, models) => {
+                self.assembling(&variables).cassette(cassette).kept(*source, models).await
+            }
+        }
+    }
+
+    fn assembling<'e>(&self, env: Env<'e>) -> Assembling<'e> {
         Assembling::new(env, self.log.clone()).waits(&self.waits).environment(self.environment.clone())
+    }
+
+    /// The names of the models that a run was started with: they stand in for `auto` where its agent is made anew.
+    ///
+    /// # Errors
+    /// The run is unknown, or the log failed.
+    pub async fn models_of_run(&self, run: RunId) -> Result<Vec<String>, Error> {
+        let start = start_of(&*self.log, run).await?;
+        Ok(start.models.iter().map(|model| model.name.to_string()).collect())
     }
 
     /// The agent that goes on with a run: the one that it began with, or was given since. It is one that is registered, or is made of
@@ -197,14 +239,11 @@ impl Registry {
         {
             return Ok(agent);
         }
-        let imported = reference.as_ref().is_some_and(AgentRef::is_imported);
-        let Some(files) = state.agent_files().filter(|_| !imported) else {
+        let Some(files) = files_of_run(state) else {
             // One of the name is told from the run's by what has changed.
             return self.get(&name).ok_or(Error::UnknownAgent { run, agent: name });
         };
-        let start = start_of(&*self.log, run).await?;
-        let models: Vec<String> = start.models.iter().map(|model| model.name.to_string()).collect();
-        let key = (files.sha256.clone(), models);
+        let key = (files.sha256.clone(), self.models_of_run(run).await?);
         let _making = self.making.lock().await;
         if let Some(agent) = self.write(|agents| agents.kept_agent(&key)) {
             return Ok(agent);
@@ -219,15 +258,22 @@ impl Registry {
 
     /// An agent of files that were kept.
     async fn made_of(&self, source: AgentSource, models: &[String]) -> Result<Agent, AssembleError> {
-        let env = |name: &str| (self.variables)(name);
-        if !source.masked {
-            return Ok(self.assembling(&env).kept(source, models).await?.agent);
+        if source.masked {
+            return self.made_of_file(&source.file, &source.overrides, models).await;
         }
-        let overrides = source.overrides.clone();
-        let kept = |name: &str| overrides.variable(name, &env);
-        let mut file = AgentFile::read(&source.file, &kept)?;
+        Ok(self.assembled(Files::Kept(Box::new(source), models), None).await?.agent)
+    }
+
+    async fn made_of_file(
+        &self,
+        path: &Path,
+        overrides: &FileOverrides,
+        models: &[String],
+    ) -> Result<Agent, AssembleError> {
+        let env = |name: &str| overrides.variable(name, &|name| (self.variables)(name));
+        let mut file = AgentFile::read(path, &env)?;
         overrides.apply(&mut file, models);
-        Ok(self.assembling(&kept).overrides(overrides.clone()).file(&file).await?.agent)
+        Ok(self.assembled(Files::Read(&file, overrides), None).await?.agent)
     }
 
     /// An agent of a file, with settings over it. It is not registered.
@@ -235,10 +281,7 @@ impl Registry {
     /// # Errors
     /// The file cannot be used.
     pub async fn of_file(&self, path: &Path, overrides: FileOverrides) -> Result<Agent, AssembleError> {
-        let env = |name: &str| overrides.variable(name, &|name| (self.variables)(name));
-        let mut file = AgentFile::read(path, &env)?;
-        overrides.apply(&mut file, &[]);
-        Ok(self.assembling(&env).overrides(overrides.clone()).file(&file).await?.agent)
+        self.made_of_file(path, &overrides, &[]).await
     }
 }
 

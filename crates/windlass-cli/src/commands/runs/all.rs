@@ -10,7 +10,7 @@ use windlass_core::{RunId, RunState};
 use windlass_read::words::{count, time};
 use windlass_read::{ListPages, load};
 use windlass_runtime::host::{Outcome, Report};
-use windlass_runtime::{Error, Lost, Run};
+use windlass_runtime::{Error, Lost, Run, kept_files_of};
 use windlass_store::{RunFilter, RunStatus, SqliteLog};
 
 use crate::agents::{self, Again, changed, now};
@@ -152,7 +152,7 @@ impl Sums {
         }
         let again = Again::new(format!("windlass runs resume{} {run}", self.words));
         let state = load(&*self.log, run).await?;
-        Ok(match agents::kept(&*self.log, &state).await? {
+        Ok(match kept_files_of(&*self.log, &state).await? {
             Some(kept) => changed(error, &agents::file_of(&kept), &again),
             None => agents::unknown(&state, &again),
         })

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::State;
 use windlass_read::load;
+use windlass_runtime::kept_files_of;
 use windlass_store::SqliteLog;
 use windlass_testing::fixture::recorded_case;
 
@@ -43,7 +44,7 @@ pub(super) async fn run(
 
 /// The file that the run's agent came from.
 async fn known(log: &SqliteLog, state: &State) -> Result<PathBuf, Failure> {
-    let path = agents::kept(log, state).await?.map(|kept| agents::file_of(&kept));
+    let path = kept_files_of(log, state).await?.map(|kept| agents::file_of(&kept));
     path.filter(|path| path.exists()).ok_or_else(|| {
         let run = state.run();
         Failure::new(Exit::Failed, format!("the file of the agent of run {run} is not known, or gone"))
