@@ -6,13 +6,13 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use windlass_runtime::host::{Host, Position, Start, Started};
-//! use windlass_runtime::{Agent, Error, Update};
+//! use windlass_runtime::host::{Host, Position, Start};
+//! use windlass_runtime::{Admitted, Agent, Error, Update};
 //! use windlass_store::MemoryLog;
 //!
 //! async fn ask(agent: Agent) -> Result<(), Error> {
 //!     let host = Host::builder(agent.log().clone()).build();
-//!     let Started::Run(run) = host.start(Start::new(&agent, "What is 6 * 7?")).await? else { return Ok(()) };
+//!     let Admitted::Started(run) = host.start(Start::new(&agent, "What is 6 * 7?")).await? else { return Ok(()) };
 //!     // Anybody may follow it, at any time.
 //!     let mut follower = host.follow(run.id(), Position::default()).await?;
 //!     while let Some((position, update)) = follower.next().await? {
@@ -56,7 +56,7 @@ use slots::Slots;
 
 pub use crate::error::HostError;
 pub use answers::{answer_forms, read_answer, read_arguments};
-pub use driving::{LiveRun, Start, Started};
+pub use driving::{LiveRun, Start};
 pub use follower::Follower;
 pub use position::{AttemptPosition, NoPosition, Position};
 pub use registry::{Files, Registry, Reloaded};

@@ -19,11 +19,11 @@ pub(crate) use requests::{digest_of, key_under};
 pub use turns::{Turn, holding_messages};
 use turns::{begun, unanswered};
 
-/// The fate of a message to a session.
+/// The fate of a message. A run of its own is prepared ([`Agent::admit`]), or driven by a host ([`Host::start`](crate::host::Host::start)).
 #[derive(Debug)]
-pub enum Admitted {
-    /// A run of its own answers it, and begins when it is [driven](Prepared::drive).
-    Started(Prepared),
+pub enum Admitted<R = Prepared> {
+    /// A run of its own answers it. One that is prepared begins when it is [driven](Prepared::drive).
+    Started(R),
     /// It enters the conversation of the session's running run.
     Steered {
         /// That run.
@@ -41,6 +41,18 @@ pub enum Admitted {
         /// The run that it began, or that is to answer it once its turn has come.
         run: RunId,
     },
+}
+
+impl<R> Admitted<R> {
+    /// The same fate, with something else for a run of its own.
+    pub(crate) fn map<S>(self, started: impl FnOnce(R) -> S) -> Admitted<S> {
+        match self {
+            Self::Started(run) => Admitted::Started(started(run)),
+            Self::Steered { run } => Admitted::Steered { run },
+            Self::Queued { behind, run } => Admitted::Queued { behind, run },
+            Self::Repeated { run } => Admitted::Repeated { run },
+        }
+    }
 }
 
 impl Agent {

@@ -44,30 +44,6 @@ impl Start {
     }
 }
 
-/// What became of a request for a run.
-#[derive(Debug)]
-pub enum Started {
-    /// A run of its own answers it, which is driven here.
-    Run(LiveRun),
-    /// It enters the conversation of the session's running run.
-    Steered {
-        /// That run.
-        run: RunId,
-    },
-    /// It waits in the log for the end of the session's running run.
-    Queued {
-        /// The run that it waits for.
-        behind: RunId,
-        /// The id of the run that will answer it.
-        run: RunId,
-    },
-    /// The same request was sent before, and did not begin anything again.
-    Repeated {
-        /// The run that answers it.
-        run: RunId,
-    },
-}
-
 /// A run that is driven in this process. Dropping this leaves the run as it is driven.
 #[derive(Debug)]
 pub struct LiveRun {
@@ -133,7 +109,7 @@ impl Host {
     ///
     /// # Errors
     /// As for [`Agent::admit`]. Too many runs wait for a place ([`HostError::Full`]): nothing was begun.
-    pub async fn start(&self, start: Start) -> Result<Started, Error> {
+    pub async fn start(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
         let Start { agent, input, options } = start;
         if self.inner.closing.is_cancelled() {
             return Err(HostError::Closing.into());
@@ -152,7 +128,7 @@ impl Host {
             Admitted::Started(prepared) => {
                 let updates = prepared.updates();
                 let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
-                Ok(Started::Run(self.drive_with(&agent, begun, Some(updates))))
+                Ok(Admitted::Started(self.drive_with(&agent, begun, Some(updates))))
             }
             admitted @ (Admitted::Steered { .. } | Admitted::Queued { .. } | Admitted::Repeated { .. }) => {
                 Ok(self.admitted(&agent, admitted))
@@ -161,16 +137,11 @@ impl Host {
     }
 
     /// What became of a message, which may have begun a run durably.
-    fn admitted(&self, agent: &Agent, admitted: Admitted) -> Started {
-        match admitted {
-            Admitted::Started(prepared) => Started::Run(self.drive(agent, prepared)),
-            Admitted::Steered { run } => Started::Steered { run },
-            Admitted::Repeated { run } => Started::Repeated { run },
-            Admitted::Queued { behind, run } => {
-                self.inner.live.queues(run);
-                Started::Queued { behind, run }
-            }
+    fn admitted(&self, agent: &Agent, admitted: Admitted) -> Admitted<LiveRun> {
+        if let Admitted::Queued { run, .. } = &admitted {
+            self.inner.live.queues(*run);
         }
+        admitted.map(|prepared| self.drive(agent, prepared))
     }
 
     /// Drives a run that was prepared, now or once it has a place.

@@ -4,10 +4,11 @@ use windlass_core::{Owner, RunId, SessionId, State};
 use windlass_store::{Page, RunFilter, RunSummary, SessionFilter, SessionSummary, StoreError};
 
 use super::Host;
-use super::driving::{Start, Started};
+use super::driving::{LiveRun, Start};
 use super::follower::Follower;
 use super::position::Position;
 use crate::error::Error;
+use crate::second::Admitted;
 
 /// An owner that acts, and whose runs it sees: its own, or all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,14 +74,14 @@ impl Host {
     /// The host as a client of that scope sees it.
     ///
     /// ```
-    /// use windlass_runtime::host::{Host, Scope, Start, Started};
-    /// use windlass_runtime::{Agent, Error};
+    /// use windlass_runtime::host::{Host, Scope, Start};
+    /// use windlass_runtime::{Admitted, Agent, Error};
     /// use windlass_store::RunFilter;
     ///
     /// async fn serve(host: &Host, agent: &Agent, user: &str) -> Result<usize, Error> {
     ///     let client = host.within(Scope::of(user));
     ///     // The run is the user's, and only the user's runs are listed.
-    ///     let Started::Run(run) = client.start(Start::new(agent, "Go.")).await? else { return Ok(0) };
+    ///     let Admitted::Started(run) = client.start(Start::new(agent, "Go.")).await? else { return Ok(0) };
     ///     assert_eq!(client.summary(run.id()).await?.owner, user.into());
     ///     Ok(client.runs(RunFilter::default()).await?.len())
     /// }
@@ -100,7 +101,7 @@ impl Scoped {
     ///
     /// # Errors
     /// As for [`Host::start`].
-    pub async fn start(&self, start: Start) -> Result<Started, Error> {
+    pub async fn start(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
         let mut start = start;
         start.options.owner = self.scope.owner.clone();
         self.host.start(start).await

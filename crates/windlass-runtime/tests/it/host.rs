@@ -14,8 +14,8 @@ use futures_core::future::BoxFuture;
 use tokio::time::{Duration, Instant};
 use windlass_core::event::Millis;
 use windlass_core::{RunId, Text};
-use windlass_runtime::host::{Host, LiveRun, Start, Started};
-use windlass_runtime::{Agent, AgentBuilder, Environment};
+use windlass_runtime::host::{Host, LiveRun, Start};
+use windlass_runtime::{Admitted, Agent, AgentBuilder, Environment};
 use windlass_store::Store;
 use windlass_testing::FnModel;
 
@@ -62,7 +62,7 @@ fn ground(log: &Arc<dyn Store>, model: FnModel) -> (AgentBuilder, Host) {
 
 async fn started(host: &Host, start: Start) -> LiveRun {
     match host.start(start).await.unwrap() {
-        Started::Run(run) => run,
+        Admitted::Started(run) => run,
         other => panic!("no run of its own: {other:?}"),
     }
 }

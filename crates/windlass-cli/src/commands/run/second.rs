@@ -1,8 +1,8 @@
 //! A message to a session whose last run has not ended.
 
 use windlass_core::{RunId, RunState, SessionId};
-use windlass_runtime::host::{Host, LiveRun, Start, Started};
-use windlass_runtime::{Agent, DriveOptions, RunMessages, Turn};
+use windlass_runtime::host::{Host, LiveRun, Start};
+use windlass_runtime::{Admitted, Agent, DriveOptions, RunMessages, Turn};
 use windlass_store::Store;
 
 use crate::failure::{Exit, Failure};
@@ -18,8 +18,8 @@ pub(super) async fn admitted(
     interrupts: &mut Interrupts,
 ) -> Result<Option<LiveRun>, Failure> {
     match host.start(Start::new(agent, input).options(options.clone())).await? {
-        Started::Run(live) => Ok(Some(live)),
-        Started::Steered { run } => {
+        Admitted::Started(live) => Ok(Some(live)),
+        Admitted::Steered { run } => {
             let summary = agent.log().summary(run).await?;
             let open = matches!(summary.run_state, RunState::Running | RunState::Suspended);
             if open && summary.holder.is_none() {
@@ -32,8 +32,8 @@ pub(super) async fn admitted(
             }
             Ok(None)
         }
-        Started::Repeated { run } => elsewhere(&**agent.log(), run).await,
-        Started::Queued { behind, run } => {
+        Admitted::Repeated { run } => elsewhere(&**agent.log(), run).await,
+        Admitted::Queued { behind, run } => {
             view.remark(&format!(
                 "session `{session}` is busy: the message waits for the end of run {behind}"
             ));

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_core::{RunState, Status};
 use windlass_error::Diagnostic as _;
-use windlass_runtime::host::{Host, Limits, Start, Started};
-use windlass_runtime::{Agent, DriveOptions};
+use windlass_runtime::host::{Host, Limits, Start};
+use windlass_runtime::{Admitted, Agent, DriveOptions};
 use windlass_store::{MemoryLog, RunFilter, Store};
 use windlass_testing::{FnModel, FnTool, called, said};
 
@@ -53,7 +53,7 @@ async fn runs_beyond_the_limit_begin_durably_and_wait_and_too_many_are_refused_w
     assert_eq!(log.list(RunFilter::default()).await.unwrap().len(), 4, "the refused one is not in the log");
     // A repeat does not meet the limit.
     let again = host.start(Start::new(&agent, "Go.").options(of("local", Some("k1")))).await.unwrap();
-    assert!(matches!(again, Started::Repeated { run } if run == runs[1].id()));
+    assert!(matches!(again, Admitted::Repeated { run } if run == runs[1].id()));
     let began = tokio::time::Instant::now();
     for run in runs {
         assert_eq!(run.end().await.unwrap().status(), Some(Status::Answered));
@@ -92,13 +92,13 @@ async fn a_message_that_waits_in_a_session_is_answered_once_its_run_has_ended() 
     let mut waiting = Vec::new();
     for text in ["Two.", "Three."] {
         match host.start(Start::new(&agent, text).options(options())).await.unwrap() {
-            Started::Queued { run, .. } => waiting.push(run),
+            Admitted::Queued { run, .. } => waiting.push(run),
             other => panic!("not queued: {other:?}"),
         }
     }
     // One that another process has brought, which is gone.
     let other = Host::builder(log.clone()).environment(TokioClock::new()).build();
-    let Ok(Started::Queued { run, .. }) = other.start(Start::new(&agent, "Four.").options(options())).await
+    let Ok(Admitted::Queued { run, .. }) = other.start(Start::new(&agent, "Four.").options(options())).await
     else {
         panic!("not queued")
     };

@@ -7,9 +7,9 @@ use futures_core::future::BoxFuture;
 use windlass_core::{Answer, Owner, RunId};
 use windlass_error::Diagnostic as _;
 use windlass_runtime::host::{
-    Answering, Host, Position, QuestionSeen, Request, Scope, Scoped, Start, Started, Taking,
+    Answering, Host, Position, QuestionSeen, Request, Scope, Scoped, Start, Taking,
 };
-use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions};
+use windlass_runtime::{Admitted, Agent, AgentDelegate, DriveOptions, Error, ForkOptions};
 use windlass_store::{MemoryLog, RunFilter, SessionFilter, SqliteLog, Store};
 use windlass_testing::FnTool;
 
@@ -88,7 +88,7 @@ async fn waiting(client: &Scoped, agent: &Agent) -> RunId {
         ..DriveOptions::default()
     };
     match client.start(Start::new(agent, "Go.").options(options)).await.unwrap() {
-        Started::Run(run) => run.end().await.unwrap().id(),
+        Admitted::Started(run) => run.end().await.unwrap().id(),
         other => panic!("{other:?}"),
     }
 }
