@@ -45,6 +45,11 @@ fn read_with(path: &Path, overrides: &FileOverrides, models: &[String]) -> Resul
     Ok(file)
 }
 
+/// The host of a process that goes on with all runs: it answers the messages whose processes are gone, too.
+pub(crate) fn supervisor(log: &Arc<SqliteLog>) -> Host {
+    Host::builder(log.clone()).variables(home::env).build()
+}
+
 /// The host of the runs of this process. Messages that wait in a session are left to the processes that brought them.
 pub(crate) fn host(log: &Arc<SqliteLog>) -> Host {
     hosted(log.clone())

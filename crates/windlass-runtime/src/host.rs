@@ -32,7 +32,9 @@ mod hub;
 mod keyed;
 mod live;
 mod position;
+mod queues;
 mod registry;
+mod reports;
 mod requests;
 mod scoped;
 mod slots;
@@ -60,10 +62,10 @@ pub use driving::{LiveRun, Start};
 pub use follower::Follower;
 pub use position::{AttemptPosition, NoPosition, Position};
 pub use registry::{Files, Registry, Reloaded};
+pub use reports::{Outcome, Report};
 pub use requests::{Answering, Forked, QuestionSeen, Request, Seen, Taking, check_question, check_version};
 pub use scoped::{Scope, Scoped};
 pub use slots::Limits;
-pub use supervising::{Outcome, Report};
 pub use windlass_read::question_digest;
 
 /// The runs of a process. Cloning shares them.
@@ -143,8 +145,9 @@ impl HostBuilder {
         self
     }
 
-    /// Leaves the messages that wait in a session for the end of its run to the processes that brought them. Default: those that this
-    /// host brought are answered at once, and others after a second in which nobody else did.
+    /// Leaves the messages that wait in a session for the end of its run to the processes that brought them. Default: once the run has
+    /// ended here, those that this host brought are answered at once, and others after a second in which nobody else did; a
+    /// [supervisor](Host::supervise) also answers those whose process is gone.
     pub fn leaves_queued(mut self) -> Self {
         self.answers_queued = false;
         self

@@ -31,6 +31,9 @@ pub struct RunFilter {
     /// Only runs that can go on at this time, held or not: running ones, and suspended ones with something in
     /// their inbox or a timer that is due.
     pub due: Option<Millis>,
+    /// Only runs that have ended as the head of their session while messages are queued there ([`Headline::queued`]): another run
+    /// that moves the head answers the next one.
+    pub queued: bool,
     /// The next page of a listing with the same conditions: what comes after the page that gave this cursor.
     pub after: Option<Cursor>,
     /// Maximum number of runs; 0 means [`DEFAULT_LISTED`].
@@ -87,6 +90,9 @@ pub struct Headline {
     pub cost: Option<u64>,
     /// The question that the run waits with, or the first of several: at most [`HEADLINE_BYTES`] of its words.
     pub question: Option<Text>,
+    /// Whether messages are queued in the run's session, which a later run of it answers. Kept of the head of a session only: an
+    /// append that moves the head takes it from the run that was the head.
+    pub queued: bool,
 }
 
 /// The most bytes of a question in a [`Headline`].

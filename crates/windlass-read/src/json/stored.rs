@@ -77,7 +77,7 @@ mod tests {
             started_at: 1,
             updated_at: 2,
             ended_at: None,
-            headline: Headline { cost: Some(0), question: question.map(Into::into) },
+            headline: Headline { cost: Some(0), question: question.map(Into::into), ..Headline::default() },
             title: "".into(),
             wake_at: None,
             holder: holder.map(|holder| Holder(holder.into())),

@@ -117,5 +117,5 @@ pub fn headline(state: &State) -> Headline {
         Some(beginning) if beginning.len() < text.len() => beginning.into(),
         _ => text.clone(),
     });
-    Headline { cost: state.cost(), question }
+    Headline { cost: state.cost(), question, queued: state.queued().next().is_some() }
 }

@@ -244,14 +244,8 @@ impl Host {
         }
         // New messages are answered by the agent that stands under the name now.
         let agent = inner.registry.get(agent.name()).unwrap_or_else(|| agent.clone());
-        let options = DriveOptions { owner: state.owner().clone(), ..DriveOptions::default() };
-        match Box::pin(agent.next_queued(session, options)).await {
-            Ok(Some(prepared)) => drop(self.drive_with(&agent, prepared, None)),
-            // Another process was faster, or has the session's head.
-            Ok(None) | Err(Error::SessionBusy { .. }) => {}
-            Err(error) => {
-                tracing::warn!(%session, "the message that waits in the session is not answered: {}", crate::error::in_full(&error));
-            }
+        if let Err(error) = Box::pin(self.begin_queued(&agent, state)).await {
+            tracing::warn!(%session, "the message that waits in the session is not answered: {}", crate::error::in_full(&error));
         }
     }
 }

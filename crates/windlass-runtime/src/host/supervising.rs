@@ -1,7 +1,5 @@
 //! Taking up what is due: runs of dead processes, and suspended ones that an answer or a timer brings on.
 
-use std::collections::BTreeMap;
-
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::Millis;
@@ -10,42 +8,17 @@ use windlass_read::load;
 use windlass_store::{Claim, Due, Fence};
 
 use super::Host;
+use super::queues::Queues;
+use super::reports::{Done, LeftAlone, MOST, Outcome, REST_MS, Report, tell};
 use crate::environment::again;
 use crate::error::Error;
 use crate::lost::{Lost, given_up};
-use crate::run::{DriveOptions, Run};
-
-/// The rest between two looks for due runs, in milliseconds. A look at a log without any is one query of an index.
-pub(super) const REST_MS: Millis = 1_000;
-/// The most runs that are taken up in one look.
-const MOST: usize = 256;
-
-/// A report on a run that was due.
-#[derive(Debug)]
-pub struct Report {
-    /// The run.
-    pub run: RunId,
-    /// The outcome.
-    pub outcome: Outcome,
-}
-
-/// The outcome for a due run.
-#[derive(Debug)]
-pub enum Outcome {
-    /// It was driven: to its end, until it waits again, or until the host closed.
-    Driven(Box<Run>),
-    /// Its model call was lost with its process too often: only a person resumes it ([`Resume::by_hand`](crate::Resume::by_hand)).
-    GivenUp(Lost),
-    /// It could not be resumed, and is not tried again as long as it stays as it is.
-    Failed(Error),
-}
-
-/// The runs that are left alone, each at the version at which it was taken up: it is under way, or nothing came of it.
-type LeftAlone = BTreeMap<RunId, u64>;
+use crate::run::DriveOptions;
 
 impl Host {
     /// Takes up every due run without a driver, and goes on looking until `stop` is cancelled: a run that takes an hour delays no
-    /// other. Child runs are left to their parents. Each run is reported once it is no longer driven here.
+    /// other. Child runs are left to their parents. A message that is queued in a session whose run has ended is answered after a second in
+    /// which its own process did not. Each run is reported once it is no longer driven here.
     ///
     /// # Errors
     /// The log failed, or `report` gave an error.
@@ -77,6 +50,7 @@ impl Host {
     ) -> Result<(), E> {
         let (sender, mut reports) = mpsc::unbounded_channel();
         let mut left_alone = LeftAlone::new();
+        let mut queues = Queues::new(&self.inner.supervised);
         // A pass takes up what is due at its beginning, and not what becomes due by it.
         let begun_at = self.inner.environment.now();
         let mut under_way = 0_usize;
@@ -88,10 +62,13 @@ impl Host {
                 let (taken, may_be_more) = self.take_some(now, &mut left_alone, &sender).await?;
                 under_way += taken;
                 more = may_be_more;
+                if goes_on {
+                    under_way += self.take_queued(&mut queues, &mut left_alone, (&sender, stop)).await?;
+                }
             }
-            while let Ok(found) = reports.try_recv() {
+            while let Ok(done) = reports.try_recv() {
                 under_way -= 1;
-                tell(found, &mut left_alone, &mut report)?;
+                tell(done, &mut left_alone, &mut report)?;
             }
             if stop.is_cancelled() {
                 break;
@@ -105,9 +82,9 @@ impl Host {
             let environment = &*self.inner.environment;
             tokio::select! {
                 () = stop.cancelled() => {}
-                Some(found) = reports.recv() => {
+                Some(done) = reports.recv() => {
                     under_way -= 1;
-                    tell(found, &mut left_alone, &mut report)?;
+                    tell(done, &mut left_alone, &mut report)?;
                 }
                 _ = freed.changed(), if more => {}
                 _ = due.changed() => {}
@@ -117,9 +94,9 @@ impl Host {
         // What is under way is laid down, and told.
         self.inner.live.leave();
         while under_way > 0 {
-            let Some(found) = reports.recv().await else { break };
+            let Some(done) = reports.recv().await else { break };
             under_way -= 1;
-            tell(found, &mut left_alone, &mut report)?;
+            tell(done, &mut left_alone, &mut report)?;
         }
         Ok(())
     }
@@ -129,7 +106,7 @@ impl Host {
         &self,
         now: Millis,
         left_alone: &mut LeftAlone,
-        sender: &mpsc::UnboundedSender<Report>,
+        sender: &mpsc::UnboundedSender<Done>,
     ) -> Result<(usize, bool), Error> {
         let (free, full_owners) = self.inner.slots.free();
         let limit = free.min(MOST);
@@ -143,15 +120,27 @@ impl Host {
         for (summary, fence) in claimed {
             // It is left alone as it is, until it is told that it was driven.
             left_alone.insert(summary.run, summary.version);
-            let (host, sender) = (self.clone(), sender.clone());
-            tokio::spawn(async move {
+            let host = self.clone();
+            Self::beside(sender, async move {
                 let run = summary.run;
                 let outcome = host.take_over(run, fence).await;
-                // Nobody listens any more: the run itself is as it is.
-                let _unheard = sender.send(Report { run, outcome });
+                let remains = !matches!(outcome, Outcome::Driven(_));
+                Done { taken: run, remains, report: Some(Report { run, outcome }) }
             });
         }
         Ok((count, count == limit))
+    }
+
+    /// Works on what was taken up, beside all else, and says at last that it is done.
+    pub(super) fn beside(
+        sender: &mpsc::UnboundedSender<Done>,
+        work: impl Future<Output = Done> + Send + 'static,
+    ) {
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            // Nobody listens any more: the run is as the log has it.
+            let _unheard = sender.send(work.await);
+        });
     }
 
     fn due(&self, now: Millis, limit: usize, owners: Vec<Owner>, left_alone: &LeftAlone) -> Due {
@@ -193,15 +182,4 @@ impl Host {
         let driven = self.drive_with(&agent, prepared, None).end().await?;
         Ok(Outcome::Driven(Box::new(driven)))
     }
-}
-
-fn tell<E>(
-    found: Report,
-    left_alone: &mut LeftAlone,
-    report: &mut impl FnMut(Report) -> Result<(), E>,
-) -> Result<(), E> {
-    if matches!(found.outcome, Outcome::Driven(_)) {
-        left_alone.remove(&found.run);
-    }
-    report(found)
 }

@@ -3,6 +3,7 @@
 mod following;
 mod keys;
 mod limits;
+mod queues;
 mod registry;
 mod scopes;
 mod supervising;

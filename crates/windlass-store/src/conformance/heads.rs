@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use windlass_core::event::{Base, RunStarted};
-use windlass_core::{Owner, RunId, Status};
+use windlass_core::{Owner, RunId, RunState, Status};
 
-use super::sample::{end, first, id, in_session, started};
+use super::sample::{append, end, ended, first, id, in_session, started};
 use super::{Verdict, refused, same, works};
 use crate::error::StoreError;
-use crate::{Append, Head, Prune, RunFilter, Store, prune};
+use crate::{Append, Head, Headline, Prune, RunFilter, Store, prune};
 
 fn owned(owner: &str, started: RunStarted) -> RunStarted {
     RunStarted { owner: Owner::from(owner), ..started }
@@ -72,7 +72,10 @@ pub async fn pruning_moves_a_head_to_its_base(log: Arc<dyn Store>) -> Verdict {
         RunStarted { base, ..in_session(started(number, "next"), "talk") }
     };
     works("a first run", log.append(moving(None, in_session(started(1, "hello"), "talk"))).await)?;
-    end(&*log, id(1), 1, Status::Answered).await?;
+    let headline = Headline { queued: true, ..Headline::default() };
+    let run_state = RunState::Ended(Status::Answered);
+    let ends = Append { headline, run_state, ..append(id(1), 1, ended(Status::Answered)) };
+    works("its end, with a message that is queued", log.append(ends).await)?;
     works("a run that continues it", log.append(moving(Some(id(1)), on(2, 1))).await)?;
     end(&*log, id(2), 1, Status::Answered).await?;
     let fork = RunStarted { session: Some("fork".into()), ..on(3, 1) };
@@ -82,6 +85,9 @@ pub async fn pruning_moves_a_head_to_its_base(log: Arc<dyn Store>) -> Verdict {
     let gone = works("pruning the head", prune(pruning, only("talk", vec![id(1)]), |_, _| {}).await)?;
     same("what went", &gone.runs, &vec![id(2)])?;
     same("the head", &head(&*log, "local", "talk").await?, &Some(id(1)))?;
+    // The message was answered by the run that went, and is not answered once more.
+    let queued = works("queues", log.list(RunFilter { queued: true, ..RunFilter::default() }).await)?;
+    same("what is queued", &queued.items.len(), &0)?;
     works("pruning a fork", prune(pruning, only("fork", Vec::new()), |_, _| {}).await)?;
     same("the head of a session that went", &head(&*log, "local", "fork").await?, &None)?;
     works("pruning the rest", prune(pruning, Prune::default(), |_, _| {}).await)?;

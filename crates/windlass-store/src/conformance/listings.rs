@@ -116,17 +116,71 @@ pub async fn a_summary_says_what_a_run_cost_and_asks(log: Arc<dyn Store>) -> Ver
         Ok::<_, String>((summary.headline, summary.ended_at))
     };
     same("a fresh run", &told().await?, &(Headline::default(), None))?;
-    let asking = Headline { cost: Some(7_000_000), question: Some("May `pay` run?".into()) };
+    let asking =
+        Headline { cost: Some(7_000_000), question: Some("May `pay` run?".into()), ..Headline::default() };
     let ask = Append { headline: asking.clone(), ..append(run, 1, said(2, 1)) };
     works("an append with a question", log.append(ask).await)?;
     same("a run that asks", &told().await?, &(asking.clone(), None))?;
     let listed = works("a listing", log.list(RunFilter::default()).await)?;
     same("the same in a listing", &listed.first().map(|line| &line.headline), &Some(&asking))?;
-    let over = Headline { cost: Some(9_000_000), question: None };
+    let over = Headline { cost: Some(9_000_000), ..Headline::default() };
     let run_state = RunState::Ended(Status::Answered);
     let end = Append { headline: over.clone(), run_state, ..append(run, 2, ended(Status::Answered)) };
     works("an end", log.append(end).await)?;
     same("a run that has ended", &told().await?, &(over, Some(BEGAN + 1_000)))
+}
+
+/// A session whose head has ended while messages are queued is listed until another run moves its head, and only then: an owner's
+/// alone, an agent's alone, and in pages.
+pub async fn an_ended_head_with_a_queue_is_listed_until_the_head_moves(log: Arc<dyn Store>) -> Verdict {
+    let queued = || Headline { queued: true, ..Headline::default() };
+    let begins = |number, owner: &str, session: &str, from: Option<RunId>| {
+        let start = in_session(started(number, "hello"), session);
+        let start = RunStarted { owner: Owner::from(owner), ..start };
+        Append { head: Head::Moves { from }, ..first(start) }
+    };
+    let ends = |number, at, headline| Append {
+        headline,
+        run_state: RunState::Ended(Status::Answered),
+        ..append(id(number), at, ended(Status::Answered))
+    };
+    let listed = async |filter: RunFilter| {
+        let filter = RunFilter { queued: true, ..filter };
+        let page = works("a listing of queues", log.list(filter).await)?;
+        let lines = page.items.iter().map(|line| (line.run, line.headline.queued));
+        Ok::<_, String>((lines.collect::<Vec<_>>(), page.next))
+    };
+    let all = async || listed(RunFilter::default()).await;
+    for (number, owner, session) in [(1, "local", "a"), (2, "ada", "a"), (3, "local", "b")] {
+        works("a session", log.append(begins(number, owner, session, None)).await)?;
+        let said = Append { headline: queued(), ..append(id(number), 1, said(2, 1)) };
+        works("a queued message", log.append(said).await)?;
+    }
+    same("heads that have not ended", &all().await?, &(Vec::new(), None))?;
+    same("the head's summary", &works("a summary", log.summary(id(1)).await)?.headline, &queued())?;
+    for number in [1, 2] {
+        works("an end", log.append(ends(number, 2, queued())).await)?;
+    }
+    works("an end without a queue", log.append(ends(3, 2, Headline::default())).await)?;
+    // Neither an import nor a run of no session is a head.
+    let import = RunStarted { owner: Owner::default(), ..in_session(started(4, "imported"), "a") };
+    works("an import", log.append(Append { headline: queued(), ..first(import) }).await)?;
+    works("its end", log.append(ends(4, 1, queued())).await)?;
+    let alone = Append { headline: queued(), ..first(started(5, "alone")) };
+    works("a run of no session", log.append(alone).await)?;
+    works("its end", log.append(ends(5, 1, queued())).await)?;
+    same("ended heads", &all().await?, &(vec![(id(2), true), (id(1), true)], None))?;
+    let theirs = RunFilter { owner: Some(Owner::from("ada")), ..RunFilter::default() };
+    same("an owner's", &listed(theirs).await?, &(vec![(id(2), true)], None))?;
+    let nobody = RunFilter { agent: Some("writer".into()), ..RunFilter::default() };
+    same("another agent's", &listed(nobody).await?, &(Vec::new(), None))?;
+    let (page, next) = listed(RunFilter { limit: 1, ..RunFilter::default() }).await?;
+    same("the first page", &page, &vec![(id(2), true)])?;
+    let rest = listed(RunFilter { limit: 1, after: next, ..RunFilter::default() }).await?;
+    same("the second page", &rest, &(vec![(id(1), true)], None))?;
+    works("the run of the message", log.append(begins(6, "local", "a", Some(id(1)))).await)?;
+    same("the head has moved", &all().await?, &(vec![(id(2), true)], None))?;
+    same("the former head", &works("a summary", log.summary(id(1)).await)?.headline, &Headline::default())
 }
 
 /// Sessions are listed by their heads, the one that moved last first, an owner's alone, and in pages.

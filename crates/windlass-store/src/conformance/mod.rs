@@ -92,6 +92,7 @@ macro_rules! each_store_promise {
             listings_keep_to_every_filter,
             a_listing_is_stable_under_its_cursor,
             a_summary_says_what_a_run_cost_and_asks,
+            an_ended_head_with_a_queue_is_listed_until_the_head_moves,
             sessions_are_listed_by_their_heads,
             pruning_takes_out_what_has_ended,
             pruning_keeps_to_every_condition,

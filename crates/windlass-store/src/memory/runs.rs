@@ -23,6 +23,9 @@ use crate::{
     Wake,
 };
 
+/// The head of each session, which is named by its owner and its name.
+type Heads = HashMap<(Owner, SessionId), RunId>;
+
 /// All runs of a log.
 #[derive(Debug)]
 pub(super) struct Runs {
@@ -33,7 +36,7 @@ pub(super) struct Runs {
     ended: VecDeque<RunId>,
     max_ended: usize,
     /// The head of each session.
-    heads: HashMap<(Owner, SessionId), RunId>,
+    heads: Heads,
     keys: Keys,
     last_number: u64,
     last_post: u64,
@@ -133,7 +136,9 @@ impl Runs {
                 there.batches.push(batch);
                 there.version += version;
                 there.state = run_state;
-                there.headline = headline;
+                // Kept of heads only.
+                let queued = headline.queued && there.is_head(run, &self.heads);
+                there.headline = Headline { queued, ..headline };
                 there.hold.held = run_state == RunState::Running;
                 if ended {
                     there.posts.iter_mut().for_each(|posts| posts.waiting.clear());
@@ -150,6 +155,8 @@ impl Runs {
                     *self.based.entry(base).or_default() += 1;
                 }
                 self.last_number += 1;
+                let queued = headline.queued && matches!(head, Head::Moves { .. });
+                let headline = Headline { queued, ..headline };
                 self.by_id.insert(run, Run::new(self.last_number, batch, headline, (run_state, fence)));
                 None
             }
@@ -174,6 +181,9 @@ impl Runs {
             return Err(StoreError::HeadMoved { run, head: found });
         }
         there.insert_entry(run);
+        if let Some(former) = from.and_then(|from| self.by_id.get_mut(&from)) {
+            former.headline.queued = false;
+        }
         Ok(())
     }
 
@@ -378,6 +388,11 @@ impl Run {
             followers: None,
             inbox_waiters: None,
         }
+    }
+
+    fn is_head(&self, run: RunId, heads: &Heads) -> bool {
+        let Opening { owner, session, .. } = Opening::of(self.first());
+        session.is_some_and(|session| heads.get(&(owner, session)) == Some(&run))
     }
 
     /// The lease is checked before the version: a lost lease is reported as such, not as a conflict.

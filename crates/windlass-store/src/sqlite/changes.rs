@@ -59,6 +59,7 @@ pub(super) struct Known {
     held: Option<i64>,
     claim: Option<i64>,
     question: Option<Text>,
+    queued: bool,
 }
 
 /// The writer's view of the log, kept between transactions.
@@ -146,6 +147,10 @@ impl Desk {
                 .prepare_cached("UPDATE runs SET question = ?2 WHERE no = ?1")?
                 .execute(params![known.no, known.question.as_deref()])?;
         }
+        if known.queued != new.headline.queued {
+            known.queued = new.headline.queued;
+            heads::set_queued(connection, known.no, known.queued)?;
+        }
         known.version += new.count;
         if matches!(new.run_state, RunState::Ended(_)) {
             connection.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([known.no])?;
@@ -193,7 +198,7 @@ impl Desk {
         ])?;
         let no = connection.last_insert_rowid();
         if let Head::Moves { .. } = new.head {
-            heads::put(connection, no, opening)?;
+            heads::put(connection, no, opening, new.headline.queued)?;
         }
         let chain = insert(connection, no, new, &Digest::default())?;
         payloads::need(connection, no, &needs)?;
@@ -201,10 +206,19 @@ impl Desk {
         if let Some(held) = held {
             let Fence { holder, epoch } = new.fence.clone();
             let version = new.count;
-            let (run_state, question) = (new.run_state, new.headline.question.clone());
-            let held = Some(held);
-            let known =
-                Known { no, version, chain, run_state, holder: holder.0, epoch, held, claim: None, question };
+            let Headline { question, queued, .. } = new.headline.clone();
+            let known = Known {
+                no,
+                version,
+                chain,
+                run_state: new.run_state,
+                holder: holder.0,
+                epoch,
+                held: Some(held),
+                claim: None,
+                question,
+                queued,
+            };
             self.known.insert(run, known);
         }
         Ok(())
@@ -368,16 +382,17 @@ impl Known {
     fn load(connection: &Connection, run: RunId) -> Result<Option<Self>, Fault> {
         let row = connection
             .prepare_cached(
-                "SELECT no, status, detail, holder, epoch, held, question, claim FROM runs WHERE run = ?1",
+                "SELECT no, status, detail, holder, epoch, held, question, claim, \
+                 coalesce((SELECT queued FROM heads WHERE heads.run = no), 0) FROM runs WHERE run = ?1",
             )?
             .query_row([run.0.as_bytes()], |row| {
                 let columns: (String, Option<String>) = (row.get(1)?, row.get(2)?);
                 let hold: (String, i64, Option<i64>) = (row.get(3)?, row.get(4)?, row.get(5)?);
-                let rest: (Option<String>, Option<i64>) = (row.get(6)?, row.get(7)?);
+                let rest: (Option<String>, Option<i64>, bool) = (row.get(6)?, row.get(7)?, row.get(8)?);
                 Ok((row.get(0)?, columns, hold, rest))
             })
             .optional()?;
-        let Some((no, (name, detail), (holder, epoch, held), (question, claim))) = row else {
+        let Some((no, (name, detail), (holder, epoch, held), (question, claim, queued))) = row else {
             return Ok(None);
         };
         let (version, chain) = rows::last(connection, no)?;
@@ -391,6 +406,7 @@ impl Known {
             held,
             claim,
             question: question.map(Into::into),
+            queued,
         }))
     }
 

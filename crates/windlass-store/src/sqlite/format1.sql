@@ -36,9 +36,11 @@ CREATE TABLE heads (
   owner TEXT NOT NULL,
   session TEXT NOT NULL,
   run INTEGER NOT NULL,            -- runs.no
+  queued INTEGER NOT NULL,         -- 1: messages are queued in the session, which a later run answers
   PRIMARY KEY (owner, session)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX heads_by_run ON heads(run); -- the order in which sessions are listed
+CREATE INDEX heads_with_queue ON heads(queued, run) WHERE queued = 1;
 -- One row per append, in the order of all appends: writing touches only the end of the table, however many runs are on.
 CREATE TABLE appends (
   id INTEGER PRIMARY KEY,

@@ -34,15 +34,22 @@ pub(super) fn check(
 }
 
 /// Makes a run the head of its session.
-pub(super) fn put(connection: &Connection, no: i64, opening: &Opening) -> rusqlite::Result<()> {
+pub(super) fn put(connection: &Connection, no: i64, opening: &Opening, queued: bool) -> rusqlite::Result<()> {
     let Some(session) = &opening.session else { return Ok(()) };
     connection
-        .prepare_cached("INSERT OR REPLACE INTO heads(owner, session, run) VALUES (?1, ?2, ?3)")?
-        .execute(params![opening.owner.as_str(), session.as_str(), no])
+        .prepare_cached("INSERT OR REPLACE INTO heads(owner, session, run, queued) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![opening.owner.as_str(), session.as_str(), no, queued])
         .map(drop)
 }
 
-/// A run that goes leaves its session to the run that it continued, if that is of the same session.
+/// Says of a head whether messages are queued in its session.
+pub(super) fn set_queued(connection: &Connection, no: i64, queued: bool) -> rusqlite::Result<()> {
+    let mut update = connection.prepare_cached("UPDATE heads SET queued = ?2 WHERE run = ?1")?;
+    update.execute(params![no, queued]).map(drop)
+}
+
+/// A run that goes leaves its session to the run that it continued, if that is of the same session. Messages that were queued then
+/// have been answered by the run that goes, or went with it.
 pub(super) fn leave(connection: &Connection, no: i64) -> rusqlite::Result<()> {
     let below: Option<i64> = connection
         .prepare_cached(
@@ -53,7 +60,7 @@ pub(super) fn leave(connection: &Connection, no: i64) -> rusqlite::Result<()> {
         .optional()?;
     match below {
         Some(below) => connection
-            .prepare_cached("UPDATE heads SET run = ?2 WHERE run = ?1")?
+            .prepare_cached("UPDATE heads SET run = ?2, queued = 0 WHERE run = ?1")?
             .execute([no, below])
             .map(drop),
         None => connection.prepare_cached("DELETE FROM heads WHERE run = ?1")?.execute([no]).map(drop),

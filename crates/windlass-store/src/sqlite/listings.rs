@@ -19,10 +19,11 @@ use crate::{
 const SUMMARY: &str = "SELECT no, run, agent, session, parent, status, detail, started_at, title, holder, held, \
      (SELECT max(last) FROM appends WHERE appends.run = no) AS version, \
      (SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS updated_at, owner, question, \
-     (SELECT cost FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS cost \
+     (SELECT cost FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS cost, \
+     coalesce((SELECT queued FROM heads WHERE heads.run = no), 0) AS queued \
      FROM runs";
 /// The number of those columns.
-const COLUMNS: usize = 16;
+const COLUMNS: usize = 17;
 
 pub(super) fn summary(connection: &Connection, run: RunId) -> Result<RunSummary, Fault> {
     let mut query = connection.prepare_cached(&format!("{SUMMARY} WHERE run = ?1"))?;
@@ -81,7 +82,8 @@ fn page<T>(mut lines: Vec<(i64, T)>, limit: usize) -> Page<T> {
     Page { items: lines.into_iter().map(|(_, line)| line).collect(), next }
 }
 
-pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed, Fault> {
+/// The query of a page, with its parameters. It reads one line more than the page has.
+fn query_of(filter: &RunFilter) -> Result<(String, Vec<Value>), StoreError> {
     let mut conditions = Conditions::default();
     let blob = |run: &RunId| Value::Blob(run.0.as_bytes().to_vec());
     let number = |at: u64| Value::Integer(at.min(i64::MAX as u64).cast_signed());
@@ -94,13 +96,22 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed
     conditions.and("started_at >=", filter.since.map(number));
     conditions.and("started_at <", filter.until.map(number));
     conditions.after("no", filter.after.as_ref())?;
+    if filter.queued {
+        // The plus keeps the query to the heads that have a queue, which are few.
+        conditions.sql.push_str(
+            " AND +status NOT IN ('running', 'suspended') AND no IN (SELECT run FROM heads WHERE queued = 1)",
+        );
+    }
     if let Some(due) = filter.due {
         conditions.values.push(number(due));
         let _ = write!(conditions.sql, " AND {}", is_due(conditions.values.len()));
     }
     let Conditions { sql, values } = conditions;
-    let limit = limit(filter.limit);
-    let sql = format!("{SUMMARY} WHERE 1{sql} ORDER BY no DESC LIMIT {}", limit + 1);
+    Ok((format!("{SUMMARY} WHERE 1{sql} ORDER BY no DESC LIMIT {}", limit(filter.limit) + 1), values))
+}
+
+pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed, Fault> {
+    let (sql, values) = query_of(filter)?;
     // One transaction, so that runs, events and holders are seen as of one moment.
     let transaction = connection.unchecked_transaction()?;
     let mut query = transaction.prepare_cached(&sql)?;
@@ -109,7 +120,7 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed
     while let Some(row) = rows.next()? {
         lines.push(lives.line(&transaction, row)?);
     }
-    Ok(Listed { page: page(lines, limit), unseen: lives.unseen(&transaction)? })
+    Ok(Listed { page: page(lines, limit(filter.limit)), unseen: lives.unseen(&transaction)? })
 }
 
 pub(super) fn sessions(
@@ -197,9 +208,32 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
         headline: Headline {
             cost: row.get::<_, Option<i64>>(15)?.map(i64::cast_unsigned),
             question: row.get::<_, Option<String>>(14)?.map(Into::into),
+            queued: row.get(16)?,
         },
         title: row.get::<_, String>(8)?.into(),
         holder: held.map(|_| Holder(holder.into())),
     };
     Ok((summary, held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_found_by_the_heads_that_have_one() {
+        let log = Connection::open_in_memory().unwrap();
+        log.execute_batch(include_str!("format1.sql")).unwrap();
+        let own =
+            RunFilter { owner: Some(Owner::from("ada")), agent: Some("a".into()), ..RunFilter::default() };
+        for filter in [RunFilter::default(), own] {
+            let (sql, values) = query_of(&RunFilter { queued: true, ..filter }).unwrap();
+            let mut query = log.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let lines = query.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+            let plan = lines.collect::<Result<Vec<_>, _>>().unwrap().join("\n");
+            assert!(plan.contains("rowid=?)"), "{plan}");
+            assert!(plan.contains("SEARCH heads USING COVERING INDEX heads_with_queue"), "{plan}");
+            assert!(!plan.contains("SCAN runs"), "{plan}");
+        }
+    }
 }

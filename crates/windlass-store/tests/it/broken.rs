@@ -47,6 +47,7 @@ enum Fault {
     ForgetsKeysOnceUsed,
     TakesAnyPostForUsed,
     MixesKeysOfOwners,
+    ListsAllRunsForQueues,
 }
 
 /// A log with one fault.
@@ -226,6 +227,9 @@ impl Index for Broken {
         if matches!(self.1, Fault::MixesOwners) {
             filter.owner = None;
         }
+        if matches!(self.1, Fault::ListsAllRunsForQueues) {
+            filter.queued = false;
+        }
         Box::pin(async move {
             let mut runs = self.0.list(filter).await?;
             if matches!(self.1, Fault::OrdersRunsByTheirIds) {
@@ -296,6 +300,8 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::PrunesNothing, "pruning_takes_out_what_has_ended"),
         (Fault::ForgetsHeadlines, "a_summary_says_what_a_run_cost_and_asks"),
         (Fault::MixesSessionsOfOwners, "sessions_are_listed_by_their_heads"),
+        (Fault::ListsAllRunsForQueues, "an_ended_head_with_a_queue_is_listed_until_the_head_moves"),
+        (Fault::ForgetsHeadlines, "an_ended_head_with_a_queue_is_listed_until_the_head_moves"),
         (Fault::TakesAnyCursor, "a_listing_is_stable_under_its_cursor"),
         (Fault::ForgetsKeys, "a_key_is_posted_once"),
         (Fault::ForgetsKeys, "what_is_sent_again_is_done_once"),

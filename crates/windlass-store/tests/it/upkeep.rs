@@ -198,7 +198,7 @@ async fn a_check_names_what_is_wrong() {
          UPDATE chunks SET data = zeroblob(length(data)) WHERE payload = 1 AND place = 1;
          DELETE FROM chunks WHERE payload = 2;
          INSERT INTO run_payloads VALUES (5, 77);
-         INSERT INTO heads VALUES ('local', 's', 99);
+         INSERT INTO heads VALUES ('local', 's', 99, 0);
          INSERT INTO inbox(run, at, body) VALUES (88, 1, ''), (5, 1, '{Steer');",
     );
     let faults = place.log.check().await.unwrap().faults;

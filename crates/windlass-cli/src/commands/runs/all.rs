@@ -35,7 +35,7 @@ pub(super) async fn run(
     if wait && !view.json && !view.quiet {
         waiting(&log).await?;
     }
-    let host = agents::host(&log);
+    let host = if wait { agents::supervisor(&log) } else { agents::host(&log) };
     let mut sums = Sums { log: log.clone(), words: log_args.words(), view, resumed: 0, failed: 0 };
     sums.left_alone().await?;
     let leave = CancellationToken::new();

@@ -10,8 +10,16 @@ use crate::{Cursor, DEFAULT_LISTED, Page, RunFilter, RunSummary, SessionFilter, 
 
 impl Runs {
     pub(in crate::memory) fn list(&self, filter: &RunFilter) -> Result<Page<RunSummary>, StoreError> {
-        let runs = self.by_id.iter().filter(|(_, run)| run.fits(filter)).map(|(id, run)| (run.number, *id));
-        let (runs, next) = page(runs.collect(), filter.after.as_ref(), filter.limit)?;
+        let runs: Vec<(u64, RunId)> = if filter.queued {
+            let heads = self.heads.values().filter_map(|id| Some((id, self.by_id.get(id)?)));
+            let ended = |run: &Run| matches!(run.state, RunState::Ended(_));
+            let queued = heads.filter(|(_, run)| run.headline.queued && ended(run) && run.fits(filter));
+            queued.map(|(id, run)| (run.number, *id)).collect()
+        } else {
+            let runs = self.by_id.iter().filter(|(_, run)| run.fits(filter));
+            runs.map(|(id, run)| (run.number, *id)).collect()
+        };
+        let (runs, next) = page(runs, filter.after.as_ref(), filter.limit)?;
         let items = runs.into_iter().map(|id| self.summary(id)).collect::<Result<_, _>>()?;
         Ok(Page { items, next })
     }
