@@ -1,6 +1,6 @@
 //! The runs that are driven in this process, and those that people follow from here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use windlass_core::{RunId, RunState};
@@ -12,6 +12,11 @@ use super::position::Position;
 use crate::error::Error;
 use crate::run::{Prepared, RunHandle};
 use crate::updates::Publisher;
+
+/// The fewest hubs among which those without followers are looked for.
+const SWEPT: usize = 64;
+/// The most queued messages that are known to have come by this process. One that is not known is answered a second later.
+const QUEUED: usize = 1_024;
 
 /// The runs of this process.
 #[derive(Debug)]
@@ -25,9 +30,27 @@ pub(super) struct Live {
 #[derive(Debug, Default)]
 struct Runs {
     driven: BTreeMap<RunId, Driven>,
+    /// At most twice as many as have followers now, and [`SWEPT`].
     followed: BTreeMap<RunId, Weak<Hub>>,
-    /// Runs of messages that were queued here and that have not begun.
-    queued: BTreeSet<RunId>,
+    /// How many hubs there are when those without followers are forgotten.
+    swept_at: usize,
+    /// Runs of messages that were queued here and that have not begun; the newest stands last. Others may have begun elsewhere.
+    queued: VecDeque<RunId>,
+}
+
+impl Runs {
+    /// The hub of a run that is followed.
+    fn hub(&self, run: RunId) -> Option<Arc<Hub>> {
+        self.followed.get(&run).and_then(Weak::upgrade)
+    }
+
+    fn follow(&mut self, run: RunId, hub: &Arc<Hub>) {
+        if self.followed.len() >= self.swept_at.max(SWEPT) {
+            self.followed.retain(|_, hub| hub.strong_count() > 0);
+            self.swept_at = 2 * self.followed.len();
+        }
+        self.followed.insert(run, Arc::downgrade(hub));
+    }
 }
 
 /// A run that is driven here.
@@ -65,16 +88,16 @@ impl Live {
     pub(super) fn drives(self: &Arc<Self>, prepared: &Prepared) -> DrivenHere {
         let (run, publisher) = (prepared.id(), prepared.publisher());
         let mut runs = self.lock();
-        let mut hub = runs.followed.get(&run).and_then(Weak::upgrade);
+        let mut hub = runs.hub(run);
         if let (None, true) = (&hub, self.keeps_pieces) {
             let fresh = Hub::new(self.log.clone(), run, prepared.version(), false);
-            runs.followed.insert(run, Arc::downgrade(&fresh));
+            runs.follow(run, &fresh);
             hub = Some(fresh);
         }
         if let Some(hub) = &hub {
             hub.feed_from(&publisher);
         }
-        runs.queued.remove(&run);
+        runs.queued.retain(|queued| *queued != run);
         let kept = hub.filter(|_| self.keeps_pieces);
         runs.driven.insert(run, Driven { handle: prepared.handle(), publisher, _hub: kept });
         DrivenHere { live: self.clone(), run }
@@ -92,7 +115,11 @@ impl Live {
 
     /// A message was queued here, and that run is to answer it.
     pub(super) fn queues(&self, run: RunId) {
-        self.lock().queued.insert(run);
+        let mut runs = self.lock();
+        runs.queued.push_back(run);
+        if runs.queued.len() > QUEUED {
+            runs.queued.pop_front();
+        }
     }
 
     /// Whether the message that this run is to answer was queued here.
@@ -110,7 +137,7 @@ impl Live {
     /// # Errors
     /// The run is unknown, it has fewer events, or the log failed.
     pub(super) async fn follow(self: &Arc<Self>, run: RunId, from: Position) -> Result<Follower, Error> {
-        let known = self.lock().followed.get(&run).and_then(Weak::upgrade);
+        let known = self.lock().hub(run);
         let hub = match known {
             Some(hub) => hub,
             None => self.hub(run).await?,
@@ -130,13 +157,12 @@ impl Live {
         let summary = self.log.summary(run).await?;
         let mut runs = self.lock();
         // Another follower may have come meanwhile.
-        if let Some(hub) = runs.followed.get(&run).and_then(Weak::upgrade) {
+        if let Some(hub) = runs.hub(run) {
             return Ok(hub);
         }
         let ended = matches!(summary.run_state, RunState::Ended(_));
         let hub = Hub::new(self.log.clone(), run, summary.version, ended);
-        runs.followed.retain(|_, hub| hub.strong_count() > 0);
-        runs.followed.insert(run, Arc::downgrade(&hub));
+        runs.follow(run, &hub);
         match runs.driven.get(&run) {
             Some(driven) => hub.feed_from(&driven.publisher),
             None => hub.feed_from_log(),
@@ -144,3 +170,6 @@ impl Live {
         Ok(hub)
     }
 }
+
+#[cfg(test)]
+mod tests;
