@@ -1,9 +1,10 @@
 //! `windlass-bench log ...`: what the log costs. Each command prints one JSON object; none is a test.
 //!
-//! `append`, `durable`, `bytes`, `resume`, `long`, `fold`, `parked`; `--dir FOLDER` says where files are made (a real disk, not
+//! `append`, `durable`, `bytes`, `resume`, `long`, `fold`, `parked`, `ended`; `--dir FOLDER` says where files are made (a real disk, not
 //! a tmpfs, or syncs cost nothing).
 
 mod append;
+mod ended;
 mod long;
 mod parked;
 mod replay;
@@ -26,7 +27,7 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 /// The commands, for people.
 const USAGE: &str = "windlass-bench log append [--appends N] [--runs N] | durable [--runs N] [--concurrency N] [--base-url URL] \
      | bytes [--turns N] | resume [--turns N] | long [--turns N] [--keep MESSAGES] \
-     | fold [--turns N] | parked [--runs N]; each with [--dir FOLDER]";
+     | fold [--turns N] | parked [--runs N] | ended [--runs N] [--concurrency N] [--turns N] [--pieces 1]; each with [--dir FOLDER]";
 
 /// The arguments after the command.
 pub(crate) struct Options(Vec<String>);
@@ -82,6 +83,7 @@ pub(crate) async fn run(given: Vec<String>) -> Outcome<()> {
         "long" => long::long(&options).await?,
         "fold" => replay::fold(&options).await?,
         "parked" => parked::parked(&options).await?,
+        "ended" => ended::ended(&options).await?,
         _ => return Err(USAGE.into()),
     };
     println!("{}", json!({ "log": command, "found": found }));

@@ -17,7 +17,7 @@ const TIMES: usize = 5;
 const READ_AT_ONCE: usize = 1_000;
 
 /// A log without syncs, for what is about other things.
-fn open(place: &Place) -> Outcome<Arc<SqliteLog>> {
+pub(super) fn open(place: &Place) -> Outcome<Arc<SqliteLog>> {
     let durability = Durability::Normal { flush_ms: None };
     Ok(Arc::new(SqliteLog::open_with(
         place.file("log.db"),
