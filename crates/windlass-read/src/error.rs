@@ -42,15 +42,24 @@ pub enum Error {
         /// The error.
         what: String,
     },
+    /// An export was written before format 1.
+    #[error("line {line}: the export was written before log format 1, and this version cannot read it")]
+    #[diagnostic(kind = Invalid, code = "import.old", help = "only the build that wrote it reads it")]
+    OldExport {
+        /// The number of the line.
+        line: u64,
+    },
     /// An export was written by a newer version.
-    #[error("line {line}: events of schema {found}, but this version knows {known}")]
+    #[error("line {line}: events of {part} {found}, but this version knows {known}")]
     #[diagnostic(kind = Invalid, code = "import.newer", help = "import it with a newer Windlass")]
     NewerExport {
         /// The number of the line.
         line: u64,
-        /// The schema of its events.
+        /// What is newer: `format` or `schema`.
+        part: &'static str,
+        /// The number of the export's.
         found: u32,
-        /// The newest schema that this version reads.
+        /// The newest one that this version reads.
         known: u32,
     },
     /// An export holds no run.

@@ -24,6 +24,9 @@ mod import;
 mod importer;
 mod run_log;
 
+/// The log format of exported runs. Exports from before format 1 name none.
+const FORMAT: u32 = 1;
+
 pub use export::Export;
 pub use import::{Imported, at_home, import_run};
 pub use importer::{Importer, LINE_BYTES};

@@ -1,6 +1,7 @@
 //! Hints of the command line: the libraries say what to do in their own terms, and the commands that do it stand here.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::policy::LimitKind;
@@ -14,6 +15,8 @@ use windlass_runtime::{AssembleError, Error};
 use windlass_store::StoreError;
 use windlass_testing::fixture::{FixtureError, RecordedError};
 use windlass_tools::ToolSetError;
+
+use crate::home::quoted;
 
 /// Hints by code, in place of the libraries' help.
 const INSTEAD: &[(&str, &str)] = &[
@@ -125,13 +128,26 @@ impl Hinted for StoreError {
                 path.display()
             )),
             Self::Old { path } => Some(format!(
-                "name another file with --log, or move this one away: `mv {0} {0}.old`; only the build that wrote it \
-                 reads it",
-                path.display()
+                "name another file with --log, or move this one away: `{}`; only the build that wrote it reads it",
+                moves(path)
             )),
             _ => None,
         }
     }
+}
+
+/// The command that moves a log away with the files beside it. A write-ahead file that is left behind belongs to the next log of that
+/// name: SQLite deletes it, and what was written last is lost.
+fn moves(log: &Path) -> String {
+    let name = |ending: &str| quoted(&format!("{}{ending}", log.display()));
+    let is_there = |ending: &&str| {
+        let mut path = log.as_os_str().to_owned();
+        path.push(ending);
+        ending.is_empty() || Path::new(&path).exists()
+    };
+    let endings = ["", "-wal", "-shm"].into_iter().filter(is_there);
+    let commands = endings.map(|ending| format!("mv {} {}", name(ending), name(&format!(".old{ending}"))));
+    commands.collect::<Vec<_>>().join(" && ")
 }
 
 impl Hinted for windlass_read::Error {

@@ -40,6 +40,7 @@ mod meaning;
 mod model_failures;
 mod money;
 mod moved;
+mod old_formats;
 mod own_agents;
 mod patterns;
 mod pausing;

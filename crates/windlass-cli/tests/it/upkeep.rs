@@ -111,22 +111,6 @@ fn a_changed_letter_is_found_by_the_doctor_and_by_an_export() {
 }
 
 #[test]
-fn e34_a_log_from_before_format_1_is_refused_with_a_hint_and_stays_as_it_is() {
-    let home = Home::new();
-    let kept =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../windlass-store/tests/it/formats/old.db");
-    std::fs::copy(&kept, home.path("old.db")).unwrap();
-    for args in [["runs", "list", "--log", "old.db"], ["doctor", "--log", "old.db", "--json"]] {
-        let end = home.windlass(args);
-        let said = format!("{}{}", end.stdout, end.stderr);
-        assert_ne!(end.code, 0, "{end:?}");
-        assert!(said.contains("old.db was written before log format 1") && said.contains("--log"), "{said}");
-    }
-    assert_eq!(std::fs::read(home.path("old.db")).unwrap(), std::fs::read(&kept).unwrap());
-    assert!(!home.path("old.db-wal").exists() && !home.path("old.db-shm").exists());
-}
-
-#[test]
 fn a_log_can_be_opened_with_less_durability() {
     let home = Home::new();
     home.write("agent.yaml", PLAIN);

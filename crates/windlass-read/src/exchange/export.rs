@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use windlass_core::{Event, Fact, RunId, Text};
 use windlass_store::{Batch, Store};
 
+use super::FORMAT;
 use super::hashes::{Hashes, Line};
 use super::import::at_home;
 use crate::error::Error;
@@ -119,6 +120,7 @@ impl<'l> Export<'l> {
         let mut head = forms::summary(&self.log.summary(run).await?);
         if let Some(fields) = head.as_object_mut() {
             fields.shift_remove("holder");
+            fields.insert("format".to_owned(), json!(FORMAT));
             fields.insert("schema".to_owned(), json!(Fact::SCHEMA));
         }
         self.ready.push_back(head.to_string());

@@ -8,6 +8,7 @@ use windlass_core::event::{Cause, Millis};
 use windlass_core::{Event, Fact, Owner, RunId};
 use windlass_store::{Batch, Holder, PAYLOAD_BYTES, Store};
 
+use super::FORMAT;
 use super::hashes::{Hashes, Line as Hashed};
 use super::import::{Imported, import_run};
 use crate::error::Error;
@@ -21,6 +22,7 @@ pub const LINE_BYTES: u64 = 256 * 1024 * 1024;
 enum Line {
     Run {
         run: RunId,
+        format: Option<u32>,
         schema: u32,
         events: Option<u64>,
     },
@@ -71,15 +73,22 @@ impl<'l> Importer<'l> {
     /// Takes the next line; blank lines are skipped. Gives the run that was coming if this line begins another one.
     ///
     /// # Errors
-    /// The line is no line of an export ([`Error::BadExport`]), the export is of a newer version ([`Error::NewerExport`]),
-    /// the run cannot be imported (see [`import_run`]), or the log failed.
+    /// The line is no line of an export ([`Error::BadExport`]), the export is from before format 1 ([`Error::OldExport`]) or of a
+    /// newer version ([`Error::NewerExport`]), the run cannot be imported (see [`import_run`]), or the log failed.
     pub async fn line(&mut self, text: &str) -> Result<Option<Imported>, Error> {
         self.number += 1;
         if text.trim().is_empty() {
             return Ok(None);
         }
         match serde_json::from_str(text).map_err(|error| self.bad(error.to_string()))? {
-            Line::Run { run, schema, events } => self.run(run, schema, events).await,
+            Line::Run { run, format, schema, events } => {
+                self.known(format, schema)?;
+                let begun = self.coming.replace(Coming::new(run, schema, events.unwrap_or(0)));
+                match begun {
+                    Some(whole) => self.write(whole).await.map(Some),
+                    None => Ok(None),
+                }
+            }
             Line::Payload { sha256, bytes, from, base64 } => {
                 let piece = STANDARD.decode(&base64).map_err(|error| self.bad(error.to_string()))?;
                 let whole = self.payload.add(sha256, (bytes, from), &piece);
@@ -106,14 +115,16 @@ impl<'l> Importer<'l> {
         self.write(last).await
     }
 
-    async fn run(&mut self, run: RunId, schema: u32, events: Option<u64>) -> Result<Option<Imported>, Error> {
-        if schema > Fact::SCHEMA {
-            return Err(Error::NewerExport { line: self.number, found: schema, known: Fact::SCHEMA });
+    /// Whether this version reads runs of that format and schema.
+    fn known(&self, format: Option<u32>, schema: u32) -> Result<(), Error> {
+        let line = self.number;
+        let format = format.ok_or(Error::OldExport { line })?;
+        for (part, found, known) in [("format", format, FORMAT), ("schema", schema, Fact::SCHEMA)] {
+            if found > known {
+                return Err(Error::NewerExport { line, part, found, known });
+            }
         }
-        match self.coming.replace(Coming::new(run, schema, events.unwrap_or(0))) {
-            Some(whole) => self.write(whole).await.map(Some),
-            None => Ok(None),
-        }
+        Ok(())
     }
 
     fn event(&mut self, line: &Hashed<'_>, hash: Option<&str>) -> Result<(), String> {
@@ -208,9 +219,7 @@ impl Coming {
                 self.batches.push((append, cause, vec![event]));
             }
             (_, None) if append == seq => {
-                return Err(format!(
-                    "event {seq} begins an append without a `cause`: exports older than log format 1 are not supported"
-                ));
+                return Err(format!("event {seq} begins an append without a `cause`"));
             }
             _ => {
                 return Err(format!(

@@ -118,9 +118,14 @@ fn e53_a_line_that_is_changed_or_missing_is_found_and_named() {
             assert_eq!(line, place as u64 + 1);
         }
     }
-    let newer = vec![lines[0].replace("\"schema\":1", "\"schema\":9")];
-    let error = refused(&newer);
-    assert_eq!((error.code(), error.help().is_some()), ("import.newer", true));
+    for (part, other, code) in [
+        ("\"schema\":1", "\"schema\":9", "import.newer"),
+        ("\"format\":1", "\"format\":2", "import.newer"),
+        ("\"format\":1,", "", "import.old"),
+    ] {
+        let error = refused(&[lines[0].replace(part, other)]);
+        assert_eq!((error.code(), error.help().is_some()), (code, true));
+    }
     assert_eq!(refused(&[]).code(), "import.empty");
     assert_eq!(refused(&["{".to_owned()]).code(), "import.line");
 }

@@ -1,7 +1,7 @@
 //! E34: a log of another format is recognised before anything of it is touched.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use windlass_error::Diagnostic as _;
 use windlass_store::{Index, Log, RunFilter, SqliteLog, StoreError};
@@ -17,6 +17,12 @@ fn files(folder: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
 /// The application ids of the logs that were written before format 1 began anew.
 const OLD_IDS: [&str; 2] = ["0x57646c73", "0x576e646c"];
 
+/// The logs by the last build of each format before format 1, and one whose process was killed before anything was moved from
+/// its write-ahead file into it.
+fn kept(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/formats").join(name)
+}
+
 /// Makes a log as builds before format 1 made it. With `killed` the process dies before anything is moved from its write-ahead
 /// file into the log, and leaves that and its index.
 fn old(path: &Path, id: &str, killed: bool) {
@@ -31,7 +37,7 @@ fn old(path: &Path, id: &str, killed: bool) {
         .unwrap();
     let connection = if killed { Some(connection) } else { None };
     for ending in ["", "-wal", "-shm"] {
-        let beside = |path: &Path| std::path::PathBuf::from(format!("{}{ending}", path.display()));
+        let beside = |path: &Path| PathBuf::from(format!("{}{ending}", path.display()));
         if beside(&log).exists() {
             std::fs::copy(beside(&log), beside(path)).unwrap();
         }
@@ -54,10 +60,10 @@ fn refused(path: &Path) {
 fn e34_a_log_from_before_format_1_is_refused_untouched() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a ?100%# log.db");
-    // A real one, by the last build that wrote format 2 of then.
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/formats/old.db");
-    std::fs::copy(kept, &path).unwrap();
-    refused(&path);
+    for name in ["wdls.db", "wndl.db"] {
+        std::fs::copy(kept(name), &path).unwrap();
+        refused(&path);
+    }
     for id in OLD_IDS {
         old(&path, id, false);
         refused(&path);
@@ -66,6 +72,11 @@ fn e34_a_log_from_before_format_1_is_refused_untouched() {
 
 #[test]
 fn e34_a_log_from_before_format_1_whose_process_was_killed_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    std::fs::copy(kept("wndl-killed.db"), &path).unwrap();
+    std::fs::copy(kept("wndl-killed.db-wal"), folder.path().join("log.db-wal")).unwrap();
+    refused(&path);
     for id in OLD_IDS {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log.db");

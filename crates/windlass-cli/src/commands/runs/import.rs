@@ -66,7 +66,7 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
 
 /// An error with the file that it is about.
 fn unread(name: &str, error: Error) -> Failure {
-    if matches!(error, Error::BadExport { .. } | Error::NewerExport { .. }) {
+    if matches!(error, Error::BadExport { .. } | Error::OldExport { .. } | Error::NewerExport { .. }) {
         Failure::new(Exit::BadFile, format!("{name}, {error}")).maybe_hint(error.hint())
     } else if matches!(error, Error::EmptyExport) {
         Failure::new(Exit::BadFile, format!("{name} contains no run"))
