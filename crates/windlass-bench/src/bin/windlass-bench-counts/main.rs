@@ -1,4 +1,4 @@
-//! `windlass-bench counts`: what a turn, a piece of a stream, an append and a waiting run take, as counts.
+//! `windlass-bench counts`: what a turn, a piece of a stream, an append, a waiting run and one that has ended take, as counts.
 //!
 //! Counts are the same on a busy and on a quiet machine, so a test may hold them: `tests/counts.rs` compares them with the table
 //! `counts.txt`. They are taken under another allocator than that of `windlass-bench`, which is why this is a program of its own. The
@@ -47,5 +47,6 @@ async fn figures() -> Outcome<Vec<Figure>> {
     figures.push(Figure::new("size_of.State", size_of::<State>() as f64));
     figures.push(runs::future()?);
     figures.push(runs::in_flight().await?);
+    figures.push(runs::ended().await?);
     Ok(figures)
 }

@@ -6,7 +6,8 @@ use futures_util::stream;
 use serde_json::json;
 use windlass::models::{Deltas, ModelRequest};
 use windlass::policy::LimitKind;
-use windlass::runtime::DriveOptions;
+use windlass::runtime::host::{Host, Position, Start};
+use windlass::runtime::{Admitted, DriveOptions};
 use windlass::store::{Append, Batch, Fence, Holder};
 use windlass::{Agent, MemoryLog, Model, SqliteLog, Store, tool};
 use windlass_core::event::Cause;
@@ -20,6 +21,8 @@ use crate::{Figure, Outcome};
 const STEPS: usize = 32;
 /// Runs in flight at once.
 const RUNS: usize = 64;
+/// Runs one after another, of which the first so many fill what a process holds once.
+const ENDED: usize = 256;
 
 /// Echo the text back.
 #[tool]
@@ -28,12 +31,16 @@ fn echo(text: String) -> String {
 }
 
 fn agent(model: impl Model + 'static) -> Outcome<Agent> {
+    agent_on(model, Arc::new(MemoryLog::with_max_ended_runs(4)))
+}
+
+fn agent_on(model: impl Model + 'static, log: Arc<dyn Store>) -> Outcome<Agent> {
     Ok(Agent::builder("bench")
         .instructions("You are a helpful agent. Use the echo tool when asked.")
         .model(("script", Arc::new(model)))
         .tool(echo)
         .limit(LimitKind::ModelCalls, 1_000.0)
-        .log(Arc::new(MemoryLog::with_max_ended_runs(4)))
+        .log(log)
         .build()?)
 }
 
@@ -140,4 +147,41 @@ pub(crate) async fn in_flight() -> Outcome<Figure> {
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
     let held = held_after.last().zip(held_after.first()).map_or(0.0, |(last, first)| last - first);
     Ok(Figure::new("run_in_flight.bytes", held / RUNS as f64))
+}
+
+/// The whole bytes that a run leaves in its host once it has ended (E69): with a session, an idempotency key and a follower, on SQLite.
+pub(crate) async fn ended() -> Outcome<Figure> {
+    let folder = tempfile::tempdir()?;
+    let log: Arc<dyn Store> = Arc::new(SqliteLog::open(folder.path().join("log.db"))?);
+    let agent = agent_on(Playback::rounds(1), log.clone())?;
+    let host = Host::builder(log).keeps_pieces().build();
+    let _profiler = dhat::Profiler::builder().testing().build();
+    let mut held_after = Vec::new();
+    for half in 0..2 {
+        for number in half * ENDED..(half + 1) * ENDED {
+            end(&host, &agent, number).await?;
+        }
+        held_after.push(held());
+    }
+    let left = held_after.last().zip(held_after.first()).map_or(0.0, |(last, first)| last - first);
+    // Buffers are a little larger at one moment than at another.
+    Ok(Figure::new("ended_run.bytes", (left / ENDED as f64).max(0.0).floor()))
+}
+
+async fn end(host: &Host, agent: &Agent, number: usize) -> Outcome<()> {
+    let options = DriveOptions {
+        session: Some(format!("session{number}").as_str().into()),
+        key: Some(format!("key{number}").as_str().into()),
+        ..DriveOptions::default()
+    };
+    let start = Start::new(agent, "Call the echo tool, then answer.").options(options);
+    let Admitted::Started(run) = host.start(start).await? else {
+        return Err(format!("run {number} was not begun").into());
+    };
+    let mut follower = host.follow(run.id(), Position::default()).await?;
+    while follower.next().await?.is_some() {}
+    match run.end().await? {
+        run if run.text().is_some_and(|text| text.starts_with("done")) => Ok(()),
+        run => Err(format!("unexpected end: {:?} {:?}", run.status(), run.error()).into()),
+    }
 }
