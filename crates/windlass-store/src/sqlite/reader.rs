@@ -12,6 +12,10 @@ use super::rows::Fault;
 use super::{Place, closed, file};
 use crate::error::StoreError;
 
+/// The KiB of pages that a reader keeps. What another connection writes empties its cache, so that a larger one is of little use; it
+/// would fill while the log grows, and so would the process (E69).
+const CACHE_KIB: i32 = 512;
+
 /// Does a query and sends its answer. Gets an error instead of a connection if the log cannot be opened any more.
 type Query = Box<dyn FnOnce(Result<&Connection, StoreError>) + Send>;
 
@@ -117,7 +121,7 @@ impl Shared {
         let mut connection = None;
         while let Some((query, place)) = self.next() {
             if connection.is_none() {
-                match self.place.connect() {
+                match self.connect() {
                     Ok(opened) => connection = Some(opened),
                     Err(error) => {
                         query(Err(error));
@@ -134,6 +138,14 @@ impl Shared {
         }
     }
 
+    fn connect(&self) -> Result<Connection, StoreError> {
+        let connection = self.place.connect()?;
+        // A size below zero is one in KiB (SQLite, "PRAGMA cache_size").
+        let bounded = connection.pragma_update(None, "cache_size", -CACHE_KIB);
+        bounded.map_err(|error| file::failure(&self.place.path, error))?;
+        Ok(connection)
+    }
+
     fn next(&self) -> Option<(Query, OwnedSemaphorePermit)> {
         let mut queue = self.lock();
         loop {
@@ -147,5 +159,21 @@ impl Shared {
             queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.idle -= 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CACHE_KIB;
+    use crate::SqliteLog;
+
+    #[tokio::test]
+    async fn e69_a_reader_keeps_few_pages_however_large_the_log_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = SqliteLog::open(folder.path().join("log.db")).unwrap();
+        let size = |connection: &rusqlite::Connection| {
+            Ok(connection.pragma_query_value(None, "cache_size", |row| row.get::<_, i32>(0))?)
+        };
+        assert_eq!(log.inner.readers.read(size).await.unwrap(), -CACHE_KIB);
     }
 }
