@@ -162,7 +162,7 @@ fn plan(ground: &Ground, phase: Phase) -> Result<Vec<Trial>, HarnessError> {
         words.push(format!("trace={CALLS}"));
         let end = run_and_kill(&mut home.command(step, &words), Moment::Never, PATIENCE)?;
         counts = count(&fs::read_to_string(&traced)?);
-        Ok(Lived { end, troubled: false })
+        Ok(Lived::ended(end))
     };
     Life::of(&home).play(&mut fate)?;
     home.remove()?;
@@ -254,7 +254,7 @@ fn one(
         if hit {
             seen = Some(said(home, &end));
         }
-        Ok(Lived { end, troubled: hit })
+        Ok(Lived { troubled: hit, ..Lived::ended(end) })
     };
     let story = Life::of(&home).play_to(ending, &mut fate).map_err(|error| at(error, trial))?;
     home.settle()?;

@@ -160,7 +160,7 @@ fn half_way(
                 let end = run_and_kill(&mut home.command(step, &[]), Moment::Never, PATIENCE)?;
                 trouble(false)?;
                 matrix.note(fault, step.name(), &said(home, &end), "the same end");
-                Ok(Lived { end, troubled: true })
+                Ok(Lived { troubled: true, ..Lived::ended(end) })
             }
             _ => undisturbed(home, step),
         }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use windlass_core::RunId;
+
 use crate::error::HarnessError;
 use crate::ground::Ground;
 use crate::look::{self, Look};
@@ -14,6 +16,9 @@ use crate::scene::{INPUT, Scene};
 
 /// Maximum time that work left by a killed process may go on: far longer than any tool of the scenes takes.
 const LEFT_BEHIND: Duration = Duration::from_secs(20);
+
+/// The session of the messages to a home.
+const SESSION: &str = "talk";
 
 /// A tool's record of its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +53,12 @@ pub enum Step {
     Resume(String),
     /// `windlass runs answer`: the run, the question and the answer's words.
     Answer(String, String, Vec<String>),
+    /// `windlass runs answer --leave`: the answer is left to whoever goes on with the run.
+    Leave(String, String, Vec<String>),
+    /// `windlass runs resume --all --wait`.
+    Supervise,
+    /// `windlass run --session`: that message to the session of the home.
+    Message(String),
 }
 
 impl Step {
@@ -57,6 +68,9 @@ impl Step {
             Self::Run => "run",
             Self::Resume(_) => "resume",
             Self::Answer(..) => "answer",
+            Self::Leave(..) => "answer --leave",
+            Self::Supervise => "resume --all --wait",
+            Self::Message(_) => "run --session",
         }
     }
 }
@@ -106,7 +120,18 @@ impl Home {
             Step::Run => command.args(["run", "agent.yaml", INPUT]),
             Step::Resume(run) => command.args(["runs", "resume"]).arg(run),
             Step::Answer(run, question, words) => command.args(["runs", "answer", run, question]).args(words),
+            Step::Leave(run, question, words) => {
+                command.args(["runs", "answer", "--leave", run, question]).args(words)
+            }
+            Step::Supervise => command.args(["runs", "resume", "--all", "--wait"]),
+            Step::Message(text) => command.args(["run", "--session", SESSION, "agent.yaml", text]),
         };
+        self.place(&mut command);
+        command
+    }
+
+    /// Lets a program work here.
+    pub(crate) fn place(&self, command: &mut Command) {
         command
             .current_dir(&self.folder)
             .env_clear()
@@ -114,7 +139,6 @@ impl Home {
             .env("HOME", &self.folder)
             .env("WINDLASS_HOME", &self.data)
             .stdin(Stdio::null());
-        command
     }
 
     /// The current log, read from a copy, so that the one under test stays as the last process left it. `None`: it holds no run
@@ -123,6 +147,27 @@ impl Home {
     /// # Errors
     /// The copy cannot be made, or the log cannot be opened or folded, which is a failure.
     pub fn look(&self) -> Result<Option<Look>, HarnessError> {
+        let Some(file) = self.copy()? else { return Ok(None) };
+        look::newest(&file).map_err(|breach| self.broken("reading the log", breach))
+    }
+
+    /// All runs of the current log, the newest one first, read as [`Home::look`] reads them.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn looks(&self) -> Result<Vec<Look>, HarnessError> {
+        let Some(file) = self.copy()? else { return Ok(Vec::new()) };
+        look::all(&file).map_err(|breach| self.broken("reading the log", breach))
+    }
+
+    /// The head of the home's session, as [`Home::looks`] saw the log last.
+    pub(crate) fn head(&self) -> Result<Option<RunId>, HarnessError> {
+        let file = self.folder.join("look").join("log.db");
+        look::head(&file, SESSION).map_err(|breach| self.broken("reading the log", breach))
+    }
+
+    /// A copy of the log; `None`: there is none yet.
+    fn copy(&self) -> Result<Option<PathBuf>, HarnessError> {
         let copy = self.folder.join("look");
         fs::create_dir_all(&copy).map_err(HarnessError::file("make", &copy))?;
         for name in ["log.db", "log.db-wal", "log.db-shm"] {
@@ -134,10 +179,7 @@ impl Home {
             }
         }
         let file = copy.join("log.db");
-        if !file.exists() {
-            return Ok(None);
-        }
-        look::newest(&file).map_err(|breach| self.broken("reading the log", breach))
+        Ok(file.exists().then_some(file))
     }
 
     /// The receipts of all tools so far.

@@ -3,16 +3,16 @@
 //!
 //! A model server on the loopback address and tools that leave receipts stand around it ([`Scene`]); a run lives over as
 //! many processes as it takes, and is checked after each ([`Life`]). What happens to a process is its [`Fate`]: a kill at
-//! a random time ([`kills()`]), a fault at a system call ([`calls()`]), a fault around the start of
+//! a random time ([`kills()`]; many senders at once: [`senders()`]), a fault at a system call ([`calls()`]), a fault around the start of
 //! a tool ([`windows()`]), a disk without room ([`disks()`]). Two more parts work
 //! on the files alone: [`prefixes()`] and [`power()`]. Linux only: strace, `/proc`, tmpfs.
 mod calls;
+mod campaigns;
 mod chance;
 mod disk;
 mod error;
 mod ground;
 mod home;
-mod kills;
 mod life;
 mod look;
 mod mock;
@@ -24,18 +24,20 @@ mod sound;
 mod windows;
 
 pub use calls::calls;
+pub use campaigns::{
+    KillPlan, KillReport, SenderPlan, SendersLine, SendersPlan, SendersReport, kills, send, senders,
+};
 pub use chance::Chance;
 pub use disk::{DISK_FAULTS, disks, locked, may_mount};
 pub use error::HarnessError;
 pub use ground::Ground;
 pub use home::{Home, Receipt, Step};
-pub use kills::{KillPlan, KillReport, kills};
 pub use life::{Ending, Fate, Life, Lived, Story, reference, undisturbed};
 pub use look::{Look, all, newest};
 pub use mock::{Asked, Mock, Reply, Script, ScriptedCall};
 pub use page::Matrix;
 pub use power::power;
 pub use prefixes::{Files, Lengths, played, prefixes, scripted};
-pub use scene::{INPUT, Kind, Scene};
+pub use scene::{INPUT, Kind, Scene, WhileRunning};
 pub use sound::{kept, not_again, receipts};
 pub use windows::windows;

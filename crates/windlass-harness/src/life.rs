@@ -71,6 +71,15 @@ pub struct Lived {
     pub end: ProcessEnd,
     /// Whether it may have ended with an error: something was made to fail for it.
     pub troubled: bool,
+    /// Whether it was to leave the run as it was, so that its end says nothing about the run.
+    pub leaves: bool,
+}
+
+impl Lived {
+    /// The end of a process that nothing was made to fail for.
+    pub fn ended(end: ProcessEnd) -> Self {
+        Self { end, troubled: false, leaves: false }
+    }
 }
 
 /// Lets a process live: it is given its home and its step, and says how it ended.
@@ -82,7 +91,7 @@ pub type Fate<'f> = dyn FnMut(&Home, &Step) -> io::Result<Lived> + 'f;
 /// It cannot be started.
 pub fn undisturbed(home: &Home, step: &Step) -> io::Result<Lived> {
     let end = run_and_kill(&mut home.command(step, &[]), Moment::Never, PATIENCE)?;
-    Ok(Lived { end, troubled: false })
+    Ok(Lived::ended(end))
 }
 
 /// Kills the process while a call of `pay` is on its way that has had no effect: always at the same place of the run.
@@ -95,7 +104,7 @@ pub(crate) fn killed_half_way(home: &Home, step: &Step) -> io::Result<Lived> {
     for file in [hold, begun, killed] {
         std::fs::remove_file(file)?;
     }
-    Ok(Lived { end, troubled: false })
+    Ok(Lived::ended(end))
 }
 
 /// End of an undisturbed scene.
@@ -179,13 +188,16 @@ impl<'h> Life<'h> {
 
     /// A process that nothing happened to ends well and says why it stops.
     fn judge(&mut self, lived: &Lived, step: &Step, after: Option<&Look>) -> Result<(), HarnessError> {
-        let Lived { end, troubled } = lived;
+        let Lived { end, troubled, leaves } = lived;
         if end.killed {
             self.story.kills += 1;
             *self.story.killed_after.entry(after.map_or("nothing", Look::last)).or_insert(0) += 1;
             return Ok(());
         }
         let code = end.code.unwrap_or(-1);
+        if *leaves && code == 0 {
+            return Ok(());
+        }
         let waits = after.is_some_and(|look| !look.state.questions().is_empty());
         if WELL.contains(&code) {
             let ended = after.is_some_and(|look| look.state.is_finished());
@@ -215,44 +227,10 @@ impl<'h> Life<'h> {
             None => Ok(Step::Resume(look.run.to_string())),
             Some(question) => {
                 self.story.asked.insert(question.kind.name());
-                let words = self.answer(look, question)?;
+                let known: Vec<&Look> = look.all().collect();
+                let words = answer(self.home, &known, look, question)?;
                 Ok(Step::Answer(look.run.to_string(), question.id.to_string(), words))
             }
-        }
-    }
-
-    /// A person who looks before they speak.
-    fn answer(&self, look: &Look, question: &OpenQuestion) -> Result<Vec<String>, HarnessError> {
-        let call = question.call.as_ref().and_then(|call| look.state.open_call(call));
-        // A question of another agent is put here as one about the task that it was handed.
-        if let Some((run, asked)) = call.and_then(|call| call.asks()) {
-            let child = self.before.iter().flat_map(Look::all).find(|look| look.run == run);
-            let asked = child.and_then(|child| {
-                let question = child.state.questions().iter().find(|open| open.id == *asked)?;
-                Some((child, question))
-            });
-            return match asked {
-                Some((child, question)) => self.answer(child, question),
-                None => {
-                    Err(self.home.broken("asked", format!("nobody asked this in run {run}: {question:?}")))
-                }
-            };
-        }
-        match (question.kind, call) {
-            (QuestionKind::Approval, Some(_)) => Ok(vec!["approve".to_owned()]),
-            (QuestionKind::Outcome, Some(call)) => {
-                // The caller has made sure that no process of the call is alive.
-                let (run, call) = (look.run.to_string(), call.call.id.as_str());
-                let mut receipts = self.home.receipts()?.into_iter();
-                let receipt = receipts.find(|receipt| receipt.run == run && receipt.call == call);
-                Ok(match receipt {
-                    Some(receipt) => {
-                        vec!["result".to_owned(), format!("{} {} done", receipt.tool, receipt.n)]
-                    }
-                    None => vec!["run_again".to_owned()],
-                })
-            }
-            _ => Err(self.home.broken("asked", format!("nobody expected this question: {question:?}"))),
         }
     }
 
@@ -263,5 +241,43 @@ impl<'h> Life<'h> {
         }
         let breach = format!("the effects are {effects:?}, those of finished calls {:?}", self.finished);
         Err(self.home.broken("at the end", breach))
+    }
+}
+
+/// A person who looks before they speak: the answer to a question of a run, which is one of the known ones.
+pub(crate) fn answer(
+    home: &Home,
+    known: &[&Look],
+    look: &Look,
+    question: &OpenQuestion,
+) -> Result<Vec<String>, HarnessError> {
+    let call = question.call.as_ref().and_then(|call| look.state.open_call(call));
+    // A question of another agent is put here as one about the task that it was handed.
+    if let Some((run, asked)) = call.and_then(|call| call.asks()) {
+        let child = known.iter().find(|look| look.run == run);
+        let asked = child.and_then(|child| {
+            let question = child.state.questions().iter().find(|open| open.id == *asked)?;
+            Some((child, question))
+        });
+        return match asked {
+            Some((child, question)) => answer(home, known, child, question),
+            None => Err(home.broken("asked", format!("nobody asked this in run {run}: {question:?}"))),
+        };
+    }
+    match (question.kind, call) {
+        (QuestionKind::Approval, Some(_)) => Ok(vec!["approve".to_owned()]),
+        (QuestionKind::Outcome, Some(call)) => {
+            // The caller has made sure that no process of the call is alive.
+            let (run, call) = (look.run.to_string(), call.call.id.as_str());
+            let mut receipts = home.receipts()?.into_iter();
+            let receipt = receipts.find(|receipt| receipt.run == run && receipt.call == call);
+            Ok(match receipt {
+                Some(receipt) => {
+                    vec!["result".to_owned(), format!("{} {} done", receipt.tool, receipt.n)]
+                }
+                None => vec!["run_again".to_owned()],
+            })
+        }
+        _ => Err(home.broken("asked", format!("nobody expected this question: {question:?}"))),
     }
 }

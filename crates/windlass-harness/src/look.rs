@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_core::{Event, Fact, RunId, State, evolve};
+use windlass_core::{Event, Fact, Owner, RunId, SessionId, State, evolve};
 use windlass_read::load;
 use windlass_runtime::in_full;
 use windlass_store::{Batch, Inbox, Index, Log, RunFilter, RunSummary, SqliteLog, SqliteOptions};
@@ -57,6 +57,18 @@ pub fn all(file: &Path) -> Result<Vec<Look>, String> {
     runtime.block_on(read(file))
 }
 
+/// The head of a session in a log file.
+///
+/// # Errors
+/// The log cannot be opened or read.
+pub(crate) fn head(file: &Path, session: &str) -> Result<Option<RunId>, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        let log = open(file)?;
+        log.head(&Owner::default(), &SessionId::from(session)).await.map_err(|error| in_full(&error))
+    })
+}
+
 /// The newest run of a log file that no other run started, with its family: all others.
 ///
 /// # Errors
@@ -75,9 +87,14 @@ pub fn newest(file: &Path) -> Result<Option<Look>, String> {
     Ok(Some(root))
 }
 
-async fn read(file: &Path) -> Result<Vec<Look>, String> {
+/// Opens a log file for few reads at a time.
+pub(crate) fn open(file: &Path) -> Result<SqliteLog, String> {
     let options = SqliteOptions { readers: 1, ..SqliteOptions::default() };
-    let log = SqliteLog::open_with(file, options).map_err(|error| in_full(&error))?;
+    SqliteLog::open_with(file, options).map_err(|error| in_full(&error))
+}
+
+async fn read(file: &Path) -> Result<Vec<Look>, String> {
+    let log = open(file)?;
     let listed = log.list(RunFilter { limit: RUNS, ..RunFilter::default() }).await;
     let mut looks = Vec::new();
     for line in listed.map_err(|error| in_full(&error))? {

@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand};
 use windlass_error::Diagnostic as _;
 use windlass_harness::{
-    DISK_FAULTS, Ground, HarnessError, KillPlan, Lengths, Matrix, Scene, calls, disks, kills, locked,
-    may_mount, played, power, prefixes, scripted, windows,
+    DISK_FAULTS, Ground, HarnessError, KillPlan, Lengths, Matrix, Scene, SenderPlan, SendersPlan, calls,
+    disks, kills, locked, may_mount, played, power, prefixes, scripted, send, senders, windows,
 };
 
 /// Set in the process that was started anew with the right to mount.
 const MAY_MOUNT: &str = "WINDLASS_HARNESS_MAY_MOUNT";
 
+/// Number of messages of each sender, for the matrix: a tenth of the whole campaign.
+const SENT: u32 = 5;
 /// In how many ways the power goes at each moment, for the matrix.
 const POWER_VARIANTS: u64 = 4;
 
@@ -44,6 +46,12 @@ enum Part {
     /// Kill -9 at random times
     #[command(after_help = "Example: windlass-harness kills --count 10000 --seed 7")]
     Kills(KillArgs),
+    /// Many processes send messages to a few sessions under each `while_running`, and are killed
+    #[command(after_help = "Example: windlass-harness senders --messages 5 --seed 7")]
+    Senders(SendersArgs),
+    /// One of those processes
+    #[command(hide = true)]
+    Sender(SenderArgs),
     /// strace kills it before, or fails, each call on a file of the log
     Calls(CallArgs),
     /// Kill -9, or SIGSTOP and a take-over, between the start of a tool and the tool
@@ -70,6 +78,30 @@ struct KillArgs {
     /// Seed for the moments
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+#[derive(Debug, Args)]
+struct SendersArgs {
+    /// Number of processes that send
+    #[arg(long, default_value_t = 64)]
+    processes: u32,
+    /// Number of messages of each process
+    #[arg(long, default_value_t = 50)]
+    messages: u32,
+    /// Number of sessions
+    #[arg(long, default_value_t = 8)]
+    sessions: u32,
+    /// Seed for the kills
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Debug, Args)]
+struct SenderArgs {
+    name: String,
+    session: String,
+    messages: u32,
+    log: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -145,12 +177,27 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<ExitCode, HarnessError> {
+    if let Part::Sender(SenderArgs { name, session, messages, log }) = &cli.part {
+        let plan = SenderPlan {
+            name: name.clone(),
+            session: session.clone(),
+            messages: *messages,
+            log: log.clone(),
+        };
+        return send(&plan).map(|()| ExitCode::SUCCESS);
+    }
     let windlass = cli.common.windlass.clone().unwrap_or_else(Ground::beside);
     let mut ground = Ground::new(&windlass, cli.common.folder.as_deref())?;
     let wants_to_mount = match &cli.part {
         Part::Disks(args) => !args.no_mount,
         Part::Matrix(args) => !args.disks.no_mount,
-        Part::Kills(_) | Part::Calls(_) | Part::Windows | Part::Prefixes(_) | Part::Power(_) => false,
+        Part::Kills(_)
+        | Part::Senders(_)
+        | Part::Sender(_)
+        | Part::Calls(_)
+        | Part::Windows
+        | Part::Prefixes(_)
+        | Part::Power(_) => false,
     };
     if wants_to_mount && let Err(error) = may_mount(&ground) {
         drop(ground);
@@ -187,6 +234,12 @@ fn part(cli: &Cli, ground: &Ground) -> Result<(), HarnessError> {
             let time = args.seconds.map(Duration::from_secs);
             print!("{}", kills(ground, KillPlan { count: args.count, time, seed: args.seed })?);
         }
+        Part::Senders(args) => {
+            let SendersArgs { processes, messages, sessions, seed } = *args;
+            print!("{}", senders(ground, SendersPlan { processes, messages, sessions, seed })?);
+        }
+        // It needs no ground.
+        Part::Sender(_) => {}
         Part::Calls(args) => println!("{}", all_calls(ground, args.every)?.page()),
         Part::Windows => println!("{}", all_windows(ground)?.page()),
         Part::Prefixes(args) => {
@@ -255,6 +308,29 @@ fn all_disks(ground: &Ground, args: &DiskArgs) -> Result<Matrix, HarnessError> {
     Ok(matrix)
 }
 
+/// Kills at random times, of one process, of several at once, and of many.
+fn random_kills(ground: &Ground, args: &MatrixArgs, matrix: &mut Matrix) -> Result<(), HarnessError> {
+    let time = Some(Duration::from_secs(args.kill_seconds));
+    print!("{}", kills(ground, KillPlan { count: u64::MAX, time, seed: args.seed })?);
+    for place in ["at random times", "of either of two supervisors, at random times"] {
+        for afterwards in ["the same end", "asked, then the same end"] {
+            matrix.note("kill -9", place, "the process dies", afterwards);
+        }
+    }
+    let starts = "of processes that start in one session at the same moment";
+    let once = "one chain; each message once or refused; each effect once, or asked about";
+    matrix.note("kill -9", starts, "the process dies", once);
+    let plan = SendersPlan { processes: 64, messages: SENT, sessions: 8, seed: args.seed };
+    let report = senders(ground, plan)?;
+    print!("{report}");
+    for line in &report.lines {
+        let place = format!("of 64 senders to 8 sessions, `while_running: {}`", line.policy.name());
+        let one = "one chain a session; one answer for each message; a refused one is in no log";
+        matrix.note("kill -9", &place, "the process dies", one);
+    }
+    Ok(())
+}
+
 fn matrix(ground: &Ground, args: &MatrixArgs) -> Result<(), HarnessError> {
     let mut matrix = all_disks(ground, &args.disks)?;
     matrix.merge(all_calls(ground, 1)?);
@@ -267,12 +343,7 @@ fn matrix(ground: &Ground, args: &MatrixArgs) -> Result<(), HarnessError> {
     all_power(ground, POWER_VARIANTS, args.seed)?;
     let kept = "no tool was started whose call is not in the log";
     matrix.note("the power goes", "after any write, sync or start of a tool", cut, kept);
-    let plan =
-        KillPlan { count: u64::MAX, time: Some(Duration::from_secs(args.kill_seconds)), seed: args.seed };
-    print!("{}", kills(ground, plan)?);
-    for afterwards in ["the same end", "asked, then the same end"] {
-        matrix.note("kill -9", "at random times", "the process dies", afterwards);
-    }
+    random_kills(ground, args, &mut matrix)?;
     if args.write {
         let failed = |source| HarnessError::System { what: format!("write {}", args.page.display()), source };
         return std::fs::write(&args.page, matrix.page()).map_err(failed);

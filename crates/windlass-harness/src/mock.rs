@@ -3,7 +3,6 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -29,6 +28,8 @@ pub enum Reply {
     Calls(Vec<ScriptedCall>),
     /// The last word: all results that the model was told, one after the other.
     Results,
+    /// The last word: the messages that it answers, each in brackets.
+    Said,
 }
 
 /// Progress of a conversation, and its agent.
@@ -38,8 +39,24 @@ pub struct Asked<'a> {
     pub model: &'a str,
     /// The part of the work that the conversation is about, as its task says (`part 3`); 0 if none is named.
     pub part: u32,
-    /// Number of tool results in the conversation.
+    /// Number of tool results since the last answer.
     pub results: usize,
+    /// The messages of people since the last answer.
+    pub said: &'a [String],
+}
+
+impl Asked<'_> {
+    /// The digits of the last message as one number, so that each message of a sender has its own.
+    pub fn last_number(&self) -> u32 {
+        let digits =
+            self.said.last().into_iter().flat_map(|text| text.chars().filter_map(|char| char.to_digit(10)));
+        digits.fold(0, |number, digit| number.wrapping_mul(10).wrapping_add(digit))
+    }
+
+    /// The part that the last message is about; 0 if it names none.
+    pub fn last_part(&self) -> u32 {
+        self.said.last().and_then(|text| part_in(text)).unwrap_or_default()
+    }
 }
 
 /// The model's reply for a conversation.
@@ -82,14 +99,16 @@ fn answer(stream: TcpStream, script: Script) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut out = stream;
     while let Some(request) = read(&mut reader)? {
-        let results = told(&request);
+        let heard = Heard::in_request(&request);
         let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
-        let reply = script(&Asked { model, part: part(&request), results: results.len() });
+        let asked =
+            Asked { model, part: part(&request), results: heard.results_since, said: &heard.said_since };
+        let reply = script(&asked);
         let streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
         if streamed {
-            stream_reply(&mut out, &reply, &results)?;
+            stream_reply(&mut out, &reply, &heard)?;
         } else {
-            whole_reply(&mut out, &reply, &results)?;
+            whole_reply(&mut out, &reply, &heard)?;
         }
     }
     Ok(())
@@ -117,28 +136,75 @@ fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Value>> {
     serde_json::from_slice(&body).map(Some).map_err(io::Error::other)
 }
 
-fn messages<'r>(request: &'r Value, role: &str) -> impl Iterator<Item = &'r Value> {
-    let messages = request.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    messages.iter().filter(move |message| message.get("role").and_then(Value::as_str) == Some(role))
+fn messages(request: &Value) -> &[Value] {
+    request.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn role(message: &Value) -> &str {
+    message.get("role").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn content(message: &Value) -> String {
+    match message.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        other => other.map(Value::to_string).unwrap_or_default(),
+    }
+}
+
+fn part_in(text: &str) -> Option<u32> {
+    let (_, part) = text.rsplit_once(PART)?;
+    part.trim().parse().ok()
 }
 
 /// The part of the work that a request's task names.
 fn part(request: &Value) -> u32 {
-    let named = |message: &Value| {
-        let (_, part) = message.get("content")?.as_str()?.rsplit_once(PART)?;
-        part.trim().parse().ok()
-    };
-    messages(request, "user").find_map(named).unwrap_or_default()
+    let mut told = messages(request).iter().filter(|message| role(message) == "user");
+    told.find_map(|message| part_in(&content(message))).unwrap_or_default()
 }
 
-/// The tool results in a request, in order.
-fn told(request: &Value) -> Arc<[String]> {
-    messages(request, "tool")
-        .map(|message| match message.get("content") {
-            Some(Value::String(text)) => text.clone(),
-            other => other.map(Value::to_string).unwrap_or_default(),
-        })
-        .collect()
+/// What a request's conversation says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Heard {
+    /// All tool results, in order.
+    results: Vec<String>,
+    /// Number of those since the last answer.
+    results_since: usize,
+    /// The messages of people since the last answer.
+    said_since: Vec<String>,
+}
+
+impl Heard {
+    fn in_request(request: &Value) -> Self {
+        let mut heard = Self::default();
+        for message in messages(request) {
+            match role(message) {
+                "tool" => {
+                    heard.results.push(content(message));
+                    heard.results_since += 1;
+                }
+                "user" => heard.said_since.push(content(message)),
+                // A reply without calls is an answer.
+                "assistant" if message.get("tool_calls").is_none() => {
+                    (heard.results_since, heard.said_since) = (0, Vec::new());
+                }
+                _ => {}
+            }
+        }
+        heard
+    }
+
+    fn last_word(&self, reply: &Reply) -> String {
+        if *reply == Reply::Said {
+            let said: String = self.said_since.iter().map(|text| bracketed(text)).collect();
+            return format!("Answers{said}.");
+        }
+        format!("All done: {}.", self.results.join("; "))
+    }
+}
+
+/// How an answer names a message that it answers.
+pub(crate) fn bracketed(message: &str) -> String {
+    format!(" [{message}]")
 }
 
 /// An agent is told its task, a tool its number.
@@ -160,17 +226,15 @@ fn calls_json(calls: &[ScriptedCall], before: usize, indexed: bool) -> Vec<Value
     calls.iter().enumerate().map(one).collect()
 }
 
-fn last_word(results: &[String]) -> String {
-    format!("All done: {}.", results.join("; "))
-}
-
-fn whole_reply(out: &mut TcpStream, reply: &Reply, results: &[String]) -> io::Result<()> {
+fn whole_reply(out: &mut TcpStream, reply: &Reply, heard: &Heard) -> io::Result<()> {
     let (message, finish) = match reply {
         Reply::Calls(calls) => {
-            let calls = calls_json(calls, results.len(), false);
+            let calls = calls_json(calls, heard.results.len(), false);
             (json!({ "role": "assistant", "content": "Next.", "tool_calls": calls }), "tool_calls")
         }
-        Reply::Results => (json!({ "role": "assistant", "content": last_word(results) }), "stop"),
+        Reply::Results | Reply::Said => {
+            (json!({ "role": "assistant", "content": heard.last_word(reply) }), "stop")
+        }
     };
     let body = json!({
         "id": "1", "object": "chat.completion", "model": "script",
@@ -190,7 +254,7 @@ fn usage() -> Value {
 }
 
 /// Piece by piece, each with a write of its own: a kill may fall between any two.
-fn stream_reply(out: &mut TcpStream, reply: &Reply, results: &[String]) -> io::Result<()> {
+fn stream_reply(out: &mut TcpStream, reply: &Reply, heard: &Heard) -> io::Result<()> {
     out.write_all(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
     )?;
@@ -206,13 +270,13 @@ fn stream_reply(out: &mut TcpStream, reply: &Reply, results: &[String]) -> io::R
     match reply {
         Reply::Calls(calls) => {
             event(&json!({ "content": "Next." }), None)?;
-            for call in calls_json(calls, results.len(), true) {
+            for call in calls_json(calls, heard.results.len(), true) {
                 event(&json!({ "tool_calls": [call] }), None)?;
             }
             event(&json!({}), Some("tool_calls"))?;
         }
-        Reply::Results => {
-            let text = last_word(results);
+        Reply::Results | Reply::Said => {
+            let text = heard.last_word(reply);
             let chars: Vec<char> = text.chars().collect();
             for piece in chars.chunks(chars.len().div_ceil(PIECES).max(1)) {
                 event(&json!({ "content": piece.iter().collect::<String>() }), None)?;

@@ -60,7 +60,7 @@ pub fn power(ground: &Ground, variants: u64, seed: u64) -> Result<u64, HarnessEr
         let traced = home.folder().join("traced");
         let end = run_and_kill(&mut home.command(step, &strace(&traced)), Moment::Never, PATIENCE)?;
         trace = fs::read_to_string(&traced)?;
-        Ok(Lived { end, troubled: false })
+        Ok(Lived::ended(end))
     };
     Life::of(&home).play(&mut fate)?;
     let Some(whole) = home.look()? else { return Err(home.broken("power", "there is no run".to_owned())) };

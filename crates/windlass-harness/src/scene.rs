@@ -34,6 +34,34 @@ impl Kind {
     }
 }
 
+/// What becomes of a message to a session whose last run has not ended, by the word of the agent file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WhileRunning {
+    /// It is refused.
+    Refuse,
+    /// It waits for a run of its own.
+    Queue,
+    /// It enters the run's conversation.
+    Steer,
+    /// The run is cancelled.
+    Interrupt,
+}
+
+impl WhileRunning {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Refuse, Self::Queue, Self::Steer, Self::Interrupt];
+
+    /// The word of the agent file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Queue => "queue",
+            Self::Steer => "steer",
+            Self::Interrupt => "interrupt",
+        }
+    }
+}
+
 /// A play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scene {
@@ -51,12 +79,25 @@ pub enum Scene {
     Family,
     /// Results of 24 KB each, until 2 MB are written.
     Pages,
+    /// A session that is sent several messages. One that ends with `part N` has three calls of number N, another one has one.
+    Session(WhileRunning),
 }
 
 impl Scene {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Tools, Self::Approval, Self::Short, Self::Pay, Self::Send, Self::Family, Self::Pages];
+    pub const ALL: [Self; 11] = [
+        Self::Tools,
+        Self::Approval,
+        Self::Short,
+        Self::Pay,
+        Self::Send,
+        Self::Family,
+        Self::Pages,
+        Self::Session(WhileRunning::Refuse),
+        Self::Session(WhileRunning::Queue),
+        Self::Session(WhileRunning::Steer),
+        Self::Session(WhileRunning::Interrupt),
+    ];
 
     /// The scene's name.
     pub fn name(self) -> &'static str {
@@ -68,6 +109,7 @@ impl Scene {
             Self::Send => "send",
             Self::Family => "family",
             Self::Pages => "pages",
+            Self::Session(policy) => policy.name(),
         }
     }
 
@@ -81,15 +123,20 @@ impl Scene {
             Self::Send => |asked| one(asked, "send"),
             Self::Family => family,
             Self::Pages => pages,
+            Self::Session(_) => session,
         }
     }
 
     /// Writes the agent file and its tools into a folder.
     pub(crate) fn write(self, folder: &Path, model: &str) -> io::Result<()> {
-        let approve = if self == Self::Approval { "approve: [pay, send], " } else { "" };
+        let settings = match self {
+            Self::Approval => "approve: [pay, send], ".to_owned(),
+            Self::Session(policy) => format!("while_running: {}, ", policy.name()),
+            Self::Tools | Self::Short | Self::Pay | Self::Send | Self::Family | Self::Pages => String::new(),
+        };
         let agent = |name: &str, agents: &str| {
             let agent = AGENT.replace("{name}", name).replace("{model}", model);
-            agent.replace("{approve}", approve).replace("{agents}", agents)
+            agent.replace("{settings}", &settings).replace("{agents}", agents)
         };
         if self == Self::Family {
             std::fs::write(folder.join("agent.yaml"), agent("root", "agents: [ ./worker.yaml ]"))?;
@@ -144,6 +191,17 @@ fn family(asked: &Asked<'_>) -> Reply {
         ("helper", 0) => calls(&[("send", first + 5)]),
         ("helper", 1) => calls(&[("pay", first + 6)]),
         _ => Reply::Results,
+    }
+}
+
+fn session(asked: &Asked<'_>) -> Reply {
+    match (asked.last_part(), asked.results) {
+        // Equal calls in a row would end a run that many messages steer.
+        (0, 0) => calls(&[("look", asked.last_number())]),
+        (0, _) => Reply::Said,
+        (part, 0) => calls(&[("look", part), ("pay", part)]),
+        (part, 2) => calls(&[("send", part)]),
+        _ => Reply::Said,
     }
 }
 
@@ -209,6 +267,6 @@ tools:
       description: Sends something that cannot be taken back.
       parameters: { type: object, properties: { n: { type: integer } }, required: [n] }
     effect: once
-loop: { {approve}limits: { model_calls: 200, tool_calls: 400 } }
+loop: { {settings}limits: { model_calls: 200, tool_calls: 400 } }
 retry: { retries: 3, wait_ms: 1, max_wait_ms: 10 }
 "#;

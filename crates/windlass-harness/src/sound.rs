@@ -17,15 +17,32 @@ pub fn kept(before: &Look, after: &Look) -> Result<(), String> {
     if before.run != after.run {
         return Err(format!("the run is {}, it was {}", after.run, before.run));
     }
+    appends_kept(before, after)?;
+    for child in &before.family {
+        let still = after.family.iter().find(|run| run.run == child.run);
+        kept(child, still.ok_or_else(|| format!("run {}, a child of {}, is gone", child.run, before.run))?)?;
+    }
+    Ok(())
+}
+
+/// The same for the runs of a session, to which others may have come.
+///
+/// # Errors
+/// Says what is missing or different.
+pub(crate) fn all_kept(before: &[Look], after: &[Look]) -> Result<(), String> {
+    for look in before {
+        let still = after.iter().find(|run| run.run == look.run);
+        appends_kept(look, still.ok_or_else(|| format!("run {} is gone", look.run))?)?;
+    }
+    Ok(())
+}
+
+fn appends_kept(before: &Look, after: &Look) -> Result<(), String> {
     for (place, batch) in before.batches.iter().enumerate() {
         if after.batches.get(place) != Some(batch) {
             let found = after.batches.get(place).map(|batch| format!("{batch:?}"));
             return Err(format!("append {place} was {batch:?}, now it is {found:?}"));
         }
-    }
-    for child in &before.family {
-        let still = after.family.iter().find(|run| run.run == child.run);
-        kept(child, still.ok_or_else(|| format!("run {}, a child of {}, is gone", child.run, before.run))?)?;
     }
     Ok(())
 }
@@ -204,8 +221,19 @@ fn may_finish(id: &CallId, call: &Told, outcome: &CallOutcome) -> Result<(), Str
 /// # Errors
 /// Says which call was repeated, started too early, or has a result without its effect.
 pub fn receipts(look: Option<&Look>, receipts: &[Receipt]) -> Result<BTreeMap<(String, u32), usize>, String> {
+    receipts_of(look.iter().flat_map(|look| look.all()), receipts)
+}
+
+/// The same for several runs.
+///
+/// # Errors
+/// As there.
+pub(crate) fn receipts_of<'l>(
+    looks: impl Iterator<Item = &'l Look>,
+    receipts: &[Receipt],
+) -> Result<BTreeMap<(String, u32), usize>, String> {
     let mut calls = BTreeMap::new();
-    for look in look.iter().flat_map(|look| look.all()) {
+    for look in looks {
         let run = look.run.to_string();
         calls.extend(self::calls(look)?.into_iter().map(|(id, call)| ((run.clone(), id), call)));
     }

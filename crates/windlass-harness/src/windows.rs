@@ -184,7 +184,7 @@ fn first_process(
         if let Some(status) = strace.try_wait()? {
             // It came to its end: the window was missed.
             (end.killed, end.code, end.ran) = (false, status.code(), begun.elapsed());
-            return Ok((Lived { end, troubled: false }, None));
+            return Ok((Lived::ended(end), None));
         }
         let Some(parent) = open(home, window, &windlass) else {
             std::thread::sleep(LOOK);
@@ -199,7 +199,7 @@ fn first_process(
         }
         end.ran = begun.elapsed();
         return Ok((
-            Lived { end, troubled: true },
+            Lived { troubled: true, ..Lived::ended(end) },
             Some(First { strace, windlass: Some(parent), hit: true }),
         ));
     }

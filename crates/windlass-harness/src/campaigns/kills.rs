@@ -1,28 +1,22 @@
-//! Kill -9 at random times.
+//! Kill -9 at random times: of the one process of a run, of two supervisors at once, of simultaneous starts in one session.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use windlass_testing::{Moment, run_and_kill};
-
-use crate::chance::Chance;
+use super::moments::Moments;
+use super::{starts, supervisors};
 use crate::error::HarnessError;
 use crate::ground::Ground;
 use crate::home::{Home, Step};
-use crate::life::{Ending, Life, Lived, PATIENCE, Story, reference};
-use crate::scene::Scene;
+use crate::life::{Ending, Life, Story, reference};
+use crate::scene::{Scene, WhileRunning};
 
 /// Number of concurrent runs.
 const SIDE_BY_SIDE: usize = 2;
-/// Time of the latest kill, in percent of the duration of an undisturbed process.
-const LATEST_PERCENT: u64 = 110;
-/// By how much later the latest kill comes with each process of a run, in percent: on a machine that has become busy
-/// since, a run must come to its end too.
-const LATER_PERCENT: u64 = 5;
 /// After how many kills a word is said about how far it has come.
 const WORD_EVERY: u64 = 1_000;
 
@@ -40,7 +34,7 @@ pub struct KillPlan {
 /// Result of the kills.
 #[derive(Clone, Debug, Default)]
 pub struct KillReport {
-    /// Number of runs driven to their end.
+    /// Number of runs, or sessions, driven to their end.
     pub runs: u64,
     /// Number of processes that they took.
     pub processes: u64,
@@ -85,12 +79,46 @@ impl fmt::Display for KillReport {
     }
 }
 
-/// A scene, how it ends, and how long its first process takes undisturbed.
+/// The processes of a life.
+#[derive(Clone, Copy, Debug)]
+enum Cast {
+    /// One at a time.
+    Alone,
+    /// Two supervisors at once.
+    Supervised,
+    /// Several at once, each with a message to one session.
+    Starts(WhileRunning),
+}
+
+/// A scene, its processes, how it ends, and how long its first process takes undisturbed.
 struct Part {
+    cast: Cast,
     scene: Scene,
     ending: Ending,
     longest: Duration,
 }
+
+/// A life of each kind in turn.
+const LIVES: [(Cast, Scene); 12] = {
+    use WhileRunning::{Interrupt, Queue, Refuse, Steer};
+    const fn starts(policy: WhileRunning) -> (Cast, Scene) {
+        (Cast::Starts(policy), Scene::Session(policy))
+    }
+    [
+        (Cast::Alone, Scene::Family),
+        (Cast::Alone, Scene::Tools),
+        starts(Queue),
+        (Cast::Alone, Scene::Approval),
+        (Cast::Supervised, Scene::Family),
+        starts(Steer),
+        (Cast::Alone, Scene::Family),
+        (Cast::Alone, Scene::Tools),
+        starts(Refuse),
+        (Cast::Alone, Scene::Family),
+        (Cast::Supervised, Scene::Tools),
+        starts(Interrupt),
+    ]
+};
 
 /// Kills processes until the plan is fulfilled; drives every run to its end.
 ///
@@ -99,14 +127,13 @@ struct Part {
 #[expect(clippy::print_stderr, reason = "hours of kills say how far they are")]
 pub fn kills(ground: &Ground, plan: KillPlan) -> Result<KillReport, HarnessError> {
     let begun = Instant::now();
-    let scenes = [Scene::Family, Scene::Tools, Scene::Family, Scene::Approval];
-    let parts = scenes.map(|scene| part(ground, scene)).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let parts = parts(ground)?;
     let (stop, number) = (AtomicBool::new(false), AtomicU64::new(0));
     let (report, fault) = (Mutex::new(KillReport::default()), Mutex::new(None));
     let work = || {
         while !stop.load(Ordering::SeqCst) {
             let number = number.fetch_add(1, Ordering::SeqCst);
-            let Some(part) = parts.get((number % scenes.len() as u64) as usize) else { return };
+            let Some(part) = parts.get((number % parts.len() as u64) as usize) else { return };
             match one(ground, part, plan.seed.wrapping_add(number), number) {
                 Ok(story) => {
                     let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,26 +167,35 @@ pub fn kills(ground: &Ground, plan: KillPlan) -> Result<KillReport, HarnessError
     Ok(report)
 }
 
-fn part(ground: &Ground, scene: Scene) -> Result<Part, HarnessError> {
-    // Once to warm up, once to see how long it takes with its neighbours quiet.
-    reference(ground, scene)?;
-    let begun = Instant::now();
-    let ending = reference(ground, scene)?;
-    Ok(Part { scene, ending, longest: begun.elapsed() })
+/// The part of each life, which is played once to warm up, and once to see how long it takes with its neighbours quiet.
+fn parts(ground: &Ground) -> Result<Vec<Part>, HarnessError> {
+    let mut known: BTreeMap<Scene, (Ending, Duration)> = BTreeMap::new();
+    for (_, scene) in LIVES {
+        if let Entry::Vacant(unknown) = known.entry(scene) {
+            reference(ground, scene)?;
+            let begun = Instant::now();
+            let ending = reference(ground, scene)?;
+            unknown.insert((ending, begun.elapsed()));
+        }
+    }
+    let part = |(cast, scene): (Cast, Scene)| {
+        let (ending, longest) = known.get(&scene)?.clone();
+        Some(Part { cast, scene, ending, longest })
+    };
+    Ok(LIVES.into_iter().filter_map(part).collect())
 }
 
 fn one(ground: &Ground, part: &Part, seed: u64, number: u64) -> Result<Story, HarnessError> {
     let home = Home::new(ground, part.scene, &format!("kills-{number}"))?;
-    let mut chance = Chance::new(seed);
-    let mut percent = LATEST_PERCENT;
-    let mut fate = |home: &Home, step: &Step| -> io::Result<Lived> {
-        let latest = part.longest.as_micros() as u64 * percent / 100;
-        percent += LATER_PERCENT;
-        let moment = Moment::After(Duration::from_micros(chance.below(latest)));
-        let end = run_and_kill(&mut home.command(step, &[]), moment, PATIENCE)?;
-        Ok(Lived { end, troubled: false })
+    let mut moments = Moments::new(seed, part.longest);
+    let story = match part.cast {
+        Cast::Alone => {
+            let mut fate = |home: &Home, step: &Step| moments.live(home, step);
+            Life::of(&home).play_to(&part.ending, &mut fate)?
+        }
+        Cast::Supervised => supervisors::play(&home, &part.ending, moments)?,
+        Cast::Starts(policy) => starts::play(&home, policy, moments)?,
     };
-    let story = Life::of(&home).play_to(&part.ending, &mut fate)?;
     home.settle()?;
     home.remove()?;
     Ok(story)
