@@ -29,6 +29,7 @@ If a fault has just hit you, read [operating.md](operating.md#when-the-log-fails
 *The same end* means that the run ended as an undisturbed one, with each time: no event lost, none half-written, no finished effect
 repeated, no doubt unasked. *It goes on* means that no process had to be started again. *Asked* means that the fault came while a call
 with an effect was on its way that has no `check`: a person is asked what became of it.
+*One chain* means that the head of the session is its last run, and that each run continues the whole of the one before.
 
 By hand, once, in a release build beside other work (2026-11-22, `windlass-harness kills --count 20000 --seed 20261122`, families of
 delegates among the scenes): 20,002 kills of 39,153 processes in 1,368 s; 10,090 runs, all with the same end, 3,833 of them with a
