@@ -293,13 +293,16 @@ pub async fn answer_waits(
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
 pub async fn cancel(log: &Arc<dyn Store>, run: RunId, at: Millis, reason: Text) -> Result<Cancelled, Error> {
-    if let Some(holder) = log.summary(run).await?.holder {
-        post(&**log, run, at, InputKind::Cancel { reason: Some(reason) }).await?;
-        return Ok(Cancelled::Asked(holder));
+    loop {
+        if let Some(holder) = log.summary(run).await?.holder {
+            post(&**log, run, at, InputKind::Cancel { reason: Some(reason) }).await?;
+            return Ok(Cancelled::Asked(holder));
+        }
+        let agent = stand_in(log, run).await?.build()?;
+        if let Some(ended) = ended_unless_held(end(&agent, run, reason.clone()).await)? {
+            return Ok(ended);
+        }
     }
-    let agent = stand_in(log, run).await?.build()?;
-    let run = end(&agent, run, reason).await?;
-    Ok(Cancelled::Ended(Box::new(run)))
 }
 
 /// As [`cancel`], under a key of its sender's: the request is posted, so that it is known by its key, and then the run is ended where
@@ -355,6 +358,15 @@ pub async fn run_end(log: &dyn Log, run: RunId) -> Result<RunEnded, Error> {
         }
     }
     Err(Error::NotEnded { run })
+}
+
+/// The end of a run; `None`: another process took the run over first, and is to be asked.
+fn ended_unless_held(ended: Result<Run, Error>) -> Result<Option<Cancelled>, Error> {
+    match ended {
+        Ok(run) => Ok(Some(Cancelled::Ended(Box::new(run)))),
+        Err(Error::Log(StoreError::Held { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Takes over a run without a driver in order to end it.
@@ -433,19 +445,23 @@ impl Agent {
     /// The run has ended or is being stopped, or the log failed.
     pub async fn cancel(&self, run: RunId, reason: impl Into<Text>) -> Result<Cancelled, Error> {
         let reason = reason.into();
-        if let Some(holder) = self.log().summary(run).await?.holder {
-            self.post(run, InputKind::Cancel { reason: Some(reason) }).await?;
-            return Ok(Cancelled::Asked(holder));
-        }
-        let ended = match self.resume(run).check().await {
-            Err(Error::AgentChanged { .. }) => {
-                let other =
-                    stand_in(self.log(), run).await?.environment(self.environment().clone()).build()?;
-                end(&other, run, reason).await
+        loop {
+            if let Some(holder) = self.log().summary(run).await?.holder {
+                self.post(run, InputKind::Cancel { reason: Some(reason) }).await?;
+                return Ok(Cancelled::Asked(holder));
             }
-            _ => end(self, run, reason).await,
-        };
-        ended.map(|run| Cancelled::Ended(Box::new(run)))
+            let ended = match self.resume(run).check().await {
+                Err(Error::AgentChanged { .. }) => {
+                    let other =
+                        stand_in(self.log(), run).await?.environment(self.environment().clone()).build()?;
+                    end(&other, run, reason.clone()).await
+                }
+                _ => end(self, run, reason.clone()).await,
+            };
+            if let Some(ended) = ended_unless_held(ended)? {
+                return Ok(ended);
+            }
+        }
     }
 
     /// Posts any input to the driver of the run, after a check against the run's state.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use windlass_core::event::{MessageQueued, Millis};
-use windlass_core::{RunId, RunState, SessionId, State};
+use windlass_core::{InvalidInput, RunId, RunState, SessionId, State};
 use windlass_read::{is_known, load, start_of};
 use windlass_store::{Store, StoreError};
 
@@ -176,15 +176,18 @@ pub(super) fn begun(prepared: Result<Prepared, Error>) -> Result<Option<Prepared
     }
 }
 
-/// Another process that takes a run up is no error.
+/// Another process that takes a run up is no error, and neither is one that has brought it to its end.
 fn taken_by_another(driven: Result<(), Error>) -> Result<(), Error> {
     match driven {
-        Err(Error::Log(
-            StoreError::Held { .. }
-            | StoreError::Fenced { .. }
-            | StoreError::NotHeld { .. }
-            | StoreError::Conflict { .. },
-        )) => Ok(()),
+        Err(
+            Error::Refused(InvalidInput::Ended { .. })
+            | Error::Log(
+                StoreError::Held { .. }
+                | StoreError::Fenced { .. }
+                | StoreError::NotHeld { .. }
+                | StoreError::Conflict { .. },
+            ),
+        ) => Ok(()),
         driven => driven,
     }
 }

@@ -63,6 +63,8 @@ mod replies;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
+mod rivals;
+#[cfg(test)]
 mod scenarios;
 #[cfg(test)]
 mod second;
