@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use windlass_core::event::RunInput;
 use windlass_core::policy::{Memory, WhileRunning};
-use windlass_core::{Fact, InputKind, RunId, SessionId};
+use windlass_core::{Fact, InputKind, RunId, SessionId, State};
 
 use crate::agent::Agent;
 use crate::control::{Cancelled, Delivery, heard};
@@ -124,12 +124,32 @@ impl Agent {
         session: &SessionId,
         options: DriveOptions,
     ) -> Result<Option<Prepared>, Error> {
+        match self.session_end(&options.owner, session).await? {
+            Some(end) => self.next_behind(end, options).await,
+            None => Ok(None),
+        }
+    }
+
+    /// As [`next_queued`](Self::next_queued), behind a run that has ended, as it was read: the session is read again where it has another
+    /// head by now.
+    pub(crate) async fn next_behind(
+        &self,
+        end: State,
+        options: DriveOptions,
+    ) -> Result<Option<Prepared>, Error> {
+        let Some(session) = end.session().cloned() else { return Ok(None) };
+        let mut end = end;
         loop {
-            let Some(end) = self.session_end(&options.owner, session).await? else { return Ok(None) };
-            let Some(waiting) = unanswered(&**self.log(), &end).await? else { return Ok(None) };
-            if let Some(prepared) = Box::pin(self.begin_queued(&end, &waiting, &options)).await? {
+            if let Some(waiting) = unanswered(&**self.log(), &end).await?
+                && let Some(prepared) = Box::pin(self.begin_queued(&end, &waiting, &options)).await?
+            {
                 return Ok(Some(prepared));
             }
+            if self.log().head(&options.owner, &session).await? == Some(end.run()) {
+                return Ok(None);
+            }
+            let Some(fresh) = self.session_end(&options.owner, &session).await? else { return Ok(None) };
+            end = fresh;
         }
     }
 

@@ -136,7 +136,7 @@ impl Host {
         }
     }
 
-    /// What became of a message, which may have begun a run durably.
+    /// The fate of a message, which may have begun a run durably.
     fn admitted(&self, agent: &Agent, admitted: Admitted) -> Admitted<LiveRun> {
         if let Admitted::Queued { run, .. } = &admitted {
             self.inner.live.queues(*run);
@@ -240,7 +240,8 @@ impl Host {
         let Some(session) = state.session().filter(|_| inner.answers_queued) else { return };
         let Some(next) = state.queued().next() else { return };
         if !inner.live.queued_here(next.run) {
-            agent.wait_for_another(next.run).await;
+            // A log that fails is met again when the run begins.
+            let _begun = agent.wait_for_another(next.run).await;
         }
         // New messages are answered by the agent that stands under the name now.
         let agent = inner.registry.get(agent.name()).unwrap_or_else(|| agent.clone());

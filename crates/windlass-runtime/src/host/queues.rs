@@ -107,7 +107,8 @@ impl Host {
             None => self.registry().of_run(&state).await?,
         };
         if let Some(next) = state.queued().next() {
-            agent.wait_for_another(next.run).await;
+            // A log that fails is met again when the run begins.
+            let _begun = agent.wait_for_another(next.run).await;
         }
         if stop.is_cancelled() {
             return Ok(None);
@@ -118,9 +119,8 @@ impl Host {
     /// Begins the run of the message that waits longest in the session of a run that has ended, and drives it here. `None`: another
     /// process was faster, or has the session's head.
     pub(super) async fn begin_queued(&self, agent: &Agent, ended: &State) -> Result<Option<LiveRun>, Error> {
-        let Some(session) = ended.session() else { return Ok(None) };
         let options = DriveOptions { owner: ended.owner().clone(), ..DriveOptions::default() };
-        match Box::pin(agent.next_queued(session, options)).await {
+        match Box::pin(agent.next_behind(ended.clone(), options)).await {
             Ok(Some(prepared)) => Ok(Some(self.drive_with(agent, prepared, None))),
             Ok(None) | Err(Error::SessionBusy { .. }) => Ok(None),
             Err(error) => Err(error),

@@ -111,15 +111,16 @@ impl Agent {
         begun(Box::pin(prepared.begun()).await)
     }
 
-    /// Gives the process that brought a message the time to begin its run.
-    pub(crate) async fn wait_for_another(&self, run: RunId) {
+    /// Gives the process that brought a message the time to begin its run, and tells whether that has begun.
+    pub(crate) async fn wait_for_another(&self, run: RunId) -> Result<bool, Error> {
         let environment = &**self.environment();
         for _ in 0..PATIENCE_MS / LOOK_MS {
             environment.sleep_until(environment.now().saturating_add(LOOK_MS)).await;
-            if is_known(&**self.log(), run).await.unwrap_or(true) {
-                return;
+            if is_known(&**self.log(), run).await? {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     /// Lets the message that has waited longest be answered: by the process that brought it, or, if that is gone, here.
@@ -129,12 +130,8 @@ impl Agent {
         queued: &Arc<MessageQueued>,
         options: &DriveOptions,
     ) -> Result<(), Error> {
-        let environment = &**self.environment();
-        for _ in 0..PATIENCE_MS / LOOK_MS {
-            environment.sleep_until(environment.now().saturating_add(LOOK_MS)).await;
-            if is_known(&**self.log(), queued.run).await? {
-                return Ok(());
-            }
+        if self.wait_for_another(queued.run).await? {
+            return Ok(());
         }
         match Box::pin(self.begin_queued(end, queued, options)).await? {
             Some(prepared) => Box::pin(prepared.drive()).await.map(drop),
