@@ -162,7 +162,7 @@ fn part(request: &Value) -> u32 {
     told.find_map(|message| part_in(&content(message))).unwrap_or_default()
 }
 
-/// What a request's conversation says.
+/// The content of a request's conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Heard {
     /// All tool results, in order.

@@ -1,4 +1,4 @@
-//! What very many runs that have ended leave behind in the memory of the process that drove them (E69).
+//! The memory that very many ended runs leave behind in the process that drove them (E69).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

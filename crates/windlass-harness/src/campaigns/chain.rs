@@ -119,7 +119,7 @@ struct Places {
     cancelled: bool,
 }
 
-/// What a sender knows of a message.
+/// The knowledge that a sender has of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// It was taken on.

@@ -25,7 +25,7 @@ use crate::mock::bracketed;
 /// Interval between two looks for a run that another process is to begin, and pause after a refusal.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What a sender is to do. It works in the folder that it is started in.
+/// The task of a sender, which works in the folder that it is started in.
 #[derive(Clone, Debug)]
 pub struct SenderPlan {
     /// Its name.
@@ -38,7 +38,7 @@ pub struct SenderPlan {
     pub log: PathBuf,
 }
 
-/// What became of a message.
+/// The fate of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It was sent, and its sender died.

@@ -97,7 +97,7 @@ impl Crew<'_> {
         self.check(kills)
     }
 
-    /// What its sender knows of a message once its process has ended.
+    /// The knowledge that a sender has of its message once its process has ended.
     fn judge(&self, text: &str, end: &ProcessEnd) -> Result<Known, HarnessError> {
         let refused = self.policy == WhileRunning::Refuse && end.stderr.contains("is busy");
         let cancelled = self.policy == WhileRunning::Interrupt && end.code == Some(130);
