@@ -293,15 +293,40 @@ pub async fn answer_waits(
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
 pub async fn cancel(log: &Arc<dyn Store>, run: RunId, at: Millis, reason: Text) -> Result<Cancelled, Error> {
+    cancel_by(None, log, (run, at), reason).await
+}
+
+/// Asks the process that drives a run to stop it. One that nobody drives is ended here: by this agent if it is the run's, else by one that
+/// stands in for it.
+async fn cancel_by(
+    agent: Option<&Agent>,
+    log: &Arc<dyn Store>,
+    (run, at): (RunId, Millis),
+    reason: Text,
+) -> Result<Cancelled, Error> {
     loop {
         if let Some(holder) = log.summary(run).await?.holder {
-            post(&**log, run, at, InputKind::Cancel { reason: Some(reason) }).await?;
+            let environment =
+                agent.map_or(&SystemEnvironment as &dyn Environment, |own| &**own.environment());
+            let what = InputKind::Cancel { reason: Some(reason) };
+            Box::pin(post_in(environment, &**log, (run, at), what, None)).await?;
             return Ok(Cancelled::Asked(holder));
         }
-        let agent = stand_in(log, run).await?.build()?;
-        if let Some(ended) = ended_unless_held(end(&agent, run, reason.clone()).await)? {
+        let ended = end(&ender(agent, log, run).await?, run, reason.clone()).await;
+        if let Some(ended) = ended_unless_held(ended)? {
             return Ok(ended);
         }
+    }
+}
+
+/// The agent that ends a run.
+async fn ender(agent: Option<&Agent>, log: &Arc<dyn Store>, run: RunId) -> Result<Agent, Error> {
+    let Some(agent) = agent else { return stand_in(log, run).await?.build() };
+    match agent.resume(run).check().await {
+        Err(Error::AgentChanged { .. }) => {
+            stand_in(log, run).await?.environment(agent.environment().clone()).build()
+        }
+        _ => Ok(agent.clone()),
     }
 }
 
@@ -444,24 +469,7 @@ impl Agent {
     /// # Errors
     /// The run has ended or is being stopped, or the log failed.
     pub async fn cancel(&self, run: RunId, reason: impl Into<Text>) -> Result<Cancelled, Error> {
-        let reason = reason.into();
-        loop {
-            if let Some(holder) = self.log().summary(run).await?.holder {
-                self.post(run, InputKind::Cancel { reason: Some(reason) }).await?;
-                return Ok(Cancelled::Asked(holder));
-            }
-            let ended = match self.resume(run).check().await {
-                Err(Error::AgentChanged { .. }) => {
-                    let other =
-                        stand_in(self.log(), run).await?.environment(self.environment().clone()).build()?;
-                    end(&other, run, reason.clone()).await
-                }
-                _ => end(self, run, reason.clone()).await,
-            };
-            if let Some(ended) = ended_unless_held(ended)? {
-                return Ok(ended);
-            }
-        }
+        cancel_by(Some(self), self.log(), (run, self.environment().now()), reason.into()).await
     }
 
     /// Posts any input to the driver of the run, after a check against the run's state.
