@@ -93,9 +93,19 @@ impl Agent {
     /// There is no such run or event, the run had ended there and nothing is said, the agent is another one and `changed`
     /// does not allow that, the instructions cannot be rendered, or the log failed.
     pub async fn fork(&self, run: RunId, fork: ForkOptions, options: DriveOptions) -> Result<Fork, Error> {
-        if let Some((run, _)) = Box::pin(self.forked_before(run, &fork, &options)).await? {
-            return Err(Error::Repeated { run });
+        match Box::pin(self.forked_before(run, &fork, &options)).await? {
+            Some((run, _)) => Err(Error::Repeated { run }),
+            None => Box::pin(self.fork_anew(run, fork, options)).await,
         }
+    }
+
+    /// The same, whatever was sent before.
+    pub(crate) async fn fork_anew(
+        &self,
+        run: RunId,
+        fork: ForkOptions,
+        options: DriveOptions,
+    ) -> Result<Fork, Error> {
         let log = &**self.log();
         let summary = log.summary(run).await?;
         let version = summary.version;

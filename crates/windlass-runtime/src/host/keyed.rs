@@ -68,13 +68,14 @@ impl Keyed {
         self.post.clone()
     }
 
-    /// What became of an earlier sending.
+    /// The fate of an earlier sending. A request without a key has none.
     ///
     /// # Errors
     /// Another request has the key ([`Error::KeyReused`]), or the log failed.
-    pub(super) async fn earlier(&self, log: &dyn Inbox) -> Result<Earlier, Error> {
-        match log.posted(&self.post.owner, &self.post.key).await? {
-            Some(found) if found.digest != self.post.digest => Err(self.reused(found.run)),
+    pub(super) async fn earlier(keyed: Option<&Self>, log: &dyn Inbox) -> Result<Earlier, Error> {
+        let Some(keyed) = keyed else { return Ok(Earlier::None) };
+        match log.posted(&keyed.post.owner, &keyed.post.key).await? {
+            Some(found) if found.digest != keyed.post.digest => Err(keyed.reused(found.run)),
             Some(KeyedPost { run, is_used: true, .. }) => Ok(Earlier::Taken(run)),
             Some(KeyedPost { run, is_used: false, .. }) => Ok(Earlier::Waits(run)),
             None => Ok(Earlier::None),
@@ -89,7 +90,7 @@ impl Keyed {
         if let Error::Log(StoreError::KeyReused { run, .. }) = refused {
             return Err(self.reused(run));
         }
-        match self.earlier(log).await? {
+        match Self::earlier(Some(self), log).await? {
             Earlier::Taken(run) => Ok(run),
             Earlier::Waits(_) | Earlier::None => Err(refused),
         }

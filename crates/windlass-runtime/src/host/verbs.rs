@@ -18,7 +18,7 @@ use crate::run::DriveOptions;
 
 impl Scoped {
     /// Answers a question of a run, wherever it is driven. The run is read once. A run that nobody drives takes the answer once it is
-    /// resumed, here by [`supervise`](Host::supervise).
+    /// resumed, here by [`supervise`](super::Host::supervise).
     ///
     /// # Errors
     /// The question is not open or is another one, or the answer does not fit it. Another request has the key.
@@ -27,9 +27,7 @@ impl Scoped {
         self.check_seen(named).await?;
         let asked = (&answering.question.question, &answering.answer, &answering.by);
         let keyed = Keyed::of(self.scope().owner(), (Verb::Answer, key.as_ref()), named, &asked)?;
-        if let Some(keyed) = &keyed
-            && let Earlier::Taken(_) = keyed.earlier(&**self.host.log()).await?
-        {
+        if let Earlier::Taken(_) = Keyed::earlier(keyed.as_ref(), &**self.host.log()).await? {
             return Ok(Delivery::Taken);
         }
         let answered = Box::pin(self.answer_asked(answering, keyed.as_ref())).await;
@@ -81,10 +79,7 @@ impl Scoped {
         self.check_seen(run).await?;
         let (log, reason) = (self.host.log(), reason.into());
         let keyed = Keyed::of(self.scope().owner(), (Verb::Cancel, request.key.as_ref()), run, &reason)?;
-        let earlier = match &keyed {
-            Some(keyed) => keyed.earlier(&**log).await?,
-            None => Earlier::None,
-        };
+        let earlier = Keyed::earlier(keyed.as_ref(), &**log).await?;
         if earlier == Earlier::None && request.seen.is_some() {
             let state = Box::pin(load(&**log, run)).await?;
             Box::pin(check_version(&**log, &state, request.seen)).await?;
@@ -116,10 +111,7 @@ impl Scoped {
         self.check_seen(run).await?;
         let log = &**self.host.log();
         let keyed = Keyed::of(self.scope().owner(), (verb, request.key.as_ref()), run, &what)?;
-        let earlier = match &keyed {
-            Some(keyed) => keyed.earlier(log).await?,
-            None => Earlier::None,
-        };
+        let earlier = Keyed::earlier(keyed.as_ref(), log).await?;
         let seen = match earlier {
             Earlier::Taken(_) => return Ok(Delivery::Taken),
             // What has happened since it was sent is no reason to refuse it.
@@ -214,20 +206,19 @@ impl Scoped {
             if let Some((run, saved)) = Box::pin(agent.forked_before(run, &fork, &options)).await? {
                 return Ok(Forked { run, saved, live: None });
             }
-            let begun = match Box::pin(agent.fork(run, fork.clone(), options.clone())).await {
-                Ok(Fork { prepared, saved }) if options.key.is_some() => {
-                    Box::pin(prepared.begun()).await.map(|prepared| (prepared, saved))
-                }
-                prepared => prepared.map(|Fork { prepared, saved }| (prepared, saved)),
+            let Fork { prepared, saved } =
+                Box::pin(agent.fork_anew(run, fork.clone(), options.clone())).await?;
+            let run = prepared.id();
+            let begun = match &options.key {
+                Some(_) => Box::pin(prepared.begun()).await,
+                None => Ok(prepared),
             };
             match begun {
-                Ok((prepared, saved)) => {
-                    let run = prepared.id();
+                Ok(prepared) => {
                     return Ok(Forked { run, saved, live: Some(self.host.drive(agent, prepared)) });
                 }
                 // The same request, sent at the same moment, was faster.
-                Err(Error::Repeated { .. } | Error::Log(StoreError::Conflict { .. }))
-                    if options.key.is_some() => {}
+                Err(Error::Log(StoreError::Conflict { .. })) if options.key.is_some() => {}
                 Err(error) => return Err(error),
             }
         }
