@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windlass_core::{RunId, State};
 use windlass_models::cassette::Cassette;
 use windlass_runtime::agent_file::{AgentFile, AgentSource, FileOverrides, UnmatchedPattern};
-use windlass_runtime::host::{Files, Host};
+use windlass_runtime::host::{Files, Host, Scope, Scoped};
 use windlass_runtime::{Agent, AssembleError, Assembly, Resume, kept_files_of};
 use windlass_store::{SqliteLog, Store};
 use windlass_tools::ToolWarning;
@@ -68,6 +68,11 @@ pub(crate) async fn start(
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
     Ok(assembled(Files::Read(file, &overrides.data()), (&host(&log), cassette), interrupts).await??)
+}
+
+/// The same host as the person at the terminal sees it, who sees all runs.
+pub(crate) fn client(log: &Arc<SqliteLog>) -> Scoped {
+    host(log).within(Scope::default())
 }
 
 /// The agent that the host makes of these files, with a line that says what is waited for. Ctrl-C ends it.

@@ -148,18 +148,6 @@ pub async fn post(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> R
     Ok(post_in(&SystemEnvironment, log, (run, at), what, None).await?.1)
 }
 
-/// As [`post`], and waits for a moment until the run's driver has taken the input: what it refuses is refused to the sender.
-/// Needs a Tokio runtime.
-///
-/// # Errors
-/// The input does not fit the run, or did not fit any more when the driver read it, or the log failed.
-pub async fn deliver(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
-    // Boxed, so that nothing of the check stays in the way of the wait.
-    let state = Box::pin(load(log, run)).await?;
-    let checked = Box::pin(check_in(&SystemEnvironment, state, at, what)).await?;
-    Box::pin(checked.deliver(log)).await
-}
-
 async fn post_in(
     environment: &dyn Environment,
     log: &dyn Store,

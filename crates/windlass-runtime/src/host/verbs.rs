@@ -5,11 +5,10 @@ use windlass_core::{InputKind, RunId, State, Text};
 use windlass_read::load;
 use windlass_store::StoreError;
 
-use super::Host;
 use super::driving::LiveRun;
 use super::keyed::{Earlier, Keyed, Verb};
 use super::requests::{Answering, Forked, Request, Taking, With, check_question, check_version};
-use super::scoped::{Scope, Scoped};
+use super::scoped::Scoped;
 use crate::agent::Agent;
 use crate::control::{self, Cancelled, Delivery};
 use crate::error::Error;
@@ -222,71 +221,5 @@ impl Scoped {
                 Err(error) => return Err(error),
             }
         }
-    }
-}
-
-impl Host {
-    /// As [`Scoped::answer`], for the owner `local`.
-    ///
-    /// # Errors
-    /// As for [`Scoped::answer`].
-    pub async fn answer(&self, answering: Answering) -> Result<Delivery, Error> {
-        self.within(Scope::default()).answer(answering).await
-    }
-
-    /// As [`Scoped::steer`], for the owner `local`.
-    ///
-    /// # Errors
-    /// As for [`Scoped::steer`].
-    pub async fn steer(
-        &self,
-        run: RunId,
-        said: impl Into<Steered>,
-        request: Request,
-    ) -> Result<Delivery, Error> {
-        self.within(Scope::default()).steer(run, said, request).await
-    }
-
-    /// As [`Scoped::pause`], for the owner `local`.
-    ///
-    /// # Errors
-    /// As for [`Scoped::pause`].
-    pub async fn pause(&self, run: RunId, reason: Option<Text>, request: Request) -> Result<Delivery, Error> {
-        self.within(Scope::default()).pause(run, reason, request).await
-    }
-
-    /// As [`Scoped::cancel`], for the owner `local`.
-    ///
-    /// # Errors
-    /// As for [`Scoped::cancel`].
-    pub async fn cancel(
-        &self,
-        run: RunId,
-        reason: impl Into<Text>,
-        request: Request,
-    ) -> Result<Cancelled, Error> {
-        self.within(Scope::default()).cancel(run, reason, request).await
-    }
-
-    /// As [`Scoped::resume`], for the owner `local`.
-    ///
-    /// # Errors
-    /// As for [`Scoped::resume`].
-    pub async fn resume(&self, taking: Taking) -> Result<LiveRun, Error> {
-        self.within(Scope::default()).resume(taking).await
-    }
-
-    /// As [`Scoped::fork`], for the owner that the options name.
-    ///
-    /// # Errors
-    /// As for [`Scoped::fork`].
-    pub async fn fork(
-        &self,
-        run: RunId,
-        agent: &Agent,
-        fork: ForkOptions,
-        options: DriveOptions,
-    ) -> Result<Forked, Error> {
-        self.within(Scope::all(options.owner.clone())).fork(run, agent, fork, options).await
     }
 }

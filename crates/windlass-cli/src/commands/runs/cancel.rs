@@ -1,17 +1,17 @@
 //! `windlass runs cancel`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use windlass_core::RunId;
 use windlass_read::load;
 use windlass_runtime::Run;
-use windlass_runtime::control::{Cancelled, cancel, run_end};
-use windlass_store::{Holder, Index, Store};
+use windlass_runtime::control::{Cancelled, run_end};
+use windlass_runtime::host::Request;
+use windlass_store::{Holder, Index};
 
 use super::find;
-use crate::agents::now;
+use crate::agents::client;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -35,8 +35,8 @@ pub(super) struct CancelArgs {
 pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
     let grace = Duration::from_millis(load(&*log, run).await?.policy().bounds.grace_ms);
-    let shared: Arc<dyn Store> = log.clone();
-    let wish = || cancel(&shared, run, now(), "windlass runs cancel".into());
+    let client = client(&log);
+    let wish = || client.cancel(run, "windlass runs cancel", Request::default());
     let status = match wish().await? {
         Cancelled::Ended(run) => ended(&run),
         Cancelled::Asked(_) => match tokio::time::timeout(grace + PATIENCE, run_end(&*log, run)).await {

@@ -61,7 +61,7 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let people = if args.view.json { None } else { people(go_on.log.clone(), found.roots.clone()) };
     let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
     let options = DriveOptions { hold_for_quota: people.is_some(), people, ..DriveOptions::default() };
-    let fork = agents::host(&go_on.log).fork(base, &found.agent, how, options).await;
+    let fork = agents::client(&go_on.log).fork(base, &found.agent, how, options).await;
     let Forked { run: id, saved, live } = fork.map_err(|error| changed(error, &found.path, &wanted.again))?;
     let live = live.ok_or(Error::Repeated { run: id })?;
     if args.view.json {

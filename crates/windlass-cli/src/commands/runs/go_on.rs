@@ -54,16 +54,15 @@ impl GoOn<'_> {
         let (resumed_by, unpause) = (ResumedBy::Person, self.unpause.clone());
         let hold_for_quota = people.is_some();
         let options = DriveOptions { people, hold_for_quota, resumed_by, unpause, ..DriveOptions::default() };
-        let host = agents::host(&self.log);
         let live = if limits.is_empty() {
             let taking = Taking::new(state.run()).state(state.clone()).options(options);
             let agent = found.agent.clone();
             let taking =
                 if found.named { taking.with(agent, Some(state.version())) } else { taking.by(agent) };
-            host.resume(taking).await
+            agents::client(&self.log).resume(taking).await
         } else {
             let prepared = found.agent.continue_run(state.run(), limits, options).await;
-            prepared.map(|prepared| host.drive(&found.agent, prepared))
+            prepared.map(|prepared| agents::host(&self.log).drive(&found.agent, prepared))
         };
         let live = live.map_err(|error| changed(error, &found.path, again))?;
         self.finish(live, state, &found).await

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use windlass_core::InputKind;
 use windlass_core::event::{SteerKind, Steered};
-use windlass_runtime::control::{Delivery, deliver};
+use windlass_runtime::control::Delivery;
+use windlass_runtime::host::Request;
 
 use super::find;
-use crate::agents::now;
+use crate::agents::client;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -66,7 +66,7 @@ pub(super) struct PauseArgs {
 pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
     let said = Steered { pinned: args.pin, ..Steered::new(args.kind, args.text.join(" ")) };
-    match deliver(&*log, run, now(), InputKind::Steer(said)).await? {
+    match client(&log).steer(run, said, Request::default()).await? {
         Delivery::Driven(_) | Delivery::Taken => out::note("the message enters at the run's next turn"),
         Delivery::Waiting => out::note(format_args!(
             "the run has no driver now; the message enters after `windlass runs resume{} {run}`",
@@ -80,7 +80,7 @@ pub(super) async fn pause_run(args: PauseArgs, log_args: &LogArgs) -> Result<Exi
     let (log, run) = find::open(log_args, &args.run).await?;
     let reason = (!args.reason.is_empty()).then(|| args.reason.join(" ").into());
     let words = log_args.words();
-    match deliver(&*log, run, now(), InputKind::Pause { reason }).await? {
+    match client(&log).pause(run, reason, Request::default()).await? {
         Delivery::Driven(_) | Delivery::Taken => out::note(format_args!(
             "the run pauses once its calls have ended; `windlass runs resume{words} {run}` continues it"
         )),

@@ -11,7 +11,7 @@ use windlass_core::model::FailureKind;
 use windlass_core::{Event, Fact, RunId};
 use windlass_models::Delta;
 use windlass_read::numbered;
-use windlass_runtime::host::{Follower, Host, Position, Start, Taking};
+use windlass_runtime::host::{Follower, Host, Position, Scope, Start, Taking};
 use windlass_runtime::{Agent, Update};
 use windlass_store::{Answer, Batch, Batches, Log, MemoryLog, Store, forward_store};
 use windlass_testing::{FnModel, FnTool, called, model_failure, said};
@@ -208,7 +208,7 @@ async fn what_was_seen_of_a_reply_that_a_crash_lost_becomes_void_and_the_new_one
     log.forget_holder(first.holder());
     let (again, host) = agent(&store, slow("five six"));
     host.registry().add(again);
-    let resumed = host.resume(Taking::new(id)).await.unwrap();
+    let resumed = host.within(Scope::default()).resume(Taking::new(id)).await.unwrap();
     let rest = all(host.follow(id, position).await.unwrap()).await;
     assert!(resumed.end().await.is_ok());
     assert!(matches!(rest.first(), Some((_, Update::Void { .. }))), "{:?}", rest.first());

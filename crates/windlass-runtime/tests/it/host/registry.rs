@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_core::{Answer, Message, RunId, Status, Text};
 use windlass_error::Diagnostic as _;
 use windlass_read::load;
-use windlass_runtime::host::{Answering, Host, Start, Taking};
+use windlass_runtime::host::{Answering, Host, Scope, Start, Taking};
 use windlass_runtime::{Run, kept_files};
 use windlass_store::{MemoryLog, Store};
 
@@ -40,8 +40,9 @@ async fn waiting(host: &Host, agent: &str) -> Run {
 }
 
 async fn approved(host: &Host, run: RunId) -> Run {
-    host.answer(Answering::new(run, "q1".parse().unwrap(), Answer::Approve)).await.unwrap();
-    host.resume(Taking::new(run)).await.unwrap().end().await.unwrap()
+    let client = host.within(Scope::default());
+    client.answer(Answering::new(run, "q1".parse().unwrap(), Answer::Approve)).await.unwrap();
+    client.resume(Taking::new(run)).await.unwrap().end().await.unwrap()
 }
 
 fn system_of(run: &Run) -> Text {
@@ -102,8 +103,14 @@ async fn e71_another_agent_is_given_to_a_run_by_an_act_of_its_own_and_stays_with
     let preview = fresh.changes_since(run.state());
     assert_eq!(preview, ["loop settings"]);
     let seen = Some(run.state().version());
-    let switched =
-        host.resume(Taking::new(run.id()).with(fresh.clone(), seen)).await.unwrap().end().await.unwrap();
+    let switched = host
+        .within(Scope::default())
+        .resume(Taking::new(run.id()).with(fresh.clone(), seen))
+        .await
+        .unwrap()
+        .end()
+        .await
+        .unwrap();
     assert_eq!(switched.state().agent(), Some(fresh.agent_ref()));
     // It is the run's agent from here on: nobody has to name it again.
     let done = approved(&host, run.id()).await;
@@ -130,10 +137,12 @@ async fn e71_files_with_a_secret_in_them_are_kept_masked_and_only_those_on_the_d
     assert_eq!(approved(&restarted, first.id()).await.status(), Some(Status::Answered));
     // Where that has changed, the run is not gone on with by another one in silence.
     write(folder.path(), "keeper.yaml", &text.replace("secret-1", "secret-2"));
-    let refused = self::host(&log).resume(Taking::new(second.id())).await.unwrap_err();
+    let refused =
+        self::host(&log).within(Scope::default()).resume(Taking::new(second.id())).await.unwrap_err();
     assert_eq!(refused.code(), "run.agent_changed", "{refused}");
     drop(folder);
-    let refused = self::host(&log).resume(Taking::new(second.id())).await.unwrap_err();
+    let refused =
+        self::host(&log).within(Scope::default()).resume(Taking::new(second.id())).await.unwrap_err();
     assert_eq!(refused.code(), "run.agent_unusable", "{refused}");
     assert_eq!(load(&*log, second.id()).await.unwrap().version(), second.state().version());
 }

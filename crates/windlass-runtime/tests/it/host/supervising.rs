@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{Answer, RunId, RunState, Status};
 use windlass_error::Diagnostic as _;
-use windlass_runtime::host::{Answering, Host, Limits, Outcome, QuestionSeen, Report};
+use windlass_runtime::host::{Answering, Host, Limits, Outcome, QuestionSeen, Report, Scope};
 use windlass_runtime::{Agent, DriveOptions, Environment as _, Error};
 use windlass_store::{Claim, Holder, Leases as _, MemoryLog, Store};
 use windlass_testing::{FnModel, FnTool};
@@ -198,7 +198,8 @@ async fn an_answer_is_taken_up_at_once_and_a_timer_within_a_second_of_its_time()
         tokio::time::sleep(Duration::from_millis(300)).await;
         let began = tokio::time::Instant::now();
         let question: QuestionSeen = "q1".parse().unwrap();
-        host.answer(Answering::new(run, question, Answer::Approve)).await.unwrap();
+        let client = host.within(Scope::default());
+        client.answer(Answering::new(run, question, Answer::Approve)).await.unwrap();
         windlass_runtime::control::run_end(&*log, run).await.unwrap();
         let took = began.elapsed();
         tokio::task::yield_now().await;
