@@ -14,6 +14,7 @@ mod features;
 mod kit;
 mod plans;
 mod runner;
+mod stored;
 mod unscripted;
 
 use std::fmt::Write as _;
