@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::json;
-use crate::schema::{Checker, Checks, Misfit};
 use crate::tool::ToolSpec;
+use windlass_schema::{Checks, Misfit, check_value};
+use windlass_text::json::{given_args, read};
 
 /// Reads and checks arguments.
 ///
@@ -19,8 +19,7 @@ pub fn check_args(tool: &ToolSpec, text: &str) -> Result<Value, String> {
 /// # Errors
 /// As for [`check_args`], or the others have used up what checking them may take.
 pub(crate) fn check_args_beside(tool: &ToolSpec, text: &str, checks: &Checks) -> Result<Value, String> {
-    let args =
-        parse_args(given_args(text)).map_err(|why| format!("The arguments of `{}` are {why}", tool.name))?;
+    let args = read(given_args(text)).map_err(|why| format!("The arguments of `{}` are {why}", tool.name))?;
     if !args.is_object() {
         return Err(format!("The arguments of `{}` must be a JSON object, found {}", tool.name, kind(&args)));
     }
@@ -35,32 +34,12 @@ pub(crate) fn check_args_beside(tool: &ToolSpec, text: &str, checks: &Checks) ->
     }
 }
 
-/// The text of arguments: providers send nothing at all, or a null, for tools without parameters.
-pub(crate) fn given_args(text: &str) -> &str {
-    let text = text.trim();
-    if matches!(text, "" | "null") { "{}" } else { text }
-}
-
-/// The one way in which arguments are read. Of two fields of one name the last one counts.
-pub(crate) fn parse_args(text: &str) -> Result<Value, String> {
-    json::read(text)
-}
-
-/// Reads and checks a value that a schema describes: a run's typed input, or a reply that must be JSON (in a fence or not).
-///
-/// # Errors
-/// What is wrong and where, in a stable order.
-pub fn check_value(schema: &Value, value: &Value) -> Result<(), String> {
-    let checker = Checker::new(schema).map_err(|error| format!("the schema is unusable: {error}"))?;
-    checker.check(value).map_err(|misfit| misfit.to_string())
-}
-
 /// The output that a reply in text is.
 pub(crate) fn check_output(schema: &Value, text: &str) -> Result<Value, String> {
     let text = text.trim();
     let fenced = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
     let text = fenced.and_then(|text| text.strip_suffix("```")).unwrap_or(text);
-    let value = json::read(text).map_err(|why| format!("the reply is {why}"))?;
+    let value = read(text).map_err(|why| format!("the reply is {why}"))?;
     check_value(schema, &value).map(|()| value)
 }
 

@@ -15,7 +15,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::args::parse_args;
 use crate::asks::Ask;
 use crate::call_args::{CallArgs, Notation, Span};
 use crate::event::ToolChoice;
@@ -27,8 +26,9 @@ use crate::phases::unfenced;
 use crate::policy::{Results, Stop, Talk, Wire};
 use crate::reply::{FailureKind, ModelFailure, Refusal, StopReason};
 use crate::state::State;
-use crate::steps::Steps;
 use crate::tool::ToolSpec;
+use windlass_text::json;
+use windlass_text::steps::Steps;
 
 pub(crate) use self::alternatives::{Wanted, alternatives};
 pub use self::pieces::AnswerPieces;
@@ -185,7 +185,7 @@ fn calls(said: &AssistantMessage) -> String {
     let mut lines: Vec<String> = said.text.iter().map(ToString::to_string).collect();
     lines.retain(|text| !text.trim().is_empty());
     lines.extend(said.calls.iter().map(|call| {
-        let args = parse_args(&call.args).unwrap_or_default();
+        let args = json::read(&call.args).unwrap_or_default();
         json!({ REPLY: { "tool": &*call.name, "arguments": args } }).to_string()
     }));
     lines.join("\n")

@@ -10,7 +10,6 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::args::parse_args;
 use crate::call_args::{CallArgs, Notation, Span};
 use crate::forms::ReadCall;
 use crate::forms::readings::Readings;
@@ -18,8 +17,9 @@ use crate::ids::Text;
 use crate::message::{AssistantMessage, CallTarget, Content, Message};
 use crate::phases;
 use crate::policy::Results;
-use crate::steps::{Scan, Steps};
 use crate::tool::{Offer, ToolKind, ToolSpec};
+use windlass_text::json::read;
+use windlass_text::steps::{Scan, Steps};
 
 const TOOL_FENCE: &str = "```tool_call";
 const DELEGATE_FENCE: &str = "```delegate";
@@ -162,7 +162,7 @@ fn with_blocks(said: &AssistantMessage) -> String {
     let mut parts: Vec<String> = said.text.iter().map(ToString::to_string).collect();
     for call in &said.calls {
         // Arguments that are beyond a bound are none, as those that are no JSON.
-        let args = parse_args(&call.args).unwrap_or_default();
+        let args = read(&call.args).unwrap_or_default();
         let block = if call.target == CallTarget::Agent {
             format!("{DELEGATE_FENCE}\n{}\n```", json!({ "agent": &*call.name, "task": args.get("task") }))
         } else {

@@ -17,8 +17,8 @@ use crate::call_args::{CallArgs, Notation, Span};
 use crate::ids::Text;
 use crate::message::CallTarget;
 use crate::reply::ReplyCall;
-use crate::steps::{Scan, Steps};
 use crate::tool::ToolSpec;
+use windlass_text::steps::{Scan, Steps};
 
 use self::readings::{ReadAs, Reading, Readings, value_of};
 

@@ -106,19 +106,16 @@ mod fenced;
 mod forking;
 mod forms;
 mod gate;
-mod glob;
 mod halving;
 mod hedging;
 mod heft;
 mod history;
 mod ids;
 mod invalid_input;
-mod json;
 mod kind;
 mod ledger;
 pub mod message;
 mod narrate;
-mod nearest;
 mod open_call;
 mod outcome;
 mod pending;
@@ -132,21 +129,15 @@ mod results;
 mod routing;
 mod rules;
 mod said;
-pub mod schema;
-pub mod secret;
 pub mod settings;
-mod shown;
 mod stalls;
 mod start;
 mod state;
-mod steps;
 mod stored;
 mod suspects;
 pub mod tool;
-mod unseen;
 mod upcast;
 mod view;
-mod xml;
 
 #[doc = include_str!("../../../docs/driver.md")]
 #[cfg(doctest)]
@@ -156,6 +147,8 @@ struct DriverGuide;
 extern crate self as windlass_core;
 #[cfg(test)]
 mod tests;
+
+pub use windlass_text::secret;
 
 pub use action::{Action, ActionKind, Input, InputKind};
 pub use decide::{accept, decide};
@@ -204,12 +197,18 @@ pub mod model {
 pub mod text {
     pub use crate::by_schema::{AnswerForm, AnswerPieces};
     pub use crate::fenced::{fenced_message, fenced_prompt};
-    pub use crate::glob::covers;
-    pub use crate::json::{MAX_VALUES, without_halves};
     pub use crate::ledger::estimated_tokens;
-    pub use crate::nearest::{did_you_mean, nearest};
-    pub use crate::shown::{shown_args, shown_name, shown_value};
-    pub use crate::steps::{Shape, Steps, doubling};
-    pub use crate::unseen::is_unseen;
-    pub use crate::xml::{from_xml, to_xml, xml_form};
+    pub use windlass_text::glob::covers;
+    pub use windlass_text::json::{MAX_VALUES, without_halves};
+    pub use windlass_text::nearest::{did_you_mean, nearest};
+    pub use windlass_text::shown::{shown_args, shown_name, shown_value};
+    pub use windlass_text::steps::{Shape, Steps, doubling};
+    pub use windlass_text::unseen::is_unseen;
+    pub use windlass_text::xml::{from_xml, to_xml, xml_form};
+}
+
+/// JSON Schemas, and the check of arguments.
+pub mod schema {
+    pub use crate::args::check_args;
+    pub use windlass_schema::*;
 }

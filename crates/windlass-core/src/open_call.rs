@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::args::{given_args, parse_args};
 use crate::budget::Budget;
 use crate::event::TaskOrder;
 use crate::gate::Gate;
@@ -13,6 +12,7 @@ use crate::message::{Content, ToolCall};
 use crate::outcome::CallOutcome;
 use crate::reach::Reached;
 use crate::state::{Phase, State};
+use windlass_text::json::{given_args, read};
 
 /// A call of the current turn that the edge can work on.
 #[derive(Clone, Debug, PartialEq)]
@@ -223,7 +223,7 @@ impl OpenCall {
     /// The arguments that it runs with. This is the one reading of them: what is checked, shown to people and given to
     /// the tool. Of two fields of one name the last one counts.
     pub fn value(&self) -> Value {
-        parse_args(self.args()).unwrap_or_default()
+        read(self.args()).unwrap_or_default()
     }
 }
 

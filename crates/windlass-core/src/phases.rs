@@ -14,8 +14,8 @@ use crate::forms::ReadCall;
 use crate::ids::{ActionId, Text};
 use crate::policy::{Phases, Stop};
 use crate::state::State;
-use crate::steps::Steps;
 use crate::tool::ToolSpec;
+use windlass_text::steps::Steps;
 
 /// The most actions of one reply.
 const MOST_ACTIONS: usize = 64;

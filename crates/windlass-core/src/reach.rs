@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::ids::{RunId, Text};
-use crate::json::read;
 use crate::message::ToolCall;
 use crate::open_call::{OpenCall, Origin};
 use crate::state::State;
 use crate::tool::{Offer, ToolKind, ToolSpec};
-use crate::xml::to_xml;
+use windlass_text::json::read;
+use windlass_text::xml::to_xml;
 
 /// The name of the tool by which a model starts a branch.
 pub const BRANCH_TOOL: &str = "branch";

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::ids::Text;
-use crate::schema::{Checker, SchemaFault, plain_schema};
+use windlass_schema::{Checker, SchemaFault, plain_schema};
 
 /// Effect of running a tool twice; decides what happens to a call that was running when the process died.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

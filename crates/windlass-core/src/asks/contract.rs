@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::event::{Perception, Purpose, StepWork};
 use crate::ids::Text;
-use crate::json::object_in;
 use crate::policy::Contracts;
 use crate::state::State;
+use windlass_text::json::object_in;
 
 /// The types of a step, for a model that named none of them.
 const TYPES: &str = "it must be \"CODE\" (with `code`), \"CONCLUDE\" (with `conclusion`) or \"NOP\" (with the question as `description`)";
@@ -66,7 +66,8 @@ fn object(reply: &str) -> Result<Map<String, Value>, String> {
 
 /// Reads JSON. Models write code into it with line breaks and tabs as they are, which can mean only one thing.
 fn read(text: &str) -> Result<Value, String> {
-    crate::json::read(text).or_else(|error| crate::json::read(&escaped(text)).map_err(|_| error))
+    windlass_text::json::read(text)
+        .or_else(|error| windlass_text::json::read(&escaped(text)).map_err(|_| error))
 }
 
 /// The text with the control characters within its strings escaped.

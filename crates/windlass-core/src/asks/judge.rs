@@ -5,9 +5,9 @@ use serde::Deserialize;
 use super::{Counts, Place, Rules, Speech};
 use crate::decide::Decision;
 use crate::event::Judged;
-use crate::json::object_in;
 use crate::state::State;
 use crate::view::judge;
+use windlass_text::json::object_in;
 
 pub(super) const RULES: Rules = Rules {
     place: Place::Turn,

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::REPLY;
 use crate::event::ToolChoice;
-use crate::schema::plain_schema;
 use crate::tool::ToolSpec;
+use windlass_schema::plain_schema;
 
 /// Keywords whose values are no schemas.
 const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];

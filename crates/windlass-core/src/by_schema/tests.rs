@@ -9,8 +9,8 @@ use crate::event::ToolChoice;
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::policy::Results;
 use crate::reply::StopReason;
-use crate::steps::{Shape, Steps, doubling};
 use crate::tool::ToolSpec;
+use windlass_text::steps::{Shape, Steps, doubling};
 
 fn tool(name: &str, parameters: Value) -> ToolSpec {
     ToolSpec::new(name, "It does.", parameters)

@@ -10,7 +10,7 @@ use crate::forms::ReadCall;
 use crate::ids::Text;
 use crate::policy::Wire;
 use crate::reply::{Reply, StopReason};
-use crate::steps::Steps;
+use windlass_text::steps::Steps;
 
 impl Decision {
     /// The call that a reply by schema is, which stays in its text; or the form of an answer, which takes the place of the text.

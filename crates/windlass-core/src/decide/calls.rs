@@ -8,12 +8,12 @@ use super::{Decided, Decision};
 use crate::event::{CallFinished, CallRetried, CallStarted, CodeFinished};
 use crate::ids::{ActionId, CallId, Text};
 use crate::message::ToolCall;
-use crate::nearest::Comparing;
 use crate::open_call::{Asked, OpenCall, Origin, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{Batch, LimitKind, Watched};
 use crate::state::{Phase, State};
 use crate::tool::{Effect, ToolKind, ToolSpec};
+use windlass_text::nearest::Comparing;
 
 /// Calls of one turn that run at once where the batch is `staged`.
 const STAGED_AT_ONCE: usize = 10;

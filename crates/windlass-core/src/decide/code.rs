@@ -8,13 +8,13 @@ use crate::evolve::happened_before;
 use crate::forms::ReadCall;
 use crate::ids::{ActionId, CallId, Text};
 use crate::invalid_input::InvalidInput;
-use crate::nearest::Comparing;
 use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::CallOutcome;
 use crate::policy::{CodeMode, LimitKind};
 use crate::reply::ReplyCall;
 use crate::state::State;
 use crate::tool::{ToolKind, ToolSpec};
+use windlass_text::nearest::Comparing;
 
 impl Decision {
     /// Starts code, or lets it go on after a take-over.

@@ -9,8 +9,8 @@ use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::question::QuestionKind;
 use crate::results::plain_failure;
-use crate::shown::{shown_name, shown_value};
 use crate::tool::{Effect, ToolSpec};
+use windlass_text::shown::{shown_name, shown_value};
 
 impl Decision {
     /// The answer of a call is lost. One that may run again has failed; one with an effect of its own is settled first.

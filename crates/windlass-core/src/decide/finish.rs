@@ -15,7 +15,7 @@ use crate::policy::{Another, AtLimit, Stop, Wire};
 use crate::reply::{FailureKind, ModelFailure};
 use crate::state::ClosingStage;
 use crate::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
-use crate::xml::{from_xml, xml_form};
+use windlass_text::xml::{from_xml, xml_form};
 
 /// The root of an output in XML (acorn's default).
 const XML_ROOT: &str = "output";

@@ -6,14 +6,14 @@ use crate::event::{CallDecided, CallHeld, Decision as Verdict, InputRequested};
 use crate::gate::Gate;
 use crate::ids::Text;
 use crate::message::CallTarget;
-use crate::nearest::Comparing;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, DeniedBy};
 use crate::policy::LimitKind;
 use crate::question::QuestionKind;
-use crate::shown::{shown_name, shown_value};
 use crate::state::State;
 use crate::tool::{ToolKind, ToolSpec};
+use windlass_text::nearest::Comparing;
+use windlass_text::shown::{shown_name, shown_value};
 
 impl Decision {
     /// Error of a call that is invalid under any policy.

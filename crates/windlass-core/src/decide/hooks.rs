@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Decided, Decision, RAW_OUTPUT};
 use crate::action::{HookEnd, StepEdits};
-use crate::args::{check_args, check_value};
+use crate::args::check_args;
 use crate::event::{HistoryEdited, StepBranched};
 use crate::forms::ReadCall;
 use crate::ids::{ActionId, Text};
@@ -15,6 +15,7 @@ use crate::reach::{BRANCH_TOOL, MAX_STEP_BRANCHES};
 use crate::reply::ReplyCall;
 use crate::state::{Phase, State};
 use crate::tool::{OutputForm, ToolKind};
+use windlass_schema::check_value;
 
 impl Decision {
     pub(super) fn hook_ended(&mut self, action: ActionId, edits: StepEdits) -> Decided {

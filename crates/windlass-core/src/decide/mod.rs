@@ -44,8 +44,8 @@ use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
 use crate::question::Answer;
-use crate::schema::Checks;
 use crate::state::{Closing, Phase, State};
+use windlass_schema::Checks;
 
 /// Stands before what a model or hook gave as output, in the error of a run that failed for it.
 const RAW_OUTPUT: &str = "\nraw output: ";

@@ -3,10 +3,10 @@
 use super::finish::Finish;
 use super::{Decision, limits::fill};
 use crate::event::{OutputRejected, Rejection};
-use crate::glob::covers;
 use crate::ids::{CallId, Text};
 use crate::outcome::FailKind;
 use crate::tool::ToolSpec;
+use windlass_text::glob::covers;
 
 /// Maximum number of tools that a note names for one pattern.
 const NAMED_TOOLS: usize = 5;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::args::parse_args;
 use crate::forms::ReadCall;
 use crate::ids::Text;
+use windlass_text::json::read;
 
 /// Up to so many calls are compared each with each, which needs no room.
 const FEW: usize = 32;
@@ -27,7 +27,7 @@ impl Args {
     /// Reads the text, unless it was read before.
     fn read(&mut self, text: &str) -> &Self {
         if matches!(self, Self::Unread) {
-            *self = parse_args(text).map_or(Self::Broken, Self::Read);
+            *self = read(text).map_or(Self::Broken, Self::Read);
         }
         self
     }

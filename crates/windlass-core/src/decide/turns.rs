@@ -20,7 +20,7 @@ use crate::phases::actions_in;
 use crate::policy::{Another, LimitKind, Malformed, Talk, Turns, Wire};
 use crate::reply::{Reply, StopReason, Usage};
 use crate::said;
-use crate::steps::Steps;
+use windlass_text::steps::Steps;
 
 /// After so many turns in a row with calls that were read but fit nothing, the reply is the answer after all.
 const READABLE_RETRIES: u32 = 3;

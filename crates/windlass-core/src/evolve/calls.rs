@@ -10,7 +10,6 @@ use crate::event::{
     DelegationStarted, TaskOrder,
 };
 use crate::ids::{CallId, Text};
-use crate::json;
 use crate::message::{Message, ToolCall};
 use crate::open_call::{OpenCall, Origin, Stage, Summing};
 use crate::outcome::CallOutcome;
@@ -19,6 +18,7 @@ use crate::results::{branch_message, tool_message};
 use crate::routing::says_something;
 use crate::state::{Branched, ClosingStage, Cut, Ending, Phase, Repeated, State};
 use crate::tool::ToolSpec;
+use windlass_text::json;
 
 impl State {
     pub(super) fn call_started(&mut self, started: &CallStarted, seq: u64) {

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::{blocks_in, fenced_message, fenced_prompt};
 use crate::message::{AssistantMessage, CallTarget, Message, ToolCall};
 use crate::policy::{Preset, Results};
-use crate::steps::{Shape, Steps, doubling};
 use crate::tool::{Offer, ToolKind, ToolSpec};
+use windlass_text::steps::{Shape, Steps, doubling};
 
 fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
     let calls = blocks_in(&text.into(), &Steps::default()).into_iter();

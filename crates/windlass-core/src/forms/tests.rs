@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::message::Reasoning;
 use crate::said::source;
-use crate::steps::{Shape, doubling};
+use windlass_text::steps::{Shape, doubling};
 
 fn tools() -> Vec<ToolSpec> {
     let mut hidden = ToolSpec::new("hidden", "", json!({ "type": "object" }));

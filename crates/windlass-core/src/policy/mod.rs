@@ -56,10 +56,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::ModelChoice;
 use crate::event::Purpose;
-use crate::glob::covers;
 use crate::ids::Text;
 use crate::tool::{Effect, EffectApproval, ToolKind, ToolSpec};
 use table::policy;
+use windlass_text::glob::covers;
 
 policy! {
     /// Requests to models and how replies are read.

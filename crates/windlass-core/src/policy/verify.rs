@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::share::Part;
-use crate::glob::covers;
 use crate::ids::Text;
 use crate::settings::{Word, Written};
 use crate::written;
+use windlass_text::glob::covers;
 
 /// Whether calls are verified before they run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

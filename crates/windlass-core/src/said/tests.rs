@@ -4,8 +4,8 @@ use super::*;
 use crate::fenced::blocks_in;
 use crate::forms::{ReadCall, calls_in};
 use crate::message::Message;
-use crate::steps::Steps;
 use crate::tool::ToolSpec;
+use windlass_text::steps::Steps;
 
 /// A payload of so many bytes.
 fn payload(bytes: usize) -> String {

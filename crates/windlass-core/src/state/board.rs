@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::args::parse_args;
 use crate::ids::Text;
 use crate::tool::{Effect, ToolKind, ToolSpec};
+use windlass_text::json::read;
 
 /// The name of the tool that writes the blackboard.
 pub const UPDATE_BLACKBOARD: &str = "update_blackboard";
@@ -84,7 +84,7 @@ pub(crate) fn update_blackboard() -> &'static ToolSpec {
 impl Board {
     /// The model writes: the arguments fit the tool's schema.
     pub(crate) fn update(&mut self, args: &str) {
-        let Ok(args) = parse_args(args) else { return };
+        let Ok(args) = read(args) else { return };
         let texts = |key: &str| -> Vec<Text> {
             let items = args.get(key).and_then(Value::as_array).into_iter().flatten();
             items.filter_map(Value::as_str).map(cut).collect()

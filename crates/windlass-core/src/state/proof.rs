@@ -2,10 +2,10 @@
 
 use rpds::RedBlackTreeSetSync;
 
-use crate::glob::covers;
 use crate::ids::Text;
 use crate::outcome::CallOutcome;
 use crate::policy::Policy;
+use windlass_text::glob::covers;
 
 /// Required tools that have succeeded in a run and in the runs that it continues.
 #[derive(Clone, Debug, Default, PartialEq)]

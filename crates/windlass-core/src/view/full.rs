@@ -9,7 +9,7 @@ use crate::event::ToolChoice;
 use crate::fenced::{actions_prompt, fenced_prompt};
 use crate::message::Message;
 use crate::policy::{Phases, Stop, Wire};
-use crate::schema::plain_schema;
+use windlass_schema::plain_schema;
 use crate::state::State;
 use crate::tool::ToolSpec;
 

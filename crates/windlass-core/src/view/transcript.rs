@@ -8,8 +8,8 @@ use crate::asks::Ask;
 use crate::history::History;
 use crate::message::Message;
 use crate::state::State;
-use crate::steps::Steps;
 use crate::stored::shortened;
+use windlass_text::steps::Steps;
 
 /// Instruction to the model that summarizes a branch (acorn).
 pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution concisely. Include key findings, actions \

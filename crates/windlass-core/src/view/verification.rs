@@ -5,10 +5,10 @@ use serde_json::json;
 use super::{Growth, Maker, View, conversation_text};
 use crate::asks::Ask;
 use crate::event::Verdict;
-use crate::json::object_in;
 use crate::open_call::OpenCall;
 use crate::policy::{Verification, Wire};
 use crate::state::State;
+use windlass_text::json::object_in;
 
 /// The most characters of the conversation that a verifier is shown.
 const CONTEXT_CHARS: usize = 2_000;

@@ -4,8 +4,8 @@ use crate::call_args::CallArgs;
 use crate::event::TurnCompleted;
 use crate::forms::calls_in;
 use crate::ids::Text;
-use crate::steps::Steps;
 use crate::tool::ToolSpec;
+use windlass_text::steps::Steps;
 
 fn tool() -> Vec<ToolSpec> {
     let schema = json!({

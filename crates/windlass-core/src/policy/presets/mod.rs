@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer};
 
 use super::{LimitKind, LogTexts, Policy, Wire};
 use crate::event::Purpose;
-use crate::nearest::nearest;
 use crate::settings::refusal;
+use windlass_text::nearest::nearest;
 
 /// `NAME in module;` for each preset: its file is `module.rs`, and gives [`Preset`] the constant `NAME`.
 macro_rules! presets {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::call_args::Span;
 use crate::message::{AssistantMessage, Content, Part, ToolCall, ToolMessage};
-use crate::steps::doubling;
+use windlass_text::steps::doubling;
 
 fn conversation(messages: impl IntoIterator<Item = Message>) -> History {
     messages.into_iter().chain([Message::user("Sum up.")]).map(Arc::new).collect()

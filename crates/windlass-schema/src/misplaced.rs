@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::checker::cut;
-use super::modern::modern;
-use crate::text::{did_you_mean, nearest};
+use crate::checker::cut;
+use crate::modern::modern;
+use windlass_text::nearest::{did_you_mean, nearest};
 
 /// The most parts that are named.
 const MOST: usize = 64;

@@ -2,27 +2,16 @@
 
 use serde_json::Value;
 
-use super::document::{Document, place_of, pointer_to};
-use super::fault::SchemaFault;
-use super::graph::{Found, Graph, Part};
-
-/// The most JSON values of a schema.
-pub(super) const MAX_VALUES: usize = 20_000;
-/// The most bytes of names and texts in a schema.
-pub(super) const MAX_SCHEMA_BYTES: usize = 1 << 20;
-/// Maximum nesting depth of a schema's JSON. `serde_json` reads no deeper one.
-pub(super) const MAX_DEPTH: usize = 128;
-/// Maximum nesting depth of subschemas that apply to the same value.
-pub(super) const MAX_IN_PLACE_DEPTH: usize = 64;
-/// The most keywords that apply to the same values, over all subschemas, with each reference followed. Compiling a
-/// schema walks them.
-pub(super) const MAX_EXPANDED: u64 = 200_000;
+use crate::document::{Document, place_of, pointer_to};
+use crate::fault::SchemaFault;
+use crate::graph::{Found, Graph, Part};
+use crate::limits::{MAX_DEPTH, MAX_EXPANDED, MAX_IN_PLACE_DEPTH, MAX_SCHEMA_BYTES, MAX_VALUES};
 
 /// Measures the JSON of a schema, without going deeper than it may be.
 ///
 /// # Errors
 /// It is too large or too deep.
-pub(super) fn measure(schema: &Value) -> Result<(), SchemaFault> {
+pub(crate) fn measure(schema: &Value) -> Result<(), SchemaFault> {
     let (mut values, mut bytes) = (MAX_VALUES, MAX_SCHEMA_BYTES);
     spend(schema, MAX_DEPTH, &mut values, &mut bytes)
 }
@@ -52,7 +41,7 @@ fn spend(value: &Value, depth: usize, values: &mut usize, bytes: &mut usize) -> 
 ///
 /// # Errors
 /// Too many subschemas apply to one value, or one applies itself.
-pub(super) fn check(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Result<u64, SchemaFault> {
+pub(crate) fn check(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Result<u64, SchemaFault> {
     let mut walk = InPlace { graph, weights: vec![Weight::Unknown; graph.nodes.len()] };
     let mut all: u64 = 0;
     for node in 0..graph.nodes.len() {

@@ -24,7 +24,7 @@ const MASK: &str = "***";
 /// before that is stored or shown. A new source of credentials only has to create a `Secret`.
 ///
 /// ```
-/// use windlass_core::secret::{Secret, mask};
+/// use windlass_text::secret::{Secret, mask};
 ///
 /// let _key = Secret::new("sk-0123456789abcdef");
 /// assert_eq!(mask("the key is sk-0123456789abcdef"), "the key is ***");

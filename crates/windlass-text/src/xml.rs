@@ -6,7 +6,6 @@
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Map, Number, Value};
 
-use crate::schema::resolved;
 use crate::steps::Steps;
 
 mod shape;
@@ -15,6 +14,8 @@ mod shape;
 const MOST_NODES: u32 = 100_000;
 /// Maximum nesting depth of values; deeper ones are written as JSON.
 const MOST_DEPTH: usize = 64;
+/// How many references one after another are followed.
+const MOST_FOLLOWED: usize = 16;
 
 /// An object as XML under that root, indented by two blanks. `schema` gives descriptions and the order of fields.
 pub fn to_xml(root: &str, value: &Map<String, Value>, schema: &Value) -> String {
@@ -357,6 +358,30 @@ fn inner(node: Node<'_, '_>) -> String {
     let start = node.first_child().map_or(0, |child| child.range().start);
     let end = node.last_child().map_or(0, |child| child.range().end);
     source.get(start..end).unwrap_or_default().trim().to_owned()
+}
+
+/// The schema behind a local reference, and behind an `anyOf` or `oneOf` whose other choice is null.
+fn resolved<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
+    let mut schema = schema;
+    for _ in 0..MOST_FOLLOWED {
+        if let Some(target) = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| root.pointer(reference.strip_prefix('#')?))
+        {
+            schema = target;
+            continue;
+        }
+        let choices = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(*key)?.as_array());
+        let real: Vec<_> = choices
+            .into_iter()
+            .flatten()
+            .filter(|choice| choice.get("type") != Some(&"null".into()))
+            .collect();
+        let [only] = real.as_slice() else { break };
+        schema = only;
+    }
+    schema
 }
 
 #[cfg(test)]

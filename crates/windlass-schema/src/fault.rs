@@ -5,10 +5,9 @@ use std::fmt;
 use serde_json::Value;
 use windlass_error::Diagnostic;
 
-use super::bounds::{MAX_DEPTH, MAX_EXPANDED, MAX_IN_PLACE_DEPTH, MAX_SCHEMA_BYTES, MAX_VALUES};
-use super::document::{DATA, NAMED};
-use super::graph::REFERENCES;
-use super::pattern::Refusal;
+use crate::keywords::{DATA, NAMED, REFERENCES};
+use crate::limits::{MAX_DEPTH, MAX_EXPANDED, MAX_IN_PLACE_DEPTH, MAX_SCHEMA_BYTES, MAX_VALUES};
+use crate::pattern::Refusal;
 
 const SIMPLIFY: &str = "simplify it: leave parts without a schema, or split the tool";
 const NEST_LESS: &str = "nest fewer schemas within one another";
@@ -131,7 +130,7 @@ pub struct UncheckedPattern {
     pub place: String,
     /// The pattern.
     pub pattern: String,
-    pub(super) refusal: Refusal,
+    pub(crate) refusal: Refusal,
 }
 
 impl UncheckedPattern {

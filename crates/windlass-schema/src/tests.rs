@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::bounds::{MAX_DEPTH, MAX_EXPANDED, MAX_VALUES};
-use super::cost::Counter;
-use super::pattern::{self, MAX_PATTERN_BYTES, Refusal};
-use super::{Checker, Checks, MAX_CHECK_STEPS, Misfit, SchemaFault, plain_schema};
+use crate::cost::Counter;
+use crate::limits::{MAX_DEPTH, MAX_EXPANDED, MAX_VALUES};
+use crate::pattern::{self, MAX_PATTERN_BYTES, Refusal};
+use crate::{Checker, Checks, MAX_CHECK_STEPS, Misfit, SchemaFault, plain_schema};
 
 /// `d0` is a string; each further definition refers to the one before `fan` times.
 fn tower(height: usize, fan: usize, keyword: &str) -> Value {

@@ -1,9 +1,9 @@
 //! JSON Schemas as models are shown them: references inlined, titles out.
 
-use super::modern::modern;
+use crate::modern::modern;
 use serde_json::{Map, Value};
 
-use super::document::DATA;
+use crate::keywords::DATA;
 
 /// Maximum nesting depth of inlined references; deeper ones stay references, which ends recursive types.
 const MOST_NESTED: usize = 16;
@@ -152,30 +152,6 @@ fn refers(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(refers),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
-}
-
-/// The schema behind a local reference, and behind an `anyOf` or `oneOf` whose other choice is null.
-pub(crate) fn resolved<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
-    let mut schema = schema;
-    for _ in 0..MOST_NESTED {
-        if let Some(target) = schema
-            .get("$ref")
-            .and_then(Value::as_str)
-            .and_then(|reference| root.pointer(reference.strip_prefix('#')?))
-        {
-            schema = target;
-            continue;
-        }
-        let choices = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(*key)?.as_array());
-        let real: Vec<_> = choices
-            .into_iter()
-            .flatten()
-            .filter(|choice| choice.get("type") != Some(&"null".into()))
-            .collect();
-        let [only] = real.as_slice() else { break };
-        schema = only;
-    }
-    schema
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use windlass_error::Diagnostic;
 
-use super::bounds;
-use super::common::is_common;
-use super::cost::{Cost, Counter, rate};
-use super::document::{Document, place_of, pointer_to};
-use super::fault::{SchemaFault, UncheckedPattern};
-use super::graph::{self, Graph};
-use super::lenient::rewritten;
-use super::modern::modern;
+use crate::bounds;
+use crate::common::is_common;
+use crate::cost::{Cost, Counter, rate};
+use crate::document::{Document, place_of, pointer_to};
+use crate::fault::{SchemaFault, UncheckedPattern};
+use crate::graph::{self, Graph};
+use crate::lenient::rewritten;
+use crate::modern::modern;
 
 /// Maximum number of steps of a check. A step is a keyword applied to a value, or some bytes of a text.
 pub const MAX_CHECK_STEPS: u64 = 500_000;
@@ -38,12 +38,12 @@ const PATTERN_BYTES: usize = 64 << 20;
 ///
 /// ```
 /// use serde_json::json;
-/// use windlass_core::schema::Checker;
+/// use windlass_schema::Checker;
 ///
 /// let checker = Checker::new(&json!({ "type": "integer", "minimum": 1 }))?;
 /// assert!(checker.check(&json!(7)).is_ok());
 /// assert_eq!(checker.check(&json!(0)).unwrap_err().to_string(), "0 is less than the minimum of 1");
-/// # Ok::<(), windlass_core::schema::SchemaFault>(())
+/// # Ok::<(), windlass_schema::SchemaFault>(())
 /// ```
 #[derive(Debug)]
 pub struct Checker {
@@ -120,7 +120,7 @@ pub enum Misfit {
 
 /// The steps that are left for the checks of one reply: its calls are many, and each of them may be costly.
 #[derive(Debug)]
-pub(crate) struct Checks {
+pub struct Checks {
     left: Cell<u64>,
 }
 
@@ -177,7 +177,7 @@ impl Checker {
     ///
     /// # Errors
     /// As for [`check`](Self::check), or the others have used the steps up.
-    pub(crate) fn check_beside(&self, value: &Value, checks: &Checks) -> Result<(), Misfit> {
+    pub fn check_beside(&self, value: &Value, checks: &Checks) -> Result<(), Misfit> {
         let most = MAX_CHECK_STEPS.min(checks.left.get());
         let (cost, counted) = self.cost_within(value, most);
         checks.spend(counted);
@@ -212,7 +212,7 @@ impl Checker {
 
     /// Upper bound for the steps of checking a value; `None`: too many to count.
     #[cfg(test)]
-    pub(super) fn cost(&self, value: &Value) -> Option<Cost> {
+    pub(crate) fn cost(&self, value: &Value) -> Option<Cost> {
         self.cost_within(value, MAX_CHECK_STEPS).0
     }
 
@@ -223,12 +223,12 @@ impl Checker {
 
     /// Whether its validator can be made.
     #[cfg(test)]
-    pub(super) fn is_compiled(&self) -> bool {
+    pub(crate) fn is_compiled(&self) -> bool {
         self.validator.get().is_ok()
     }
 
     #[cfg(test)]
-    pub(super) fn graph(&self) -> &Graph {
+    pub(crate) fn graph(&self) -> &Graph {
         &self.graph
     }
 }
@@ -273,8 +273,17 @@ fn weight(value: &Value) -> u64 {
     1 + inner
 }
 
+/// Reads and checks a value that a schema describes: a run's typed input, or a reply that must be JSON (in a fence or not).
+///
+/// # Errors
+/// What is wrong and where, in a stable order.
+pub fn check_value(schema: &Value, value: &Value) -> Result<(), String> {
+    let checker = Checker::new(schema).map_err(|error| format!("the schema is unusable: {error}"))?;
+    checker.check(value).map_err(|misfit| misfit.to_string())
+}
+
 /// The beginning of what is shown, without making the rest of it.
-pub(super) fn cut(shown: &impl fmt::Display) -> String {
+pub(crate) fn cut(shown: &impl fmt::Display) -> String {
     let mut text = Cut(String::new());
     if fmt::write(&mut text, format_args!("{shown}")).is_err() {
         text.0.push('…');

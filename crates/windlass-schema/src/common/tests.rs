@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::is_common;
-use crate::schema::Checker;
+use crate::Checker;
 
 type Any = BoxedStrategy<Value>;
 

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::document::{DATA, Document, Form, NAMED, place_of};
-use super::graph::{Found, Graph, REFERENCES};
+use crate::document::{Document, Form, place_of};
+use crate::graph::{Found, Graph};
+use crate::keywords::{DATA, NAMED, REFERENCES};
 
 /// Rewrites the schema for compilation; `None`: the given one is used.
-pub(super) fn rewritten(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Option<Value> {
+pub(crate) fn rewritten(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Option<Value> {
     if document.form == Form::Single && found.refused.is_empty() {
         return None;
     }

@@ -12,7 +12,7 @@ mod halves;
 pub const MAX_VALUES: usize = 250_000;
 
 /// The part of a reply that may be its JSON object: from the first brace to the last.
-pub(crate) fn object_in(reply: &str) -> Option<&str> {
+pub fn object_in(reply: &str) -> Option<&str> {
     reply.get(reply.find('{')?..=reply.rfind('}')?)
 }
 
@@ -20,8 +20,14 @@ pub(crate) fn object_in(reply: &str) -> Option<&str> {
 ///
 /// # Errors
 /// It is no JSON, or holds more than [`MAX_VALUES`] values: said as the end of a sentence about the text.
-pub(crate) fn read(json: &str) -> Result<Value, String> {
+pub fn read(json: &str) -> Result<Value, String> {
     read_in_steps(json, &Steps::default())
+}
+
+/// The text of arguments: providers send nothing at all, or a null, for tools without parameters.
+pub fn given_args(text: &str) -> &str {
+    let text = text.trim();
+    if matches!(text, "" | "null") { "{}" } else { text }
 }
 
 fn read_in_steps(json: &str, steps: &Steps) -> Result<Value, String> {

@@ -6,13 +6,9 @@ use jsonschema::{Uri, uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use super::fault::SchemaFault;
+use crate::fault::SchemaFault;
+use crate::keywords::{DATA, NAMED};
 
-/// Keywords whose value has a schema for each name.
-pub(super) const NAMED: [&str; 5] =
-    ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
-/// Keywords whose value is data.
-pub(super) const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 /// The address of a schema without an `$id`.
 const NO_ID: &str = "json-schema:///";
 /// The longest address of a schema, in bytes: each one is resolved against the one around it.
@@ -20,7 +16,7 @@ const MAX_ADDRESS_BYTES: usize = 2_048;
 
 /// Target of a document's references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// Places of one schema.
     Single,
     /// A schema within it has an address, another version of JSON Schema, or a dynamic reference.
@@ -29,8 +25,8 @@ pub(super) enum Form {
 
 /// A schema with the targets of its references.
 #[derive(Debug)]
-pub(super) struct Document<'s> {
-    pub(super) root: &'s Value,
+pub(crate) struct Document<'s> {
+    pub(crate) root: &'s Value,
     /// The root, and each schema within it that has an address.
     resources: Vec<Resource<'s>>,
     by_address: BTreeMap<String, usize>,
@@ -39,7 +35,7 @@ pub(super) struct Document<'s> {
     /// Number of dynamic anchors per name.
     dynamic: BTreeMap<&'s str, usize>,
     /// Whether its references stay within one schema.
-    pub(super) form: Form,
+    pub(crate) form: Form,
 }
 
 #[derive(Debug)]
@@ -50,9 +46,9 @@ struct Resource<'s> {
 
 /// A subschema, and the resource that its references start from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'s> {
-    pub(super) value: &'s Value,
-    pub(super) resource: usize,
+pub(crate) struct Place<'s> {
+    pub(crate) value: &'s Value,
+    pub(crate) resource: usize,
 }
 
 impl<'s> Document<'s> {
@@ -60,7 +56,7 @@ impl<'s> Document<'s> {
     ///
     /// # Errors
     /// An `$id` is no address.
-    pub(super) fn new(root: &'s Value) -> Result<Self, SchemaFault> {
+    pub(crate) fn new(root: &'s Value) -> Result<Self, SchemaFault> {
         let mut document = Self {
             root,
             resources: Vec::new(),
@@ -77,12 +73,12 @@ impl<'s> Document<'s> {
     }
 
     /// The root.
-    pub(super) fn start(&self) -> Place<'s> {
+    pub(crate) fn start(&self) -> Place<'s> {
         Place { value: self.root, resource: 0 }
     }
 
     /// The resource that references within a schema start from: itself if it has an address.
-    pub(super) fn within(&self, schema: &Map<String, Value>, outer: usize) -> usize {
+    pub(crate) fn within(&self, schema: &Map<String, Value>, outer: usize) -> usize {
         let id = schema.get("$id").and_then(Value::as_str).filter(|_| self.form == Form::Bundle);
         id.and_then(|id| self.at(outer, id)).unwrap_or(outer)
     }
@@ -91,7 +87,7 @@ impl<'s> Document<'s> {
     ///
     /// # Errors
     /// There is none within the schema, or more than one.
-    pub(super) fn target(
+    pub(crate) fn target(
         &self,
         reference: &str,
         from: usize,
@@ -214,12 +210,12 @@ fn without_fragment(uri: &Uri<String>) -> &str {
 }
 
 /// The address of a value in memory, as the key of a map.
-pub(super) fn place_of(value: &Value) -> usize {
+pub(crate) fn place_of(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
 /// The JSON Pointer of a value within another, by its place in memory.
-pub(super) fn pointer_to(root: &Value, wanted: usize) -> Option<String> {
+pub(crate) fn pointer_to(root: &Value, wanted: usize) -> Option<String> {
     if place_of(root) == wanted {
         return Some(String::new());
     }

@@ -14,7 +14,7 @@ const MOST_STEPS: usize = 2_000_000;
 
 /// The steps that may still be taken to compare names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Comparing {
+pub struct Comparing {
     left: usize,
 }
 
@@ -39,7 +39,7 @@ pub fn did_you_mean(nearest: &[String]) -> String {
 impl Comparing {
     /// Returns the close names, or the three least distant ones if none is close, so that a call of an unknown tool always
     /// learns of an existing one. With no steps left it returns the first names.
-    pub(crate) fn nearest_or_any<'n>(
+    pub fn nearest_or_any<'n>(
         &mut self,
         name: &str,
         names: impl IntoIterator<Item = &'n str>,

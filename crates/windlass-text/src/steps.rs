@@ -50,40 +50,44 @@ pub fn doubling(mut cost: impl FnMut(usize) -> u64) -> Result<(), String> {
 
 /// A text that is read once from its beginning to its end: each operation counts the bytes that it looks at.
 #[derive(Debug)]
-pub(crate) struct Scan<'t, 's> {
+pub struct Scan<'t, 's> {
     rest: &'t str,
     steps: &'s Steps,
 }
 
 impl<'t, 's> Scan<'t, 's> {
-    pub(crate) fn new(text: &'t str, steps: &'s Steps) -> Self {
+    /// From the beginning of a text.
+    pub fn new(text: &'t str, steps: &'s Steps) -> Self {
         Self { rest: text, steps }
     }
 
-    pub(crate) fn steps(&self) -> &'s Steps {
+    /// The count that its operations add to.
+    pub fn steps(&self) -> &'s Steps {
         self.steps
     }
 
     /// The unread rest.
-    pub(crate) fn rest(&self) -> &'t str {
+    pub fn rest(&self) -> &'t str {
         self.rest
     }
 
     /// The text read since `before` was the rest.
-    pub(crate) fn since(&self, before: &'t str) -> &'t str {
+    pub fn since(&self, before: &'t str) -> &'t str {
         before.get(..before.len().saturating_sub(self.rest.len())).unwrap_or_default()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing is left to read.
+    pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    pub(crate) fn peek(&self) -> Option<char> {
+    /// The next character.
+    pub fn peek(&self) -> Option<char> {
         self.rest.chars().next()
     }
 
     /// Passes over so many bytes; `None`: that is no place between two characters.
-    pub(crate) fn pass(&mut self, bytes: usize) -> Option<&'t str> {
+    pub fn pass(&mut self, bytes: usize) -> Option<&'t str> {
         let (passed, rest) = self.rest.split_at_checked(bytes)?;
         self.steps.add(bytes.max(1));
         self.rest = rest;
@@ -91,17 +95,18 @@ impl<'t, 's> Scan<'t, 's> {
     }
 
     /// Passes over the characters that fit.
-    pub(crate) fn pass_while(&mut self, fits: impl Fn(char) -> bool) -> &'t str {
+    pub fn pass_while(&mut self, fits: impl Fn(char) -> bool) -> &'t str {
         let end = self.rest.find(|c| !fits(c)).unwrap_or(self.rest.len());
         self.pass(end).unwrap_or_default()
     }
 
-    pub(crate) fn skip_space(&mut self) {
+    /// Passes over white space.
+    pub fn skip_space(&mut self) {
         self.pass_while(char::is_whitespace);
     }
 
     /// Consumes `wanted` if it comes next.
-    pub(crate) fn take(&mut self, wanted: &str) -> bool {
+    pub fn take(&mut self, wanted: &str) -> bool {
         self.steps.add(wanted.len());
         let rest = self.rest.strip_prefix(wanted);
         self.rest = rest.unwrap_or(self.rest);
@@ -109,7 +114,7 @@ impl<'t, 's> Scan<'t, 's> {
     }
 
     /// Returns the text before the next `wanted` and consumes both. `None`: `wanted` does not occur, and nothing is consumed.
-    pub(crate) fn until(&mut self, wanted: &str) -> Option<&'t str> {
+    pub fn until(&mut self, wanted: &str) -> Option<&'t str> {
         let Some((before, after)) = self.rest.split_once(wanted) else {
             self.steps.add(self.rest.len());
             return None;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::document::{DATA, NAMED};
+use crate::keywords::{DATA, NAMED};
 
 /// The address of the version that is checked.
 const NEWEST: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -205,7 +205,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::modern;
-    use crate::schema::Checker;
+    use crate::Checker;
 
     fn fits(schema: &Value, value: &Value) -> bool {
         Checker::new(schema).unwrap().check(value).is_ok()

@@ -7,33 +7,32 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::document::place_of;
-use super::graph::{Graph, Node, Part};
-use super::pattern::PatternCost;
+use crate::document::place_of;
+use crate::graph::{Graph, Node, Part};
+use crate::limits::COMPARED_IN_PAIRS;
+use crate::pattern::PatternCost;
 
 /// Maximum nesting depth of subschemas during a check: each level uses stack.
-pub(super) const MAX_CHECK_DEPTH: usize = 400;
+pub(crate) const MAX_CHECK_DEPTH: usize = 400;
 /// Steps for storing the cost of a pair.
 const KEEPING_STEPS: u64 = 8;
 /// Bytes of text per step.
 const BYTES_PER_STEP: usize = 256;
-/// Up to so many items of an array are compared in pairs.
-pub(super) const COMPARED_IN_PAIRS: usize = 15;
 
 /// Upper bound for the cost of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     /// To know whether the value fits.
-    pub(super) fits: u64,
+    pub(crate) fits: u64,
     /// To find everything that does not.
-    pub(super) faults: u64,
+    pub(crate) faults: u64,
     /// Nesting depth of subschemas during the check.
-    pub(super) depth: usize,
+    pub(crate) depth: usize,
 }
 
 /// Why the cost is not known: it is above what may be, or the check would go too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooCostly;
+pub(crate) struct TooCostly;
 
 /// A value that a subschema applies to.
 #[derive(Clone, Copy)]
@@ -58,7 +57,7 @@ impl Checked<'_> {
 }
 
 /// Cost per byte of a value, independent of the value; `None`: it depends on the value, because the schema is recursive.
-pub(super) fn rate(graph: &Graph) -> Option<Cost> {
+pub(crate) fn rate(graph: &Graph) -> Option<Cost> {
     let mut rates = Rates { graph, known: vec![None; graph.nodes.len()] };
     rates.rate(0, 0)
 }
@@ -91,7 +90,7 @@ impl Rates<'_> {
 }
 
 impl Cost {
-    pub(super) fn times(self, many: u64) -> Self {
+    pub(crate) fn times(self, many: u64) -> Self {
         let (fits, faults) = (self.fits.saturating_mul(many), self.faults.saturating_mul(many));
         Self { fits, faults, depth: self.depth }
     }
@@ -111,19 +110,19 @@ impl Cost {
 }
 
 /// Adds up what a check costs. It takes itself no more steps than it is given.
-pub(super) struct Counter<'g> {
+pub(crate) struct Counter<'g> {
     graph: &'g Graph,
     known: BTreeMap<(usize, usize), Cost>,
     left: u64,
 }
 
 impl<'g> Counter<'g> {
-    pub(super) fn new(graph: &'g Graph, most: u64) -> Self {
+    pub(crate) fn new(graph: &'g Graph, most: u64) -> Self {
         Self { graph, known: BTreeMap::new(), left: most }
     }
 
     /// Steps left.
-    pub(super) fn left(&self) -> u64 {
+    pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
@@ -131,7 +130,7 @@ impl<'g> Counter<'g> {
     ///
     /// # Errors
     /// The steps are used up, or the check would go too deep.
-    pub(super) fn count(&mut self, value: &Value) -> Result<Cost, TooCostly> {
+    pub(crate) fn count(&mut self, value: &Value) -> Result<Cost, TooCostly> {
         self.node(0, Checked::Value(value), 0)
     }
 

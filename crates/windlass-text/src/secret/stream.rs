@@ -7,7 +7,7 @@ use super::matcher::replaced;
 /// It holds back no more than the longest form of a secret with its line breaks, and nothing where there are no secrets.
 ///
 /// ```
-/// use windlass_core::secret::{Masker, Secret};
+/// use windlass_text::secret::{Masker, Secret};
 ///
 /// let masker = Masker::new();
 /// masker.add(&Secret::new("sk-0123456789abcdef"));

@@ -13,7 +13,7 @@ const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "strin
 
 /// Whether every keyword of a schema and of its subschemas is common and in the form that the meta-schema asks for.
 /// `false` says nothing.
-pub(super) fn is_common(schema: &Value) -> bool {
+pub(crate) fn is_common(schema: &Value) -> bool {
     match schema {
         Value::Bool(_) => true,
         Value::Object(map) => map.iter().all(|(key, value)| keyword(key, value)),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::args::{given_args, parse_args};
+use crate::json::{given_args, read};
 use crate::unseen::is_unseen;
 
 /// The most characters of a value in a question; what begins before may end a little later.
@@ -27,7 +27,7 @@ pub fn shown_value(value: &Value) -> String {
 
 /// The arguments of a call for people: the parsed value, not the model's text. Invalid JSON is shown as a string.
 pub fn shown_args(args: &str) -> String {
-    shown_value(&parse_args(given_args(args)).unwrap_or_else(|_| args.into()))
+    shown_value(&read(given_args(args)).unwrap_or_else(|_| args.into()))
 }
 
 /// A name or an id as people see it: without quotes, if all of it is plain.

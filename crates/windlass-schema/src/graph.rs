@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::document::{Document, Place, place_of};
-use super::fault::SchemaFault;
-use super::pattern::{self, MAX_PATTERN_STATES, PatternCost, Refusal};
+use crate::document::{Document, Place, place_of};
+use crate::fault::SchemaFault;
+use crate::keywords::REFERENCES;
+use crate::limits::COMPARED_IN_PAIRS;
+use crate::pattern::{self, MAX_PATTERN_STATES, PatternCost, Refusal};
 
 /// Maximum number of states of all patterns of one schema.
-pub(super) const MAX_ALL_STATES: u64 = 3 * MAX_PATTERN_STATES;
+pub(crate) const MAX_ALL_STATES: u64 = 3 * MAX_PATTERN_STATES;
 
 /// Part of a value that a subschema passes on to its own subschemas.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// The value itself.
     Same,
     /// The property of this name.
@@ -30,49 +32,46 @@ pub(super) enum Part {
 
 /// That a subschema applies another one.
 #[derive(Clone, Debug)]
-pub(super) struct Edge {
-    pub(super) part: Part,
-    pub(super) to: usize,
+pub(crate) struct Edge {
+    pub(crate) part: Part,
+    pub(crate) to: usize,
 }
 
 /// A subschema.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// Its own cost, independent of the value.
-    pub(super) own: u64,
-    pub(super) edges: Vec<Edge>,
-    pub(super) pattern: Option<PatternCost>,
+    pub(crate) own: u64,
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) pattern: Option<PatternCost>,
     /// With how many others each item of an array is compared.
-    pub(super) pairs: u64,
+    pub(crate) pairs: u64,
     /// Number of additional checks of its parts: it needs to know which members they have evaluated.
-    pub(super) again: u64,
+    pub(crate) again: u64,
 }
 
 /// All subschemas that can apply to a value; the first one is the schema itself.
 #[derive(Clone, Debug)]
-pub(super) struct Graph {
-    pub(super) nodes: Vec<Node>,
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<Node>,
 }
 
 /// Results of the walk.
 #[derive(Debug)]
-pub(super) struct Found<'s> {
+pub(crate) struct Found<'s> {
     /// The subschema of each node.
-    pub(super) values: Vec<&'s Value>,
+    pub(crate) values: Vec<&'s Value>,
     /// Nodes with a pattern that the linear engine refuses, the pattern, and why.
-    pub(super) refused: Vec<(usize, &'s str, Refusal)>,
+    pub(crate) refused: Vec<(usize, &'s str, Refusal)>,
     /// Target of each reference, by place and keyword.
-    pub(super) targets: BTreeMap<(usize, &'static str), &'s Value>,
+    pub(crate) targets: BTreeMap<(usize, &'static str), &'s Value>,
 }
-
-/// Keywords that refer.
-pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// Reads the graph of a schema.
 ///
 /// # Errors
 /// A reference leads nowhere within the schema.
-pub(super) fn read<'s>(document: &Document<'s>) -> Result<(Graph, Found<'s>), SchemaFault> {
+pub(crate) fn read<'s>(document: &Document<'s>) -> Result<(Graph, Found<'s>), SchemaFault> {
     let mut reader = Reader {
         document,
         queue: Vec::new(),
@@ -162,7 +161,7 @@ impl<'s> Reader<'_, 's> {
                 self.edge(node, part, place);
             }
             ("pattern", Value::String(text)) => node.pattern = self.pattern(number, text),
-            ("uniqueItems", Value::Bool(true)) => node.pairs = super::cost::COMPARED_IN_PAIRS as u64,
+            ("uniqueItems", Value::Bool(true)) => node.pairs = COMPARED_IN_PAIRS as u64,
             ("enum" | "const" | "required" | "dependentRequired", value) => node.own += size(value),
             _ => node.own += 1,
         }
@@ -215,7 +214,7 @@ impl<'s> Reader<'_, 's> {
 
 impl Graph {
     /// The nodes from which one of these can be reached, themselves included.
-    pub(super) fn leading_to(&self, these: impl Iterator<Item = usize>) -> BTreeSet<usize> {
+    pub(crate) fn leading_to(&self, these: impl Iterator<Item = usize>) -> BTreeSet<usize> {
         let mut before = vec![Vec::new(); self.nodes.len()];
         for (from, node) in self.nodes.iter().enumerate() {
             for edge in &node.edges {
@@ -235,7 +234,7 @@ impl Graph {
 }
 
 /// Number of values in a value, itself included.
-pub(super) fn size(value: &Value) -> u64 {
+pub(crate) fn size(value: &Value) -> u64 {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<u64>(),
         Value::Object(map) => 1 + map.values().map(size).sum::<u64>(),

@@ -5,12 +5,12 @@ use std::fmt;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-use crate::steps::Steps;
+use windlass_text::steps::Steps;
 
 /// The longest pattern that is read, in bytes. Translating one into Rust's syntax is quadratic in its length.
-pub(super) const MAX_PATTERN_BYTES: usize = 2_048;
+pub(crate) const MAX_PATTERN_BYTES: usize = 2_048;
 /// The largest compiled pattern, in states.
-pub(super) const MAX_PATTERN_STATES: u64 = 20_000;
+pub(crate) const MAX_PATTERN_STATES: u64 = 20_000;
 /// Transitions of a pattern's automaton per step.
 const MOVES_PER_STEP: u64 = 8;
 /// States that a non-ASCII character class adds to its ranges, for multi-byte characters.
@@ -18,7 +18,7 @@ const UTF8_STATES: u64 = 8;
 
 /// Why the linear engine does not take a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// No regular expression, or one with look-around or back references.
     NotLinear,
     /// Longer than [`MAX_PATTERN_BYTES`].
@@ -44,22 +44,22 @@ impl fmt::Display for Refusal {
 
 /// The cost of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PatternCost {
-    pub(super) states: u64,
+pub(crate) struct PatternCost {
+    pub(crate) states: u64,
     /// Beyond so many bytes an anchored match has failed.
     most: Option<u64>,
 }
 
 impl PatternCost {
     /// Upper bound for the steps of matching a text.
-    pub(super) fn steps(self, bytes: usize) -> u64 {
+    pub(crate) fn steps(self, bytes: usize) -> u64 {
         let bytes = bytes as u64;
         let read = self.most.map_or(bytes, |most| bytes.min(most.saturating_add(1)));
         self.states.saturating_mul(read) / MOVES_PER_STEP + 1
     }
 
     /// Upper bound for the steps per byte.
-    pub(super) fn steps_per_byte(self) -> u64 {
+    pub(crate) fn steps_per_byte(self) -> u64 {
         self.states / MOVES_PER_STEP + 1
     }
 }
@@ -68,7 +68,7 @@ impl PatternCost {
 ///
 /// # Errors
 /// The linear engine does not take it.
-pub(super) fn cost(pattern: &str) -> Result<PatternCost, Refusal> {
+pub(crate) fn cost(pattern: &str) -> Result<PatternCost, Refusal> {
     cost_in_steps(pattern, &Steps::default())
 }
 
@@ -115,7 +115,7 @@ fn states(hir: &Hir, steps: &Steps) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::steps::{Shape, doubling};
+    use windlass_text::steps::{Shape, doubling};
 
     #[test]
     fn reading_a_pattern_costs_its_length() {

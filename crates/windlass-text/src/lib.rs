@@ -1,0 +1,14 @@
+//! Texts of others: patterns and near names, JSON and XML within bounds, characters that cannot be seen, values as people are
+//! shown them, and [secrets](secret) that are kept out of all of them.
+//!
+//! A leaf: it knows nothing of runs, tools or models. Text comes from outside, so each reader is linear in its input and counts
+//! its [`Steps`], which tests compare.
+
+pub mod glob;
+pub mod json;
+pub mod nearest;
+pub mod secret;
+pub mod shown;
+pub mod steps;
+pub mod unseen;
+pub mod xml;
