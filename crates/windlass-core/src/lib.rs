@@ -88,56 +88,13 @@
 //! | secrets; text forms of calls | [`mod@secret`], [`mod@text`] | `secret/`, `forms.rs`, `fenced.rs` |
 //!
 //! `ARCHITECTURE.md` has the invariants with the test that holds each.
-mod action;
-mod args;
-mod asks;
-mod binding;
-pub mod budget;
-mod by_schema;
-mod call_args;
-mod cause;
-mod choice;
-mod code;
-mod decide;
-mod discovery;
-pub mod event;
-mod evolve;
-mod fenced;
-mod forking;
-mod forms;
-mod gate;
-mod halving;
-mod hedging;
-mod heft;
-mod history;
-mod ids;
-mod invalid_input;
-mod kind;
-mod ledger;
-pub mod message;
-mod narrate;
-mod open_call;
-mod outcome;
-mod pending;
-mod phases;
+mod codec;
+mod machine;
 pub mod policy;
-mod question;
-mod reach;
-mod rebuild;
-mod reply;
-mod results;
-mod routing;
-mod rules;
-mod said;
-pub mod settings;
-mod stalls;
-mod start;
+mod protocol;
 mod state;
-mod stored;
-mod suspects;
-pub mod tool;
-mod upcast;
 mod view;
+mod vocabulary;
 
 #[doc = include_str!("../../../docs/driver.md")]
 #[cfg(doctest)]
@@ -150,54 +107,158 @@ mod tests;
 
 pub use windlass_text::secret;
 
-pub use action::{Action, ActionKind, Input, InputKind};
-pub use decide::{accept, decide};
-pub use event::{Event, Fact};
-pub use evolve::evolve;
-pub use ids::{ActionId, CallId, Owner, QuestionId, RunId, SessionId, Text};
-pub use invalid_input::InvalidInput;
-pub use message::Message;
-pub use outcome::{CallOutcome, Status};
-pub use pending::pending;
-pub use policy::Policy;
-pub use question::Answer;
-pub use rebuild::replay;
-pub use state::{RunState, State};
-pub use tool::ToolSpec;
+pub use crate::machine::decide::accept;
+pub use crate::machine::decide::decide;
+pub use crate::machine::evolve::evolve;
+pub use crate::machine::pending::pending;
+pub use crate::machine::rebuild::replay;
+pub use crate::policy::Policy;
+pub use crate::protocol::action::Action;
+pub use crate::protocol::action::ActionKind;
+pub use crate::protocol::fact::Event;
+pub use crate::protocol::fact::Fact;
+pub use crate::protocol::input::Input;
+pub use crate::protocol::input::InputKind;
+pub use crate::protocol::invalid_input::InvalidInput;
+pub use crate::state::RunState;
+pub use crate::state::State;
+pub use crate::vocabulary::ids::ActionId;
+pub use crate::vocabulary::ids::CallId;
+pub use crate::vocabulary::ids::Owner;
+pub use crate::vocabulary::ids::QuestionId;
+pub use crate::vocabulary::ids::RunId;
+pub use crate::vocabulary::ids::SessionId;
+pub use crate::vocabulary::ids::Text;
+pub use crate::vocabulary::message::Message;
+pub use crate::vocabulary::outcome::CallOutcome;
+pub use crate::vocabulary::outcome::Status;
+pub use crate::vocabulary::question::Answer;
+pub use crate::vocabulary::tool::ToolSpec;
+
+/// Facts, and the start of a run: what a log holds.
+pub mod event {
+    pub use crate::protocol::cause::{Cause, CheckResult, StepEnd};
+    pub use crate::protocol::fact::calls::*;
+    pub use crate::protocol::fact::code::*;
+    pub use crate::protocol::fact::context::*;
+    pub use crate::protocol::fact::fork::*;
+    pub use crate::protocol::fact::interrupts::*;
+    pub use crate::protocol::fact::iterations::*;
+    pub use crate::protocol::fact::limits::*;
+    pub use crate::protocol::fact::plan::*;
+    pub use crate::protocol::fact::refused::*;
+    pub use crate::protocol::fact::run::*;
+    pub use crate::protocol::fact::turns::*;
+    pub use crate::protocol::fact::verdict::*;
+    pub use crate::protocol::fact::*;
+    pub use crate::vocabulary::binding::{BindingDigest, BindingDigests};
+    pub use crate::vocabulary::history::Splice;
+    pub use crate::vocabulary::ids::{CLOCK_JUMP_MS, Millis};
+    pub use crate::vocabulary::message::SteerKind;
+    pub use crate::vocabulary::outcome::{DeniedBy, FailKind};
+    pub use crate::vocabulary::purpose::{Purpose, ToolChoice};
+    pub use crate::vocabulary::question::QuestionKind;
+}
+
+/// Messages and conversations.
+pub mod message {
+    pub use crate::vocabulary::call_args::{CallArgs, Span};
+    pub use crate::vocabulary::history::History;
+    pub use crate::vocabulary::message::*;
+    pub use crate::vocabulary::payload::{Ref, SPILL_BYTES, cut, shortened};
+}
+
+/// Descriptions of tools, as data. The runtime runs them.
+pub mod tool {
+    pub use crate::policy::own_tools::blackboard::UPDATE_BLACKBOARD;
+    pub use crate::policy::own_tools::branch::{BRANCH_ERROR, BRANCH_TOOL, PARENT_TOOL};
+    pub use crate::policy::own_tools::read_result::{READ_MOST, READ_USUAL, read_result};
+    pub use crate::policy::own_tools::run_code::{CODE_FIELD, CODE_LIMIT, DIVERGED, RUN_CODE, functions};
+    pub use crate::policy::own_tools::search::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
+    pub use crate::vocabulary::payload::READ_RESULT;
+    pub use crate::vocabulary::tool::*;
+}
+
+/// Limits, use and reservations.
+pub mod budget {
+    pub use crate::state::ledger::LOST_ATTEMPTS;
+    pub use crate::vocabulary::amount::{Amount, Counters};
+    pub use crate::vocabulary::budget::*;
+}
+
+/// Building blocks of settings.
+pub mod settings {
+    pub use crate::vocabulary::settings::*;
+}
 
 /// Parts of a run's state, and what people are told of it.
 pub mod run {
-    pub use crate::action::{Found, HookEnd, HostCall, StepEdits};
-    pub use crate::decide::{Accepted, MAX_CALLS};
-    pub use crate::discovery::offered;
-    pub use crate::kind::StateKind;
-    pub use crate::narrate::{LogLevel, LogLine, narrate, not_heard, overshot};
-    pub use crate::open_call::{OpenCall, Origin};
-    pub use crate::reach::MAX_STEP_BRANCHES;
-    pub use crate::rebuild::{Difference, rebuild};
-    pub use crate::stalls::StallAlarm;
-    pub use crate::state::{
-        Branched, ContextUse, DoneStep, FailedStep, OpenQuestion, Plan, PlanVersion, QUOTA_WAITS, QuotaWait,
-        Request, RunStatus,
-    };
+    pub use crate::machine::decide::Accepted;
+    pub use crate::machine::decide::turns::MAX_CALLS;
+    pub use crate::machine::kind::StateKind;
+    pub use crate::machine::narrate::LogLevel;
+    pub use crate::machine::narrate::LogLine;
+    pub use crate::machine::narrate::narrate;
+    pub use crate::machine::narrate::not_heard;
+    pub use crate::machine::narrate::overshot;
+    pub use crate::machine::rebuild::Difference;
+    pub use crate::machine::rebuild::rebuild;
+    pub use crate::policy::own_tools::branch::MAX_STEP_BRANCHES;
+    pub use crate::protocol::input::Found;
+    pub use crate::protocol::input::HookEnd;
+    pub use crate::protocol::input::HostCall;
+    pub use crate::protocol::input::QuotaWait;
+    pub use crate::protocol::input::StepEdits;
+    pub use crate::state::Request;
+    pub use crate::state::context::ContextUse;
+    pub use crate::state::offer::offered;
+    pub use crate::state::open_call::OpenCall;
+    pub use crate::state::open_call::Origin;
+    pub use crate::state::plan::DoneStep;
+    pub use crate::state::plan::FailedStep;
+    pub use crate::state::plan::Plan;
+    pub use crate::state::plan::PlanVersion;
+    pub use crate::state::questions::OpenQuestion;
+    pub use crate::state::remedies::QUOTA_WAITS;
+    pub use crate::state::stalls::StallAlarm;
+    pub use crate::state::status::RunStatus;
+    pub use crate::state::turn::Branched;
 }
 
 /// Requests to models and their replies.
 pub mod model {
-    pub use crate::choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices, Role};
-    pub use crate::event::{Purpose, ToolChoice};
-    pub use crate::reply::{
-        FailureDetail, FailureKind, KEPT_REPLY_BYTES, ModelFailure, Pico, Refusal, Reply, ReplyCall,
-        StopReason, Usage,
-    };
-    pub use crate::view::{Growth, Messages, SUMMARY_PROMPT, SUMMED_BYTES, View as RequestView, transcript};
+    pub use crate::view::Growth;
+    pub use crate::view::Messages;
+    pub use crate::view::View as RequestView;
+    pub use crate::view::result::SUMMED_BYTES;
+    pub use crate::view::transcript::SUMMARY_PROMPT;
+    pub use crate::view::transcript::transcript;
+    pub use crate::vocabulary::model::Carried;
+    pub use crate::vocabulary::model::MAX_REPLY_BYTES;
+    pub use crate::vocabulary::model::ModelChoice;
+    pub use crate::vocabulary::model::Prices;
+    pub use crate::vocabulary::model::Role;
+    pub use crate::vocabulary::purpose::Purpose;
+    pub use crate::vocabulary::purpose::ToolChoice;
+    pub use crate::vocabulary::reply::FailureDetail;
+    pub use crate::vocabulary::reply::FailureKind;
+    pub use crate::vocabulary::reply::KEPT_REPLY_BYTES;
+    pub use crate::vocabulary::reply::ModelFailure;
+    pub use crate::vocabulary::reply::Pico;
+    pub use crate::vocabulary::reply::Refusal;
+    pub use crate::vocabulary::reply::Reply;
+    pub use crate::vocabulary::reply::ReplyCall;
+    pub use crate::vocabulary::reply::StopReason;
+    pub use crate::vocabulary::reply::Usage;
 }
 
 /// Forms of text: calls in XML and fences, names to compare and to show, steps that reading takes.
 pub mod text {
-    pub use crate::by_schema::{AnswerForm, AnswerPieces};
-    pub use crate::fenced::{fenced_message, fenced_prompt};
-    pub use crate::ledger::estimated_tokens;
+    pub use crate::codec::by_schema::pieces::AnswerPieces;
+    pub use crate::codec::fenced::fenced_message;
+    pub use crate::codec::fenced::fenced_prompt;
+    pub use crate::vocabulary::amount::estimated_tokens;
+    pub use crate::vocabulary::reply::AnswerForm;
     pub use windlass_text::glob::covers;
     pub use windlass_text::json::{MAX_VALUES, without_halves};
     pub use windlass_text::nearest::{did_you_mean, nearest};
@@ -209,6 +270,6 @@ pub mod text {
 
 /// JSON Schemas, and the check of arguments.
 pub mod schema {
-    pub use crate::args::check_args;
+    pub use crate::codec::args::check_args;
     pub use windlass_schema::*;
 }

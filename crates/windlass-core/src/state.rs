@@ -1,42 +1,35 @@
 //! State: the fold of a run's events, and what the edge may ask of it.
 
-mod board;
-mod clock;
-mod context;
-mod conversation;
-mod ending;
-mod plan;
-mod progress;
-mod proof;
-mod questions;
-mod remedies;
-mod search;
-mod setup;
-mod status;
-mod turn;
-
-pub use board::UPDATE_BLACKBOARD;
-pub(crate) use board::{Board, update_blackboard};
-pub(crate) use clock::Clock;
-pub use context::ContextUse;
-#[cfg(test)]
-pub(crate) use context::Gauge;
-pub(crate) use context::{Covers, LeftOut, Sent, Skip, Summary, Warning, result_handle};
-pub(crate) use conversation::Conversation;
-pub(crate) use ending::{Closing, ClosingStage, Ending};
-pub use plan::{DoneStep, FailedStep, Plan, PlanVersion};
-pub(crate) use plan::{PlanStage, REMEMBERED};
-pub(crate) use progress::Progress;
-pub(crate) use proof::Proof;
-pub use questions::OpenQuestion;
-pub(crate) use questions::{Paused, Questions};
-pub(crate) use remedies::{Expired, Opening, Remedies};
-pub use remedies::{QUOTA_WAITS, QuotaWait};
-pub(crate) use search::Search;
-pub(crate) use setup::{Setup, Toolbox};
-pub use status::RunStatus;
-pub use turn::Branched;
-pub(crate) use turn::{Cut, Repeated, Turn};
+pub(crate) mod approval;
+pub(crate) mod asks;
+pub(crate) mod board;
+pub(crate) mod clock;
+pub(crate) mod context;
+pub(crate) mod conversation;
+pub(crate) mod ending;
+pub(crate) mod halving;
+pub(crate) mod hedging;
+pub(crate) mod ledger;
+pub(crate) mod offer;
+pub(crate) mod open_call;
+pub(crate) mod payloads;
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod proof;
+pub(crate) mod questions;
+pub(crate) mod reach;
+pub(crate) mod remedies;
+pub(crate) mod results;
+pub(crate) mod routing;
+pub(crate) mod rules;
+pub(crate) mod search;
+pub(crate) mod setup;
+pub(crate) mod size;
+pub(crate) mod stalls;
+pub(crate) mod status;
+pub(crate) mod suspects;
+pub(crate) mod transcript;
+pub(crate) mod turn;
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,19 +37,34 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::asks::{Ask, Asks};
-use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, MessageQueued, Purpose, Recalled, RunEnded, Steered, ToolRecord};
-use crate::history::History;
-use crate::ids::{ActionId, CallId, Millis, Owner, RunId, SessionId, Text};
-use crate::ledger::{Counters, Ledger};
-use crate::message::Message;
-use crate::open_call::{Asked, OpenCall, Stage};
-use crate::outcome::Status;
-use crate::policy::{LimitKind, Memory, Policy, Stop, Wire};
-use crate::reply::Usage;
-use crate::stored::Ref;
-use crate::tool::{OutputForm, ToolKind, ToolSpec};
+use crate::policy::Policy;
+use crate::policy::values::{Memory, Stop};
+use crate::protocol::fact::interrupts::Steered;
+use crate::protocol::fact::run::{AgentRef, Recalled, ToolRecord};
+use crate::protocol::fact::{MessageQueued, RunEnded};
+use crate::state::asks::{Ask, Asks};
+use crate::state::clock::Clock;
+use crate::state::conversation::Conversation;
+use crate::state::ending::Ending;
+use crate::state::ledger::Ledger;
+use crate::state::open_call::{Asked, OpenCall, Stage};
+use crate::state::progress::Progress;
+use crate::state::questions::{OpenQuestion, Questions};
+use crate::state::setup::{Setup, Toolbox};
+use crate::state::status::RunStatus;
+use crate::state::turn::{Branched, Turn};
+use crate::vocabulary::amount::Counters;
+use crate::vocabulary::binding::hex;
+use crate::vocabulary::history::History;
+use crate::vocabulary::ids::{ActionId, CallId, Millis, Owner, RunId, SessionId, Text};
+use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::message::Message;
+use crate::vocabulary::model::{Carried, ModelChoice, Wire};
+use crate::vocabulary::outcome::Status;
+use crate::vocabulary::payload::Ref;
+use crate::vocabulary::purpose::Purpose;
+use crate::vocabulary::reply::Usage;
+use crate::vocabulary::tool::{OutputForm, ToolKind, ToolSpec};
 
 /// Everything that is known of a run. Cloning costs O(1): the conversation is shared.
 ///
@@ -458,16 +466,4 @@ pub struct Request<'s> {
     pub purpose: Purpose,
     /// The turn's number.
     pub turn: u32,
-}
-
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> Text {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-        .into()
 }

@@ -2,12 +2,12 @@
 //!
 //! Everything that words a request stands here, so that wires encode views and know no preset. A view that shares the
 //! conversation is appended to from turn to turn; one that is built is made anew each time. To add a view that policies
-//! can name: its file in `view/`, and its line in the table below.
+//! can name: its file in `view/`, and its line in the table of `policy/views.rs`.
 
+pub(crate) mod contract;
 pub(crate) mod judge;
-mod result;
+pub(crate) mod result;
 pub(crate) mod summary;
-mod table;
 pub(crate) mod transcript;
 pub(crate) mod verification;
 
@@ -16,30 +16,49 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::asks::Ask;
-use crate::by_schema::{AnswerForm, object_message};
-use crate::event::{Purpose, ToolChoice};
-use crate::fenced::fenced_message;
-use crate::history::History;
-use crate::ids::{ActionId, CallId, Text};
-use crate::message::Message;
-use crate::policy::{CachePoint, Results, Wire};
+use crate::codec::by_schema::object_message;
+use crate::codec::fenced::fenced_message;
+use crate::policy::cache::CachePoint;
+use crate::policy::results::Results;
+use crate::policy::views::table_of_views;
 use crate::state::State;
-use crate::tool::ToolSpec;
+use crate::state::asks::Ask;
+use crate::vocabulary::history::History;
+use crate::vocabulary::ids::{ActionId, CallId, Text};
+use crate::vocabulary::message::Message;
+use crate::vocabulary::model::Wire;
+use crate::vocabulary::purpose::{Purpose, ToolChoice};
+use crate::vocabulary::reply::AnswerForm;
+use crate::vocabulary::tool::ToolSpec;
 
-use self::table::views;
+/// Declares the modules of the views, and the way from a name to its view.
+macro_rules! views {
+    ($($name:ident => $module:ident, $about:literal;)+) => {
+        $(pub(crate) mod $module;)+
 
-pub use self::result::SUMMED_BYTES;
-pub(crate) use self::transcript::conversation_text;
-pub use self::transcript::{SUMMARY_PROMPT, transcript};
+        /// The view that the policy names.
+        pub(crate) fn of_policy(state: &State) -> &'static Maker {
+            match state.setup.policy.request.view {
+                $(crate::policy::views::View::$name => &$module::MAKER,)+
+            }
+        }
+    };
+}
 
-views! {
-    Full => full, "Everything.";
-    Plan => plan, "The plan with its last step, and what failed.";
-    Progressive => progressive, "Everything but reasoning and attempts that failed: replies that were cut off or said nothing.";
-    Minimal => minimal, "Input, messages of people, and the last round of calls with all that follows it. Of earlier runs: pinned messages.";
-    KitchenSink => kitchen_sink, "Everything, reasoning and attempts that failed included.";
-    Blackboard => blackboard, "Input, the blackboard, messages of people, and the last round of calls with all that follows it. Of earlier runs: pinned messages.";
+table_of_views!(views);
+
+impl Purpose {
+    /// The view that makes the request of such a call.
+    fn maker(self, state: &State) -> &'static Maker {
+        match self {
+            Self::Act => of_policy(state),
+            Self::Perceive | Self::Decide => &plan::MAKER,
+            Self::Merge => &transcript::MAKER,
+            Self::Summarise => &summary::MAKER,
+            Self::Verify => &verification::MAKER,
+            Self::Judge => &judge::MAKER,
+        }
+    }
 }
 
 /// The functions of a view.
@@ -241,6 +260,6 @@ impl State {
     }
 
     fn maker(&self, purpose: Purpose) -> &'static Maker {
-        (purpose.rules().view)(self)
+        purpose.maker(self)
     }
 }

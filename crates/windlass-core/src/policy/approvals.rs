@@ -9,8 +9,8 @@ use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use super::Put;
-use crate::ids::Text;
+use crate::policy::Put;
+use crate::vocabulary::ids::Text;
 
 /// The item of `approve` that means all tools whose effect is not `read_only`.
 pub const EFFECTS: &str = "effects";

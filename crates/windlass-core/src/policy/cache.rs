@@ -8,8 +8,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::ids::Text;
-use crate::settings::refusal;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::settings::refusal;
 
 /// Messages of a request that are marked.
 ///
@@ -192,8 +192,10 @@ fn kind(value: &Value) -> &'static str {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{CachePoint, CachePoints, points};
     use crate::policy::Policy;
+    use crate::policy::cache::CachePoint;
+    use crate::policy::cache::CachePoints;
+    use crate::policy::cache::points;
 
     fn refusal(value: &Value) -> String {
         points(value).unwrap_err()

@@ -7,11 +7,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Put;
-use super::share::Part;
-use crate::ids::Text;
-use crate::settings::{Count, Whole, Word, Written};
-use crate::stored::SPILL_BYTES;
+use crate::policy::Put;
+use crate::policy::share::Part;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::payload::SPILL_BYTES;
+use crate::vocabulary::settings::whole::{Count, Whole};
+use crate::vocabulary::settings::written::{Word, Written};
 use crate::written;
 
 /// Handling of a conversation that grows too large.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::settings::Word;
+use crate::vocabulary::settings::written::Word;
 
 /// A key, or values of a key, whose behaviour does not exist yet.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,8 @@ use serde::de::{DeserializeSeed, Error, Expected, MapAccess, Unexpected, Visitor
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-use super::{AtLimit, Limit, LimitKind};
+use crate::policy::limits::{AtLimit, Limit};
+use crate::vocabulary::limit::LimitKind;
 
 /// Limits that are set, in their kept units.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::LimitKind;
+use crate::vocabulary::limit::LimitKind;
 
 /// The value of a limit: a number in the unit that people write (counts, seconds, dollars), or a duration for
 /// [`LimitKind::Seconds`] and [`LimitKind::StallSeconds`].

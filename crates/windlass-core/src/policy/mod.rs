@@ -4,27 +4,30 @@
 //! that agent files can set is a *key*: one entry of the table below gives its place in the [`Policy`], its usual value,
 //! its reader, its JSON Schema and its documentation.
 
-pub use crate::reach::Merge;
-pub use crate::view::named::View;
-mod approvals;
-mod cache;
-mod code;
-mod context;
-mod iterations;
-mod later;
-mod limit_keys;
-mod limit_value;
-mod limits;
-mod past;
-mod presets;
-mod results;
-mod share;
-mod stuck;
-mod table;
-mod texts;
-mod values;
-mod verify;
+pub(crate) mod approvals;
+pub(crate) mod cache;
+pub(crate) mod code;
+pub(crate) mod context;
+pub(crate) mod iterations;
+pub(crate) mod later;
+pub(crate) mod limit_keys;
+pub(crate) mod limit_value;
+pub(crate) mod limits;
+pub(crate) mod own_tools;
+pub(crate) mod past;
+pub(crate) mod presets;
+pub(crate) mod results;
+pub(crate) mod share;
+pub(crate) mod stuck;
+pub(crate) mod table;
+pub(crate) mod texts;
+pub(crate) mod values;
+pub(crate) mod verify;
+pub(crate) mod views;
 
+pub use crate::vocabulary::limit::LimitKind;
+pub use crate::vocabulary::merge::Merge;
+pub use crate::vocabulary::model::Wire;
 pub use approvals::{Approvals, EFFECTS};
 pub use cache::{CachePoint, CachePoints};
 pub use code::{CodeLimits, CodeMode};
@@ -33,33 +36,31 @@ pub use iterations::{Another, Contracts, Objective};
 pub use later::{LATER, Later, Named};
 pub use limit_keys::{LimitKey, LimitKeys};
 pub use limit_value::LimitValue;
-pub use limits::{AtLimit, Limit, LimitKind};
+pub use limits::{AtLimit, Limit};
 pub use past::{Recall, RecallBounds, RecallBy, WhileRunning};
 pub use presets::{Alias, Preset, Usual};
-pub(crate) use results::words;
 pub use results::{Results, ResultsKey};
 pub use share::Share;
 pub use stuck::Stuck;
-pub(crate) use texts::{INPUT, filled};
 pub use texts::{LogTexts, Texts};
 pub use values::{
     Batch, CallersSystem, Discovery, Hooks, Malformed, Memory, MemoryBounds, OnReplan, Phases, Repetition,
-    Stop, Strategy, Talk, Transport, Turns, Watched, Wire,
+    Stop, Strategy, Talk, Transport, Turns, Watched,
 };
-
 pub use verify::{Verification, Verify};
+pub use views::View;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::choice::ModelChoice;
-use crate::event::Purpose;
-use crate::ids::Text;
-use crate::tool::{Effect, EffectApproval, ToolKind, ToolSpec};
-use table::policy;
 use windlass_text::glob::covers;
+
+use crate::policy::table::policy;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::model::ModelChoice;
+use crate::vocabulary::purpose::Purpose;
+use crate::vocabulary::tool::{Effect, EffectApproval, ToolKind, ToolSpec};
 
 policy! {
     /// Requests to models and how replies are read.

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::settings::{Count, Word, Written};
+use crate::vocabulary::settings::whole::Count;
+use crate::vocabulary::settings::written::{Word, Written};
 use crate::written;
 
 /// Fate of a message to a session whose last run has not ended.

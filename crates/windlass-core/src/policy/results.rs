@@ -6,11 +6,12 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-
-use super::texts::{filled, templates};
-use super::{Preset, Put};
-use crate::ids::Text;
 use words::{DENIED, DENIED_BY_PERSON, NOT_VERIFIED, TIMED_OUT, UNKNOWN, UNNAMED};
+
+use crate::policy::Put;
+use crate::policy::presets::Preset;
+use crate::policy::texts::{filled, templates};
+use crate::vocabulary::ids::Text;
 
 templates! {
     /// Form of results for the model.

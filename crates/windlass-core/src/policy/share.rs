@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Word, Written};
+use crate::vocabulary::settings::written::{Word, Written};
 use crate::written;
 
 /// Share of the remaining limits on tokens and cost for each child run.
@@ -45,11 +45,11 @@ pub enum ShareMap {
 pub struct Part(f64);
 
 impl Part {
-    pub(super) const fn of(share: f64) -> Self {
+    pub(crate) const fn of(share: f64) -> Self {
         Self(share)
     }
 
-    pub(super) fn get(self) -> f64 {
+    pub(crate) fn get(self) -> f64 {
         self.0
     }
 }

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Count, Word, Written};
+use crate::vocabulary::settings::whole::Count;
+use crate::vocabulary::settings::written::{Word, Written};
 use crate::written;
 
 /// Handling of a run that is stuck: one tool, as many times in a row, whatever the arguments.

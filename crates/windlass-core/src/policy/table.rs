@@ -72,4 +72,4 @@ macro_rules! policy {
     (@written $Type:ty) => { $Type };
     (@written $Type:ty, $Written:ty) => { $Written };
 }
-pub(super) use policy;
+pub(crate) use policy;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{SteerKind, Steered};
-use crate::ids::Text;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::message::SteerKind;
 
 /// Makes a struct of templates. A run stores only templates that differ from the defaults, so the defaults may change only
 /// together with [`Fact::SCHEMA`](crate::Fact::SCHEMA): old runs must fold to the same messages.
@@ -35,7 +35,7 @@ macro_rules! templates {
         }
     };
 }
-pub(super) use templates;
+pub(crate) use templates;
 
 templates! {
     /// Fixed texts for the model.
@@ -145,14 +145,14 @@ impl Texts {
     }
 
     /// A message to the running agent, as the model reads it.
-    pub(crate) fn told(&self, said: &Steered) -> Text {
-        let template = match said.kind {
+    pub(crate) fn steering(&self, kind: SteerKind, text: &str) -> Text {
+        let template = match kind {
             SteerKind::Steering => &self.steering_message,
             SteerKind::Correction => &self.correction_message,
             SteerKind::Clarification => &self.clarification_message,
             SteerKind::Objective => &self.objective_message,
         };
-        filled(template, &[("text", &*said.text)]).into()
+        filled(template, &[("text", text)]).into()
     }
 }
 
@@ -190,7 +190,7 @@ impl LogTexts {
         Self { turn: None, iteration, call, calls: None, answer: None, limit: None, progress: None }
     }
 
-    pub(super) fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }

@@ -3,24 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Count, Word, Written};
+use crate::vocabulary::settings::whole::Count;
+use crate::vocabulary::settings::written::{Word, Written};
 use crate::written;
-
-/// How calls are read from a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum Wire {
-    /// Native calls; where there are none, the text forms of calls. A model that refuses tools is asked again by schema
-    /// where its server holds replies to schemas, else with fenced blocks, and from then on.
-    Auto,
-    /// Native calls only.
-    Native,
-    /// JSON objects that the provider holds to a schema: one form a tool, and one for the answer.
-    Schema,
-    /// Fenced JSON blocks in the text.
-    Fenced,
-}
 
 /// Tools that a request shows. Every tool can be called in either case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

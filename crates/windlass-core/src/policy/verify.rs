@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::share::Part;
-use crate::ids::Text;
-use crate::settings::{Word, Written};
-use crate::written;
 use windlass_text::glob::covers;
+
+use crate::policy::share::Part;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::settings::written::{Word, Written};
+use crate::written;
 
 /// Whether calls are verified before they run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -4,26 +4,15 @@
 //! a bound and keeps its newest items, so that a request never grows beyond it.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::ids::Text;
-use crate::tool::{Effect, ToolKind, ToolSpec};
+use serde_json::Value;
 use windlass_text::json::read;
 
-/// The name of the tool that writes the blackboard.
-pub const UPDATE_BLACKBOARD: &str = "update_blackboard";
+use crate::policy::own_tools::blackboard::{FACTS, OBSERVATIONS, OTHERS, PLAN};
+use crate::vocabulary::ids::Text;
 
-/// Steps of the plan (PromptChain).
-const PLAN: usize = 10;
-/// Facts (PromptChain).
-const FACTS: usize = 20;
-/// Observations (PromptChain).
-const OBSERVATIONS: usize = 15;
-/// Completed steps, errors and results of calls.
-const OTHERS: usize = 10;
 /// Characters of a result, and of every other item (PromptChain).
 const ITEM_CHARS: usize = 500;
 
@@ -50,35 +39,6 @@ pub(crate) struct Notes {
     observations: Vec<Text>,
     /// In hundredths; `None`: 1.00.
     confidence: Option<u8>,
-}
-
-/// The tool that writes the blackboard, as models are told of it.
-pub(crate) fn update_blackboard() -> &'static ToolSpec {
-    static SPEC: OnceLock<ToolSpec> = OnceLock::new();
-    SPEC.get_or_init(|| {
-        let texts = |about: &str, most: usize| {
-            json!({ "type": "array", "description": about, "maxItems": most, "items": { "type": "string" } })
-        };
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "plan": texts("The steps that are left, in order. Replaces the current plan.", PLAN),
-                "completed": texts("Steps that are done now.", OTHERS),
-                "facts": { "type": "object", "description": "Facts found, by name. A known name is replaced.",
-                    "maxProperties": FACTS, "additionalProperties": { "type": "string" } },
-                "observations": texts("Remarks on what was seen.", OBSERVATIONS),
-                "confidence": { "type": "number", "description": "How sure you are, from 0 to 1.",
-                    "minimum": 0, "maximum": 1 },
-            },
-            "additionalProperties": false,
-        });
-        let about = "Write to the blackboard. Of everything before the last round of calls, only the blackboard is shown to \
-                     you: note what you will need.";
-        let mut spec = ToolSpec::read_only(UPDATE_BLACKBOARD, about, parameters);
-        (spec.kind, spec.effect, spec.origin) = (ToolKind::Blackboard, Effect::Idempotent, "windlass".into());
-        spec.poll = true;
-        spec
-    })
 }
 
 impl Board {

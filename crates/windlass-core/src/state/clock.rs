@@ -1,6 +1,6 @@
 //! The run's time: the latest seen, and from when its limit on seconds counts.
 
-use crate::ids::Millis;
+use crate::vocabulary::ids::Millis;
 
 /// Times of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

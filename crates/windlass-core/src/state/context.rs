@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::event::Splice;
-use crate::ids::{CallId, Text};
-use crate::ledger::BYTES_A_TOKEN;
-use crate::message::{Content, Message};
 use crate::state::State;
-use crate::view::conversation_text;
+use crate::state::transcript::conversation_text;
+use crate::vocabulary::amount::BYTES_A_TOKEN;
+use crate::vocabulary::history::Splice;
+use crate::vocabulary::ids::{CallId, Text};
+use crate::vocabulary::message::{Content, Message};
 
 /// Size of requests, and places that compactions look at.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync, VectorSync};
 
-use crate::event::{Splice, Steered};
-use crate::history::History;
-use crate::ids::{CallId, Text};
-use crate::message::Message;
+use crate::protocol::fact::interrupts::Steered;
 use crate::state::context::{Gauge, LeftOut};
-use crate::stored::Ref;
+use crate::vocabulary::history::{History, Splice};
+use crate::vocabulary::ids::{CallId, Text};
+use crate::vocabulary::message::Message;
+use crate::vocabulary::payload::Ref;
 
 /// The conversation of a run, shared with the runs that go on from it.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,10 +1,10 @@
 //! Why and how a run is being ended.
 
-use crate::event::LimitReached;
-use crate::ids::Millis;
-use crate::ledger::Beyond;
-use crate::outcome::Status;
+use crate::protocol::fact::limits::LimitReached;
 use crate::state::State;
+use crate::state::ledger::Beyond;
+use crate::vocabulary::ids::Millis;
+use crate::vocabulary::outcome::Status;
 
 /// Reason for which a run is being ended.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::event::{Perception, PlanProposed, PlanStep, StepStatus};
-use crate::ids::{CallId, Text};
-use crate::outcome::CallOutcome;
+use crate::protocol::fact::plan::{Perception, PlanProposed, PlanStep, StepStatus};
 use crate::state::State;
+use crate::vocabulary::ids::{CallId, Text};
+use crate::vocabulary::outcome::CallOutcome;
 
 /// Failures that perception is reminded of.
 pub(crate) const REMEMBERED: usize = 3;
@@ -111,14 +111,14 @@ impl DoneStep {
         if let Some(result) = &self.result {
             return result.to_string();
         }
-        if let crate::event::StepWork::Conclude(text) = &self.step.work {
+        if let crate::protocol::fact::plan::StepWork::Conclude(text) = &self.step.work {
             return text.to_string();
         }
         match &self.outcome {
             Some(CallOutcome::Ok { content }) => content.text().into_owned(),
             Some(CallOutcome::Error { message, .. }) => message.to_string(),
             Some(CallOutcome::Skipped { reason }) => format!("skipped: {reason}"),
-            Some(outcome) => crate::results::plain_failure(outcome, "code"),
+            Some(outcome) => crate::state::results::plain_failure(outcome, "code"),
             None => String::new(),
         }
     }

@@ -4,11 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Board, Plan};
-use crate::event::Splice;
-use crate::history::History;
-use crate::ids::Text;
-use crate::message::{AssistantMessage, Message};
+use crate::state::board::Board;
+use crate::state::plan::Plan;
+use crate::vocabulary::history::{History, Splice};
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::message::{AssistantMessage, Message};
 
 /// Progress of a run towards its answer.
 #[derive(Clone, Debug, Default, PartialEq)]

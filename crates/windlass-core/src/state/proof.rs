@@ -1,11 +1,11 @@
 //! Proof of work: required tools that have succeeded.
 
 use rpds::RedBlackTreeSetSync;
-
-use crate::ids::Text;
-use crate::outcome::CallOutcome;
-use crate::policy::Policy;
 use windlass_text::glob::covers;
+
+use crate::policy::Policy;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::outcome::CallOutcome;
 
 /// Required tools that have succeeded in a run and in the runs that it continues.
 #[derive(Clone, Debug, Default, PartialEq)]

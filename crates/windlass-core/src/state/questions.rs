@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rpds::VectorSync;
 
-use crate::event::{MessageQueued, TurnStarted};
-use crate::ids::{CallId, QuestionId, Text};
-use crate::question::QuestionKind;
-use crate::rules::Rule;
+use crate::protocol::fact::MessageQueued;
+use crate::protocol::fact::turns::TurnStarted;
 use crate::state::State;
+use crate::state::rules::Rule;
+use crate::vocabulary::ids::{CallId, QuestionId, Text};
+use crate::vocabulary::question::QuestionKind;
 
 /// The questions of a run, and what answers have settled for the calls to come.
 #[derive(Clone, Debug, Default, PartialEq)]

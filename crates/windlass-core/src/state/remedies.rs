@@ -1,12 +1,11 @@
 //! Remedies: what may let a model call succeed that has failed with every model it may ask.
 
-use serde::{Deserialize, Serialize};
-
-use crate::asks::Ask;
-use crate::ids::{Millis, Text};
-use crate::open_call::Stage;
-use crate::reply::{FailureKind, ModelFailure};
+use crate::protocol::input::QuotaWait;
+use crate::state::asks::Ask;
+use crate::state::open_call::Stage;
 use crate::state::{RunState, State};
+use crate::vocabulary::ids::{Millis, Text};
+use crate::vocabulary::reply::{FailureKind, ModelFailure};
 
 /// The most waits for a quota that one model call makes.
 pub const QUOTA_WAITS: u32 = 100;
@@ -96,15 +95,6 @@ impl Remedies {
             | FailureKind::OverBudget(_) => {}
         }
     }
-}
-
-/// The quota that a run waits for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QuotaWait {
-    /// The model that is asked then.
-    pub model: Text,
-    /// When the run goes on.
-    pub until: Millis,
 }
 
 impl State {

@@ -1,11 +1,11 @@
 //! A search for the items of the conversation that a provider refuses.
 
-use crate::asks::Ask;
-use crate::event::RefusalCandidate;
-use crate::halving::{Halving, Step};
-use crate::ids::ActionId;
-use crate::reply::ModelFailure;
+use crate::protocol::fact::refused::RefusalCandidate;
 use crate::state::State;
+use crate::state::asks::Ask;
+use crate::state::halving::{Halving, Step};
+use crate::vocabulary::ids::ActionId;
+use crate::vocabulary::reply::ModelFailure;
 
 /// A search within one turn, with one model.
 #[derive(Clone, Debug, PartialEq)]

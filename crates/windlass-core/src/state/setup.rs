@@ -4,14 +4,15 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use crate::binding::BindingDigests;
-use crate::choice::ModelChoice;
-use crate::event::{AgentRef, Recalled, Steered, ToolRecord};
-use crate::ids::{Owner, SessionId, Text};
-use crate::message::Message;
 use crate::policy::Policy;
-use crate::stored::Ref;
-use crate::tool::ToolSpec;
+use crate::protocol::fact::interrupts::Steered;
+use crate::protocol::fact::run::{AgentRef, Recalled, ToolRecord};
+use crate::vocabulary::binding::BindingDigests;
+use crate::vocabulary::ids::{Owner, SessionId, Text};
+use crate::vocabulary::message::Message;
+use crate::vocabulary::model::ModelChoice;
+use crate::vocabulary::payload::Ref;
+use crate::vocabulary::tool::ToolSpec;
 
 /// The agent and its settings.
 #[derive(Clone, Debug, PartialEq)]

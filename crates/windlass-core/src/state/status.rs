@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::RunState;
-use crate::outcome::Status;
+use crate::state::RunState;
+use crate::vocabulary::outcome::Status;
 
 /// A run's state without its detail: what listings filter by.
 ///

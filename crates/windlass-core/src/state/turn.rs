@@ -1,11 +1,12 @@
 //! The current turn, and what happened several turns in a row.
 
-use crate::call_args::CallArgs;
-use crate::ids::Text;
-use crate::outcome::CallOutcome;
-use crate::policy::LimitKind;
-use crate::reply::{ModelFailure, StopReason};
-use crate::state::{Remedies, Search};
+use crate::state::remedies::Remedies;
+use crate::state::search::Search;
+use crate::vocabulary::call_args::CallArgs;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::outcome::CallOutcome;
+use crate::vocabulary::reply::{ModelFailure, StopReason};
 
 /// The current turn.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,13 +2,21 @@
 
 use std::sync::Arc;
 
-use super::environment;
-use crate::asks::Ask;
-use crate::budget::Need;
-use crate::event::Purpose;
+use crate::machine::decide::decide;
+use crate::machine::pending::pending;
 use crate::model::{FailureKind, ModelChoice, ModelFailure, Prices};
-use crate::policy::{Limit, LimitKind, Policy, Preset};
-use crate::{Event, Fact, Input, InputKind, State, Status, decide, pending};
+use crate::policy::Policy;
+use crate::policy::limits::Limit;
+use crate::policy::presets::Preset;
+use crate::protocol::fact::{Event, Fact};
+use crate::protocol::input::{Input, InputKind};
+use crate::state::State;
+use crate::state::asks::Ask;
+use crate::tests::environment;
+use crate::vocabulary::budget::Need;
+use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::outcome::Status;
+use crate::vocabulary::purpose::Purpose;
 
 const PRICES: Prices = Prices { input: 1, output: 1, cached: 1, cache_write: 1 };
 

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use super::explore::Node;
-use super::scenarios::Scenario;
-use crate::open_call::Stage;
-use crate::policy::LimitKind;
-use crate::state::{Gauge, Phase, State, Toolbox};
-use crate::{ActionId, ActionKind};
+use crate::protocol::action::ActionKind;
+use crate::state::context::Gauge;
+use crate::state::open_call::Stage;
+use crate::state::setup::Toolbox;
+use crate::state::{Phase, State};
+use crate::tests::explore::Node;
+use crate::tests::scenarios::Scenario;
+use crate::vocabulary::ids::ActionId;
+use crate::vocabulary::limit::LimitKind;
 
 /// Numbers of events in the order in which they are met: only which are equal matters, not what they are.
 #[derive(Default)]
@@ -30,7 +33,7 @@ impl Names {
 ///
 /// New parts of a state take part by themselves, since the whole of it is printed. A part that holds numbers of
 /// events and is not renamed here only costs time: some states are then looked at several times.
-pub(super) fn canon(scenario: &Scenario, node: &Node) -> u64 {
+pub(crate) fn canon(scenario: &Scenario, node: &Node) -> u64 {
     let state = bare(scenario, &node.state);
     let mut names = Names::default();
     let state = renamed(state, &mut names);
@@ -92,7 +95,7 @@ fn renamed(mut state: State, names: &mut Names) -> State {
         // Without a limit on stalls nothing follows from when something came last.
         state.clock.progress_at = 0;
     }
-    if state.setup.policy.past.context.compact == crate::policy::Compact::Off {
+    if state.setup.policy.past.context.compact == crate::policy::context::Compact::Off {
         // Without a budget nothing follows from the size of requests.
         state.conversation.gauge = Gauge::default();
     }

@@ -8,27 +8,34 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::canon::canon;
-use super::environment::BEGINNING;
-use super::monitor::Monitor;
-use super::moves::{Left, Move, misfits, moves};
-use super::scenarios::{Depth, Family, Scenario, scenarios};
+use crate::machine::decide::{accept, decide};
+use crate::machine::evolve::evolve;
+use crate::machine::pending::pending;
+use crate::machine::rebuild::replay;
+use crate::protocol::action::ActionKind;
+use crate::protocol::fact::{Event, Fact};
+use crate::protocol::input::{Input, InputKind};
 use crate::run::{Accepted, StateKind};
 use crate::state::State;
-use crate::{ActionId, ActionKind, Event, Fact, Input, InputKind, accept, decide, evolve, pending, replay};
+use crate::tests::canon::canon;
+use crate::tests::environment::BEGINNING;
+use crate::tests::monitor::Monitor;
+use crate::tests::moves::{Left, Move, misfits, moves};
+use crate::tests::scenarios::{Depth, Family, Scenario, scenarios};
+use crate::vocabulary::ids::ActionId;
 
 /// The most states of one scenario: beyond that its bounds are too wide.
 const MOST_STATES: usize = 500_000;
 
 /// A state with what its future depends on beside it.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) state: State,
+pub(crate) struct Node {
+    pub(crate) state: State,
     /// Work that was begun and whose end has not come yet: wanted, or being stopped.
-    pub(super) begun: BTreeMap<ActionId, ActionKind>,
-    pub(super) left: Left,
-    pub(super) monitor: Monitor,
-    pub(super) now: u64,
+    pub(crate) begun: BTreeMap<ActionId, ActionKind>,
+    pub(crate) left: Left,
+    pub(crate) monitor: Monitor,
+    pub(crate) now: u64,
 }
 
 /// The path on which a node was first reached.
@@ -50,7 +57,7 @@ struct Search {
 
 /// Statistics of a search.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     states: usize,
     steps: usize,
     kinds: BTreeSet<&'static str>,
@@ -63,7 +70,7 @@ pub(super) struct Seen {
 fn explore(scenario: &Scenario, seen: &mut Seen) {
     let mut search = Search::default();
     let first = Node {
-        state: State::new(super::environment::run_id()),
+        state: State::new(crate::tests::environment::run_id()),
         begun: BTreeMap::new(),
         left: scenario.left,
         monitor: Monitor::default(),

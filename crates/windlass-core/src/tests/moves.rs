@@ -1,47 +1,52 @@
 //! Valid next inputs: everything that the environment of a run can send, each within a budget.
 
-use super::explore::Node;
-use super::scenarios::Scenario;
-use crate::budget::Amount;
-use crate::event::ResumedBy;
-use crate::event::{Adjusted, AgentRef, QuestionKind};
+use crate::machine::pending::pending;
 use crate::model::{FailureKind, ModelFailure, Reply, Usage};
+use crate::protocol::action::ActionKind;
+use crate::protocol::fact::Adjusted;
+use crate::protocol::fact::run::{AgentRef, ResumedBy};
+use crate::protocol::input::{Input, InputKind};
 use crate::run::{Found, HostCall};
-use crate::{ActionId, ActionKind, Answer, CallOutcome, Input, InputKind, Text, pending};
+use crate::tests::explore::Node;
+use crate::tests::scenarios::Scenario;
+use crate::vocabulary::amount::Amount;
+use crate::vocabulary::ids::{ActionId, Text};
+use crate::vocabulary::outcome::CallOutcome;
+use crate::vocabulary::question::{Answer, QuestionKind};
 
 /// Budget of further inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Left {
-    pub(super) crashes: u8,
+pub(crate) struct Left {
+    pub(crate) crashes: u8,
     /// Number of take-overs after an export.
-    pub(super) adoptions: u8,
-    pub(super) cancels: u8,
-    pub(super) steers: u8,
-    pub(super) pauses: u8,
-    pub(super) model_failures: u8,
-    pub(super) tool_failures: u8,
-    pub(super) tool_changes: u8,
-    pub(super) raises: u8,
+    pub(crate) adoptions: u8,
+    pub(crate) cancels: u8,
+    pub(crate) steers: u8,
+    pub(crate) pauses: u8,
+    pub(crate) model_failures: u8,
+    pub(crate) tool_failures: u8,
+    pub(crate) tool_changes: u8,
+    pub(crate) raises: u8,
     /// Answers that allow a tool for the rest of the session.
-    pub(super) rules: u8,
+    pub(crate) rules: u8,
     /// Questions of delegates.
-    pub(super) questions: u8,
+    pub(crate) questions: u8,
     /// Number of hooks that ask for branches.
-    pub(super) branches: u8,
+    pub(crate) branches: u8,
     /// Number of replies so far; selects the list of the next one.
-    pub(super) replies: u8,
+    pub(crate) replies: u8,
 }
 
 /// One thing that may come in, and what is left after it.
-pub(super) struct Move {
-    pub(super) input: Input,
-    pub(super) left: Left,
+pub(crate) struct Move {
+    pub(crate) input: Input,
+    pub(crate) left: Left,
     /// Everything that was going on is lost.
-    pub(super) crash: bool,
+    pub(crate) crash: bool,
 }
 
 /// All that may come in now.
-pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
+pub(crate) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     let mut all = Moves { scenario, node, found: Vec::new() };
     if node.state.is_finished() {
         return all.found;
@@ -161,7 +166,7 @@ impl Moves<'_> {
     }
 
     /// Code makes two calls at once, then one more, and ends after each step.
-    fn code_goes_on(&mut self, action: ActionId, call: &crate::CallId, live: bool) {
+    fn code_goes_on(&mut self, action: ActionId, call: &crate::vocabulary::ids::CallId, live: bool) {
         let left = self.node.left;
         let host = |name: &str| HostCall { name: name.into(), args: "{\"n\":1}".into() };
         let calls = match self.node.state.code_calls(call).count() {
@@ -271,7 +276,7 @@ fn failed(action: ActionId, kind: FailureKind) -> InputKind {
 }
 
 /// Invalid inputs: results of another kind or action, unknown questions, wrong answers.
-pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
+pub(crate) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
     let state = &node.state;
     let mut all = vec![InputKind::Start(Box::new(scenario.start()))];
     let reply = |action| InputKind::replied(action, Reply::default());
@@ -279,7 +284,7 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
     let checked = |action| InputKind::Checked { action, found: Found::Unsure };
     let fired = |action| InputKind::TimerFired { action };
     let nobody = ActionId { run: state.run, seq: state.version + 1 };
-    let foreign = ActionId { run: crate::RunId::from_number(99), seq: 2 };
+    let foreign = ActionId { run: crate::vocabulary::ids::RunId::from_number(99), seq: 2 };
     for action in [nobody, foreign] {
         all.extend([reply(action), failed(action, FailureKind::Auth), ended(action), checked(action)]);
         all.push(fired(action));
@@ -314,7 +319,7 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
         Answer::Conclude("enough".into()),
     ];
     for number in 0..=state.questions.asked + 1 {
-        let question: crate::QuestionId = format!("q{number}").into();
+        let question: crate::vocabulary::ids::QuestionId = format!("q{number}").into();
         let open = state.questions.open.iter().find(|open| open.id == question);
         all.extend(every.iter().filter(|answer| open.is_none_or(|open| !answer.fits(open.kind))).map(
             |answer| InputKind::Answered { question: question.clone(), answer: answer.clone(), by: None },

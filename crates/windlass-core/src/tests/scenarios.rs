@@ -5,38 +5,43 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::environment;
-use super::moves::Left;
-use crate::event::RunStarted;
 use crate::model::{Reply, StopReason, Usage};
-use crate::policy::{
-    Another, AtLimit, Batch, CodeLimits, CodeMode, Hooks, Limit, LimitKind, Malformed, Policy, Preset,
-    Repetition, Results, Talk, Transport, View, Watched,
-};
+use crate::policy::Policy;
+use crate::policy::code::{CodeLimits, CodeMode};
+use crate::policy::iterations::Another;
+use crate::policy::limits::{AtLimit, Limit};
+use crate::policy::presets::Preset;
+use crate::policy::results::Results;
+use crate::policy::values::{Batch, Hooks, Malformed, Repetition, Talk, Transport, Watched};
+use crate::policy::views::View;
+use crate::protocol::fact::run::RunStarted;
+use crate::protocol::input::InputKind;
 use crate::run::{HookEnd, StepEdits};
-use crate::tool::{Effect, ToolKind};
-use crate::{InputKind, ToolSpec};
+use crate::tests::environment;
+use crate::tests::moves::Left;
+use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::tool::{Effect, ToolKind, ToolSpec};
 
 /// One small world to look at in full.
-pub(super) struct Scenario {
-    pub(super) name: String,
-    pub(super) policy: Arc<Policy>,
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    pub(crate) policy: Arc<Policy>,
     /// The tools at the start, and what they may become.
-    pub(super) tools: Vec<Arc<Vec<ToolSpec>>>,
+    pub(crate) tools: Vec<Arc<Vec<ToolSpec>>>,
     /// Possible replies by call number; the last list applies to all later calls.
     replies: Vec<Vec<Reply>>,
     /// Possible edits of a hook after a step; the first entry is no edit.
-    pub(super) edits: Vec<StepEdits>,
-    pub(super) left: Left,
+    pub(crate) edits: Vec<StepEdits>,
+    pub(crate) left: Left,
 }
 
 impl Scenario {
-    pub(super) fn replies(&self, call: u8) -> &[Reply] {
+    pub(crate) fn replies(&self, call: u8) -> &[Reply] {
         let place = usize::from(call).min(self.replies.len() - 1);
         &self.replies[place]
     }
 
-    pub(super) fn start(&self) -> RunStarted {
+    pub(crate) fn start(&self) -> RunStarted {
         let InputKind::Start(start) = environment::start(Policy::clone(&self.policy), &self.tools[0]).what
         else {
             panic!("a start starts");
@@ -49,7 +54,7 @@ impl Scenario {
 
 /// Subject of a set of scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(crate) enum Family {
     /// Two calls in every order of ends, under every kind of batch, with a crash and a cancel.
     Calls,
     /// Code that makes calls, of which one is approved and one has an effect, with crashes, a cancel and a limit.
@@ -72,7 +77,7 @@ pub(super) enum Family {
 
 /// Depth of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(crate) enum Depth {
     /// Seconds in a debug build.
     Quick,
     /// Minutes: every value with every other one.
@@ -177,7 +182,7 @@ fn changing_tools() -> Vec<Arc<Vec<ToolSpec>>> {
     all
 }
 
-pub(super) fn scenarios(family: Family, depth: Depth) -> Vec<Scenario> {
+pub(crate) fn scenarios(family: Family, depth: Depth) -> Vec<Scenario> {
     match family {
         Family::Calls => orders(depth),
         Family::Code => codes(depth),
@@ -510,7 +515,7 @@ fn output(
             policy.set_limit_value(LimitKind::ModelCalls, max);
         }
     });
-    let finish = crate::tool::FINISH_TOOL;
+    let finish = crate::vocabulary::tool::FINISH_TOOL;
     let bad = format!("{finish}!");
     let fenced =
         |name: &str| text(&format!("```tool_call\n{{\"name\": \"{name}\", \"arguments\": {{}}}}\n```"));

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use super::{Growth, Maker, Messages, View, full, minimal};
-use crate::asks::Ask;
-use crate::message::{Content, Message, Part};
-use crate::policy::Wire;
 use crate::state::State;
+use crate::state::asks::Ask;
+use crate::view::{Growth, Maker, Messages, View, full, minimal};
+use crate::vocabulary::message::{Content, Message, Part};
+use crate::vocabulary::model::Wire;
 
-pub(super) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
+pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 /// The line between the input and the blackboard (PromptChain).
 const CURRENT_STATE: &str = "CURRENT STATE:\n";

@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
-use super::{Growth, Maker, Messages, View, Wording};
-use crate::asks::Ask;
-use crate::by_schema::{AnswerForm, Wanted, alternatives, object_prompt};
-use crate::event::ToolChoice;
-use crate::fenced::{actions_prompt, fenced_prompt};
-use crate::message::Message;
-use crate::policy::{Phases, Stop, Wire};
 use windlass_schema::plain_schema;
+
+use crate::codec::by_schema::alternatives::{Wanted, alternatives};
+use crate::codec::by_schema::prompt::object_prompt;
+use crate::codec::fenced::{actions_prompt, fenced_prompt};
+use crate::policy::values::{Phases, Stop};
 use crate::state::State;
-use crate::tool::ToolSpec;
+use crate::state::asks::Ask;
+use crate::view::{Growth, Maker, Messages, View, Wording};
+use crate::vocabulary::message::Message;
+use crate::vocabulary::model::Wire;
+use crate::vocabulary::purpose::ToolChoice;
+use crate::vocabulary::reply::AnswerForm;
+use crate::vocabulary::tool::ToolSpec;
 
-pub(super) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
+pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
 
-pub(super) fn view(state: &State, ask: &Ask) -> View {
+pub(crate) fn view(state: &State, ask: &Ask) -> View {
     let (setup, policy) = (&state.setup, &state.setup.policy);
     let wire = wire(state, ask);
     let shown = &state.toolbox.shown;
@@ -73,7 +77,7 @@ fn by_schema(state: &State, ask: &Ask, form: AnswerForm) -> View {
     }
 }
 
-pub(super) fn bytes(state: &State, wire: Wire) -> u64 {
+pub(crate) fn bytes(state: &State, wire: Wire) -> u64 {
     let history = match wire {
         Wire::Schema | Wire::Fenced => state.conversation.history.bytes_as_text(),
         Wire::Auto | Wire::Native => state.conversation.history.bytes(),
@@ -82,13 +86,13 @@ pub(super) fn bytes(state: &State, wire: Wire) -> u64 {
 }
 
 /// The wire of the model that is asked.
-pub(super) fn wire(state: &State, ask: &Ask) -> Wire {
+pub(crate) fn wire(state: &State, ask: &Ask) -> Wire {
     let (setup, policy) = (&state.setup, &state.setup.policy);
     setup.models.get(ask.model as usize).map_or(policy.request.wire, |model| policy.wire_of(model))
 }
 
 /// Bytes of a message over that wire.
-pub(super) fn message_bytes(message: &Message, wire: Wire) -> u64 {
+pub(crate) fn message_bytes(message: &Message, wire: Wire) -> u64 {
     match wire {
         Wire::Schema | Wire::Fenced => message.bytes().saturating_sub(message.bytes_again()),
         Wire::Auto | Wire::Native => message.bytes(),
@@ -96,6 +100,6 @@ pub(super) fn message_bytes(message: &Message, wire: Wire) -> u64 {
 }
 
 /// Bytes of the messages before the conversation.
-pub(super) fn prompt_bytes(state: &State) -> u64 {
+pub(crate) fn prompt_bytes(state: &State) -> u64 {
     state.setup.prompt.iter().map(|message| message.bytes()).sum()
 }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Growth, Maker, View};
-use crate::asks::{Ask, contract};
-use crate::message::Message;
-use crate::policy::Wire;
 use crate::state::State;
+use crate::state::asks::Ask;
+use crate::view::{Growth, Maker, View, contract};
+use crate::vocabulary::message::Message;
+use crate::vocabulary::model::Wire;
 
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 

@@ -1,5 +1,5 @@
 //! Everything that the conversation has: reasoning and attempts that were in vain, too.
 
-use super::{Maker, full};
+use crate::view::{Maker, full};
 
-pub(super) const MAKER: Maker = full::MAKER;
+pub(crate) const MAKER: Maker = full::MAKER;

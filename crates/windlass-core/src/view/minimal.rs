@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use super::{Growth, Maker, Messages, View, full};
-use crate::asks::Ask;
-use crate::message::Message;
-use crate::policy::Wire;
 use crate::state::State;
+use crate::state::asks::Ask;
+use crate::view::{Growth, Maker, Messages, View, full};
+use crate::vocabulary::message::Message;
+use crate::vocabulary::model::Wire;
 
-pub(super) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
+pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, ask: &Ask) -> View {
     let whole = full::view(state, ask);
@@ -24,7 +24,7 @@ fn bytes(state: &State, wire: Wire) -> u64 {
 }
 
 /// The messages that it has, each found by its place.
-pub(super) fn shown(state: &State) -> impl Iterator<Item = (usize, &Arc<Message>)> {
+pub(crate) fn shown(state: &State) -> impl Iterator<Item = (usize, &Arc<Message>)> {
     let (history, progress) = (&state.conversation.history, &state.progress);
     let first = progress.round.filter(|round| *round >= progress.input.end).unwrap_or(progress.input.end);
     let said = progress.steered.iter().copied().filter(|at| *at < first);

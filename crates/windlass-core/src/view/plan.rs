@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Growth, Maker, View, full};
-use crate::asks::{Ask, contract};
-use crate::code::functions;
-use crate::event::Purpose;
-use crate::ids::{Millis, Text};
-use crate::message::{AssistantMessage, Message};
-use crate::policy::{Strategy, Wire};
-use crate::state::{Closing, DoneStep, Plan, PlanStage, REMEMBERED, State};
+use crate::policy::own_tools::run_code::functions;
+use crate::policy::values::Strategy;
+use crate::state::State;
+use crate::state::asks::Ask;
+use crate::state::ending::Closing;
+use crate::state::plan::{DoneStep, Plan, PlanStage, REMEMBERED};
+use crate::view::{Growth, Maker, View, contract, full};
+use crate::vocabulary::ids::{Millis, Text};
+use crate::vocabulary::message::{AssistantMessage, Message};
+use crate::vocabulary::model::Wire;
+use crate::vocabulary::purpose::Purpose;
 
 /// Messages before the run that are looked at for exchanges.
 const LOOKED_AT: usize = 64;

@@ -1,13 +1,13 @@
 //! All calls and results, without reasoning and without attempts that were in vain. It is made once, message by message, so
 //! that each request begins with the one before it.
 
-use super::{Growth, Maker, Messages, View, full};
-use crate::asks::Ask;
-use crate::history::History;
-use crate::policy::Wire;
 use crate::state::State;
+use crate::state::asks::Ask;
+use crate::view::{Growth, Maker, Messages, View, full};
+use crate::vocabulary::history::History;
+use crate::vocabulary::model::Wire;
 
-pub(super) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
+pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
 
 fn view(state: &State, ask: &Ask) -> View {
     let whole = full::view(state, ask);

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{View, verification};
-use crate::event::Purpose;
-use crate::ids::{ActionId, CallId};
-use crate::message::{Content, Message, Part};
-use crate::open_call::{OpenCall, Stage};
-use crate::outcome::CallOutcome;
 use crate::state::State;
-use crate::stored::cut;
+use crate::state::open_call::{OpenCall, Stage};
+use crate::view::{View, verification};
+use crate::vocabulary::ids::{ActionId, CallId};
+use crate::vocabulary::message::{Content, Message, Part};
+use crate::vocabulary::outcome::CallOutcome;
+use crate::vocabulary::payload::cut;
+use crate::vocabulary::purpose::Purpose;
 
 /// Instruction to the model; `{n}` is the most tokens.
 const SUMMARISE: &str = "Summarise the result of a tool call, so that the assistant can go on without reading it. Keep what \
@@ -22,7 +22,7 @@ pub const SUMMED_BYTES: u64 = 131_072;
 /// The most bytes of the conversation's end that are shown before the result, with room for the call.
 const CONTEXT_BYTES: u64 = 4_000;
 
-pub(super) fn view(state: &State, call: &CallId) -> View {
+pub(crate) fn view(state: &State, call: &CallId) -> View {
     let most = state.setup.policy.past.context.summary_tokens;
     let prompt = SUMMARISE.replace("{n}", &most.to_string());
     let open = state.open_call(call);
@@ -33,7 +33,7 @@ pub(super) fn view(state: &State, call: &CallId) -> View {
     View { max_tokens: Some(most), bytes: bytes(state, call), ..View::alone(prompt, messages) }
 }
 
-pub(super) fn bytes(state: &State, call: &CallId) -> u64 {
+pub(crate) fn bytes(state: &State, call: &CallId) -> u64 {
     let whole = result(state.open_call(call)).map_or(0, Content::whole_bytes);
     SUMMARISE.len() as u64 + CONTEXT_BYTES + whole.min(SUMMED_BYTES)
 }

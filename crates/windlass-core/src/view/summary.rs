@@ -1,12 +1,14 @@
 //! The messages that a summary is to stand for, as one text.
 
-use super::{Growth, Maker, View, conversation_text, result};
-use crate::asks::Ask;
-use crate::event::Purpose;
-use crate::ledger::BYTES_A_TOKEN;
-use crate::message::Message;
-use crate::policy::Wire;
-use crate::state::{Covers, State};
+use crate::state::State;
+use crate::state::asks::Ask;
+use crate::state::context::Covers;
+use crate::state::transcript::conversation_text;
+use crate::view::{Growth, Maker, View, result};
+use crate::vocabulary::amount::BYTES_A_TOKEN;
+use crate::vocabulary::message::Message;
+use crate::vocabulary::model::Wire;
+use crate::vocabulary::purpose::Purpose;
 
 /// Instruction to the model that sums messages up; `{n}` is the most tokens.
 const SUMMARISE: &str = "Summarise the part of a conversation that follows, so that the assistant can go on without it. \

@@ -1,15 +1,15 @@
 //! A conversation as one text: what a model is shown that sums up a branch (acorn).
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Growth, Maker, View, full};
-use crate::asks::Ask;
-use crate::history::History;
-use crate::message::Message;
-use crate::state::State;
-use crate::stored::shortened;
 use windlass_text::steps::Steps;
+
+use crate::state::State;
+use crate::state::asks::Ask;
+use crate::state::transcript::lines;
+use crate::view::{Growth, Maker, View, full};
+use crate::vocabulary::history::History;
+use crate::vocabulary::message::Message;
 
 /// Instruction to the model that summarizes a branch (acorn).
 pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution concisely. Include key findings, actions \
@@ -43,45 +43,6 @@ fn written(history: &History, steps: &Steps) -> String {
     text.push_str("\n\n");
     text.push_str(&last);
     text
-}
-
-/// Messages as lines of text, each cut to so many bytes in its middle.
-pub(crate) fn conversation_text<'m>(messages: impl Iterator<Item = &'m Message>, each: usize) -> String {
-    let mut text = String::new();
-    for message in messages {
-        let start = text.len();
-        if let Message::System { text: told } = message {
-            text.push('\n');
-            text.push_str(told);
-        } else {
-            lines(&mut text, message);
-        }
-        if text.len() - start > each {
-            let whole = text.split_off(start);
-            text.push_str(&shortened(&whole, each as u64));
-        }
-    }
-    text.trim_start().to_owned()
-}
-
-fn lines(out: &mut String, message: &Message) {
-    // Writing into a String cannot fail.
-    let _infallible = match message {
-        Message::System { .. } => Ok(()),
-        Message::User { content, .. } | Message::TaskDelegation { content } => {
-            write!(out, "\n[User] {}", content.text())
-        }
-        Message::Tool(result) => write!(out, "\n[Tool Result] {}", result.content.text()),
-        Message::Assistant(said) => {
-            for call in &said.calls {
-                let _infallible = write!(out, "\n[Assistant] Called {}({})", call.name, call.args);
-            }
-            let text = said.beside_calls();
-            text.as_deref()
-                .filter(|text| !text.is_empty())
-                .map_or(Ok(()), |text| write!(out, "\n[Assistant] {text}"))
-        }
-    };
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! A tool call, for a model that judges it.
 
 use serde_json::json;
-
-use super::{Growth, Maker, View, conversation_text};
-use crate::asks::Ask;
-use crate::event::Verdict;
-use crate::open_call::OpenCall;
-use crate::policy::{Verification, Wire};
-use crate::state::State;
 use windlass_text::json::object_in;
+
+use crate::policy::verify::Verification;
+use crate::protocol::fact::verdict::Verdict;
+use crate::state::State;
+use crate::state::asks::Ask;
+use crate::state::open_call::OpenCall;
+use crate::state::transcript::conversation_text;
+use crate::view::{Growth, Maker, View};
+use crate::vocabulary::model::Wire;
 
 /// The most characters of the conversation that a verifier is shown.
 const CONTEXT_CHARS: usize = 2_000;
@@ -47,7 +49,7 @@ fn view(state: &State, ask: &Ask) -> View {
 }
 
 /// The end of the conversation.
-pub(super) fn context(state: &State) -> String {
+pub(crate) fn context(state: &State) -> String {
     let history = &state.conversation.history;
     let last = history.since(history.len().saturating_sub(LAST)).map(|message| &**message);
     let text = conversation_text(last, CONTEXT_CHARS * 4);

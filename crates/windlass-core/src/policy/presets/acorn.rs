@@ -1,7 +1,7 @@
 //! `acorn`: the values of `typed`, with acorn's sampling temperatures.
 
-use super::{Alias, Preset};
-use crate::policy::LimitKind;
+use crate::policy::presets::{Alias, Preset};
+use crate::vocabulary::limit::LimitKind;
 
 impl Preset {
     /// Typed input and output as acorn asks for them.

@@ -1,7 +1,8 @@
 //! `chat`: until a reply without calls (SwiftAgentKit's adapter).
 
-use super::{Alias, Preset};
-use crate::policy::{AtLimit, Limit, LimitKind};
+use crate::policy::limits::{AtLimit, Limit};
+use crate::policy::presets::{Alias, Preset};
+use crate::vocabulary::limit::LimitKind;
 
 impl Preset {
     /// Until a reply without calls.

@@ -2,17 +2,22 @@
 //!
 //! Nothing behind this folder asks which preset it was. To add one: its file, and its line in the table below.
 
+pub(crate) mod refine_results;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
-
-use super::{LimitKind, LogTexts, Policy, Wire};
-use crate::event::Purpose;
-use crate::settings::refusal;
 use windlass_text::nearest::nearest;
+
+use crate::policy::Policy;
+use crate::policy::texts::LogTexts;
+use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::model::Wire;
+use crate::vocabulary::purpose::Purpose;
+use crate::vocabulary::settings::refusal;
 
 /// `NAME in module;` for each preset: its file is `module.rs`, and gives [`Preset`] the constant `NAME`.
 macro_rules! presets {
@@ -25,8 +30,6 @@ macro_rules! presets {
         }
     };
 }
-
-mod refine_results;
 
 presets! {
     CHAT in chat;
@@ -146,7 +149,7 @@ impl Policy {
         policy.request.wire = Wire::Native;
         policy.request.purpose = Purpose::Merge;
         policy.request.temperature = self.request.merge_temperature;
-        policy.set_at_limit(super::AtLimit::None);
+        policy.set_at_limit(crate::policy::limits::AtLimit::None);
         policy.wording.log = LogTexts::silent();
         policy
     }

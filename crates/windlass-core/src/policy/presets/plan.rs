@@ -1,10 +1,13 @@
 //! `plan`: perception, decision and steps of code, in versions of a plan (the Session 10 agent).
 
-use super::{Alias, Preset};
-use crate::policy::{
-    AtLimit, CodeLimits, CodeMode, LimitKind, LogTexts, Recall, RecallBounds, RecallBy, Repetition, Stop,
-    View,
-};
+use crate::policy::code::{CodeLimits, CodeMode};
+use crate::policy::limits::AtLimit;
+use crate::policy::past::{Recall, RecallBounds, RecallBy};
+use crate::policy::presets::{Alias, Preset};
+use crate::policy::texts::LogTexts;
+use crate::policy::values::{Repetition, Stop};
+use crate::policy::views::View;
+use crate::vocabulary::limit::LimitKind;
 
 /// Calls in one block of code.
 const FUNCTIONS: u32 = 5;

@@ -1,11 +1,16 @@
 //! `refine`: iterations, each an inner loop of calls up to an answer (PromptChain's agentic step).
 
-use super::refine_results::{results, say_failures};
-use super::{Alias, Preset};
-use crate::ids::Text;
-use crate::policy::{
-    AtLimit, Batch, Compact, Limit, LimitKind, LogTexts, Objective, Repetition, Talk, Texts, View, Wire,
-};
+use crate::policy::context::Compact;
+use crate::policy::iterations::Objective;
+use crate::policy::limits::{AtLimit, Limit};
+use crate::policy::presets::{Alias, Preset};
+use crate::policy::presets::refine_results::{results, say_failures};
+use crate::policy::texts::{LogTexts, Texts};
+use crate::policy::values::{Batch, Repetition, Talk};
+use crate::policy::views::View;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::model::Wire;
 
 impl Preset {
     /// Iterations, each up to an answer.

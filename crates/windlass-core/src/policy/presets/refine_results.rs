@@ -1,9 +1,10 @@
 //! PromptChain's words for results and failures, for the preset `refine`.
 
-use crate::policy::{Results, Texts};
+use crate::policy::results::Results;
+use crate::policy::texts::Texts;
 
 /// The form of results: as they are, and failures in PromptChain's words.
-pub(super) fn results() -> Results {
+pub(crate) fn results() -> Results {
     let failed = "Error executing tool: {error}";
     Results {
         timed_out: "Error: Tool {tool} timed out after {seconds}s".into(),
@@ -14,7 +15,7 @@ pub(super) fn results() -> Results {
 }
 
 /// The text of a run whose model failed, took too long or neither called nor answered, and of one that was cancelled.
-pub(super) fn say_failures(texts: &mut Texts) {
+pub(crate) fn say_failures(texts: &mut Texts) {
     let no_call = "Error: LLM did not call a tool or provide an answer after multiple attempts.";
     (texts.no_call, texts.no_call_text) = (no_call.into(), no_call.into());
     texts.cancelled = "[Execution interrupted by user. Partial results may be available.]".into();
@@ -27,7 +28,7 @@ pub(super) fn say_failures(texts: &mut Texts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::filled;
+    use crate::policy::texts::filled;
 
     #[test]
     fn p13_failures_are_told_in_promptchain_s_words() {

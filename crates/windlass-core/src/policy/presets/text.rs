@@ -1,11 +1,13 @@
 //! `text`: one fenced block a turn, every model call is a step (KAOS).
 
-use super::{Alias, Preset};
-use crate::ids::Text;
-use crate::policy::{
-    AtLimit, Batch, CallersSystem, Limit, LimitKind, LogTexts, Memory, MemoryBounds, Repetition, Results,
-    Wire,
-};
+use crate::policy::limits::{AtLimit, Limit};
+use crate::policy::presets::{Alias, Preset};
+use crate::policy::results::Results;
+use crate::policy::texts::LogTexts;
+use crate::policy::values::{Batch, CallersSystem, Memory, MemoryBounds, Repetition};
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::model::Wire;
 
 impl Preset {
     /// Fenced blocks in plain text, one a turn.

@@ -1,7 +1,11 @@
 //! `typed`: the output comes through the finish tool, in one turn unless the model calls are limited.
 
-use super::{Alias, Preset};
-use crate::policy::{AtLimit, LimitKind, LogTexts, Repetition, Results, Stop, Talk, Turns};
+use crate::policy::limits::AtLimit;
+use crate::policy::presets::{Alias, Preset};
+use crate::policy::results::Results;
+use crate::policy::texts::LogTexts;
+use crate::policy::values::{Repetition, Stop, Talk, Turns};
+use crate::vocabulary::limit::LimitKind;
 
 /// acorn's words, to the letter of its design.
 const XML_FORM: &str = "You must provide your final answer now. Respond with your answer in the following XML structure:\n\

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use super::*;
-use crate::call_args::Span;
-use crate::message::{AssistantMessage, Content, Part, ToolCall, ToolMessage};
 use windlass_text::steps::doubling;
+
+use super::*;
+use crate::vocabulary::call_args::Span;
+use crate::vocabulary::message::{AssistantMessage, Content, Part, ToolCall, ToolMessage};
 
 fn conversation(messages: impl IntoIterator<Item = Message>) -> History {
     messages.into_iter().chain([Message::user("Sum up.")]).map(Arc::new).collect()

@@ -1,0 +1,75 @@
+//! What follows from replies by schema, and what is learnt of models that take no tools.
+
+use std::sync::Arc;
+
+use windlass_text::steps::Steps;
+
+use crate::codec::by_schema::pieces::AnswerPieces;
+use crate::codec::by_schema::{Said, faulty, read};
+use crate::codec::forms::ReadCall;
+use crate::machine::decision::Decision;
+use crate::protocol::fact::Adjusted;
+use crate::state::asks::Ask;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::model::Wire;
+use crate::vocabulary::purpose::ToolChoice;
+use crate::vocabulary::reply::{AnswerForm, Reply, StopReason};
+
+impl Decision {
+    /// The call that a reply by schema is, which stays in its text; or the form of an answer, which takes the place of the text.
+    pub(crate) fn calls_by_schema(
+        (ask, form): (&Ask, AnswerForm),
+        reply: &mut Reply,
+        steps: &Steps,
+    ) -> (Vec<ReadCall>, Option<AnswerForm>) {
+        let Some(text) = reply.text.clone().filter(|text| !text.trim().is_empty()) else {
+            return (Vec::new(), None);
+        };
+        let declined = matches!(reply.stop, StopReason::Refused | StopReason::Filtered);
+        let read = read(&text, form, steps);
+        let cut = reply.stop == StopReason::Length && !matches!(read, Said::Answer(_) | Said::Call(_));
+        let fault = match (read, cut.then(|| begun(form, &text)).flatten()) {
+            (Said::Answer(answer), _) | (_, Some(answer)) => {
+                reply.text = Some(answer);
+                return (Vec::new(), Some(form));
+            }
+            // Where no tool is offered, everything else is text.
+            (Said::Call(_) | Said::Neither(_) | Said::Prose, _) if ask.choice == ToolChoice::None => {
+                return (Vec::new(), None);
+            }
+            (Said::Call(call), _) => return (vec![call], None),
+            (Said::Prose, _) if declined => return (Vec::new(), None),
+            (Said::Prose, _) => "it is no JSON object".to_owned(),
+            (Said::Neither(fault), _) => fault,
+        };
+        (vec![faulty(&text, &fault)], None)
+    }
+
+    /// Whether the reply says that the server holds no model to schemas: it is no object at all, though the model was learnt to be
+    /// asked by schema.
+    pub(crate) fn ignores_schema(&self, ask: &Ask, reply: &Reply) -> bool {
+        let learnt = self.state.setup.policy.request.wire == Wire::Auto;
+        let whole = matches!(reply.stop, StopReason::Stop | StopReason::ToolCalls);
+        let text = reply.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        learnt
+            && whole
+            && reply.calls.is_empty()
+            && self.state.by_schema(ask).is_some()
+            && text.is_some_and(|text| !crate::codec::phases::unfenced(text).starts_with('{'))
+    }
+
+    /// From here on the model is asked over that wire, wherever the run names it.
+    pub(crate) fn learn_wire(&mut self, model: u32, wire: Wire) {
+        let mut models = (*self.state.setup.models).clone();
+        let Some(name) = models.get(model as usize).map(|model| model.name.clone()) else { return };
+        models.iter_mut().filter(|model| model.name == name).for_each(|model| model.wire = Some(wire));
+        self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });
+    }
+}
+
+/// The part of an answer that was cut off; `None`: the reply is no answer so far.
+fn begun(form: AnswerForm, text: &str) -> Option<Text> {
+    let mut pieces = AnswerPieces::of(form);
+    let answer = pieces.push(text);
+    pieces.has_begun().then(|| answer.into())
+}

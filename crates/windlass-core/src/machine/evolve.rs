@@ -1,0 +1,262 @@
+//! `evolve`: folds one fact into the state. It cannot fail, decides nothing, and its cost does not depend on the length of the
+//! history.
+
+pub(crate) mod calls;
+pub(crate) mod code;
+pub(crate) mod context;
+pub(crate) mod fork;
+pub(crate) mod halving;
+pub(crate) mod iterations;
+pub(crate) mod plan;
+pub(crate) mod results;
+pub(crate) mod start;
+pub(crate) mod turns;
+
+use std::sync::Arc;
+
+use crate::protocol::fact::calls::CallFinished;
+use crate::protocol::fact::interrupts::RunPaused;
+use crate::protocol::fact::limits::{LimitRaised, LimitReached};
+use crate::protocol::fact::{Adjusted, Event, Fact, InputReceived, InputRequested};
+use crate::state::context::Warning;
+use crate::state::ending::{Closing, ClosingStage, Ending};
+use crate::state::open_call::{Asked, Origin, Stage};
+use crate::state::questions::{OpenQuestion, Paused};
+use crate::state::{Phase, State};
+use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::question::QuestionKind;
+
+/// Folds one fact into the state.
+#[must_use]
+pub fn evolve(mut state: State, event: &Event) -> State {
+    state.apply(event);
+    state
+}
+
+impl State {
+    pub(crate) fn apply(&mut self, event: &Event) {
+        self.version += 1;
+        self.note_progress(event);
+        self.clock.now = self.clock.now.max(event.at);
+        let seq = self.version;
+        match &event.fact {
+            Fact::RunStarted(start) => self.started(start, event.at, seq),
+            Fact::RunResumed(resumed) => {
+                self.clock.behind_ms = resumed.clock_behind_ms.unwrap_or(0);
+                self.taken_over(resumed.by);
+            }
+            Fact::TurnStarted(turn) => self.turn_started(turn, seq),
+            Fact::TurnCompleted(turn) => self.turn_completed(turn),
+            Fact::TurnFailed(turn) => self.turn_failed(turn, seq),
+            Fact::ProbeAnswered(probe) => self.probe_answered(probe),
+            Fact::TurnHedged(hedged) => self.turn_hedged(hedged, seq),
+            Fact::HedgeSkipped(skipped) => self.hedge_skipped(skipped),
+            Fact::CallHeld(held) => self.call_held(held),
+            Fact::CallDecided(decided) => self.call_decided(decided),
+            Fact::ToolAllowed(allowed) => self.tool_allowed(allowed),
+            Fact::CallVerified(verified) => self.call_verified(verified),
+            Fact::CallStarted(started) => self.call_started(started, seq),
+            Fact::CallRetried(retried) => {
+                self.ledger.counters.retries += 1;
+                self.lay_code_aside(&retried.call);
+                if let Some(call) = self.call_mut(&retried.call) {
+                    call.failed += 1;
+                    call.stage = Stage::Retrying { seq, at: retried.retry_at };
+                }
+            }
+            Fact::CallDoubted(doubted) => {
+                let lost = doubted.lost.clone().map(Box::new);
+                self.stage(&doubted.call, Stage::Doubted { seq, asked: Asked::Tool, lost });
+            }
+            Fact::CallFinished(finished) => self.call_finished(finished),
+            Fact::ResultSummarised(summarised) => self.result_summarised(summarised),
+            Fact::CodeStarted(started) => self.code_started(started, seq),
+            Fact::CodeCalled(called) => self.code_called(called),
+            Fact::CodeFinished(finished) => self.code_finished(finished),
+            Fact::DelegationStarted(started) => self.delegation_started(started, seq),
+            Fact::DelegationDeferred(waits) => self.delegation_deferred(waits, seq),
+            Fact::DelegationFinished(finished) => {
+                self.ledger.returned(finished);
+                let (call, outcome) = (finished.call.clone(), finished.outcome.clone());
+                self.call_finished(&CallFinished { call, outcome, note: None, limit: None });
+            }
+            Fact::Perceived(perceived) => self.perceived(perceived),
+            Fact::PlanProposed(proposed) => self.plan_proposed(proposed),
+            Fact::PlanMade(made) => self.plan_made(made),
+            Fact::StepFinished(finished) => {
+                self.leave_hook();
+                self.step_finished(finished);
+            }
+            Fact::InputRequested(asked) => self.input_requested(asked, seq),
+            Fact::InputReceived(received) => self.input_received(received),
+            Fact::IterationStarted(started) => self.iteration_started(started),
+            Fact::Judged(_) => self.progress.unread = 0,
+            Fact::BlackboardSaved(_) => self.progress.board.save(),
+            Fact::BlackboardRestored(restored) => self.blackboard_restored(restored),
+            Fact::Steered(steered) => self.conversation.steering.push(steered.clone()),
+            Fact::RunPaused(paused) => self.paused(paused, seq),
+            Fact::MessageQueued(queued) => {
+                self.conversation.steering.retain(|said| said.run != Some(queued.run));
+                self.questions.queued.push_back_mut(Arc::new(queued.clone()));
+            }
+            Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
+            Fact::HistoryEdited(edited) => self.history_edited(edited),
+            // The count itself is in the reply's usage.
+            Fact::ContextMeasured(_) => {}
+            Fact::ContextWarned(_) => self.conversation.gauge.warning = Warning::Given,
+            Fact::Compacted(compacted) => self.compacted(compacted),
+            Fact::CompactionSkipped(_) => self.compaction_skipped(),
+            Fact::StepBranched(branched) => self.acting(&branched.calls, &Origin::Hook),
+            Fact::OutputRejected(rejected) => self.output_rejected(rejected),
+            Fact::LimitReached(reached) => self.limit_reached(reached, event.at, seq),
+            Fact::LimitRaised(raised) => self.limit_raised(raised, seq),
+            Fact::CancelRequested(_) => {
+                self.ending.cancel();
+                self.questions.withdraw();
+                self.give_up_waiting();
+            }
+            Fact::RunEnded(end) => {
+                self.questions.withdraw();
+                self.asks.clear();
+                self.take_results_as_they_are();
+                self.plan_ended(end.text.as_ref());
+                self.phase = Phase::Ended(Box::new(end.clone()));
+            }
+        }
+    }
+
+    fn limit_raised(&mut self, raised: &LimitRaised, seq: u64) {
+        self.ending = Ending::None;
+        let policy = Arc::make_mut(&mut self.setup.policy);
+        let watched = policy.calls.repetition.watched_mut();
+        if let Some(repetition) = watched.filter(|_| raised.limit == LimitKind::Repetition) {
+            repetition.stop_at = u32::try_from(raised.max).unwrap_or(u32::MAX);
+        } else if let Some(limit) = policy.bounds.limits.get_mut(&raised.limit) {
+            limit.max = raised.max;
+        }
+        self.offer_tools(self.toolbox.own.clone());
+        if raised.limit == LimitKind::Seconds {
+            self.clock.deadline_seq = seq;
+        }
+    }
+
+    fn input_requested(&mut self, asked: &InputRequested, seq: u64) {
+        self.questions.asked += 1;
+        if asked.kind == QuestionKind::Result && asked.call.is_none() {
+            self.leave_hook();
+        }
+        self.questions.open.push(OpenQuestion {
+            seq,
+            next: asked.next.clone(),
+            id: asked.question.clone(),
+            kind: asked.kind,
+            call: asked.call.clone(),
+            text: asked.text.clone(),
+            suggestions: asked.suggestions.clone(),
+        });
+        if let (QuestionKind::Limit(_), Some(closing)) = (asked.kind, self.ending.closing_mut())
+            && asked.child_question.is_none()
+        {
+            closing.stage = ClosingStage::Idle;
+        }
+        if asked.kind == QuestionKind::Clarify && asked.child_question.is_none() {
+            self.count_call();
+        }
+        let Some(call) = asked.call.as_ref().and_then(|id| self.call_mut(id)) else { return };
+        if let (Some(question), Stage::Delegated { run, .. }) = (&asked.child_question, &call.stage) {
+            call.stage = Stage::DelegateAsks { run: *run, question: question.clone() };
+            return;
+        }
+        if asked.kind == QuestionKind::Clarify {
+            call.stage = Stage::Asking;
+        } else if let Stage::Doubted { asked: put, .. } = &mut call.stage
+            && asked.kind == QuestionKind::Outcome
+        {
+            *put = Asked::Person;
+        }
+    }
+
+    /// The run stands still. A try that waited begins once the pause is over.
+    fn paused(&mut self, paused: &RunPaused, seq: u64) {
+        self.questions.paused = Some(Paused { seq, next: paused.next.clone() });
+        // A hook has been heard.
+        if matches!(self.phase, Phase::Asking | Phase::Stepping { .. }) {
+            let laid_aside = self.turns_ask().map(|ask| ask.remedies.clone());
+            self.turn.remedies = laid_aside.unwrap_or_default();
+            self.asks.give_up_waiting();
+            self.phase = Phase::Between;
+        }
+    }
+
+    fn input_received(&mut self, received: &InputReceived) {
+        self.questions.open.retain(|open| open.id != received.question);
+        if self.questions.pause().is_none() {
+            self.questions.paused = None;
+        }
+        self.finally_answered(&received.answer);
+    }
+
+    fn adjusted(&mut self, adjusted: &Adjusted, at: u64, seq: u64) {
+        let policy = self.setup.policy.clone();
+        if let Some(fresh) = &adjusted.policy {
+            self.setup.policy = fresh.clone();
+            self.stay_within_budget();
+        }
+        if let Some(refused) = &adjusted.refused {
+            Arc::make_mut(self.toolbox.refused.get_or_insert_default()).push(refused.tool.clone());
+        }
+        let anew = adjusted.policy.is_some() || adjusted.refused.is_some();
+        if let Some(tools) = adjusted.tools.as_ref().or(anew.then_some(&self.toolbox.own)) {
+            self.offer_tools(tools.clone());
+        }
+        if adjusted.binding_digests.is_some() {
+            self.toolbox.binding_digests.clone_from(&adjusted.binding_digests);
+        }
+        if let Some(models) = &adjusted.models {
+            self.setup.models = models.clone();
+        }
+        if let Some(prompt) = &adjusted.prompt {
+            self.setup.prompt = prompt.clone();
+        }
+        if let Some(switched) = &adjusted.switched {
+            self.setup.agent = Some(switched.agent.clone());
+            self.setup.agent_files.clone_from(&switched.agent_files);
+        }
+        if let Some(agent) = &adjusted.agent {
+            self.setup.agent = Some(agent.clone());
+            self.setup.agent_files.clone_from(&adjusted.agent_files);
+            self.setup.objective.clone_from(&adjusted.objective);
+            self.adopted(&policy, at, seq);
+        }
+    }
+
+    fn limit_reached(&mut self, reached: &LimitReached, at: u64, seq: u64) {
+        self.give_up_waiting();
+        let stopping = self.in_flight();
+        self.turn.cut = None;
+        // A question about another limit is moot: this one has cut the loop. A limit on time waits for no pause.
+        let late = matches!(reached.limit, LimitKind::Seconds | LimitKind::StallSeconds);
+        self.questions.open.retain(|open| {
+            let of_step = matches!(
+                open.kind,
+                QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result | QuestionKind::Auth
+            );
+            !(of_step || late && open.kind == QuestionKind::Pause) || open.call.is_some()
+        });
+        self.questions.paused = self.questions.paused.take().filter(|_| !late);
+        let stage = if stopping { ClosingStage::Stopping } else { ClosingStage::Idle };
+        let closing = Closing { reached: reached.clone(), seq, at, stage, beyond: None };
+        self.ending = Ending::Limit(Box::new(closing));
+        self.turn.streaks.rejected = 0;
+    }
+
+    /// A model call that waited for its next try is not tried again, a hook is not asked any more.
+    fn give_up_waiting(&mut self) {
+        self.asks.give_up_waiting();
+        self.take_results_as_they_are();
+        let asking = self.turns_ask().is_some();
+        if matches!(self.phase, Phase::Asking if !asking) || matches!(self.phase, Phase::Stepping { .. }) {
+            self.phase = Phase::Between;
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The fold of tool calls: of a turn, or of a hook.
+
+use std::sync::Arc;
+
+use windlass_text::json;
+
+use crate::policy::values::Hooks;
+use crate::protocol::fact::calls::{
+    CallDecided, CallFinished, CallHeld, CallStarted, Decision, DelegationDeferred, DelegationStarted,
+    TaskOrder,
+};
+use crate::protocol::fact::verdict::CallVerified;
+use crate::state::ending::{ClosingStage, Ending};
+use crate::state::open_call::{OpenCall, Origin, Stage, Summing};
+use crate::state::results::{branch_message, tool_message, with_printed};
+use crate::state::routing::says_something;
+use crate::state::turn::{Branched, Cut, Repeated};
+use crate::state::{Phase, State};
+use crate::vocabulary::budget::Budget;
+use crate::vocabulary::call_args::CallArgs;
+use crate::vocabulary::ids::{CallId, Text};
+use crate::vocabulary::message::{Message, ToolCall};
+use crate::vocabulary::outcome::CallOutcome;
+use crate::vocabulary::tool::ToolSpec;
+
+impl State {
+    pub(crate) fn call_started(&mut self, started: &CallStarted, seq: u64) {
+        if started.attempt == 1 {
+            self.count_call();
+            self.count_streak(&started.call);
+        }
+        let own = self.run;
+        if let Some(call) = self.call_mut(&started.call) {
+            call.key_run = Some(call.keyed_by(own));
+            call.attempt = started.attempt;
+            call.stage = Stage::Running { seq };
+        }
+    }
+
+    pub(crate) fn delegation_started(&mut self, started: &DelegationStarted, seq: u64) {
+        if started.attempt == 1 && self.open_call(&started.call).is_none_or(|open| open.origin.counts()) {
+            self.count_call();
+        }
+        if let Some(call) = self.call_mut(&started.call) {
+            call.attempt = started.attempt;
+            call.lent = started.budget;
+            let (run, order) = (started.run, started.order.clone());
+            call.stage = Stage::Delegated { seq, run, order };
+        }
+        if started.order == TaskOrder::Stop {
+            self.questions.open.retain(|open| open.call.as_ref() != Some(&started.call));
+            if let Some(closing) = self.ending.closing_mut() {
+                closing.stage = ClosingStage::Stopping;
+            }
+        }
+    }
+
+    pub(crate) fn delegation_deferred(&mut self, waits: &DelegationDeferred, seq: u64) {
+        let Some(call) = self.call_mut(&waits.call) else { return };
+        if let Stage::Delegated { run, .. } = call.stage {
+            call.stage = Stage::DelegateDeferred { seq, run, model: waits.model.clone(), until: waits.until };
+        }
+    }
+
+    /// The calls of a turn are open, or the branches that a hook asked for.
+    pub(crate) fn acting(&mut self, calls: &[ToolCall], origin: &Origin) {
+        let open = calls.iter().map(|call| self.opened(call, origin.clone()));
+        let open = open.collect();
+        self.phase = Phase::Acting(open);
+    }
+
+    /// A call that nothing has been decided on.
+    pub(crate) fn opened(&mut self, call: &ToolCall, origin: Origin) -> OpenCall {
+        self.conversation.call_ids.insert_mut(call.id.clone());
+        OpenCall {
+            repeat: if origin.is_model() { self.count_repeat(&call.name, &call.args) } else { 0 },
+            reached: self.reach(call, &origin),
+            call: call.clone(),
+            edited: None,
+            allowed: None,
+            stage: Stage::Queued,
+            attempt: 0,
+            failed: 0,
+            note: None,
+            stdout: None,
+            key_run: None,
+            key_call: None,
+            in_base: None,
+            lent: Budget::default(),
+            asked_at: (self.run, self.version.saturating_sub(1)),
+            origin,
+            rejected: false,
+            verified: false,
+            summing: Summing::Off,
+        }
+    }
+
+    /// Counts consecutive equal calls, this one included.
+    pub(crate) fn count_repeat(&mut self, name: &Text, args: &CallArgs) -> u32 {
+        let exempt = self.tool(name).is_some_and(|tool| tool.poll);
+        let same = |last: &&Repeated| !exempt && last.name == *name && same_args(&last.args, args);
+        let times = 1 + self.turn.streaks.repeated.as_ref().filter(same).map_or(0, |last| last.times);
+        self.turn.streaks.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
+        times
+    }
+
+    /// A call was let run, or put to a person: that is one more.
+    pub(crate) fn count_call(&mut self) {
+        self.ledger.counters.tool_calls += 1;
+        self.count_round();
+    }
+
+    /// Something of a turn runs: with the first of it, that is one more round.
+    pub(crate) fn count_round(&mut self) {
+        self.turn.counted += 1;
+        if self.turn.counted == 1 {
+            self.turn.streaks.rejected = 0;
+            self.ledger.counters.tool_rounds += 1;
+        }
+    }
+
+    pub(crate) fn call_mut(&mut self, id: &CallId) -> Option<&mut OpenCall> {
+        let Phase::Acting(calls) = &mut self.phase else { return None };
+        calls.iter_mut().find(|call| call.call.id == *id)
+    }
+
+    pub(crate) fn stage(&mut self, id: &CallId, stage: Stage) {
+        if let Some(call) = self.call_mut(id) {
+            call.stage = stage;
+        }
+    }
+
+    pub(crate) fn call_held(&mut self, held: &CallHeld) {
+        let Some(gate) = self.open_call(&held.call).map(|open| self.gate(open)) else { return };
+        let gate = Arc::new(gate.under(&held.digest));
+        if let Some(call) = self.call_mut(&held.call) {
+            call.allowed = None;
+            call.stage = Stage::Held { gate };
+        }
+    }
+
+    pub(crate) fn call_decided(&mut self, decided: &CallDecided) {
+        let Some(call) = self.call_mut(&decided.call) else { return };
+        match &decided.decision {
+            Decision::Approved | Decision::Allowed => {}
+            Decision::Edited { args } => call.edited = Some(args.clone()),
+            Decision::Denied { .. } | Decision::Forbidden { .. } => return,
+        }
+        let asked = std::mem::replace(&mut call.stage, Stage::Queued);
+        let edited = matches!(decided.decision, Decision::Edited { .. });
+        let allowed = if let Stage::Held { gate } = asked
+            && !edited
+        {
+            Some(gate)
+        } else {
+            // Allowed is what runs with these arguments.
+            self.open_call(&decided.call).map(|open| Arc::new(self.gate(open)))
+        };
+        if let Some(call) = self.call_mut(&decided.call) {
+            call.allowed = allowed;
+        }
+        if decided.decision == Decision::Allowed {
+            // A question that was put before the rule was made needs no answer.
+            self.questions.open.retain(|open| open.call.as_ref() != Some(&decided.call));
+        }
+    }
+
+    pub(crate) fn call_verified(&mut self, verified: &CallVerified) {
+        let Some(call) = self.call_mut(&verified.call) else { return };
+        call.verified = true;
+        call.edited = verified.args.clone().or(call.edited.take());
+        call.stage = Stage::Queued;
+    }
+
+    pub(crate) fn call_finished(&mut self, finished: &CallFinished) {
+        let code = self.open_call(&finished.call).and_then(|open| open.origin.code()).cloned();
+        if code.is_none() {
+            self.count_outcome(finished);
+            self.note_on_board(finished);
+        }
+        if !self.setup.policy.tools.require.is_empty()
+            && let Some(tool) = self.open_call(&finished.call).map(|open| open.target_name().clone())
+        {
+            self.ledger.proof.note(&self.setup.policy, &tool, &finished.outcome);
+        }
+        self.questions.open.retain(|open| open.call.as_ref() != Some(&finished.call));
+        let own = self.run;
+        let sums_up = self.sums_up(finished);
+        let Some(call) = self.call_mut(&finished.call) else { return };
+        call.summing = if sums_up { Summing::Waits } else { Summing::Off };
+        // What the base ran counts as run.
+        let ran_below =
+            call.ran_below(&finished.outcome) && call.known().is_some_and(|known| known.run != own);
+        call.stage = Stage::Done(finished.outcome.clone());
+        call.note.clone_from(&finished.note);
+        let repeat = call.repeat;
+        if let Some(limit) = finished.limit {
+            self.turn.cut.get_or_insert(Cut { limit, repeat });
+        }
+        if ran_below {
+            self.count_call();
+        }
+        match code {
+            Some(code) => self.code_goes_on(&code),
+            None => self.commit_round(),
+        }
+    }
+
+    /// Counts the outcome of a call of the turn.
+    fn count_outcome(&mut self, finished: &CallFinished) {
+        let own = self.open_call(&finished.call).is_none_or(|open| open.origin.is_model());
+        self.turn.failed += u32::from(!finished.outcome.is_ok());
+        match &finished.outcome {
+            CallOutcome::Malformed { .. } => {
+                // A hook's request is no fault of the model's.
+                if own {
+                    self.turn.streaks.malformed += u32::from(self.turn.malformed == 0);
+                    self.turn.malformed += 1;
+                }
+            }
+            CallOutcome::Rejected { .. } | CallOutcome::Skipped { .. } => {}
+            CallOutcome::Ok { content } => {
+                self.conversation.outputs += 1;
+                self.turn.found += u32::from(says_something(content));
+                self.keep_stored(content);
+                self.turn.accepted += 1;
+            }
+            CallOutcome::Error { .. }
+            | CallOutcome::TimedOut { .. }
+            | CallOutcome::Denied { .. }
+            | CallOutcome::UnknownTool { .. }
+            | CallOutcome::Interrupted
+            | CallOutcome::Abandoned
+            | CallOutcome::Unknown => self.turn.accepted += 1,
+        }
+    }
+
+    /// Moves the results of a turn into the conversation once all its calls have ended: in call order, whatever the order in
+    /// which they ended.
+    pub(crate) fn commit_round(&mut self) {
+        let cut = self.ending != Ending::None;
+        let Phase::Acting(calls) = &mut self.phase else { return };
+        if !calls.iter().all(|call| matches!(call.stage, Stage::Done(_)) && call.summing != Summing::Waits) {
+            return;
+        }
+        let calls = std::mem::take(calls);
+        let seq = self.version;
+        // No hook is asked about a step that a limit or a cancel cut short.
+        let asked = self.setup.policy.calls.hooks == Hooks::AfterSteps && !cut;
+        self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
+        let mut notes = Vec::new();
+        for mut open in calls {
+            if let Stage::Done(outcome) = std::mem::replace(&mut open.stage, Stage::Queued)
+                && open.origin.code().is_none()
+            {
+                let outcome = if open.key_run.is_some()
+                    && self.tool(&open.call.name).is_some_and(ToolSpec::runs_code)
+                {
+                    with_printed(outcome, open.stdout.as_deref())
+                } else {
+                    outcome
+                };
+                if open.origin == Origin::Plan {
+                    self.step_outcome(outcome, open.failed);
+                    continue;
+                }
+                let outcome = match std::mem::take(&mut open.summing) {
+                    Summing::Made(content) => CallOutcome::Ok { content },
+                    Summing::Off | Summing::Waits => outcome,
+                };
+                let message = if open.origin == Origin::Hook {
+                    let args = open.call.args.to_text();
+                    self.turn.branched.push(Branched { args, outcome: outcome.clone() });
+                    branch_message(&self.setup.policy, &open, outcome)
+                } else {
+                    tool_message(&self.setup.policy, &open, outcome)
+                };
+                self.conversation.history.push(Arc::new(message));
+            }
+            notes.extend(open.note);
+        }
+        for note in notes {
+            self.conversation.history.push(Arc::new(Message::user(note)));
+        }
+    }
+}
+
+/// Whether two argument texts mean the same JSON.
+fn same_args(one: &str, other: &str) -> bool {
+    let dense = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
+    one == other
+        || dense(one) == dense(other)
+            && json::read(one).is_ok_and(|one| json::read(other).is_ok_and(|other| one == other))
+}

@@ -1,0 +1,234 @@
+//! The fold of a fork's start: the base's state, without what only the base may do.
+
+use std::sync::Arc;
+
+use crate::policy::Policy;
+use crate::policy::values::{Hooks, Stop};
+use crate::protocol::fact::calls::TaskOrder;
+use crate::protocol::fact::fork::{Fork, MadeCall, StartedCall};
+use crate::protocol::fact::interrupts::Steered;
+use crate::state::ending::Closing;
+use crate::state::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
+use crate::state::remedies::Remedies;
+use crate::state::{Phase, State};
+use crate::vocabulary::budget::Reservation;
+use crate::vocabulary::ids::{Millis, RunId};
+use crate::vocabulary::limit::LimitKind;
+
+/// The run that began the work in progress.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Began {
+    /// The same agent.
+    Here,
+    /// Another agent: its word on what may run does not count here.
+    Elsewhere,
+}
+
+/// The event with which everything that was going on begins anew.
+#[derive(Clone, Copy)]
+struct NewBeginning {
+    /// Its time.
+    at: Millis,
+    /// Its number.
+    seq: u64,
+    /// The run that began the work in progress.
+    began: Began,
+}
+
+impl State {
+    /// Copies the base's state except its questions, decisions, rules and cancellation.
+    pub(crate) fn forked(&mut self, base: &Self, fork: &Fork, at: Millis, seq: u64) {
+        // No event of the fork made its deadline: it is the base's.
+        self.clock.deadline_seq = 0;
+        let carried = base.carried();
+        self.ledger.carry(&carried);
+        self.ledger.proof = base.ledger.proof.clone();
+        self.clock.carried_ms = carried.elapsed_ms;
+        self.questions.asked = base.questions.asked;
+        self.turn = base.turn.clone();
+        self.conversation = base.conversation.clone();
+        self.progress.clone_from(&base.progress);
+        self.ending = base.ending.carried_on();
+        self.conversation.steering.extend(fork.message.clone().map(Steered::from));
+        self.phase = base.phase.clone();
+        self.asks = base.asks.clone();
+        let began = if self.setup.agent == base.setup.agent { Began::Here } else { Began::Elsewhere };
+        let begun = NewBeginning { at, seq, began };
+        self.go_on_anew(&base.setup.policy, fork, base.run, begun);
+    }
+
+    /// Another agent goes on with the run: what people and the old policy have decided counts no more, and every open
+    /// call passes the gate of the new one.
+    pub(crate) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
+        self.questions.withdraw();
+        self.questions.rules.clear();
+        // Another agent's models may take what those before refused.
+        self.toolbox.refused = None;
+        // A run is adopted only by a person.
+        self.ledger.lost = 0;
+        self.go_on_anew(
+            policy,
+            &Fork::default(),
+            self.run,
+            NewBeginning { at, seq, began: Began::Elsewhere },
+        );
+    }
+
+    /// Makes everything that was going on wait for its new beginning.
+    fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, begun: NewBeginning) {
+        let NewBeginning { at, seq, began } = begun;
+        self.plan_anew();
+        let policy = self.setup.policy.clone();
+        // What stalled begins anew.
+        let holds = |kind| kind != LimitKind::StallSeconds && not_raised(kind, old, &policy);
+        self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));
+        let closing = |closing: Closing| {
+            Some(Closing { seq, at, ..closing }).filter(|closing| holds(closing.reached.limit))
+        };
+        self.ending = std::mem::take(&mut self.ending).with_closing(closing);
+        let stopping = self.stopping();
+        let again = began == Began::Elsewhere && !stopping;
+        // A step of another loop is none of this one, which decides itself what it asks for.
+        let other_loop = (old.replies.stop == Stop::Judge) != self.plans() && self.ending.closing().is_none();
+        if stopping || other_loop {
+            self.asks.clear();
+        }
+        // One model is asked anew, and may be hedged anew.
+        self.asks.take_hedges();
+        // Whether summaries and verdicts are needed is decided anew.
+        self.asks.drop_asides();
+        self.turn.remedies = Remedies::default();
+        self.conversation.gauge.tried = None;
+        self.asks.iter_mut().for_each(|ask| {
+            (ask.seq, ask.retry_at, ask.reserved) = (seq, Some(at), Reservation::default());
+            ask.remedies = Remedies::default();
+            ask.without.clear();
+        });
+        self.turn.search = None;
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
+            Phase::Asking if self.turns_ask().is_some() => {
+                // The call begins anew, so that it hears what was said.
+                if self.turns_ask().is_some_and(|ask| ask.purpose.hears()) {
+                    self.hear();
+                    self.distil();
+                }
+                Phase::Asking
+            }
+            // What a hook over there has asked for, the hook here is asked again.
+            Phase::Acting(calls) if again && calls.iter().any(|open| open.origin == Origin::Hook) => {
+                self.turn.branched.clear();
+                if policy.calls.hooks == Hooks::AfterSteps { Phase::Stepping { seq } } else { Phase::Between }
+            }
+            Phase::Acting(calls) => {
+                // Questions are asked anew, and counted then.
+                let asked = calls.iter().filter(|open| matches!(open.stage, Stage::Asking)).count() as u64;
+                self.ledger.counters.tool_calls = self.ledger.counters.tool_calls.saturating_sub(asked);
+                let taken = calls.iter().map(|open| {
+                    let open = taken_over(open, fork, base, seq);
+                    if again { begun_elsewhere(open, self.run) } else { open }
+                });
+                self.phase = Phase::Acting(taken.collect());
+                if again {
+                    self.reopen_code();
+                }
+                std::mem::replace(&mut self.phase, Phase::Between)
+            }
+            Phase::Stepping { .. } if policy.calls.hooks == Hooks::AfterSteps && !stopping => {
+                Phase::Stepping { seq }
+            }
+            Phase::Asking | Phase::Stepping { .. } | Phase::Between | Phase::New | Phase::Ended(_) => {
+                Phase::Between
+            }
+        };
+    }
+}
+
+/// Turns a call begun by another run back into one that waits at the gate: it has no approval in this run, and an answer to a
+/// question of its task there does not count here. The work itself is lost; the call's effect decides what follows.
+fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
+    let lost = matches!(open.stage, Stage::Running { .. } | Stage::Delegated { .. }) || open.is_coding();
+    let ended = lost && open.known().is_some_and(|known| known.outcome.is_some());
+    if ended || matches!(open.stage, Stage::Done(_)) {
+        return open;
+    }
+    if lost {
+        let begun = if let Stage::Delegated { run, .. } = open.stage { Some(run) } else { None };
+        let child = begun.or_else(|| open.known().and_then(|known| known.child));
+        let (run, edited) = (open.keyed_by(own), open.edited.clone());
+        let made = open.known().map(|known| known.made.clone()).unwrap_or_default();
+        open.in_base = Some(Arc::new(InBase { run, edited, child, lent: open.lent, outcome: None, made }));
+    }
+    open.allowed = None;
+    open.stage = Stage::Queued;
+    open
+}
+
+/// A call as the fork goes on with it: `Running` if it was lost or ended in the base, `Queued` if all is still open.
+fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
+    let mut open = open.clone();
+    if matches!(open.stage, Stage::Done(_)) {
+        return open;
+    }
+    let started = open.attempt > 0;
+    if !started {
+        (open.edited, open.allowed) = (None, None);
+    }
+    let later = fork.calls.iter().find(|started| started.call == open.call.id);
+    if let Some(known) = later {
+        let first = open.key_run.or_else(|| open.in_base.as_ref().map(|known| known.run));
+        let older = open.known().map(|known| known.made.clone()).unwrap_or_default();
+        open.in_base = Some(Arc::new(InBase {
+            run: first.unwrap_or(base),
+            edited: open.edited.clone(),
+            child: known.child,
+            lent: known.budget,
+            outcome: known.outcome.clone(),
+            made: made_below(older, &known.made, base),
+        }));
+    }
+    open.stage = match open.stage {
+        // Another agent's task continues in the same run, which repeats its unanswered question.
+        Stage::Delegated { run, order, .. } => Stage::Delegated { seq, run, order: order.going_on() },
+        Stage::DelegateAsks { run, .. } | Stage::DelegateDeferred { run, .. } => {
+            Stage::Delegated { seq, run, order: TaskOrder::Work }
+        }
+        Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
+        // Its retry had not begun.
+        Stage::Queued | Stage::Verifying | Stage::Held { .. } => Stage::Queued,
+        Stage::Coding { .. } => Stage::Coding { seq },
+        Stage::CodeWaits => Stage::CodeWaits,
+        Stage::Asking
+        | Stage::Running { .. }
+        | Stage::Retrying { .. }
+        | Stage::Doubted { .. }
+        | Stage::Done(_) => {
+            if started {
+                Stage::Running { seq }
+            } else {
+                Stage::Queued
+            }
+        }
+    };
+    open
+}
+
+/// The calls of code that are known: those of the base's own base, and those that the base made.
+fn made_below(older: Vec<MadeBelow>, made: &[MadeCall], base: RunId) -> Vec<MadeBelow> {
+    let fresh = made.iter().map(|made| {
+        let StartedCall { child, budget: lent, outcome, .. } = made.started.clone();
+        let known = InBase { run: base, edited: None, child, lent, outcome, made: Vec::new() };
+        let (place, name, args) = (made.place, made.name.clone(), made.args.clone());
+        let key = (base, made.started.call.clone());
+        MadeBelow { place, name, args, attempt: 0, failed: 0, key, known: Some(known) }
+    });
+    let mut all = fresh.collect::<Vec<_>>();
+    let known = |older: &MadeBelow| all.iter().any(|made| made.is_same(older));
+    let older: Vec<MadeBelow> = older.into_iter().filter(|older| !known(older)).collect();
+    all.extend(older);
+    all
+}
+
+/// Whether a limit that was reached under the old policy is no higher under the new one.
+fn not_raised(kind: LimitKind, old: &Policy, new: &Policy) -> bool {
+    new.most(kind).is_some_and(|new| old.most(kind).is_none_or(|old| new <= old))
+}

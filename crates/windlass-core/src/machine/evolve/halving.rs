@@ -1,0 +1,68 @@
+//! The fold of a search for the item that a provider refuses.
+
+use crate::protocol::fact::refused::{CandidateItem, ProbeAnswered, RefusedItems};
+use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
+use crate::state::asks::Ask;
+use crate::state::search::Search;
+use crate::state::{Phase, State};
+use crate::vocabulary::purpose::Counts;
+use crate::vocabulary::reply::FailureKind;
+
+impl State {
+    /// A call that the loop waits for begins: a request without some suspects, or a whole one.
+    pub(crate) fn search_begun(&mut self, turn: &TurnStarted) {
+        let Some(search) = self.turn.search.take() else { return };
+        if turn.without.is_empty() {
+            return;
+        }
+        if !search.suspects.is_empty() {
+            self.turn.search = Some(search);
+            return;
+        }
+        // The first one leaves all of them out.
+        let (edits, behind) = (self.conversation.history.edits(), self.seals_behind(&turn.without));
+        self.turn.search = Some(Box::new(Search { edits, behind, ..search.over(turn.without.clone()) }));
+    }
+
+    /// A call that the loop waits for has failed. Each request of a search that the provider refuses counts as a model call.
+    pub(crate) fn search_refused(&mut self, turn: &TurnFailed, failed: &Ask) {
+        if turn.failure.kind != FailureKind::BadRequest {
+            return;
+        }
+        if failed.without.is_empty() {
+            let first = || Box::new(Search::after_failure(turn.failure.clone().with_reply_of(None)));
+            self.turn.search = turn.retry_at.map(|_| first());
+            return;
+        }
+        self.count_probe(failed);
+        if let Some(search) = &mut self.turn.search {
+            **search = search.after(false);
+        }
+    }
+
+    pub(crate) fn probe_answered(&mut self, probe: &ProbeAnswered) {
+        let ask = self.asks.close(probe.purpose, None);
+        self.asked_for(&probe.usage, ask.as_ref());
+        self.phase = Phase::Between;
+        if let Some(ask) = &ask {
+            self.count_probe(ask);
+        }
+        if let Some(search) = &mut self.turn.search {
+            **search = search.after(true);
+        }
+    }
+
+    fn count_probe(&mut self, ask: &Ask) {
+        let counts = ask.purpose.counts() == Counts::AsModelCall;
+        self.ledger.counters.model_calls += u64::from(counts);
+    }
+
+    /// The ids that stand in for others are taken.
+    pub(crate) fn items_refused(&mut self, refused: &RefusedItems) {
+        for item in &refused.items {
+            if let CandidateItem::CallId { replacement, .. } = &item.what {
+                self.conversation.call_ids.insert_mut(replacement.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Folds the start of a run: its inputs and its base.
+
+use std::sync::Arc;
+
+use crate::policy::texts::INPUT;
+use crate::policy::values::CallersSystem;
+use crate::protocol::fact::run::{RunInput, RunStarted};
+use crate::state::{Phase, State};
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::message::Message;
+
+impl State {
+    /// The messages that wait in the session wait for the end of this run, except the one that it answers.
+    fn inherit_queue(&mut self, start: &RunStarted, base: &Self) {
+        let same = start.session == base.setup.session && start.owner == base.setup.owner;
+        if start.session.is_some() && same {
+            let own = start.run;
+            self.questions.queued =
+                base.questions.queued.iter().filter(|queued| queued.run != own).cloned().collect();
+        }
+    }
+
+    pub(crate) fn started(&mut self, start: &RunStarted, at: u64, seq: u64) {
+        self.clock.started_at = at;
+        self.clock.deadline_seq = seq;
+        self.setup.agent = Some(start.agent.clone());
+        self.setup.agent_files.clone_from(&start.agent_files);
+        self.setup.owner.clone_from(&start.owner);
+        self.setup.session.clone_from(&start.session);
+        self.setup.trace.clone_from(&start.traceparent);
+        self.setup.policy = start.policy.clone();
+        self.ledger.budget = start.budget;
+        self.stay_within_budget();
+        self.offer_tools(start.tools.clone());
+        self.toolbox.binding_digests.clone_from(&start.binding_digests);
+        self.setup.models = start.models.clone();
+        self.setup.prompt = start.prompt.clone();
+        self.setup.objective.clone_from(&start.objective);
+        self.setup.only_tools.clone_from(&start.only_tools);
+        self.setup.recalled = Arc::new(start.recalled.clone());
+        self.setup.tool_records = Arc::new(start.tool_records.clone());
+        self.setup.output.clone_from(&start.output_schema);
+        self.phase = Phase::Between;
+        let below = self.below.take();
+        if let Some(base) = &below {
+            self.inherit_rules(start, base);
+            self.inherit_queue(start, base);
+        }
+        match &start.input {
+            RunInput::Fork(fork) => {
+                if let Phase::Stepping { seq: asked } = &mut self.phase {
+                    *asked = seq;
+                }
+                if let Some(base) = below {
+                    self.forked(&base, fork, at, seq);
+                }
+            }
+            RunInput::Messages(messages) => {
+                self.begin_with(start, messages);
+            }
+            RunInput::Continue(carried) => {
+                self.ledger.carry(carried);
+                let drafted = below.as_ref().is_some_and(|base| base.has_draft());
+                if let Some(base) = below {
+                    self.progress.clone_from(&base.progress);
+                    self.ledger.proof = base.ledger.proof.clone();
+                    self.conversation.steering.clone_from(&base.conversation.steering);
+                }
+                self.plan_anew();
+                self.clock.carried_ms = carried.elapsed_ms;
+                if matches!(self.conversation.history.last().map(|last| &**last), Some(Message::Assistant(_)))
+                    && !drafted
+                {
+                    self.conversation
+                        .history
+                        .push(Arc::new(Message::user("The limit was raised. Go on where you stopped.")));
+                }
+            }
+        }
+    }
+
+    /// An input in the policy's words ([`Texts::input`](crate::policy::Texts)).
+    fn worded(&self, message: &Arc<Message>) -> Arc<Message> {
+        let template = &self.setup.policy.wording.texts.input;
+        if &**template == INPUT {
+            return message.clone();
+        }
+        let mut message = (**message).clone();
+        if let Message::User { content, .. } | Message::TaskDelegation { content } = &mut message {
+            content.word(template, INPUT);
+        }
+        Arc::new(message)
+    }
+
+    /// The messages that a run begins with.
+    fn begin_with(&mut self, start: &RunStarted, messages: &[Arc<Message>]) {
+        let merges = self.setup.policy.request.callers_system == CallersSystem::WithInstructions;
+        if merges {
+            self.setup.prompt = start.input.instruct(&self.setup.prompt);
+        }
+        let splices = self.conversation.without_passing();
+        if !splices.is_empty() {
+            self.conversation.gauge.follow(&splices);
+            self.edited(&splices);
+        }
+        self.conversation.gauge.begun = self.conversation.history.len();
+        let first = self.conversation.history.len();
+        // Of a conversation, the last message that somebody said is the input, unless it is a pinned rule.
+        let input = messages.iter().rfind(|message| message.is_said() && !message.is_pinned());
+        for message in messages.iter().filter(|message| !merges || !message.instructs()) {
+            if let Message::Assistant(said) = &**message {
+                self.conversation.spoken_by(&Text::default());
+                said.calls.iter().for_each(|call| self.conversation.call_ids.insert_mut(call.id.clone()));
+            }
+            if let Some(content) = message.content() {
+                self.keep_stored(content);
+            }
+            let is_input = input.is_some_and(|input| Arc::ptr_eq(input, message));
+            let message = if is_input { self.worded(message) } else { message.clone() };
+            self.conversation.history.push(message);
+        }
+        self.begin_plan(messages);
+        self.progress.input = first..self.conversation.history.len();
+    }
+}

@@ -1,0 +1,189 @@
+//! The fold of model calls: their starts, replies and failures.
+
+use std::sync::Arc;
+
+use crate::protocol::fact::OutputRejected;
+use crate::protocol::fact::turns::{TurnCompleted, TurnFailed, TurnStarted};
+use crate::state::asks::Ask;
+use crate::state::ending::ClosingStage;
+use crate::state::open_call::{Origin, Stage};
+use crate::state::{Phase, State};
+use crate::vocabulary::budget::Reservation;
+use crate::vocabulary::message::{AssistantMessage, Content, Message, SteerKind};
+use crate::vocabulary::purpose::{Counts, Place, Purpose};
+use crate::vocabulary::reply::{StopReason, Usage};
+
+impl State {
+    pub(crate) fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
+        let mut ask = Ask { hedge_at: self.hedge_at(turn), ..Ask::from((turn, seq)) };
+        if turn.purpose.place() == Place::Turn && turn.turn == self.turn.number {
+            ask.remedies = std::mem::take(&mut self.turn.remedies).asked(turn.model);
+        }
+        self.asks.open(ask);
+        if turn.purpose.place() == Place::Turn {
+            self.step_started(turn);
+            self.search_begun(turn);
+        }
+        if let (Purpose::Verify, Some(call)) = (turn.purpose, &turn.about) {
+            self.stage(call, Stage::Verifying);
+        }
+        // Its request is the conversation as it stands now.
+        self.request_begun(turn);
+        self.asks.reserve(seq, self.reserve(turn));
+    }
+
+    /// The loop waits for this call.
+    pub(crate) fn step_started(&mut self, turn: &TurnStarted) {
+        if turn.turn != self.turn.number {
+            if self.turn.malformed == 0 && self.turn.counted > 0 {
+                self.turn.streaks.malformed = 0;
+            }
+            if turn.purpose.hears() {
+                self.hear();
+            }
+            if let Some(closing) = self.ending.closing_mut() {
+                let text = turn.note.is_some() || closing.stage == ClosingStage::TextAsked;
+                closing.stage = if text { ClosingStage::TextAsked } else { ClosingStage::Called };
+                if let Some(note) = closing.reached.note.take() {
+                    self.progress.closing = Some(self.conversation.history.len());
+                    self.conversation.history.push(Arc::new(Message::user(note)));
+                }
+            }
+        }
+        if let Some(note) = &turn.note {
+            self.conversation.history.push(Arc::new(Message::user(note.clone())));
+        }
+        if turn.turn != self.turn.number {
+            let beyond = self.beyond(turn.model);
+            if let Some(closing) = self.ending.closing_mut() {
+                closing.beyond = Some(beyond);
+            }
+            self.turn.next(turn.turn);
+        }
+        self.distil();
+        self.phase = Phase::Asking;
+    }
+
+    /// Moves steering messages into the conversation.
+    pub(crate) fn hear(&mut self) {
+        for said in std::mem::take(&mut self.conversation.steering) {
+            self.progress.steered.push(self.conversation.history.len());
+            if said.kind == SteerKind::Objective {
+                self.setup.pursue(&said);
+            }
+            let text = self.setup.policy.wording.texts.steering(said.kind, &said.text);
+            let heard = Message::User { content: Content::Text(text), pinned: said.pinned };
+            self.conversation.history.push(Arc::new(heard));
+        }
+    }
+
+    /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
+    pub(crate) fn asked_for(&mut self, usage: &Usage, ask: Option<&Ask>) {
+        let asked = ask.map_or(0, |ask| ask.model as usize);
+        let prices = self.setup.models.get(asked).and_then(|model| model.prices);
+        self.ledger.count(usage, prices);
+    }
+
+    pub(crate) fn turn_completed(&mut self, turn: &TurnCompleted) {
+        let ask = self.asks.close(turn.purpose, turn.about.as_ref());
+        self.asked_for(&turn.usage, ask.as_ref());
+        self.request_counted(&turn.usage, ask.and_then(|ask| ask.sent));
+        let rules = turn.purpose.rules();
+        self.ledger.counters.model_calls += u64::from(turn.purpose.counts() == Counts::AsModelCall);
+        if turn.purpose.place() == Place::Turn {
+            self.phase = Phase::Between;
+        }
+        (rules.said)(self, turn);
+    }
+
+    /// The reply of an acting call enters the conversation, and its calls are open.
+    pub(crate) fn acted(&mut self, turn: &TurnCompleted) {
+        self.turn.stop = turn.stop;
+        self.conversation.gauge.replies = self.conversation.gauge.replies.saturating_add(1);
+        if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
+            self.conversation.last_text = Some(text);
+        }
+        self.conversation.spoken_by(&turn.model);
+        self.conversation.history.push(Arc::new(Message::Assistant(AssistantMessage {
+            text: turn.text.clone(),
+            reasoning: turn.reasoning.clone(),
+            media: turn.media.clone(),
+            calls: turn.calls.clone(),
+        })));
+        if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
+            self.turn.streaks.cut = 0;
+        }
+        if !turn.calls.is_empty() {
+            self.progress.round = self.conversation.history.len().checked_sub(1);
+            self.turn.streaks.prompts = 0;
+            self.acting(&turn.calls, &Origin::Model);
+        }
+    }
+
+    pub(crate) fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
+        if let Some(goes_on) = turn.remaining_model {
+            return self.one_failed(turn, goes_on);
+        }
+        let failed = self.asks.close(turn.purpose, turn.about.as_ref());
+        self.asked_for(&turn.failure.usage, failed.as_ref());
+        let Some(mut failed) = failed else { return };
+        if turn.retry_at.is_none() && turn.next_model.is_none() {
+            self.turn.failure = Some(Box::new(turn.failure.clone().with_reply_of(None)));
+        }
+        self.note_failed_model(turn, failed.model);
+        failed.remedies = self.remedies_of(&failed, &turn.failure, self.clock.now);
+        failed.remedies.wait(turn.for_quota);
+        if turn.purpose.place() == Place::Turn {
+            self.search_refused(turn, &failed);
+        }
+        let (model, attempt) = match turn.next_model {
+            Some(model) => (model, 1),
+            None if turn.for_quota => (failed.model, 1),
+            None => (failed.model, failed.attempt + 1),
+        };
+        if turn.retry_at.is_some() {
+            let (retry_at, reserved) = (turn.retry_at, Reservation::default());
+            self.asks.open(Ask { seq, model, attempt, retry_at, reserved, ..failed });
+        } else if turn.purpose.place() == Place::Turn {
+            self.phase = Phase::Between;
+        }
+        self.summary_failed(turn);
+    }
+
+    pub(crate) fn output_rejected(&mut self, rejected: &OutputRejected) {
+        use crate::protocol::fact::Rejection::Filtered;
+        use crate::protocol::fact::Rejection::Invalid;
+        use crate::protocol::fact::Rejection::NoCall;
+        use crate::protocol::fact::Rejection::Refused;
+        use crate::protocol::fact::Rejection::Truncated;
+        use crate::protocol::fact::Rejection::Unproven;
+        match rejected.reason {
+            Truncated | Refused | Filtered => {
+                self.turn.streaks.cut += 1;
+                self.reply_in_vain();
+            }
+            NoCall => self.turn.streaks.prompts += 1,
+            Invalid => self.turn.streaks.rejected += 1,
+            Unproven => self.ledger.proof.sent_back += 1,
+        }
+        if self.plan_rejected(rejected) {
+            return;
+        }
+        if let Some(call) = &rejected.call {
+            if let Some(open) = self.call_mut(call) {
+                open.rejected = true;
+            }
+            return;
+        }
+        let note = Arc::new(Message::user(rejected.note.clone()));
+        if rejected.run_only {
+            let reply = self.conversation.history.last().cloned();
+            let said =
+                |reply: &Arc<Message>| matches!(&**reply, Message::Assistant(said) if said.calls.is_empty());
+            let passing = Arc::make_mut(self.conversation.passing.get_or_insert_default());
+            passing.extend(reply.filter(said));
+            passing.push(note.clone());
+        }
+        self.conversation.history.push(note);
+    }
+}

@@ -1,0 +1,40 @@
+//! Act: the model answers or calls tools. Its calls alone write the conversation.
+
+use crate::machine::decision::Decision;
+use crate::machine::purposes::Rules;
+use crate::policy::texts::{Texts, filled};
+use crate::protocol::fact::turns::TurnFailed;
+use crate::state::State;
+use crate::state::asks::Ask;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::outcome::{FailKind, Status};
+use crate::vocabulary::reply::{FailureKind, ModelFailure, Reply};
+
+pub(crate) const RULES: Rules = Rules { said: State::acted, replied, failed };
+
+/// The reply is on record with its calls; what follows depends on what the run is about to do.
+pub(crate) fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
+    decision.turn_replied(ask, reply);
+}
+
+/// A closing call that failed is the end of the closing; any other one is the end of the run.
+pub(crate) fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) {
+    let kind = if failure.kind == FailureKind::TooLarge { FailKind::TooLarge } else { FailKind::Model };
+    let error: Text = decision.words_of(ask, &failure).into();
+    let text = text_of(&decision.state.setup.policy.wording.texts, &failure);
+    decision.record(TurnFailed::last(ask, failure));
+    if decision.state.ending.closing().is_some() {
+        decision.finish_closing(None);
+    } else {
+        decision.end(Status::Failed(kind), text, Some(error));
+    }
+}
+
+/// The preset's text for a failed model, if it has one.
+fn text_of(texts: &Texts, failure: &ModelFailure) -> Option<Text> {
+    let after = failure.after_ms.filter(|_| !texts.model_timed_out.is_empty());
+    let template = if after.is_some() { &texts.model_timed_out } else { &texts.model_failed };
+    let seconds = after.map_or(String::new(), |ms| (f64::from(ms) / 1e3).to_string());
+    let text = filled(template, &[("error", &failure.to_string()), ("seconds", &seconds)]);
+    (!text.is_empty()).then(|| text.into())
+}

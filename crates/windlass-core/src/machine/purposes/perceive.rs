@@ -1,0 +1,21 @@
+//! Perceive: a model judges the query, or the result of a step.
+
+use crate::machine::decision::Decision;
+use crate::machine::purposes::{Rules, decide};
+use crate::protocol::fact::plan::Perceived;
+use crate::state::asks::Ask;
+use crate::view::contract;
+use crate::vocabulary::reply::Reply;
+
+pub(crate) const RULES: Rules = Rules { replied, ..decide::RULES };
+
+fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
+    let Some(text) = decision.plan_reply(ask, reply) else { return };
+    match contract::perception(&text) {
+        Ok(perception) => {
+            decision.record(Perceived { perception });
+            decision.plan_on();
+        }
+        Err(message) => decision.reject_plan(&message),
+    }
+}

@@ -1,0 +1,346 @@
+//! The calls of the current turn, and how far each of them has come.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use windlass_text::json::{given_args, read};
+
+use crate::protocol::fact::calls::TaskOrder;
+use crate::state::approval::Gate;
+use crate::state::reach::Reached;
+use crate::state::{Phase, State};
+use crate::vocabulary::budget::Budget;
+use crate::vocabulary::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
+use crate::vocabulary::message::{Content, ToolCall};
+use crate::vocabulary::outcome::CallOutcome;
+
+/// A call of the current turn that the edge can work on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenCall {
+    /// The call as the model made it.
+    pub call: ToolCall,
+    /// The arguments that a person or a verifier put in place of the model's.
+    pub edited: Option<Text>,
+    pub(crate) stage: Stage,
+    pub(crate) attempt: u32,
+    /// Tries that failed: an attempt that was lost with its process is none.
+    pub(crate) failed: u32,
+    pub(crate) repeat: u32,
+    pub(crate) note: Option<Text>,
+    /// Text that its code printed.
+    pub(crate) stdout: Option<Text>,
+    /// The gate that a person approved: the call runs only while it matches.
+    pub(crate) allowed: Option<Arc<Gate>>,
+    /// The run that first started the call; its id is part of the idempotency key.
+    pub(crate) key_run: Option<RunId>,
+    /// Its id in an earlier try of the same code, which stands in its key.
+    pub(crate) key_call: Option<CallId>,
+    /// State of the call in the base of a fork.
+    pub(crate) in_base: Option<Arc<InBase>>,
+    /// Budget lent to the child run that does the call.
+    pub(crate) lent: Budget,
+    /// Target and arguments, if the tool reaches others by name.
+    pub(crate) reached: Option<Reached>,
+    /// The place in a log before the step that it belongs to.
+    pub(crate) asked_at: (RunId, u64),
+    pub(crate) origin: Origin,
+    /// Whether it is an output that was found not to fit.
+    pub(crate) rejected: bool,
+    /// Whether a model has judged it.
+    pub(crate) verified: bool,
+    pub(crate) summing: Summing,
+}
+
+/// Whether a model sums up the result of a call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Summing {
+    /// The result enters the conversation as it is.
+    #[default]
+    Off,
+    /// It waits for its summary.
+    Waits,
+    /// This takes its place.
+    Made(Content),
+}
+
+/// The origin of a call. Gate, budget, ledger and events are the same for all origins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The model, in a turn.
+    Model,
+    /// The hook after a step, as branches.
+    Hook,
+    /// The plan, as a step of code.
+    Plan,
+    /// Code that another call runs.
+    Code {
+        /// That call.
+        by: CallId,
+        /// Its place among the calls of the code, from 0.
+        place: u32,
+    },
+}
+
+impl Origin {
+    /// Whether its calls are the model's own: they count as repeats, their faults are its faults, and their results are put to
+    /// it as such.
+    pub(crate) fn is_model(&self) -> bool {
+        *self == Self::Model
+    }
+
+    /// Whether its calls count as tool calls, and reach only what is offered: all but those of hooks.
+    pub(crate) fn counts(&self) -> bool {
+        *self != Self::Hook
+    }
+
+    /// The call whose code makes it.
+    pub(crate) fn code(&self) -> Option<&CallId> {
+        if let Self::Code { by, .. } = self { Some(by) } else { None }
+    }
+}
+
+/// State of a call in the base of a fork.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct InBase {
+    /// The run that first started it.
+    pub(crate) run: RunId,
+    /// The arguments in place of the model's that it was started with.
+    pub(crate) edited: Option<Text>,
+    /// The run that another agent does it in, if it was handed over.
+    pub(crate) child: Option<RunId>,
+    /// Budget lent to that run.
+    pub(crate) lent: Budget,
+    /// Outcome; `None`: unknown.
+    pub(crate) outcome: Option<CallOutcome>,
+    /// The calls that its code makes there, as far as they were started and are not open here.
+    pub(crate) made: Vec<MadeBelow>,
+}
+
+/// A call of code that was made before, by the base of a fork or in an earlier try: the same call takes it over.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MadeBelow {
+    /// Its place among the calls of the code, from 0.
+    pub(crate) place: u32,
+    pub(crate) name: Text,
+    pub(crate) args: Text,
+    /// Its attempts so far in this run.
+    pub(crate) attempt: u32,
+    /// Those that failed.
+    pub(crate) failed: u32,
+    /// The run and the id in its idempotency key.
+    pub(crate) key: (RunId, CallId),
+    /// State of the call; `None`: it has ended and may run again, with its key.
+    pub(crate) known: Option<InBase>,
+}
+
+impl MadeBelow {
+    /// Whether both are the same call of the code.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.place, &self.name, &self.args) == (other.place, &other.name, &other.args)
+    }
+}
+
+impl OpenCall {
+    /// State in the base, if the base has made this very call with these arguments.
+    pub(crate) fn known(&self) -> Option<&InBase> {
+        self.in_base.as_deref().filter(|known| known.edited == self.edited)
+    }
+
+    /// Whether this is its end in the base, and it was never begun here.
+    pub(crate) fn ran_below(&self, outcome: &CallOutcome) -> bool {
+        self.attempt == 0 && self.known().is_some_and(|known| known.outcome.as_ref() == Some(outcome))
+    }
+
+    /// The run whose key it has, if `own` runs it.
+    pub(crate) fn keyed_by(&self, own: RunId) -> RunId {
+        self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
+    }
+
+    /// The run and the id in its idempotency key, if `own` runs it.
+    pub(crate) fn key(&self, own: RunId) -> (RunId, CallId) {
+        (self.keyed_by(own), self.key_id().clone())
+    }
+
+    /// Its id in its idempotency key.
+    pub(crate) fn key_id(&self) -> &CallId {
+        self.key_call.as_ref().unwrap_or(&self.call.id)
+    }
+
+    /// The gate that a person is asked about or has approved.
+    pub(crate) fn asked_with(&self) -> Option<&Gate> {
+        if let Stage::Held { gate } = &self.stage { Some(gate) } else { self.allowed.as_deref() }
+    }
+
+    /// Budget lent to the child run that does the call.
+    pub fn lent(&self) -> &Budget {
+        &self.lent
+    }
+
+    /// The child run that does this call and its open question, if it has asked one.
+    pub fn asks(&self) -> Option<(RunId, &QuestionId)> {
+        let Stage::DelegateAsks { run, question } = &self.stage else { return None };
+        Some((*run, question))
+    }
+
+    /// Its outcome, once it has one.
+    pub fn outcome(&self) -> Option<&CallOutcome> {
+        if let Stage::Done(outcome) = &self.stage { Some(outcome) } else { None }
+    }
+
+    /// Whether its code has begun and has not ended.
+    pub(crate) fn is_coding(&self) -> bool {
+        matches!(self.stage, Stage::Coding { .. } | Stage::CodeWaits)
+    }
+
+    /// Whether an action of the edge is going on for it.
+    pub(crate) fn in_flight(&self) -> bool {
+        match self.stage {
+            Stage::Running { .. } | Stage::Coding { .. } | Stage::Delegated { .. } => true,
+            Stage::Doubted { asked, .. } => asked == Asked::Tool,
+            Stage::Queued
+            | Stage::Verifying
+            | Stage::Held { .. }
+            | Stage::Asking
+            | Stage::CodeWaits
+            | Stage::DelegateAsks { .. }
+            | Stage::DelegateDeferred { .. }
+            | Stage::Retrying { .. }
+            | Stage::Done(_) => false,
+        }
+    }
+
+    /// The attempt that is going on or was the last one, from 1; 0: it has not begun.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.
+    pub fn args(&self) -> &str {
+        let own = self.reached.as_ref().map_or(&*self.call.args, |reached| &reached.args);
+        given_args(self.edited.as_deref().unwrap_or(own))
+    }
+
+    /// The arguments that it runs with. This is the one reading of them: what is checked, shown to people and given to
+    /// the tool. Of two fields of one name the last one counts.
+    pub fn value(&self) -> Value {
+        read(self.args()).unwrap_or_default()
+    }
+}
+
+/// The party that settles whether a call in doubt happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The tool's own check.
+    Tool,
+    /// A person.
+    Person,
+}
+
+/// Stage of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stage {
+    /// Nothing stands against it: it runs as soon as there is room.
+    Queued,
+    /// A model judges it.
+    Verifying,
+    /// It waits for a person's decision.
+    Held { gate: Arc<Gate> },
+    /// The tool itself is a question to a person.
+    Asking,
+    /// It runs.
+    Running { seq: u64 },
+    /// Its code runs.
+    Coding { seq: u64 },
+    /// Its code waits for the results of its last calls.
+    CodeWaits,
+    /// Another agent does it.
+    Delegated { seq: u64, run: RunId, order: TaskOrder },
+    /// The other agent has asked something that people must answer here.
+    DelegateAsks { run: RunId, question: QuestionId },
+    /// The other agent waits for the quota of that model until then.
+    DelegateDeferred { seq: u64, run: RunId, model: Text, until: Millis },
+    /// A try failed; the next one begins at that time.
+    Retrying { seq: u64, at: Millis },
+    /// Its answer was lost, with the process or in the way that `lost` says: its check is asked, else a person.
+    Doubted { seq: u64, asked: Asked, lost: Option<Box<CallOutcome>> },
+    /// It has its result.
+    Done(CallOutcome),
+}
+
+impl State {
+    /// The call that this action runs.
+    pub fn running_call(&self, action: ActionId) -> Option<&OpenCall> {
+        let mut calls = self.open_calls();
+        calls.find(|call| matches!(call.stage, Stage::Running { seq } if self.action(seq) == action))
+    }
+
+    /// The calls that have started and have no result yet: running, or in doubt.
+    pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.open_calls().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+    }
+
+    /// The runs that other agents do tasks of this one in, and that have not brought their result.
+    pub fn delegated_runs(&self) -> impl Iterator<Item = RunId> {
+        self.open_calls().filter_map(|open| match &open.stage {
+            Stage::Delegated { run, .. }
+            | Stage::DelegateAsks { run, .. }
+            | Stage::DelegateDeferred { run, .. } => Some(*run),
+            Stage::Queued
+            | Stage::Verifying
+            | Stage::Held { .. }
+            | Stage::Asking
+            | Stage::Running { .. }
+            | Stage::Coding { .. }
+            | Stage::CodeWaits
+            | Stage::Retrying { .. }
+            | Stage::Doubted { .. }
+            | Stage::Done(_) => None,
+        })
+    }
+
+    /// Budgets lent to child runs without a result yet. Child runs that draw on this run's account record each call there
+    /// instead.
+    pub(crate) fn loans(&self) -> impl Iterator<Item = &Budget> {
+        let lent = |open: &&OpenCall| {
+            matches!(
+                open.stage,
+                Stage::Delegated { .. } | Stage::DelegateAsks { .. } | Stage::DelegateDeferred { .. }
+            ) && open.lent.account != Some(self.run)
+        };
+        self.open_calls().filter(lent).map(|open| &open.lent)
+    }
+
+    /// The calls of the current turn that have no result yet.
+    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        let calls = if let Phase::Acting(calls) = &self.phase { calls.as_slice() } else { &[] };
+        calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
+    }
+
+    /// The calls that the code of this call has made in its current try, in their order, with and without a result.
+    pub fn code_calls<'s>(&'s self, code: &'s CallId) -> impl Iterator<Item = &'s OpenCall> {
+        let calls = if let Phase::Acting(calls) = &self.phase { calls.as_slice() } else { &[] };
+        calls.iter().filter(move |open| open.origin.code() == Some(code))
+    }
+
+    /// The call whose code this action runs.
+    pub fn running_code(&self, action: ActionId) -> Option<&OpenCall> {
+        let mut calls = self.open_calls();
+        calls.find(|call| matches!(call.stage, Stage::Coding { seq } if self.action(seq) == action))
+    }
+
+    /// Whether a call of the current turn has been started.
+    pub fn has_started(&self, id: &CallId) -> bool {
+        self.open_call(id).is_some_and(|open| open.attempt > 0)
+    }
+
+    /// Whether a fork has this end of a call from its base, without having begun it.
+    pub fn has_ended_below(&self, id: &CallId, outcome: &CallOutcome) -> bool {
+        self.open_call(id).is_some_and(|open| open.ran_below(outcome))
+    }
+
+    /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.
+    pub fn call_key(&self, id: &CallId) -> Option<Text> {
+        let open = self.open_call(id)?;
+        Some(format!("{}:{}", open.keyed_by(self.run), open.key_id()).into())
+    }
+}

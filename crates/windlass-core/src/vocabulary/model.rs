@@ -1,0 +1,211 @@
+//! Inputs of a run beside its messages: the models that it may use, their prices, and usage carried over.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::vocabulary::amount::Amount;
+use crate::vocabulary::ids::Text;
+use crate::vocabulary::reply::Usage;
+
+/// The most bytes of one reply, where its model has no other bound (16 MiB).
+pub const MAX_REPLY_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What a model of a run is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Everything that no other model is there for: it, and after it its fallbacks in order.
+    #[default]
+    Main,
+    /// Simple turns, which only follow up on results of tools.
+    Simple,
+    /// Summaries of messages and of long results.
+    Summarise,
+}
+
+impl Role {
+    /// The name, as it is stored and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Simple => "simple",
+            Self::Summarise => "summarise",
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_main(&self) -> bool {
+        *self == Self::Main
+    }
+}
+
+/// A model to ask, in the order of fallbacks, with its settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelChoice {
+    /// `provider/model`, as the agent names it.
+    pub name: Text,
+    /// What it is asked for. Only models of the role [`Role::Main`] are fallbacks.
+    #[serde(default, skip_serializing_if = "Role::is_main")]
+    pub role: Role,
+    /// Sampling temperature; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// The most tokens that one reply may have; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The most bytes that one reply may have: text, reasoning and arguments together; `None`: [`MAX_REPLY_BYTES`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_reply_bytes: Option<u64>,
+    /// Texts that end a reply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<Text>,
+    /// Nucleus sampling: the share of probability that tokens are taken from; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Presence penalty, from -2 to 2; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<f64>,
+    /// Reasoning effort: `low`, `medium`, `high`, or another value that the provider accepts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Text>,
+    /// Whether the model may make several calls in one reply; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<bool>,
+    /// Whether the provider holds the model to the schemas of tools, where it offers that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+    /// Metadata that the provider stores with the request.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<Text, Text>,
+    /// After how many milliseconds without a reply the next model of the list is asked beside it; `None`: it never is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hedge_ms: Option<u64>,
+    /// List prices; `None`: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+    /// Whether its server holds replies to a schema; `None`: nobody says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<bool>,
+    /// Whether it takes sampling settings; `None`: as far as anybody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<bool>,
+    /// Wire for calls of this model where the policy leaves it open (`wire: auto`). Set once the model has refused tools, so
+    /// that later calls do not try them again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
+    /// The program whose output is the model's key: a key that is refused can be renewed by a person. `None`: the key is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_command: Option<Text>,
+}
+
+impl ModelChoice {
+    /// The sampling temperature that it is asked with, where a preset has one: its own, or the preset's unless it takes none.
+    pub fn temperature_or(&self, presets: Option<f64>) -> Option<f64> {
+        self.temperature.or(presets.filter(|_| self.sampling != Some(false)))
+    }
+
+    /// The most bytes that one reply may have.
+    pub fn max_reply_bytes(&self) -> u64 {
+        self.max_reply_bytes.unwrap_or(MAX_REPLY_BYTES)
+    }
+}
+
+/// List prices in pico-dollars (10⁻¹² USD) a token: integers, so that sums are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prices {
+    /// A token of the request.
+    pub input: u64,
+    /// A token of the reply.
+    pub output: u64,
+    /// A token of the request that came from the provider's cache.
+    pub cached: u64,
+    /// A token of the request that was written to the provider's cache.
+    pub cache_write: u64,
+}
+
+impl Prices {
+    /// From USD per million tokens, as price lists give them. Cached tokens cost as much as others if not given, and so do
+    /// tokens that are written to the cache.
+    pub fn per_million(input: f64, output: f64, cached: Option<f64>) -> Self {
+        Self {
+            input: pico(input),
+            output: pico(output),
+            cached: pico(cached.unwrap_or(input)),
+            cache_write: pico(input),
+        }
+    }
+
+    /// The same with this price of tokens that are written to the cache, in USD per million.
+    #[must_use]
+    pub fn with_cache_write(self, usd: f64) -> Self {
+        Self { cache_write: pico(usd), ..self }
+    }
+
+    /// The most that a token of a request may cost: whether it is written to the cache is known only afterwards.
+    pub fn most_input(&self) -> u64 {
+        self.input.max(self.cache_write)
+    }
+
+    /// The cost of this usage, in pico-dollars: at list price, or what the provider reported if that is more.
+    pub fn cost(&self, usage: &Usage) -> u64 {
+        self.list_cost(usage).max(usage.reported.get())
+    }
+
+    /// What a model call cost; `None`: its price is unknown, and its provider has reported none.
+    pub fn cost_of(prices: Option<Self>, usage: &Usage) -> Option<u64> {
+        prices
+            .map(|prices| prices.cost(usage))
+            .or((!usage.reported.is_none()).then_some(usage.reported.get()))
+    }
+
+    fn list_cost(&self, usage: &Usage) -> u64 {
+        let cached = usage.cached.min(usage.input);
+        let written = usage.cache_write.min(usage.input - cached);
+        (usage.input - cached - written)
+            .saturating_mul(self.input)
+            .saturating_add(cached.saturating_mul(self.cached))
+            .saturating_add(written.saturating_mul(self.cache_write))
+            .saturating_add(usage.output.saturating_mul(self.output))
+    }
+}
+
+/// USD per million tokens, in pico-dollars a token.
+fn pico(usd: f64) -> u64 {
+    (usd * 1e6).round() as u64
+}
+
+/// The counters that a continued run takes over from the run that ended at a limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Carried {
+    /// The counters as they stood.
+    pub counters: crate::vocabulary::amount::Counters,
+    /// The usage as it stood, for limits on tokens.
+    pub usage: Usage,
+    /// The cost as it stood, in pico-dollars, for limits on cost.
+    #[serde(default)]
+    pub cost: u64,
+    /// Reservations for model calls that were lost with their process. They count against limits on tokens and cost.
+    #[serde(default, skip_serializing_if = "Amount::is_zero")]
+    pub reserved: Amount,
+    /// The time as it stood, in milliseconds, for a limit on seconds.
+    #[serde(default)]
+    pub elapsed_ms: u64,
+}
+
+/// How calls are read from a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Wire {
+    /// Native calls; where there are none, the text forms of calls. A model that refuses tools is asked again by schema
+    /// where its server holds replies to schemas, else with fenced blocks, and from then on.
+    Auto,
+    /// Native calls only.
+    Native,
+    /// JSON objects that the provider holds to a schema: one form a tool, and one for the answer.
+    Schema,
+    /// Fenced JSON blocks in the text.
+    Fenced,
+}

@@ -1,0 +1,29 @@
+//! Building blocks of settings: types that say how a value is written, and so give its reader and its JSON Schema.
+
+pub(crate) mod whole;
+pub(crate) mod written;
+
+pub use crate::vocabulary::settings::whole::Count;
+pub use crate::vocabulary::settings::whole::Whole;
+pub use crate::vocabulary::settings::written::Word;
+pub use crate::vocabulary::settings::written::Written;
+pub use crate::vocabulary::settings::written::read;
+pub use crate::vocabulary::settings::written::schema;
+
+/// The words of a value that is refused, for [`serde::de::Error::custom`]: readers that know this form tell the stable code
+/// and what to do about it apart.
+pub fn refusal(code: &str, message: &str, help: &str) -> String {
+    format!("{message}\nhint: {help}\ncode: {code}")
+}
+
+/// The parts of such words: the code, the message, and what to do about it.
+pub fn refusal_parts(words: &str) -> (Option<&str>, &str, Option<&str>) {
+    let (words, code) = match words.split_once("\ncode: ") {
+        Some((words, code)) => (words, Some(code)),
+        None => (words, None),
+    };
+    match words.split_once("\nhint: ") {
+        Some((message, help)) => (code, message, Some(help)),
+        None => (code, words, None),
+    }
+}
