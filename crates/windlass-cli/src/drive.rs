@@ -64,7 +64,7 @@ impl Words {
 }
 
 /// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it, unless somebody is asked something; SIGTERM,
-/// SIGHUP and SIGQUIT lay it down, to be resumed. A second signal leaves it at its last durable event.
+/// SIGHUP and SIGQUIT detach from it, to be resumed. A second signal leaves it at its last durable event.
 pub(crate) async fn drive(
     live: LiveRun,
     view: &mut View,
@@ -170,7 +170,7 @@ pub(crate) async fn drive_and_listen(
     }
 }
 
-/// Cancels or lays down at the first signal, ends at the second.
+/// Cancels or detaches at the first signal, ends at the second.
 async fn stop(
     handle: &RunHandle,
     interrupts: &mut Interrupts,

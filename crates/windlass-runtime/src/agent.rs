@@ -1,38 +1,63 @@
 //! An agent: what a run needs to act. Everything that decides how it goes is data in the run's first event.
 
-mod edges;
-mod files;
-mod models;
-mod spec;
-mod toolset;
+pub(crate) mod assemble;
+pub(crate) mod binding;
+pub(crate) mod branches;
+pub(crate) mod builder;
+pub(crate) mod calls;
+pub(crate) mod changes;
+pub(crate) mod delegates;
+pub(crate) mod edges;
+pub(crate) mod files;
+pub(crate) mod hooks;
+pub(crate) mod input;
+pub(crate) mod models;
+pub(crate) mod people;
+pub(crate) mod prices;
+pub(crate) mod prompt;
+pub(crate) mod recall;
+pub(crate) mod schemas;
+pub(crate) mod scope;
+pub(crate) mod source;
+pub(crate) mod spec;
+pub(crate) mod toolset;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::watch;
-use windlass_core::event::AgentRef;
+use windlass_agent_file::AgentFile;
+use windlass_core::event::{AgentRef, BindingDigests};
 use windlass_core::message::Ref;
 use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::run::offered;
+use windlass_core::secret::Secret;
 use windlass_core::{Policy, State, Text, ToolSpec};
 use windlass_models::Model;
+use windlass_models::resolve::Env;
+use windlass_read::reports::ToolStatistics;
 use windlass_store::{Holder, Store};
-use windlass_tools::{ServiceError, SharedService, Tool};
+use windlass_tools::{Bound, ServiceError, SharedService, Tool};
 
-use crate::builder::AgentBuilder;
-use crate::delegates::Delegate;
-use crate::environment::Environment;
-use crate::hooks::{OutputChecks, StepHook};
-use crate::recall::Remembered;
-pub(crate) use edges::{Edges, holder};
-pub(crate) use files::AgentFiles;
-pub(crate) use files::files_of_run;
-pub use files::{kept_files, kept_files_of};
-pub(crate) use models::{Chosen, ModelSet};
-pub(crate) use spec::AgentSpec;
-pub(crate) use toolset::{Current, Toolbox, Toolset, beside, with_beside};
+use crate::platform::environment::Environment;
+use crate::platform::error::Error;
+use assemble::assemble;
+use assemble::error::AssembleError;
+use binding::{LITERALS, digested, joined};
+use builder::AgentBuilder;
+use changes::{changes_since, check_agent};
+use delegates::Delegate;
+use edges::Edges;
+use files::AgentFiles;
+use hooks::{OutputChecks, StepHook};
+use models::ModelSet;
+use recall::{Remembered, tool_reliability};
+use spec::AgentSpec;
+use toolset::{Toolbox, Toolset};
 
 /// An agent. Cloning shares it.
 #[derive(Clone)]
@@ -42,11 +67,11 @@ pub struct Agent {
 
 /// The parts of an agent, each with what belongs to it.
 pub(crate) struct Parts {
-    /// What it is told, and by which rules its runs go.
+    /// Its instructions, and the rules of its runs.
     pub(crate) spec: AgentSpec,
     /// What its runs call.
     pub(crate) tools: Toolset,
-    /// What its runs ask.
+    /// The models that its runs call.
     pub(crate) models: ModelSet,
     /// The world around it.
     pub(crate) edges: Edges,
@@ -62,6 +87,19 @@ impl Agent {
     /// Returns a builder for an agent named `name`.
     pub fn builder(name: impl Into<Text>) -> AgentBuilder {
         AgentBuilder::new(name.into())
+    }
+
+    /// An agent that is made of its file. Its runs are kept in that log, and its files with them.
+    ///
+    /// # Errors
+    /// Something that the file says or names cannot be used.
+    pub async fn from_file(
+        path: impl AsRef<Path>,
+        env: Env<'_>,
+        log: Arc<dyn Store>,
+    ) -> Result<Self, AssembleError> {
+        let file = AgentFile::read(path.as_ref(), env)?;
+        Ok(assemble(&file, env, log).await?.agent)
     }
 
     pub(crate) fn of(parts: Parts) -> Self {
@@ -216,9 +254,9 @@ impl Agent {
         self.parts.tools.delegate(name)
     }
 
-    /// A tool of the agent that this one is a branch of, or of one above that.
-    pub(crate) fn tool_above(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        self.parts.tools.above.as_ref()?.tool(name)
+    /// A tool of the agent that this one is a branch of, or of a parent of that.
+    pub(crate) fn parent_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.parts.tools.parent.as_ref()?.tool(name)
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -227,5 +265,83 @@ impl Agent {
 
     pub(crate) fn model(&self, name: &str) -> Option<&Arc<dyn Model>> {
         self.parts.models.by_name.get(name)
+    }
+
+    /// A model that a run of this agent may call, or one of an agent or branch that does tasks of it, whose price is unknown.
+    pub(crate) fn unpriced(&self) -> Option<Text> {
+        self.model_set().unpriced().cloned().or_else(|| self.toolset().unpriced())
+    }
+
+    /// Estimated tokens of the system message, at four bytes a token or as the prompt builder says. Templates count as they are
+    /// written where their input is not known. The tools' schemas and the examples are not counted.
+    ///
+    /// # Errors
+    /// [`Error::Prompt`]: the prompt builder makes no prompt.
+    pub fn prompt_tokens(&self) -> Result<u64, Error> {
+        self.spec().prompting.tokens(self.name(), || offered(self.policy(), &self.tools()))
+    }
+
+    /// How reliable the tools of this agent's newest runs ([`RELIABILITY_RUNS`](windlass_read::reports::RELIABILITY_RUNS)) were.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn tool_reliability(&self) -> Result<Vec<ToolStatistics>, Error> {
+        tool_reliability(self).await
+    }
+
+    /// Whether this is the agent that the run has.
+    pub fn is_of(&self, state: &State) -> bool {
+        check_agent(self, state).is_ok()
+    }
+
+    /// Differences between this agent and the version that a run recorded, in words.
+    pub fn changes_since(&self, state: &State) -> Vec<String> {
+        changes_since(self, state)
+    }
+
+    /// Binding of the agent's tasks: everything that its digest covers, and the values that its tools use.
+    pub(crate) fn binding(&self) -> Vec<Bound> {
+        let identity = &self.spec().identity;
+        let parts = self.toolset().bound(&self.toolbox().tools, &self.spec().written);
+        let values = |literal: bool| {
+            let all = parts.iter().flat_map(|(_, parts)| parts);
+            let wanted = all.filter(move |part| (*part.what == *LITERALS) == literal);
+            joined(wanted.map(|part| part.value.expose()))
+        };
+        let models = self.model_set().bound();
+        let mut all = vec![Bound {
+            what: "agent".into(),
+            said: Some(identity.clone()),
+            value: Secret::unmasked(format!("{identity}{}{models}", values(false))),
+        }];
+        let literals = values(true);
+        if !literals.is_empty() {
+            all.push(Bound::hidden(LITERALS, literals));
+        }
+        all
+    }
+
+    /// The binding digests of its tools under the salt of a run.
+    pub(crate) fn binding_digests(&self, salt: Option<&Text>) -> Option<Arc<BindingDigests>> {
+        let toolbox = self.toolbox();
+        match salt.filter(|salt| **salt != self.spec().salt) {
+            None => toolbox.digests.clone(),
+            Some(salt) => digested(salt, &self.toolset().bound(&toolbox.tools, &self.spec().written)),
+        }
+    }
+
+    /// The binding digests for a run that has these, if they have changed.
+    pub(crate) fn changed_binding_digests(
+        &self,
+        known: Option<&Arc<BindingDigests>>,
+    ) -> Option<Arc<BindingDigests>> {
+        let fresh = self.binding_digests(known.map(|binding_digests| &binding_digests.salt));
+        match (fresh, known) {
+            (Some(fresh), Some(known)) => (fresh != *known).then_some(fresh),
+            (Some(fresh), None) => Some(fresh),
+            (None, Some(known)) if known.digests.is_empty() => None,
+            (None, Some(known)) => Some(Arc::new(BindingDigests::new(known.salt.clone()))),
+            (None, None) => None,
+        }
     }
 }

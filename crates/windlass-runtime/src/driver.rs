@@ -3,54 +3,81 @@
 //! It reconciles the work that is going on with the work that should be ([`pending`]), waits for one input, asks the
 //! core which facts follow, makes them durable, and only then shows them and acts on them.
 
+mod adjusting;
 mod appending;
-mod begin;
-mod first;
-mod inbox;
-mod laying_down;
+pub(crate) mod content;
+pub(crate) mod control;
+pub(crate) mod deciding;
+mod detaching;
+pub(crate) mod first;
+pub(crate) mod forks;
+pub(crate) mod handle;
+pub(crate) mod inbox;
+mod inputs;
+pub(crate) mod lease;
+pub(crate) mod lost;
+pub(crate) mod masking;
+pub(crate) mod options;
+pub(crate) mod parents;
+pub(crate) mod partial;
 mod paying;
 mod racing;
+pub(crate) mod requests;
+pub(crate) mod run;
+pub(crate) mod services;
 mod showing;
+pub(crate) mod slots;
+pub(crate) mod spill;
+pub(crate) mod starting;
+mod steering;
+pub(crate) mod taking_over;
+#[cfg(feature = "otel")]
+pub(crate) mod telemetry;
+#[cfg(not(feature = "otel"))]
+#[path = "driver/no_telemetry.rs"]
+pub(crate) mod telemetry;
+pub(crate) mod updates;
 mod waking;
+pub(crate) mod work;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use futures_core::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot, watch};
+use futures_util::FutureExt;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::{Millis, ResumedBy};
-use windlass_core::policy::Hooks;
 use windlass_core::run::Accepted;
 use windlass_core::tool::ToolKind;
 use windlass_core::{
-    Event, Fact, InputKind, InvalidInput, Owner, RunId, RunState, State, ToolSpec, evolve, pending,
+    Action, ActionKind, Event, Fact, InputKind, InvalidInput, Owner, RunId, RunState, State, evolve, pending,
 };
 use windlass_store::{Batch, Fence, Head, PostId, Posted, StoreError};
 
-use crate::account::SharedAccount;
 use crate::agent::Agent;
-use crate::asking::{ContentClock, Floor, Prefixes};
-use crate::clock::RunClock;
-use crate::coding::CodeSessions;
-use crate::environment::again;
-use crate::error::Error;
-use crate::lease::{Broken, RunLease};
-use crate::masking::masked;
-use crate::off_thread::decided;
-use crate::people::People;
-use crate::posts::Posts;
-use crate::run::{DriveOptions, RunHandle, Unpause};
-use crate::scope::scoped;
-use crate::serving;
-use crate::slots::Slots;
-use crate::source::changed;
-use crate::spill::{self, spill};
-use crate::telemetry::RunTrace;
-use crate::updates::{Publisher, Update, Updates};
-pub(crate) use first::busy;
+use crate::agent::people::People;
+use crate::agent::source::changed;
+use crate::platform::account::SharedAccount;
+use crate::platform::clock::RunClock;
+use crate::platform::error::Error;
+use crate::platform::retry::again;
+use adjusting::{Changes, poll_changes};
+use content::ContentClock;
+use deciding::decided;
+use handle::RunHandle;
+use inbox::InboxReader;
+use lease::{Broken, RunLease};
+use masking::masked;
+use options::{DriveOptions, Unpause};
+use slots::{Slot, Slots};
+use spill::spill;
+use steering::complete_steering;
+use telemetry::RunTrace;
+use updates::{Publisher, Update, Updates};
+use work::{Running, Work};
 
 /// Maximum number of inputs that wait for a driver that is busy appending.
 const INBOX: usize = 64;
@@ -63,11 +90,8 @@ pub(crate) struct Sent {
     pub(crate) reply: Option<oneshot::Sender<Result<(), InvalidInput>>>,
 }
 
-/// Ends when the tools of a source have changed.
-type Changes = BoxFuture<'static, Vec<watch::Receiver<u64>>>;
-
 /// A run that is being driven.
-pub(crate) struct Driver {
+pub(crate) struct Driver<W> {
     agent: Agent,
     state: State,
     lease: RunLease,
@@ -77,21 +101,19 @@ pub(crate) struct Driver {
     hold_for_quota: bool,
     clock: RunClock,
     /// Whether a person lets it go on: so do the runs that it handed tasks to.
-    pub(crate) resumed_by: ResumedBy,
+    resumed_by: ResumedBy,
     /// Set if taking the run over ends its pause.
     unpause: Option<Unpause>,
     publisher: Publisher,
-    prefixes: Prefixes,
-    floor: Floor,
+    /// Carries out the actions.
+    work: W,
     /// When content came last.
     content: ContentClock,
     slots: Slots,
-    /// The children of code that wait.
-    code: CodeSessions,
     // Boxed, because a queue sets aside room for 32 of them with each run.
     sender: mpsc::Sender<Box<Sent>>,
     inbox: mpsc::Receiver<Box<Sent>>,
-    posts: Posts,
+    durable_inbox: InboxReader,
     changes: Option<Changes>,
     first: Option<InputKind>,
     /// Whether its first events were made durable before it was driven.
@@ -100,7 +122,7 @@ pub(crate) struct Driver {
     head: Head,
     /// Set when the log failed under a delegate, or a call had no lease.
     broken: Broken,
-    /// Ends when the run is to be laid down here, and in the agents that it hands tasks to.
+    /// Cancelled when this process is to detach from the run, and from those that it hands tasks to.
     leave: CancellationToken,
     /// Account for its model calls, if it shares a limit.
     account: Option<Arc<SharedAccount>>,
@@ -116,17 +138,17 @@ enum Next {
     Ended(InputKind),
     /// The interactive user has left.
     Alone,
-    /// The run is to be laid down.
+    /// This process is to detach from the run.
     Leave,
 }
 
-impl std::fmt::Debug for Driver {
+impl<W> std::fmt::Debug for Driver<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Driver").field("run", &self.state.run()).finish_non_exhaustive()
     }
 }
 
-impl Driver {
+impl<W: Work> Driver<W> {
     pub(crate) fn new(
         agent: Agent,
         state: State,
@@ -154,14 +176,12 @@ impl Driver {
             resumed_by: options.resumed_by,
             unpause: options.unpause,
             publisher: Publisher::default(),
-            prefixes: Prefixes::default(),
-            floor: Floor::default(),
+            work: W::default(),
             content: ContentClock::default(),
             slots: Slots::default(),
-            code: CodeSessions::default(),
             sender,
             inbox,
-            posts: Posts::new(log, run),
+            durable_inbox: InboxReader::new(log, run),
             first,
             begun: false,
             head: Head::Stays,
@@ -200,7 +220,7 @@ impl Driver {
     }
 
     /// The run's state; its lease is given up.
-    pub(crate) fn left(self: Box<Self>) -> State {
+    pub(crate) fn left(self) -> State {
         self.state
     }
 
@@ -213,12 +233,12 @@ impl Driver {
         RunHandle { run, agent, sender: self.sender.clone(), leave: self.leave.clone() }
     }
 
-    /// The run is laid down together with another one.
+    /// Detaches from the run together with another one.
     pub(crate) fn leave_with(&mut self, leave: &CancellationToken) {
         self.leave = leave.clone();
     }
 
-    /// Drives the run until it has ended, is suspended, or is laid down.
+    /// Drives the run until it has ended or is suspended, or the process detaches from it.
     ///
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
@@ -228,13 +248,13 @@ impl Driver {
         let used = if self.agent.services().is_empty() {
             Vec::new()
         } else {
-            Box::pin(serving::begin(&self.agent)).await?
+            Box::pin(services::begin(&self.agent)).await?
         };
         let driven = self.go().await;
         if !used.is_empty() {
             // Work that an error of the log left must be gone before what it uses is.
             self.slots = Slots::default();
-            Box::pin(serving::end(&self.agent, used)).await;
+            Box::pin(services::end(&self.agent, used)).await;
         }
         driven.map(|()| self.state)
     }
@@ -262,10 +282,10 @@ impl Driver {
                     Some(error) => return Err(Error::Log(error)),
                     None => self.people = None,
                 },
-                Next::Leave => return self.lay_down().await,
+                Next::Leave => return self.detach().await,
             }
         }
-        self.wind_up().await;
+        self.drain().await;
         Ok(())
     }
 
@@ -283,25 +303,6 @@ impl Driver {
                 tracing::warn!(run = %self.state.run(), ?questions, "{WRONG_ANSWERS} answers in a row did not fit: the people of this run are asked no more");
                 self.people = None;
             }
-        }
-        Ok(())
-    }
-
-    /// Updates the run's tools to those that the agent has now.
-    async fn adjust(&mut self) -> Result<(), Error> {
-        let known = self.state.own_tools();
-        let hooks = self.state.policy().calls.hooks == Hooks::AfterSteps;
-        let fresh = scoped(self.agent.refresh(), self.state.only_tools());
-        let kept = hooks || fresh.iter().any(|tool| tool.kind == ToolKind::Delegate);
-        let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
-        let binding_digests = self.agent.changed_binding_digests(self.state.binding_digests());
-        let differs = !Arc::ptr_eq(&tools, known) && tools != *known;
-        if !differs {
-            // Those of a run that was loaded are as they were written.
-            self.state.tools().iter().zip(tools.iter()).for_each(|(known, own)| known.check_as(own));
-        }
-        if !self.state.is_finished() && (differs || binding_digests.is_some()) {
-            drop(self.take(InputKind::ToolsChanged { tools, binding_digests }, None).await?);
         }
         Ok(())
     }
@@ -325,7 +326,7 @@ impl Driver {
         let mut what = masked(&**self.agent.environment(), what).await;
         // Boxed, as all that few inputs need.
         if matches!(what, InputKind::Steer(_))
-            && let Err(invalid) = Box::pin(self.agent.complete_steering(&self.state, &mut what)).await?
+            && let Err(invalid) = Box::pin(complete_steering(&self.agent, &self.state, &mut what)).await?
         {
             self.publisher.send(Update::Refused { invalid: Arc::new(invalid.clone()) });
             return Ok(Err(invalid));
@@ -359,23 +360,23 @@ impl Driver {
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
             self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
-        let learnt = |event: &Event| {
+        let adjusted_models = |event: &Event| {
             if let Fact::Adjusted(adjusted) = &event.fact { adjusted.models.clone() } else { None }
         };
-        batch.events.iter().filter_map(learnt).for_each(|models| self.agent.learn(&models));
+        batch.events.iter().filter_map(adjusted_models).for_each(|models| self.agent.learn(&models));
         if let Some(trace) = &mut self.trace {
             trace.see(&batch.events, at);
         }
         self.show(batch, &next);
         self.state = next;
-        self.code.keep_open(&self.state);
+        self.work.keep_open(&self.state);
         if let Some(account) = &self.account {
             account.limited_by(&self.state);
         }
         Ok(Ok(()))
     }
 
-    /// Above how many bytes what an input brings is stored apart. What `read_result` gives is bounded already.
+    /// Above how many bytes the content of an input is stored as a payload. What `read_result` gives is bounded already.
     fn spill_bytes(&self, what: &InputKind) -> u64 {
         let reads = |action| {
             let tool = self.state.running_call(action).and_then(|open| self.state.tool(&open.call.name));
@@ -405,6 +406,37 @@ impl Driver {
         }
     }
 
+    /// Starts the work of an action; `None`: it cannot be done here.
+    fn begin(&self, action: Action) -> Option<Slot> {
+        let cancel = CancellationToken::new();
+        let future = if let ActionKind::SetTimer { at } = action.work {
+            let id = action.id;
+            Box::pin(self.timer(at).map(move |()| Some(InputKind::TimerFired { action: id })))
+        } else {
+            self.work.begin(&self.running(), &action, &cancel)?
+        };
+        let future = match &self.trace {
+            Some(trace) => trace.work(&action, &self.state, self.agent.environment(), future),
+            None => future,
+        };
+        Some(Slot { action, future, cancel, stopping: false, ended: false })
+    }
+
+    fn running(&self) -> Running<'_> {
+        Running {
+            agent: &self.agent,
+            state: &self.state,
+            people: self.people.as_ref(),
+            publisher: &self.publisher,
+            content: &self.content,
+            lease: &self.lease,
+            broken: &self.broken,
+            resumed_by: self.resumed_by,
+            leave: &self.leave,
+            account: self.account.as_ref(),
+        }
+    }
+
     /// Whether the run waits only for outside input.
     fn parked(&self) -> bool {
         let suspended = self.state.run_state() == RunState::Suspended;
@@ -416,15 +448,15 @@ impl Driver {
 
     /// The next input: what people send comes before what work brings.
     async fn next(&mut self) -> Next {
-        let (inbox, posts, slots) = (&mut self.inbox, &mut self.posts, &mut self.slots);
+        let (inbox, durable_inbox, slots) = (&mut self.inbox, &mut self.durable_inbox, &mut self.slots);
         let changes = &mut self.changes;
         let mut leave = pin!(self.leave.cancelled());
         poll_fn(|context| {
             if leave.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Next::Leave);
             }
-            // All posts come at once; words of this process might come without an end.
-            if let Poll::Ready(posts) = posts.poll(context) {
+            // All posts come at once; inputs of this process might come without an end.
+            if let Poll::Ready(posts) = durable_inbox.poll(context) {
                 return Poll::Ready(Next::Posted(posts));
             }
             if let Poll::Ready(Some(sent)) = inbox.poll_recv(context) {
@@ -438,39 +470,11 @@ impl Driver {
         .await
     }
 
-    /// Takes note of a change of the tools that has come already.
-    async fn adjust_now(&mut self) -> Result<(), Error> {
-        let changes = &mut self.changes;
-        let changed = poll_fn(|context| Poll::Ready(poll_changes(changes, context).is_ready())).await;
-        if changed { self.adjust().await } else { Ok(()) }
-    }
-
     /// After the end: work that is still stopping has its grace, then it is dropped with the driver.
-    async fn wind_up(&mut self) {
+    async fn drain(&mut self) {
         self.slots.keep_only(&[]);
         while !self.slots.is_empty() {
             let _late = poll_fn(|context| self.slots.poll_next(context)).await;
         }
     }
-}
-
-/// Keeps a hook's changes of the offered tools when the tools themselves change, and the list of agents that were available
-/// when the run began (KAOS), because the prompt must not change between attempts.
-fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Arc<Vec<ToolSpec>> {
-    let kept = fresh.iter().map(|tool| {
-        let mut tool = tool.clone();
-        let before = known.iter().find(|other| other.name == tool.name);
-        if let Some(before) = before.filter(|_| hooks || tool.kind == ToolKind::Delegate) {
-            tool.offer = before.offer;
-        }
-        tool
-    });
-    let kept: Vec<ToolSpec> = kept.collect();
-    if kept == **known { known.clone() } else { Arc::new(kept) }
-}
-
-/// Ready once the tools of a source have changed.
-fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Poll<()> {
-    let Some(change) = changes else { return Poll::Pending };
-    change.as_mut().poll(context).map(|watches| *changes = Some(Box::pin(changed(watches))))
 }

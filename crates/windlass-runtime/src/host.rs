@@ -2,7 +2,7 @@
 //!
 //! A host knows the agents of a process ([`Registry`]), drives their runs and lets anybody follow them from any [`Position`]
 //! ([`Host::follow`]), takes requests with what their senders saw, once for each key ([`Request`]), takes up what is due ([`Host::supervise`]), and keeps to
-//! [`Limits`]. A client sees the runs of its owner ([`Host::within`]). A command line, a console and each protocol of a server talk to it and to nothing below.
+//! [`Limits`]. A client sees the runs of its owner ([`Host::within`]). A command line, a console and each protocol of a server talk to it and to nothing else.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,19 +25,28 @@
 //! }
 //! ```
 
+pub(crate) mod admission;
+mod agent;
 mod answers;
+pub(crate) mod cancelling;
 mod driving;
 mod follower;
+pub(crate) mod forking;
 mod hub;
 mod keyed;
+pub(crate) mod listing;
 mod live;
 mod position;
 mod queues;
 mod registry;
+pub(crate) mod repeat;
 mod reports;
 mod requests;
+pub(crate) mod resume;
 mod scoped;
 mod slots;
+pub(crate) mod stand_in;
+pub(crate) mod stream;
 mod supervising;
 mod verbs;
 
@@ -49,14 +58,14 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{RunId, Text};
 use windlass_store::Store;
 
-use crate::environment::{Environment, SystemEnvironment};
-use crate::error::Error;
-use crate::run::RunHandle;
+use crate::driver::handle::RunHandle;
+use crate::platform::environment::{Environment, SystemEnvironment};
+use crate::platform::error::Error;
 use live::Live;
 use registry::Variables;
 use slots::Slots;
 
-pub use crate::error::HostError;
+pub use crate::platform::error::host::HostError;
 pub use answers::{answer_forms, read_answer, read_arguments};
 pub use driving::{LiveRun, Start};
 pub use follower::Follower;
@@ -222,7 +231,7 @@ impl Host {
         self.inner.live.follow(run, from).await
     }
 
-    /// Lays all runs down, because the process is to end, and waits until their drivers have left them. Nothing more is begun; another
+    /// Detaches from all runs, because the process is to end, and waits until their drivers have left them. Nothing more is begun; another
     /// process can take the runs up.
     pub async fn close(&self) {
         self.inner.closing.cancel();

@@ -17,98 +17,79 @@
 //! | move runs between logs | [`windlass_read::exchange`] |
 //! | reach a run that another process drives | [`control`] |
 
-mod above;
-mod account;
 mod agent;
-mod asking;
-mod assemble;
-mod binding;
-mod blocking;
-mod branches;
-mod builder;
-mod changes;
-mod clock;
-mod coding;
-mod delegates;
 mod driver;
-mod environment;
-mod error;
-mod forks;
-mod hooks;
-mod input;
-mod lease;
-mod listing;
-mod lost;
-mod masking;
-mod off_thread;
-mod partial;
-mod people;
-mod posts;
-mod prices;
-mod prompt;
-mod reading;
-mod recall;
-mod repeat;
-mod resume;
-mod run;
-mod schemas;
-mod scope;
-mod searching;
-mod second;
-mod serving;
-mod settings;
-mod slots;
-mod source;
-mod spill;
-mod stand_in;
-mod starting;
-mod taking_over;
-#[cfg(feature = "otel")]
-mod telemetry;
-#[cfg(not(feature = "otel"))]
-#[path = "no_telemetry.rs"]
-mod telemetry;
-mod updates;
+mod platform;
 mod work;
 
 #[doc(hidden)]
 pub mod __private;
-pub mod control;
 pub mod host;
-pub mod learnt;
 
-pub use agent::{Agent, kept_files, kept_files_of};
-pub use asking::RecordedRequest;
+pub mod control {
+    //! Answering, steering and cancelling a run that another process may be driving.
+    //!
+    //! Every input goes to the run's durable inbox, from any process that shares the log. Servers use the functions of this module;
+    //! programs that hold the agent use its methods ([`Agent::answer`], [`Agent::steer`], [`Agent::cancel`]).
+    //!
+    //! [`Agent::answer`]: crate::Agent::answer
+    //! [`Agent::steer`]: crate::Agent::steer
+    //! [`Agent::cancel`]: crate::Agent::cancel
+
+    pub use crate::driver::control::{
+        Checked, Delivery, answer, answer_waits, check, pause, pause_waits, paused_at, post, run_end, steer,
+    };
+    pub use crate::driver::parents::{Given, asked_at, given, resumed_at};
+    pub use crate::host::cancelling::{Cancelled, cancel};
+}
+
+pub use agent::Agent;
+pub use agent::assemble::checking::{Checked, check};
+pub use agent::assemble::error::AssembleError;
+pub use agent::assemble::family::check_delegates;
+pub use agent::assemble::prompts::prompted;
 #[cfg(feature = "mcp")]
-pub use assemble::connect;
-pub use assemble::{
-    AssembleError, Assembling, Assembly, Checked, FileService, WaitedFor, Waits, assemble, check,
-    check_delegates, local_tools, prompted, resolved, services, with_tools,
-};
-pub use branches::Branch;
-pub use builder::{AgentBuilder, ModelRef};
-pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
-pub use environment::{Environment, SystemEnvironment};
-pub use error::{Error, in_full};
-pub use forks::{Fork, ForkOptions, Saved};
-pub use hooks::{OutputCheck, Step, StepFn, StepHook};
-pub use input::RunMessages;
-pub use listing::Listing;
-pub use lost::{Lost, given_up};
-pub use partial::Partially;
-pub use people::{Asked, People};
-pub use prompt::{PromptBuilder, PromptContext, PromptFn, React, TemplatePrompt};
-pub use repeat::{Repeat, Repeated};
-pub use resume::Resume;
-pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream, Unpause};
-pub use second::{Admitted, Turn, holding_messages};
-pub use settings::SettingsError;
-pub use source::ToolSource;
+pub use agent::assemble::servers::connect;
+pub use agent::assemble::services::{FileService, services, with_tools};
+pub use agent::assemble::waits::{WaitedFor, Waits};
+pub use agent::assemble::{Assembling, Assembly, assemble, local_tools, resolved};
+pub use agent::builder::AgentBuilder;
+pub use agent::builder::branch::Branch;
+pub use agent::builder::models::ModelRef;
+pub use agent::delegates::{AgentDelegate, Delegate, Task, TaskEnd};
+pub use agent::files::{kept_files, kept_files_of};
+pub use agent::hooks::{OutputCheck, Step, StepFn, StepHook};
+pub use agent::input::RunMessages;
+pub use agent::people::{Asked, People};
+pub use agent::prompt::react::React;
+pub use agent::prompt::template::TemplatePrompt;
+pub use agent::prompt::{PromptBuilder, PromptContext, PromptFn};
+pub use agent::source::ToolSource;
+pub use driver::forks::{ForkOptions, Saved};
+pub use driver::handle::RunHandle;
+pub use driver::lost::{Lost, given_up};
+pub use driver::options::{DriveOptions, Unpause};
+pub use driver::partial::Partially;
+pub use driver::run::Run;
 #[cfg(feature = "otel")]
-pub use telemetry::set_telemetry;
-pub use updates::{UPDATES_KEPT, Update, Updates};
+pub use driver::telemetry::set_telemetry;
+pub use driver::updates::{UPDATES_KEPT, Update, Updates};
+pub use host::admission::Admitted;
+pub use host::admission::turns::{Turn, holding_messages};
+pub use host::forking::Fork;
+pub use host::listing::Listing;
+pub use host::repeat::{Repeat, Repeated};
+pub use host::resume::Resume;
+pub use host::stream::RunStream;
+pub use platform::capabilities;
+pub use platform::environment::{Environment, SystemEnvironment};
+pub use platform::error::Error;
+pub use platform::settings::SettingsError;
 pub use windlass_agent_file::{self as agent_file, yaml};
 pub use windlass_code::child as code_child;
+pub use windlass_error::in_full;
 pub use windlass_macros::Partial;
 pub use windlass_read as read;
 pub use windlass_store::RunStatus;
+pub use work::model_call::recorded::RecordedRequest;
+pub use work::prepared::Prepared;

@@ -1,240 +1,194 @@
-//! Work: how each action of the core is carried out, and how its end becomes an input. Model calls have a room of their own.
+//! How the actions of a run are carried out: model calls, tool calls, tasks, code, hooks, questions.
 
-use std::any::Any;
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+pub(crate) mod branches;
+pub(crate) mod code;
+pub(crate) mod delegates;
+pub(crate) mod hook;
+pub(crate) mod model_call;
+pub(crate) mod paying;
+pub(crate) mod people;
+pub(crate) mod prepared;
+pub(crate) mod read_result;
+pub(crate) mod search_tools;
+pub(crate) mod tasks;
+pub(crate) mod tool_call;
+
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use futures_util::future::{Either, FutureExt, select};
-use futures_util::pin_mut;
+use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
-use windlass_core::budget::Amount;
-use windlass_core::model::{Prices, Usage};
-use windlass_core::run::{Found, OpenCall, OpenQuestion};
-use windlass_core::{ActionId, CallId, CallOutcome, InputKind, State, Text};
-use windlass_store::StoreError;
-use windlass_threads::LARGE_BYTES;
-use windlass_tools::{Lease, Tool, ToolContext, ToolResult};
+use windlass_core::budget::Budget;
+use windlass_core::event::TaskOrder;
+use windlass_core::tool::{Effect, ToolKind};
+use windlass_core::{Action, ActionId, ActionKind, CallId, InputKind, RunId, State};
+use windlass_models::PrefixCell;
+use windlass_tools::Tool;
 
-use crate::delegates::TaskEnd;
-use crate::environment::Environment;
-use crate::hooks::{self, Step, StepHook};
-use crate::off_thread::off_thread;
-use crate::people::People;
+use crate::agent::calls::{context, tool_of};
+use crate::agent::delegates::Task;
+use crate::driver::work::{Running, Work};
+use code::{CodeSessions, CodeWork};
+use hook::run_hook;
+use model_call::display_lock::DisplayLock;
+use model_call::{ModelWork, Prefixes};
+use paying::paid;
+use people::{answers, ask};
+use read_result::ReadResult;
+use search_tools::SearchTools;
+use tasks::{ended_task, hand_over};
+use tool_call::ToolWork;
 
-/// The message of a panic.
-pub(crate) fn words(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
+/// Carries out the actions of one run, and keeps what its actions share.
+#[derive(Debug, Default)]
+pub(crate) struct Worker {
+    prefixes: Prefixes,
+    display: DisplayLock,
+    /// The children of code that wait.
+    code: CodeSessions,
 }
 
-/// A tool call.
-pub(crate) struct ToolWork {
-    pub(crate) action: ActionId,
-    pub(crate) tool: Option<Arc<dyn Tool>>,
-    pub(crate) context: ToolContext,
-    /// The call, whose arguments are read when it begins.
-    pub(crate) open: Box<OpenCall>,
-    pub(crate) timeout_ms: u64,
-    pub(crate) grace_ms: u64,
-    pub(crate) environment: Arc<dyn Environment>,
+impl Work for Worker {
+    fn begin(
+        &self,
+        run: &Running<'_>,
+        action: &Action,
+        cancel: &CancellationToken,
+    ) -> Option<BoxFuture<'static, Option<InputKind>>> {
+        let id = action.id;
+        Some(match &action.work {
+            ActionKind::CallModel { .. } => {
+                let work = self.model_work(run, id, cancel)?;
+                match run.account.cloned() {
+                    Some(account) => Box::pin(paid(work, account).map(Some)),
+                    None => Box::pin(work.run().map(Some)),
+                }
+            }
+            ActionKind::RunTool { call, attempt } => {
+                let (work, broken) = (tool_work(run, id, call, *attempt, cancel)?, run.broken.clone());
+                // Without the lease nothing of it was done, and nothing may be recorded of it.
+                Box::pin(work.run().map(move |ended| (!broken.is_set()).then_some(ended)))
+            }
+            ActionKind::RunCode { .. } => {
+                let work = CodeWork::of(run, id, self.code.clone(), cancel.clone())?;
+                Box::pin(work.run().map(Some))
+            }
+            ActionKind::Delegate { call, run: child, order } => {
+                if *order == TaskOrder::Stop {
+                    cancel.cancel();
+                }
+                let budget = *run.state.open_call(call)?.lent();
+                let task = Task { budget, ..task(run, *child, order, cancel) };
+                let state = Box::new(run.state.clone());
+                let end = hand_over(run.agent.clone(), state, call.clone(), task);
+                let broken = run.broken.clone();
+                Box::pin(
+                    ended_task(id, end.boxed())
+                        .map(move |done| done.map_err(|error| broken.set(error)).ok().flatten()),
+                )
+            }
+            ActionKind::RunHook => {
+                let (hook, state) = (run.agent.hook().cloned(), run.state.clone());
+                let prices = run.agent.prices().clone();
+                Box::pin(run_hook(id, hook, state, prices).map(Some))
+            }
+            ActionKind::CheckCall { call } => {
+                let attempt = run.state.open_call(call)?.attempt();
+                Box::pin(tool_work(run, id, call, attempt, cancel)?.check().map(Some))
+            }
+            ActionKind::Ask { question } => {
+                let question = run.state.questions().iter().find(|open| open.id == *question)?.clone();
+                let people = run.people.filter(|people| answers(&***people, run.state, &question))?;
+                Box::pin(ask(people.clone(), run.state.clone(), question))
+            }
+            // The driver's own.
+            ActionKind::SetTimer { .. } => return None,
+        })
+    }
+
+    fn keep_open(&self, state: &State) {
+        self.code.keep_open(state);
+    }
 }
 
-/// The context of a tool call. The idempotency key is the same for every attempt, also in a fork.
-pub(crate) fn context(
-    state: &State,
+impl Worker {
+    fn model_work(
+        &self,
+        run: &Running<'_>,
+        action: ActionId,
+        cancel: &CancellationToken,
+    ) -> Option<ModelWork> {
+        let request = run.state.request(action)?.model;
+        Some(ModelWork {
+            action,
+            model: run.agent.model(&request.name).cloned(),
+            state: Box::new(run.state.clone()),
+            // Two requests at once do not write into the same bytes.
+            prefix: if run.state.is_hedge(action) {
+                PrefixCell::default()
+            } else {
+                self.prefixes.of(request.role)
+            },
+            payloads: run.agent.log().clone(),
+            publisher: run.publisher.clone(),
+            display: self.display.clone(),
+            content: run.state.stall_alarm().map(|_| run.content.clone()),
+            environment: run.agent.environment().clone(),
+            cancel: cancel.clone(),
+        })
+    }
+}
+
+/// A task without its words.
+fn task(run: &Running<'_>, child: RunId, order: &TaskOrder, cancel: &CancellationToken) -> Task {
+    let answer = if let TaskOrder::Answer(answer) = order { Some((**answer).clone()) } else { None };
+    Task {
+        run: child,
+        owner: run.state.owner().clone(),
+        parent: run.state.run(),
+        task: String::new(),
+        context: Vec::new(),
+        answer,
+        cancel: cancel.clone(),
+        resumed_by: run.resumed_by,
+        leave: run.leave.clone(),
+        budget: Budget::default(),
+        stall_ms: run.state.policy().calls.child_stall_ms,
+        account: run.account.cloned(),
+    }
+}
+
+fn tool_work(
+    run: &Running<'_>,
+    action: ActionId,
     call: &CallId,
     attempt: u32,
-    cancelled: CancellationToken,
-) -> Option<ToolContext> {
-    let idempotency_key = state.call_key(call)?;
-    let lease = Lease::none();
-    Some(ToolContext { run: state.run(), call: call.clone(), attempt, idempotency_key, cancelled, lease })
-}
-
-impl ToolWork {
-    pub(crate) async fn run(self) -> InputKind {
-        let Self { action, tool, context, open, timeout_ms, grace_ms, environment } = self;
-        let Some(tool) = tool else {
-            return InputKind::CallEnded {
-                action,
-                outcome: CallOutcome::UnknownTool { nearest: Vec::new() },
-            };
-        };
-        let args = value(&*environment, open).await;
-        let cancelled = context.cancelled.clone();
-        if cancelled.is_cancelled() {
-            // It was stopped before it began: nothing of it is done.
-            return InputKind::CallEnded { action, outcome: CallOutcome::Interrupted };
+    cancel: &CancellationToken,
+) -> Option<ToolWork> {
+    let (agent, state) = (run.agent, run.state);
+    let open = state.open_call(call)?;
+    let policy = state.policy();
+    let spec = state.target(open);
+    let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.calls.tool_ms);
+    let tool: Option<Arc<dyn Tool>> = match spec.map(|tool| tool.kind) {
+        Some(ToolKind::Read) => Some(Arc::new(ReadResult::new(agent.log().clone(), state.clone()))),
+        Some(ToolKind::Search) => {
+            let (tools, environment) = (state.tools().clone(), agent.environment().clone());
+            Some(Arc::new(SearchTools { tools, environment }))
         }
-        let call = AssertUnwindSafe(async {
-            // The process may have been stopped since the start was made durable, and the run taken over.
-            context.lease.confirm().await?;
-            tool.call(context, args).await
-        });
-        let call = call.catch_unwind();
-        pin_mut!(call);
-        let deadline = environment.sleep_until(environment.now().saturating_add(timeout_ms));
-        let stopped = cancelled.cancelled();
-        pin_mut!(stopped);
-        match select(&mut call, select(deadline, stopped)).await {
-            Either::Left((ended, _)) => ended_as(action, ended),
-            Either::Right((Either::Left(_), _)) => {
-                // Out of time: it is asked to stop, and has its grace for that; its late result no longer counts.
-                cancelled.cancel();
-                let grace = environment.sleep_until(environment.now().saturating_add(grace_ms));
-                if let Either::Left((Ok(Err(error)), _)) = select(&mut call, grace).await
-                    && error.unsent
-                {
-                    // It never began, so nothing is lost.
-                    return ended_as(action, Ok(Err(error)));
-                }
-                InputKind::CallLost { action, outcome: CallOutcome::TimedOut { after_ms: timeout_ms } }
-            }
-            Either::Right((Either::Right(_), _)) => {
-                match select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms)))
-                    .await
-                {
-                    // It ended nevertheless: its result is kept, because it happened.
-                    Either::Left((Ok(Ok(content)), _)) => {
-                        InputKind::CallEnded { action, outcome: CallOutcome::Ok { content } }
-                    }
-                    // Its own word that it did not happen.
-                    Either::Left((Ok(Err(error)), _)) if !error.in_doubt => {
-                        InputKind::CallEnded { action, outcome: CallOutcome::Interrupted }
-                    }
-                    Either::Left(_) => InputKind::CallLost { action, outcome: CallOutcome::Interrupted },
-                    Either::Right(_) => InputKind::CallLost { action, outcome: CallOutcome::Abandoned },
-                }
-            }
-        }
-    }
-
-    /// Asks the tool whether a call happened before a crash.
-    pub(crate) async fn check(self) -> InputKind {
-        let Self { action, tool, context, open, timeout_ms, grace_ms, environment } = self;
-        let found = match tool {
-            None => Found::Unsure,
-            Some(tool) => {
-                let args = value(&*environment, open).await;
-                let cancelled = context.cancelled.clone();
-                let check = AssertUnwindSafe(async { tool.check(context, args).await }).catch_unwind();
-                pin_mut!(check);
-                let deadline = environment.sleep_until(environment.now().saturating_add(timeout_ms));
-                let overdue = async {
-                    cancelled.cancelled().await;
-                    environment.sleep_until(environment.now().saturating_add(grace_ms)).await;
-                };
-                pin_mut!(overdue);
-                match select(check, select(deadline, overdue)).await {
-                    Either::Left((Ok(Ok(Some(outcome))), _)) => Found::Happened(outcome),
-                    Either::Left((Ok(Ok(None)), _)) => Found::NotHappened,
-                    Either::Left(_) | Either::Right(_) => Found::Unsure,
-                }
-            }
-        };
-        InputKind::Checked { action, found }
-    }
-}
-
-/// The arguments of a call.
-async fn value(environment: &dyn Environment, open: Box<OpenCall>) -> serde_json::Value {
-    let bytes = open.args().len() as u64;
-    if bytes < LARGE_BYTES {
-        open.value()
-    } else {
-        Box::pin(off_thread(environment, bytes, move || open.value())).await
-    }
-}
-
-/// The end of a call by itself: its outcome, or that its answer is lost.
-fn ended_as(action: ActionId, ended: Result<ToolResult, Box<dyn Any + Send>>) -> InputKind {
-    let (outcome, lost) = match ended {
-        Ok(Ok(content)) => (CallOutcome::Ok { content }, false),
-        Ok(Err(error)) if error.unknown_tool => (CallOutcome::UnknownTool { nearest: Vec::new() }, false),
-        Ok(Err(error)) => (CallOutcome::Error { kind: error.kind, message: error.message }, error.in_doubt),
-        Err(panic) => {
-            let message = format!("the tool panicked: {}", words(&*panic)).into();
-            (CallOutcome::Error { kind: Some("panic".into()), message }, true)
-        }
+        _ => tool_of(agent, state, open),
     };
-    if lost { InputKind::CallLost { action, outcome } } else { InputKind::CallEnded { action, outcome } }
-}
-
-/// Asks the interactive user a question. `None`: the user left or the code panicked; the question stays open.
-pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<InputKind> {
-    let id = question.id.clone();
-    let answer = AssertUnwindSafe(async {
-        let answer = people.ask_or_leave(&state, &question).await?;
-        Some((answer, people.by()))
+    let mut context = context(state, call, attempt, cancel.clone())?;
+    if spec.is_some_and(|tool| tool.kind == ToolKind::Run && tool.effect != Effect::ReadOnly) {
+        context.lease = run.lease.lease(run.broken.clone(), agent.environment().clone());
+    }
+    Some(ToolWork {
+        action,
+        tool,
+        context,
+        open: Box::new(open.clone()),
+        timeout_ms,
+        grace_ms: policy.bounds.grace_ms,
+        environment: agent.environment().clone(),
     })
-    .catch_unwind()
-    .await;
-    match answer {
-        Ok(answer) => answer.map(|(answer, by)| InputKind::Answered { question: id, answer, by }),
-        Err(panic) => {
-            tracing::error!(run = %state.run(), "the code that answers questions panicked: {}", words(&*panic));
-            None
-        }
-    }
-}
-
-/// Whether the interactive user would answer that question; a panic counts as no.
-pub(crate) fn answers(people: &dyn People, state: &State, question: &OpenQuestion) -> bool {
-    catch_unwind(AssertUnwindSafe(|| people.answers(state, question))).unwrap_or(false)
-}
-
-/// Asks the agent's hook about a step.
-pub(crate) async fn ask_hook(
-    action: ActionId,
-    hook: Option<Arc<dyn StepHook>>,
-    state: State,
-    prices: Arc<BTreeMap<Text, Prices>>,
-) -> InputKind {
-    let answer = match hook {
-        Some(hook) => {
-            let asked = AssertUnwindSafe(async { hook.on_step(Step::of(&state)).await }).catch_unwind().await;
-            asked.unwrap_or_else(|panic| Err(format!("the hook panicked: {}", words(&*panic))))
-        }
-        // A run that is resumed by an agent without a hook continues without one.
-        None => Ok(Step::of(&state)),
-    };
-    InputKind::HookEnded { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }
-}
-
-/// Lets another agent do a task: `end` gives nothing where there is no such agent. `None`: it was laid down.
-///
-/// # Errors
-/// The log failed under it.
-pub(crate) async fn delegate(
-    action: ActionId,
-    end: BoxFuture<'static, Option<TaskEnd>>,
-) -> Result<Option<InputKind>, Arc<StoreError>> {
-    let failed = |message: String| TaskEnd::Done {
-        outcome: CallOutcome::Error { kind: None, message: message.into() },
-        usage: Usage::default(),
-        cost: Some(0),
-        reserved: Amount::default(),
-    };
-    let end = match AssertUnwindSafe(end).catch_unwind().await {
-        Ok(Some(end)) => end,
-        Ok(None) => failed("the agent no longer has this delegate".to_owned()),
-        Err(panic) => failed(format!("the delegate panicked: {}", words(&*panic))),
-    };
-    Ok(Some(match end {
-        TaskEnd::LogFailed(error) => return Err(error),
-        TaskEnd::Left => return Ok(None),
-        TaskEnd::Done { outcome, usage, cost, reserved } => {
-            InputKind::DelegateEnded { action, outcome, usage, cost, reserved }
-        }
-        TaskEnd::Waits { model, until } => InputKind::DelegateDeferred { action, model, until },
-        TaskEnd::Asks(asked) => InputKind::DelegateAsks {
-            action,
-            question: asked.id,
-            kind: asked.kind,
-            text: asked.text,
-            suggestions: asked.suggestions,
-        },
-    }))
 }

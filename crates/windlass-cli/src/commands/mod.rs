@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use crate::cli::{Cli, Command};
 use opentelemetry::context::FutureExt as _;
 use windlass_runtime::agent_file::add_providers;
-use windlass_runtime::learnt;
+use windlass_runtime::capabilities;
 
 use crate::failure::{Exit, Failure};
 use crate::home;
@@ -70,7 +70,7 @@ fn keep_what_is_learnt(command: Option<&Command>) {
         return;
     }
     if let Ok(folder) = home::folder() {
-        learnt::keep_in(folder.join("models.json"));
+        capabilities::keep_in(folder.join("models.json"));
     }
 }
 

@@ -9,7 +9,7 @@ use windlass_models::providers::{Provider, provider, provider_names, providers a
 use windlass_models::resolve::{check, list_models};
 use windlass_models::{ModelSettings, choose_auto, resolve};
 use windlass_read::words::{cut, span, usage};
-use windlass_runtime::learnt;
+use windlass_runtime::capabilities;
 
 use crate::agents::now;
 use crate::commands::doctor::providers;
@@ -184,9 +184,9 @@ async fn ask(name: &str, json: bool) -> Result<Exit, Failure> {
     let calls = wire_of_calls(&findings);
     if let (Some(wire), Some(id)) = (calls, model.known(&name).id) {
         if wire == Wire::Native {
-            learnt::forget(&id, now());
+            capabilities::forget(&id, now());
         } else {
-            learnt::learn(&id, wire, now());
+            capabilities::learn(&id, wire, now());
         }
     }
     if let (Some(wire), false) = (calls, json) {

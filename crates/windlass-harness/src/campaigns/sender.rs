@@ -192,7 +192,7 @@ impl Sender {
             }
             Ok(Admitted::Steered { run } | Admitted::Repeated { run }) => self.end_of(text, run).await,
             Ok(Admitted::Queued { behind, run }) => {
-                let turn = self.agent.await_turn(&self.session, (behind, run), &options).await?;
+                let turn = self.agent.await_turn(&self.session, behind, run, &options).await?;
                 if let Turn::Ours(prepared) = turn {
                     self.host.drive(&self.agent, prepared).end().await?;
                 }

@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use windlass_store::{Holder, Store};
 
-use crate::environment::Environment;
-use crate::people::People;
-use crate::recall::Remembered;
+use crate::agent::people::People;
+use crate::agent::recall::Remembered;
+use crate::platform::environment::Environment;
 
 /// Where an agent meets the world. Agents of one process may share it.
 #[derive(Clone)]

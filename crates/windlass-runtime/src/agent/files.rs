@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use windlass_agent_file::AgentSource;
 use windlass_core::event::AgentRef;
 use windlass_core::message::Ref;
 use windlass_core::{Fact, State};
 use windlass_store::{Batch, PAYLOAD_BYTES, Payloads, StoreError, payload_name};
 
-use crate::agent_file::AgentSource;
-use crate::environment::{Environment, again};
-use crate::error::Error;
+use crate::platform::environment::Environment;
+use crate::platform::error::Error;
+use crate::platform::retry::again;
 
 /// The files that an agent was made of.
 #[derive(Debug)]

@@ -1,15 +1,19 @@
-//! The models of an agent, and what this process has learnt of them.
+//! The models of an agent, and what this process has detected of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use windlass_core::model::{ModelChoice, Prices};
 use windlass_core::policy::Wire;
+use windlass_core::secret::Secret;
 use windlass_core::{Policy, State, Text};
 use windlass_models::{Known, Model};
 
-use crate::learnt;
-use crate::prices::prices_of;
+use crate::agent::binding::joined;
+use crate::platform::capabilities;
+
+/// The name of a reply's format, where a reply in text must be an output.
+pub(crate) const OUTPUT_NAME: &str = "output";
 
 /// A model with its settings, ready to be asked.
 pub(crate) type Chosen = (ModelChoice, Arc<dyn Model>);
@@ -40,10 +44,10 @@ impl ModelSet {
     }
 
     /// The models with what is known of them: what their providers' entries say, and their detected wires, from this process, from the
-    /// run of the same agent that a session continues, or from what is [kept](learnt).
+    /// run of the same agent that a session continues, or from what is [kept](capabilities).
     pub(crate) fn known(&self, policy: &Policy, base: Option<&State>, now: u64) -> Arc<Vec<ModelChoice>> {
         let own = &self.choices;
-        let learnt_here = self.wires.read().unwrap_or_else(PoisonError::into_inner);
+        let detected_here = self.wires.read().unwrap_or_else(PoisonError::into_inner);
         let before = |name: &Text| base?.models().iter().find(|model| model.name == *name)?.wire;
         let open = policy.request.wire == Wire::Auto;
         let sampled = policy.request.temperature.is_some();
@@ -55,8 +59,8 @@ impl ModelSet {
             if !open {
                 return ModelChoice { sampling, ..model.clone() };
             }
-            let remembered = || id.and_then(|id| learnt::wire_of(&id, now));
-            let own = learnt_here.get(name).copied().or_else(|| before(name));
+            let remembered = || id.and_then(|id| capabilities::wire_of(&id, now));
+            let own = detected_here.get(name).copied().or_else(|| before(name));
             ModelChoice {
                 structured: model.structured.or(structured),
                 sampling,
@@ -73,12 +77,24 @@ impl ModelSet {
         for choice in models {
             let (Some(model), Some(wire)) = (self.by_name.get(&choice.name), choice.wire) else { continue };
             if let Some(id) = model.known(&choice.name).id {
-                learnt::learn(&id, wire, now);
+                capabilities::learn(&id, wire, now);
             } else {
                 let mut wires = self.wires.write().unwrap_or_else(PoisonError::into_inner);
                 wires.insert(choice.name.clone(), wire);
             }
         }
+    }
+
+    /// Addresses of the agent's models. The part has no name of its own, because whether there are addresses depends on what
+    /// `auto` finds.
+    pub(crate) fn bound(&self) -> String {
+        let bound = self.by_name.iter().map(|(name, model)| (name, model.binding()));
+        let of = |(name, parts): (&Text, Vec<(String, Secret)>)| {
+            let parts = parts.iter().flat_map(|(part, value)| [part.as_str(), value.expose()]);
+            joined(std::iter::once(&**name).chain(parts))
+        };
+        let all: Vec<String> = bound.filter(|(_, parts)| !parts.is_empty()).map(of).collect();
+        joined(all.iter().map(String::as_str))
     }
 
     /// A model that may be asked and whose price is unknown.
@@ -96,4 +112,9 @@ impl ModelSet {
         }
         Self { choices: Arc::new(choices), ..self.clone() }
     }
+}
+
+/// The prices that are known, by the models' names.
+fn prices_of<'m>(models: impl Iterator<Item = &'m ModelChoice>) -> Arc<BTreeMap<Text, Prices>> {
+    Arc::new(models.filter_map(|choice| Some((choice.name.clone(), choice.prices?))).collect())
 }

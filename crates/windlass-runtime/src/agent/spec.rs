@@ -1,4 +1,4 @@
-//! The data of an agent: what it is told, and by which rules its runs go.
+//! The data of an agent: its instructions, and the rules of its runs.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use windlass_agent_file::Written;
 use windlass_core::event::AgentRef;
 use windlass_core::{Message, Policy, Text};
 
-use super::AgentFiles;
-use crate::prompt::Prompting;
+use crate::agent::files::AgentFiles;
+use crate::agent::prompt::Prompting;
 
 /// The part of an agent that its digest covers, apart from tools and models.
 #[derive(Clone)]
@@ -45,8 +45,8 @@ impl AgentSpec {
         Self { policy: Arc::new(policy), files: None, ..self.clone() }
     }
 
-    /// An agent of its name that is told this and nothing else.
-    pub(crate) fn told(&self, system: &str, policy: Policy) -> Self {
+    /// The same with this system message and nothing else.
+    pub(crate) fn with_system(&self, system: &str, policy: Policy) -> Self {
         Self {
             prompting: Prompting::default(),
             prompt: Arc::new(vec![Arc::new(Message::system(system))]),

@@ -7,9 +7,10 @@ use windlass_read::headline;
 use windlass_store::{Append, Batch, PostId, StoreError};
 
 use super::Driver;
+use super::work::Work;
 use crate::agent::Agent;
-use crate::agent::AgentFiles;
-use crate::environment::Pauses;
+use crate::agent::files::AgentFiles;
+use crate::platform::retry::Pauses;
 
 /// What the log has from the version on that an append expected.
 enum There {
@@ -20,7 +21,7 @@ enum There {
     Another(u64),
 }
 
-impl Driver {
+impl<W: Work> Driver<W> {
     /// Appends the events that bring the run to that state.
     pub(super) async fn append(
         &mut self,
@@ -57,7 +58,7 @@ impl Driver {
     fn append_of(&self, batch: &Batch, uses: Option<PostId>, next: &State) -> Append {
         Append {
             uses,
-            heard: self.posts.heard(),
+            heard: self.durable_inbox.heard(),
             head: self.head,
             headline: headline(next),
             ..Append::of(next.run(), batch.clone(), self.lease.fence().clone(), run_state(next))

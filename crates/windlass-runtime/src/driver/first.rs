@@ -10,13 +10,14 @@ use windlass_core::{InputKind, SessionId};
 use windlass_store::{Head, StoreError};
 
 use super::Driver;
-use crate::above::settled;
-use crate::clock::RunClock;
-use crate::error::Error;
-use crate::telemetry::RunTrace;
-use crate::work;
+use super::work::Work;
+use crate::agent::calls::{context, tool_of};
+use crate::driver::parents::settled;
+use crate::driver::telemetry::RunTrace;
+use crate::platform::clock::RunClock;
+use crate::platform::error::Error;
 
-impl Driver {
+impl<W: Work> Driver<W> {
     pub(super) fn open_trace(&mut self) {
         if !self.begun {
             self.trace = RunTrace::begin(&self.agent, &self.state, &mut self.first).map(Box::new);
@@ -59,7 +60,7 @@ impl Driver {
         self.settle().await?;
         if resumed {
             // A question whose answer waits in the inbox is not put to people again.
-            let posts = self.posts.now().await?;
+            let posts = self.durable_inbox.now().await?;
             self.posted(posts).await?;
             self.unpause().await?;
         }
@@ -78,15 +79,15 @@ impl Driver {
     /// Stops work left over from the previous process, so that it has no effect after its outcome was settled.
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
-            let tool = self.agent.tool_of(&self.state, open)?;
-            let context = work::context(&self.state, &open.call.id, 1, CancellationToken::new())?;
+            let tool = tool_of(&self.agent, &self.state, open)?;
+            let context = context(&self.state, &open.call.id, 1, CancellationToken::new())?;
             Some(async move { tool.stop_left_behind(context).await })
         };
         Box::pin(join_all(self.state.started_calls().filter_map(stop)))
     }
 }
 
-/// The session to which this start is a message, where a second message is refused: such a run begins when it is driven, and
+/// The session to which this start is a message, where a further message is refused: such a run begins when it is driven, and
 /// another one may have begun since it was prepared.
 fn refusing(first: &InputKind) -> Option<SessionId> {
     let InputKind::Start(start) = first else { return None };

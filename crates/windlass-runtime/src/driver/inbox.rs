@@ -1,127 +1,67 @@
-//! Inputs from outside: those sent in this process, and posts of the durable inbox.
+//! The durable inbox of a run, as its driver sees it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
-use windlass_core::event::ResumedBy;
-use windlass_core::run::rebuild;
-use windlass_core::{Answer, InputKind, InvalidInput};
-use windlass_store::{Batch, Fence, PostId, Posted, StoreError};
+use windlass_core::RunId;
+use windlass_store::{Inbox, PostId, Posted, StoreError};
 
-use super::{Driver, Sent};
-use crate::environment::again;
-use crate::error::Error;
-use crate::run::Unpause;
+/// How many consecutive times posts may put off the end of a run. What comes later is refused to its sender.
+const HEARINGS: u32 = 8;
 
-/// Puts an abort before everything that came with it: however much that is, it does not delay the abort, and frees no work
-/// that would be begun to be stopped. All else keeps its order.
-fn abort_first<T>(inputs: &mut [T], what: impl Fn(&T) -> &InputKind) {
-    inputs.sort_by_key(|input| !matches!(what(input), InputKind::Cancel { .. }));
+/// Watches the durable inbox of a run.
+pub(crate) struct InboxReader {
+    log: Arc<dyn Inbox>,
+    run: RunId,
+    after: Option<PostId>,
+    /// How often the end of the run was put off since the last wait.
+    hearings: u32,
+    waiting: Option<BoxFuture<'static, Result<Vec<Posted>, StoreError>>>,
 }
 
-impl Driver {
-    /// Takes an input of this process, and those that have come with it.
-    pub(super) async fn sent(&mut self, first: Box<Sent>) -> Result<(), Error> {
-        let mut all = vec![first];
-        while let Ok(sent) = self.inbox.try_recv() {
-            all.push(sent);
-        }
-        abort_first(&mut all, |sent| &sent.what);
-        for sent in all {
-            let Sent { what, reply } = *sent;
-            let taken = self.take(what, None).await?;
-            if let Some(reply) = reply {
-                // An error means that the sender no longer cares.
-                let _uncared = reply.send(taken);
-            }
-        }
-        Ok(())
+impl InboxReader {
+    pub(crate) fn new(log: Arc<dyn Inbox>, run: RunId) -> Self {
+        Self { log, run, after: None, hearings: 0, waiting: None }
     }
 
-    pub(super) async fn posted(&mut self, posts: Vec<Posted>) -> Result<(), Error> {
-        if posts.iter().any(|post| matches!(post.what, InputKind::Cancel { .. })) {
-            // Work that a take-over has just begun again must be there to be stopped, or its end never comes.
-            self.reconcile();
-        }
-        self.take_posts(posts).await
+    /// Marks all posts up to `post` as read: each is used or refused next.
+    pub(crate) fn seen(&mut self, post: PostId) {
+        self.after = Some(post);
     }
 
-    /// Posts came before this append, which ends the run: they are taken first, then its input once more (E21).
-    pub(super) fn hear_first(
-        &mut self,
-        append: Batch,
-        uses: Option<PostId>,
-    ) -> BoxFuture<'_, Result<Result<(), InvalidInput>, Error>> {
-        Box::pin(async move {
-            let unheard = StoreError::Unheard { run: self.state.run() };
-            let input = rebuild(&self.state, &append.cause, &append.events).ok_or(unheard)?;
-            let posts = self.posts.hear().await?;
-            // No work is begun here: what has brought the input has ended, although the state does not say so yet.
-            self.take_posts(posts).await?;
-            self.take_now(input.what, uses).await
-        })
+    /// The last post that the run has heard, when it ends.
+    pub(crate) fn heard(&self) -> Option<PostId> {
+        if self.hearings < HEARINGS { self.after } else { Some(PostId(u64::MAX)) }
     }
 
-    async fn take_posts(&mut self, mut posts: Vec<Posted>) -> Result<(), Error> {
-        let Some(newest) = posts.last().map(|post| post.id) else { return Ok(()) };
-        let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
-        // After a crash, the inbox of some stores still lists what the last append has used.
-        let used = self.agent.log().used(self.state.run(), &ids).await?;
-        // An error ends the driver, and the next holder reads all that is left.
-        self.posts.seen(newest);
-        abort_first(&mut posts, |post| &post.what);
-        for post in posts {
-            let done = used.contains(&post.id) || self.take(post.what, Some(post.id)).await?.is_err();
-            if done && !self.state.is_finished() {
-                // A refused post stays refused: it must not wait there for ever (E28).
-                let discard = || self.agent.log().discard(self.state.run(), post.id, self.lease.fence());
-                Box::pin(again(&**self.agent.environment(), discard)).await?;
-            }
-        }
-        Ok(())
+    /// Reads the posts that have come before the run could end.
+    pub(crate) async fn hear(&mut self) -> Result<Vec<Posted>, StoreError> {
+        self.hearings += 1;
+        self.now().await
     }
 
-    /// Ends the pause, also one that has just been taken from the inbox.
-    pub(super) async fn unpause(&mut self) -> Result<(), Error> {
-        let paused = self.state.pause().map(|open| open.id.clone());
-        if let (Some(Unpause { text }), Some(question)) = (self.unpause.take(), paused) {
-            let answer = Answer::Resume { text };
-            self.take(InputKind::Answered { question, answer, by: None }, None)
-                .await?
-                .map_err(Error::Refused)?;
-        }
-        Ok(())
+    /// Reads the posts that have not been seen.
+    pub(crate) async fn now(&mut self) -> Result<Vec<Posted>, StoreError> {
+        self.waiting = None;
+        self.log.inbox(self.run, self.after).await
     }
 
-    /// Gives up the lease, unless something has come in. Says whether it is given up.
-    pub(super) async fn leave(&mut self) -> Result<bool, Error> {
-        // What is sent from here on goes to the durable inbox.
-        self.inbox.close();
-        let mut came = false;
-        while let Ok(sent) = self.inbox.try_recv() {
-            came = true;
-            self.sent(sent).await?;
+    /// Waits for more.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<Posted>, StoreError>> {
+        self.hearings = 0;
+        let waiting = self.waiting.get_or_insert_with(|| {
+            let (log, run, after) = (self.log.clone(), self.run, self.after);
+            Box::pin(async move {
+                log.inbox_changed(run, after).await?;
+                log.inbox(run, after).await
+            })
+        });
+        let ready = Pin::new(waiting).poll(context);
+        if ready.is_ready() {
+            self.waiting = None;
         }
-        let posts = self.posts.now().await?;
-        if came || !posts.is_empty() {
-            self.posted(posts).await?;
-            return Ok(false);
-        }
-        let wake = self.slots.next_timer().map(|at| self.clock.wake(at, &**self.agent.environment()));
-        Box::pin(self.lease.park(&**self.agent.environment(), wake)).await?;
-        // The senders of these posts may have seen that the run has a holder, and rely on it.
-        if self.posts.now().await?.is_empty() {
-            return Ok(true);
-        }
-        let (environment, holder) = (&**self.agent.environment(), self.agent.holder());
-        if !Box::pin(self.lease.take_again(environment, holder)).await? {
-            return Ok(true);
-        }
-        let Fence { holder, epoch } = self.lease.fence().clone();
-        self.take(
-            InputKind::Resumed { holder: holder.0, epoch, by: ResumedBy::Runtime, adjusted: None },
-            None,
-        )
-        .await?
-        .map_err(Error::Refused)?;
-        Ok(false)
+        ready
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use windlass_core::policy::Share;
 
 use super::Driver;
-use crate::account::{SharedAccount, account_of};
-use crate::error::Error;
+use super::work::Work;
+use crate::platform::account::{SharedAccount, account_of};
+use crate::platform::error::Error;
 
-impl Driver {
+impl<W: Work> Driver<W> {
     /// Makes the run use its parent's account.
     pub(crate) fn draw_on(&mut self, account: Option<Arc<SharedAccount>>) {
         self.account = account;

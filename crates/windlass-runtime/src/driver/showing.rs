@@ -5,9 +5,10 @@ use windlass_core::{State, evolve};
 use windlass_store::Batch;
 
 use super::Driver;
-use crate::updates::Update;
+use super::work::Work;
+use crate::driver::updates::Update;
 
-impl Driver {
+impl<W: Work> Driver<W> {
     /// Tells subscribers, and the log of the process, what is durable now.
     pub(super) fn show(&self, batch: Batch, after: &State) {
         let _lines = self.trace.as_ref().map(|trace| trace.enter());

@@ -7,17 +7,24 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use windlass_core::{RunId, RunState};
+use windlass_error::in_full;
 
 use super::live::DrivenHere;
 use super::slots::{Entered, Full, Place, Whose};
-use super::{Host, HostError, Inner};
+use super::{Host, Inner};
 use crate::agent::Agent;
-use crate::driver::busy;
-use crate::error::Error;
-use crate::input::RunMessages;
-use crate::run::{DriveOptions, Prepared, Run, RunHandle};
-use crate::second::Admitted;
-use crate::updates::Updates;
+use crate::agent::input::RunMessages;
+use crate::driver::first::busy;
+use crate::driver::handle::RunHandle;
+use crate::driver::options::DriveOptions;
+use crate::driver::run::Run;
+use crate::driver::updates::Updates;
+use crate::host::admission::requests::sent_before;
+use crate::host::admission::turns::wait_for_another;
+use crate::host::admission::{Admitted, admit};
+use crate::platform::error::Error;
+use crate::platform::error::host::HostError;
+use crate::work::prepared::Prepared;
 
 /// A request for a run.
 #[derive(Clone, Debug)]
@@ -74,7 +81,7 @@ impl LiveRun {
         self.end.abort();
     }
 
-    /// Waits until the run has ended, is suspended or was laid down.
+    /// Waits until the run has ended, is suspended or was detached from.
     ///
     /// # Errors
     /// The log failed, or another process took the run over.
@@ -104,7 +111,7 @@ fn joined(end: Result<Result<Run, Error>, tokio::task::JoinError>, run: RunId) -
 }
 
 impl Host {
-    /// Starts a run, or gives a message to a session ([`Agent::admit`]). A request under a key that was sent before is told first, then
+    /// Starts a run, or gives a message to a session ([`Agent::admit`]). A request under a key that was sent before is answered first, then
     /// the limits hold, and what is taken on begins durably and is driven here, now or once it has a place.
     ///
     /// # Errors
@@ -115,7 +122,7 @@ impl Host {
             return Err(HostError::Closing.into());
         }
         if options.key.is_some()
-            && let Some(admitted) = Box::pin(agent.sent_before(&input, &options)).await?
+            && let Some(admitted) = Box::pin(sent_before(&agent, &input, &options)).await?
         {
             return Ok(self.admitted(&agent, admitted));
         }
@@ -124,7 +131,7 @@ impl Host {
             return Err(too_many(full));
         }
         let session = options.session.clone();
-        match Box::pin(agent.admit(input, options)).await? {
+        match Box::pin(admit(&agent, input, options)).await? {
             Admitted::Started(prepared) => {
                 let updates = prepared.updates();
                 let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
@@ -241,12 +248,12 @@ impl Host {
         let Some(next) = state.queued().next() else { return };
         if !inner.live.queued_here(next.run) {
             // A log that fails is met again when the run begins.
-            let _begun = agent.wait_for_another(next.run).await;
+            let _begun = wait_for_another(agent, next.run).await;
         }
         // New messages are answered by the agent that stands under the name now.
         let agent = inner.registry.get(agent.name()).unwrap_or_else(|| agent.clone());
         if let Err(error) = Box::pin(self.begin_queued(&agent, state)).await {
-            tracing::warn!(%session, "the message that waits in the session is not answered: {}", crate::error::in_full(&error));
+            tracing::warn!(%session, "the message that waits in the session is not answered: {}", in_full(&error));
         }
     }
 }

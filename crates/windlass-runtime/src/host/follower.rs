@@ -10,8 +10,8 @@ use windlass_store::{Batch, StoreError};
 
 use super::hub::{Ahead, Hub, begins_another, is_over, reply_in};
 use super::position::{AttemptPosition, Position, rest_of};
-use crate::error::Error;
-use crate::updates::Update;
+use crate::driver::updates::Update;
+use crate::platform::error::Error;
 
 /// A subscriber of a run: facts and pieces of replies, each with the position behind it. Who stops at a position and comes back to it,
 /// here, after a restart or in another process, sees what one sees who has stayed.

@@ -9,12 +9,13 @@ use tokio::task::AbortHandle;
 use windlass_core::event::{Cause, TurnCompleted};
 use windlass_core::policy::{Phases, Stop};
 use windlass_core::{Fact, RunId};
+use windlass_error::in_full;
 use windlass_read::start_of;
 use windlass_store::{Batch, Store, StoreError};
 
 use super::position::AttemptPosition;
-use crate::error::{Error, in_full};
-use crate::updates::{Publisher, Update};
+use crate::driver::updates::{Publisher, Update};
+use crate::platform::error::Error;
 
 /// The arguments of a call that are whole.
 type Object = BTreeMap<String, serde_json::Value>;

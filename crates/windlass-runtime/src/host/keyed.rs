@@ -5,8 +5,8 @@ use sha2::{Digest as _, Sha256};
 use windlass_core::{Owner, RunId, Text};
 use windlass_store::{Inbox, KeyedPost, PostKey, StoreError};
 
-use crate::error::Error;
-use crate::second::key_under;
+use crate::driver::requests::key_under;
+use crate::platform::error::Error;
 
 /// The verbs of the keys of posts. Each has keys of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,8 @@ impl Keyed {
     /// A request to a run under an owner's key; `None`: it has no key. `asked` is what makes it the same one.
     pub(super) fn of(
         owner: &Owner,
-        (verb, key): (Verb, Option<&Text>),
+        verb: Verb,
+        key: Option<&Text>,
         run: RunId,
         asked: &impl Serialize,
     ) -> Result<Option<Self>, Error> {

@@ -9,9 +9,10 @@ use windlass_store::Store;
 use super::follower::Follower;
 use super::hub::Hub;
 use super::position::Position;
-use crate::error::Error;
-use crate::run::{Prepared, RunHandle};
-use crate::updates::Publisher;
+use crate::driver::handle::RunHandle;
+use crate::driver::updates::Publisher;
+use crate::platform::error::Error;
+use crate::work::prepared::Prepared;
 
 /// The fewest hubs among which those without followers are looked for.
 const SWEPT: usize = 64;

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use windlass_core::Text;
 use windlass_core::event::TurnCompleted;
+use windlass_core::{ActionId, Text};
 
-use crate::updates::Update;
-use windlass_core::ActionId;
+use crate::driver::updates::Update;
 
 /// How far a subscriber has read a run: the facts up to a version, and so many bytes of the reply that is being written.
 ///
@@ -21,7 +20,7 @@ pub struct Position {
     pub attempt: Option<AttemptPosition>,
 }
 
-/// How far a reply that is being written was read: the bytes of each kind, because a stored reply keeps them apart.
+/// How far a reply that is being written was read: the bytes of each kind, because a stored reply has them separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptPosition {
     /// The model call, by the number of the event that freed it.

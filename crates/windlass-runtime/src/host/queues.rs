@@ -11,8 +11,10 @@ use super::Host;
 use super::driving::LiveRun;
 use super::reports::{Done, LeftAlone, MOST, Outcome, REST_MS, Report};
 use crate::agent::Agent;
-use crate::error::Error;
-use crate::run::DriveOptions;
+use crate::driver::options::DriveOptions;
+use crate::host::admission::next_behind;
+use crate::host::admission::turns::wait_for_another;
+use crate::platform::error::Error;
 
 /// A supervisor's looks for sessions whose head has ended while messages are queued.
 #[derive(Debug)]
@@ -45,7 +47,8 @@ impl Host {
         &self,
         queues: &mut Queues,
         left_alone: &mut LeftAlone,
-        (sender, stop): (&mpsc::UnboundedSender<Done>, &CancellationToken),
+        sender: &mpsc::UnboundedSender<Done>,
+        stop: &CancellationToken,
     ) -> Result<usize, Error> {
         if !(self.inner.answers_queued && queues.is_time(self.inner.environment.now())) {
             return Ok(0);
@@ -69,7 +72,7 @@ impl Host {
             for line in wanted.into_iter().take(free.saturating_sub(taken)) {
                 left_alone.insert(line.run, line.version);
                 let (host, head, stop) = (self.clone(), line.run, stop.clone());
-                Self::beside(sender, async move { host.answer_left(head, &stop).await });
+                Self::in_background(sender, async move { host.answer_left(head, &stop).await });
                 taken += 1;
             }
         }
@@ -108,7 +111,7 @@ impl Host {
         };
         if let Some(next) = state.queued().next() {
             // A log that fails is met again when the run begins.
-            let _begun = agent.wait_for_another(next.run).await;
+            let _begun = wait_for_another(&agent, next.run).await;
         }
         if stop.is_cancelled() {
             return Ok(None);
@@ -120,7 +123,7 @@ impl Host {
     /// process was faster, or has the session's head.
     pub(super) async fn begin_queued(&self, agent: &Agent, ended: &State) -> Result<Option<LiveRun>, Error> {
         let options = DriveOptions { owner: ended.owner().clone(), ..DriveOptions::default() };
-        match Box::pin(agent.next_behind(ended.clone(), options)).await {
+        match Box::pin(next_behind(agent, ended.clone(), options)).await {
             Ok(Some(prepared)) => Ok(Some(self.drive_with(agent, prepared, None))),
             Ok(None) | Err(Error::SessionBusy { .. }) => Ok(None),
             Err(error) => Err(error),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use windlass_agent_file::{AgentFile, AgentSource, FileOverrides};
 use windlass_core::{RunId, State, Text};
 use windlass_error::AnyDiagnostic;
 use windlass_models::cassette::Cassette;
@@ -12,15 +13,17 @@ use windlass_models::resolve::Env;
 use windlass_read::start_of;
 use windlass_store::Store;
 
-use super::HostError;
 use crate::agent::Agent;
-use crate::agent::{files_of_run, kept_files};
-use crate::agent_file::{AgentFile, AgentSource, FileOverrides};
-use crate::assemble::{AssembleError, Assembling, Assembly, Waits, source_of};
-use crate::environment::Environment;
-use crate::error::Error;
+use crate::agent::assemble::error::AssembleError;
+use crate::agent::assemble::family::source_of;
+use crate::agent::assemble::waits::Waits;
+use crate::agent::assemble::{Assembling, Assembly};
+use crate::agent::files::{files_of_run, kept_files};
+use crate::platform::environment::Environment;
+use crate::platform::error::Error;
+use crate::platform::error::host::HostError;
 
-/// The most agents that are kept for runs that began with them, beside those that are registered.
+/// The most agents that are kept for runs that began with them, in addition to those that are registered.
 const KEPT: usize = 64;
 
 /// The environment's variables.
@@ -50,7 +53,7 @@ type KeptKey = (Text, Vec<String>);
 
 struct Registered {
     agent: Agent,
-    /// Its file, and what that and those under it said.
+    /// Its file, and the content of that and of its delegates' files.
     file: Option<(PathBuf, AgentSource)>,
 }
 
@@ -235,12 +238,12 @@ impl Registry {
         let reference = state.agent().cloned();
         let name = reference.as_ref().map(|agent| agent.name.clone()).unwrap_or_default();
         if let Some(agent) = self.get(&name)
-            && agent.check_agent(state).is_ok()
+            && agent.is_of(state)
         {
             return Ok(agent);
         }
         let Some(files) = files_of_run(state) else {
-            // One of the name is told from the run's by what has changed.
+            // The difference from the run's agent says what has changed.
             return self.get(&name).ok_or(Error::UnknownAgent { run, agent: name });
         };
         let key = (files.sha256.clone(), self.models_of_run(run).await?);

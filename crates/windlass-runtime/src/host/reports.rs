@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use windlass_core::RunId;
 use windlass_core::event::Millis;
 
-use crate::error::Error;
-use crate::lost::Lost;
-use crate::run::Run;
+use crate::driver::lost::Lost;
+use crate::driver::run::Run;
+use crate::platform::error::Error;
 
 /// The rest between two looks for due runs, in milliseconds. A look at a log without any is one query of an index.
 pub(super) const REST_MS: Millis = 1_000;
@@ -49,7 +49,7 @@ pub enum Outcome {
 pub(super) type LeftAlone = BTreeMap<RunId, u64>;
 
 /// Reports what is done, and leaves it alone no longer where something came of it.
-pub(super) fn tell<E>(
+pub(super) fn report_done<E>(
     done: Done,
     left_alone: &mut LeftAlone,
     report: &mut impl FnMut(Report) -> Result<(), E>,

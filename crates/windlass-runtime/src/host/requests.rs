@@ -9,20 +9,20 @@ use windlass_read::words::{self, Calls, Cuts};
 use windlass_read::{RunPages, question_digest};
 use windlass_store::Store;
 
-use super::HostError;
 use super::driving::LiveRun;
 use crate::agent::Agent;
-use crate::error::Error;
-use crate::forks::Saved;
-use crate::run::DriveOptions;
+use crate::driver::forks::Saved;
+use crate::driver::options::DriveOptions;
+use crate::platform::error::Error;
+use crate::platform::error::host::HostError;
 
-/// The most events that are told of a run that has gone on.
-const TOLD: usize = 5;
+/// The most events that are named of a run that has gone on.
+const NAMED: usize = 5;
 
 /// The version of a run that the sender of a request saw. `None`: whatever it is.
 pub type Seen = Option<u64>;
 
-/// What a sender says of a request beside what it asks for.
+/// What belongs to a request in addition to what it asks for.
 ///
 /// ```
 /// use windlass_runtime::host::Request;
@@ -86,7 +86,7 @@ impl fmt::Display for QuestionSeen {
 /// An answer to a question of a run.
 #[derive(Clone, Debug)]
 pub struct Answering {
-    /// The run, or one below it that asks.
+    /// The run, or a child run that asks.
     pub run: RunId,
     /// The question.
     pub question: QuestionSeen,
@@ -199,7 +199,7 @@ pub async fn check_version(log: &dyn Store, state: &State, seen: Seen) -> Result
     let mut more = 0;
     while let Some(batches) = pages.next().await? {
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
-            if changes.len() < TOLD {
+            if changes.len() < NAMED {
                 changes.push(words::phrase(&event.fact, &calls, &cuts));
             } else {
                 more += 1;

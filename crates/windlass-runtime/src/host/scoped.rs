@@ -7,8 +7,8 @@ use super::Host;
 use super::driving::{LiveRun, Start};
 use super::follower::Follower;
 use super::position::Position;
-use crate::error::Error;
-use crate::second::Admitted;
+use crate::host::admission::Admitted;
+use crate::platform::error::Error;
 
 /// An owner that acts, and whose runs it sees: its own, or all.
 #[derive(Clone, Debug, PartialEq, Eq)]

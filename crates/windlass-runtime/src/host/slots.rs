@@ -123,7 +123,7 @@ impl Slots {
         let queue = self.lock();
         let most = self.limits.of_an_owner.unwrap_or(usize::MAX);
         let full = queue.of_owner.iter().filter(|(_, taken)| **taken >= most).map(|(owner, _)| owner.clone());
-        // Those who wait beside a free place wait for one of their owner or agent.
+        // Those who wait while a place is free wait for one of their owner or agent.
         (self.limits.at_once.saturating_sub(queue.taken), full.collect())
     }
 
@@ -164,12 +164,12 @@ impl Drop for Place {
 
 impl Queue {
     fn may_run(&self, limits: &Limits, owner: &Owner, agent: &Text) -> bool {
-        let below = |most: Option<usize>, taken: Option<&usize>| {
+        let is_below = |most: Option<usize>, taken: Option<&usize>| {
             most.is_none_or(|most| taken.copied().unwrap_or_default() < most)
         };
         self.taken < limits.at_once
-            && below(limits.of_an_owner, self.of_owner.get(owner))
-            && below(limits.of_an_agent, self.of_agent.get(agent))
+            && is_below(limits.of_an_owner, self.of_owner.get(owner))
+            && is_below(limits.of_an_agent, self.of_agent.get(agent))
     }
 
     /// Whether nobody of that owner waits before.

@@ -9,11 +9,14 @@ use windlass_store::{Claim, Due, Fence};
 
 use super::Host;
 use super::queues::Queues;
-use super::reports::{Done, LeftAlone, MOST, Outcome, REST_MS, Report, tell};
-use crate::environment::again;
-use crate::error::Error;
-use crate::lost::{Lost, given_up};
-use crate::run::DriveOptions;
+use super::reports::{Done, LeftAlone, MOST, Outcome, REST_MS, Report, report_done};
+use crate::agent::edges::holder;
+use crate::driver::lost::{Lost, given_up};
+use crate::driver::options::DriveOptions;
+use crate::driver::taking_over::take_over_held;
+use crate::platform::error::Error;
+use crate::platform::retry::again;
+use crate::work::prepared::Prepared;
 
 impl Host {
     /// Takes up every due run without a driver, and goes on looking until `stop` is cancelled: a run that takes an hour delays no
@@ -63,12 +66,12 @@ impl Host {
                 under_way += taken;
                 more = may_be_more;
                 if goes_on {
-                    under_way += self.take_queued(&mut queues, &mut left_alone, (&sender, stop)).await?;
+                    under_way += self.take_queued(&mut queues, &mut left_alone, &sender, stop).await?;
                 }
             }
             while let Ok(done) = reports.try_recv() {
                 under_way -= 1;
-                tell(done, &mut left_alone, &mut report)?;
+                report_done(done, &mut left_alone, &mut report)?;
             }
             if stop.is_cancelled() {
                 break;
@@ -84,19 +87,19 @@ impl Host {
                 () = stop.cancelled() => {}
                 Some(done) = reports.recv() => {
                     under_way -= 1;
-                    tell(done, &mut left_alone, &mut report)?;
+                    report_done(done, &mut left_alone, &mut report)?;
                 }
                 _ = freed.changed(), if more => {}
                 _ = due.changed() => {}
                 () = environment.sleep_until(environment.now().saturating_add(REST_MS)) => {}
             }
         }
-        // What is under way is laid down, and told.
+        // What is under way is detached from, and reported.
         self.inner.live.leave();
         while under_way > 0 {
             let Some(done) = reports.recv().await else { break };
             under_way -= 1;
-            tell(done, &mut left_alone, &mut report)?;
+            report_done(done, &mut left_alone, &mut report)?;
         }
         Ok(())
     }
@@ -118,10 +121,10 @@ impl Host {
         let claimed = again(environment, || self.log().acquire_due(due.clone())).await?;
         let count = claimed.len();
         for (summary, fence) in claimed {
-            // It is left alone as it is, until it is told that it was driven.
+            // It is left alone as it is, until it is reported that it was driven.
             left_alone.insert(summary.run, summary.version);
             let host = self.clone();
-            Self::beside(sender, async move {
+            Self::in_background(sender, async move {
                 let run = summary.run;
                 let outcome = host.take_over(run, fence).await;
                 let remains = !matches!(outcome, Outcome::Driven(_));
@@ -131,8 +134,8 @@ impl Host {
         Ok((count, count == limit))
     }
 
-    /// Works on what was taken up, beside all else, and says at last that it is done.
-    pub(super) fn beside(
+    /// Works on what was taken up in the background, and reports at last that it is done.
+    pub(super) fn in_background(
         sender: &mpsc::UnboundedSender<Done>,
         work: impl Future<Output = Done> + Send + 'static,
     ) {
@@ -145,7 +148,7 @@ impl Host {
 
     fn due(&self, now: Millis, limit: usize, owners: Vec<Owner>, left_alone: &LeftAlone) -> Due {
         Due {
-            holder: crate::agent::holder(),
+            holder: holder(),
             claim: Claim::fresh(),
             agents: self.inner.supervised.clone(),
             without_owners: owners,
@@ -178,7 +181,8 @@ impl Host {
             return Ok(Outcome::GivenUp(lost));
         }
         let agent = self.registry().of_run(&state).await?;
-        let prepared = agent.take_over_held(state, fence.clone(), DriveOptions::default()).await?;
+        let prepared =
+            take_over_held(&agent, state, fence.clone(), DriveOptions::default()).await.map(Prepared::new)?;
         let driven = self.drive_with(&agent, prepared, None).end().await?;
         Ok(Outcome::Driven(Box::new(driven)))
     }

@@ -10,10 +10,14 @@ use super::keyed::{Earlier, Keyed, Verb};
 use super::requests::{Answering, Forked, Request, Taking, With, check_question, check_version};
 use super::scoped::Scoped;
 use crate::agent::Agent;
-use crate::control::{self, Cancelled, Delivery};
-use crate::error::Error;
-use crate::forks::{Fork, ForkOptions};
-use crate::run::DriveOptions;
+use crate::driver::control::{Delivery, check};
+use crate::driver::forks::{ForkOptions, forked_before};
+use crate::driver::options::DriveOptions;
+use crate::driver::parents::asked_at;
+use crate::host::cancelling::{Cancelled, being_cancelled, cancel, cancel_under};
+use crate::host::forking::{Fork, new_fork};
+use crate::host::resume::Resume;
+use crate::platform::error::Error;
 
 impl Scoped {
     /// Answers a question of a run, wherever it is driven. The run is read once. A run that nobody drives takes the answer once it is
@@ -25,7 +29,7 @@ impl Scoped {
         let (named, key) = (answering.run, answering.key.clone());
         self.check_seen(named).await?;
         let asked = (&answering.question.question, &answering.answer, &answering.by);
-        let keyed = Keyed::of(self.scope().owner(), (Verb::Answer, key.as_ref()), named, &asked)?;
+        let keyed = Keyed::of(self.scope().owner(), Verb::Answer, key.as_ref(), named, &asked)?;
         if let Earlier::Taken(_) = Keyed::earlier(keyed.as_ref(), &**self.host.log()).await? {
             return Ok(Delivery::Taken);
         }
@@ -36,7 +40,7 @@ impl Scoped {
     async fn answer_asked(&self, answering: Answering, keyed: Option<&Keyed>) -> Result<Delivery, Error> {
         let Answering { run: named, question: seen, answer, by, key: _ } = answering;
         let log = &**self.host.log();
-        let (run, question) = control::asked_at(log, named, seen.question.clone()).await?;
+        let (run, question) = asked_at(log, named, seen.question.clone()).await?;
         let state = load(log, run).await?;
         self.check_owner(named, &state)?;
         check_question(&state, &question, seen.digest.as_ref())?;
@@ -44,17 +48,17 @@ impl Scoped {
         self.deliver(&state, what, keyed).await
     }
 
-    /// Says something to a run: it enters at the next turn.
+    /// Steers a run: the message enters at the next turn.
     ///
     /// # Errors
     /// The run has ended, or has gone on since it was seen. Another request has the key.
     pub async fn steer(
         &self,
         run: RunId,
-        said: impl Into<Steered>,
+        message: impl Into<Steered>,
         request: Request,
     ) -> Result<Delivery, Error> {
-        self.send(run, (Verb::Steer, InputKind::Steer(said.into())), request).await
+        self.send(run, Verb::Steer, InputKind::Steer(message.into()), request).await
     }
 
     /// Pauses a run.
@@ -62,7 +66,7 @@ impl Scoped {
     /// # Errors
     /// The run has ended or is paused already, or has gone on since it was seen. Another request has the key.
     pub async fn pause(&self, run: RunId, reason: Option<Text>, request: Request) -> Result<Delivery, Error> {
-        self.send(run, (Verb::Pause, InputKind::Pause { reason }), request).await
+        self.send(run, Verb::Pause, InputKind::Pause { reason }, request).await
     }
 
     /// Asks a run to stop, or ends it where nobody drives it. Sent again under its key, it says what has become of the run.
@@ -77,7 +81,7 @@ impl Scoped {
     ) -> Result<Cancelled, Error> {
         self.check_seen(run).await?;
         let (log, reason) = (self.host.log(), reason.into());
-        let keyed = Keyed::of(self.scope().owner(), (Verb::Cancel, request.key.as_ref()), run, &reason)?;
+        let keyed = Keyed::of(self.scope().owner(), Verb::Cancel, request.key.as_ref(), run, &reason)?;
         let earlier = Keyed::earlier(keyed.as_ref(), &**log).await?;
         if earlier == Earlier::None && request.seen.is_some() {
             let state = Box::pin(load(&**log, run)).await?;
@@ -85,16 +89,14 @@ impl Scoped {
         }
         let at = self.host.inner.environment.now();
         match (keyed, earlier) {
-            (None, _) => Box::pin(control::cancel(log, run, at, reason)).await,
-            (Some(_), Earlier::Taken(run) | Earlier::Waits(run)) => {
-                Box::pin(control::being_cancelled(log, run)).await
-            }
+            (None, _) => Box::pin(cancel(log, run, at, reason)).await,
+            (Some(_), Earlier::Taken(run) | Earlier::Waits(run)) => Box::pin(being_cancelled(log, run)).await,
             (Some(keyed), Earlier::None) => {
-                match Box::pin(control::cancel_under(log, (run, at), reason, keyed.post())).await {
+                match Box::pin(cancel_under(log, run, at, reason, keyed.post())).await {
                     Ok(cancelled) => Ok(cancelled),
                     Err(refused) => {
                         let run = keyed.taken_meanwhile(&**log, refused).await?;
-                        Box::pin(control::being_cancelled(log, run)).await
+                        Box::pin(being_cancelled(log, run)).await
                     }
                 }
             }
@@ -104,12 +106,13 @@ impl Scoped {
     async fn send(
         &self,
         run: RunId,
-        (verb, what): (Verb, InputKind),
+        verb: Verb,
+        what: InputKind,
         request: Request,
     ) -> Result<Delivery, Error> {
         self.check_seen(run).await?;
         let log = &**self.host.log();
-        let keyed = Keyed::of(self.scope().owner(), (verb, request.key.as_ref()), run, &what)?;
+        let keyed = Keyed::of(self.scope().owner(), verb, request.key.as_ref(), run, &what)?;
         let earlier = Keyed::earlier(keyed.as_ref(), log).await?;
         let seen = match earlier {
             Earlier::Taken(_) => return Ok(Delivery::Taken),
@@ -117,7 +120,7 @@ impl Scoped {
             Earlier::Waits(_) => None,
             Earlier::None => request.seen,
         };
-        let sent = Box::pin(self.send_seen(run, what, (seen, keyed.as_ref()))).await;
+        let sent = Box::pin(self.send_seen(run, what, seen, keyed.as_ref())).await;
         self.delivered(sent, keyed).await
     }
 
@@ -125,7 +128,8 @@ impl Scoped {
         &self,
         run: RunId,
         what: InputKind,
-        (seen, keyed): (Option<u64>, Option<&Keyed>),
+        seen: Option<u64>,
+        keyed: Option<&Keyed>,
     ) -> Result<Delivery, Error> {
         let log = &**self.host.log();
         let state = load(log, run).await?;
@@ -140,7 +144,7 @@ impl Scoped {
         keyed: Option<&Keyed>,
     ) -> Result<Delivery, Error> {
         let inner = &self.host.inner;
-        let checked = control::check(state, inner.environment.now(), what).await?;
+        let checked = check(state, inner.environment.now(), what).await?;
         let delivery = checked.under(keyed.map(Keyed::post)).deliver(&*inner.log).await?;
         if delivery == Delivery::Waiting {
             inner.due.send_modify(|changes| *changes += 1);
@@ -181,7 +185,7 @@ impl Scoped {
             }
             None => (self.host.registry().of_run(&state).await?, false),
         };
-        let resume = agent.resume(run).seen(state).options(options);
+        let resume = Resume::new(&agent, run).seen(state).options(options);
         let resume = if changed { resume.with_changed_agent() } else { resume };
         let prepared = resume.prepare().await?;
         Ok(self.host.drive(&agent, prepared))
@@ -202,11 +206,11 @@ impl Scoped {
         self.check_seen(run).await?;
         let options = DriveOptions { owner: self.scope().owner().clone(), ..options };
         loop {
-            if let Some((run, saved)) = Box::pin(agent.forked_before(run, &fork, &options)).await? {
+            if let Some((run, saved)) = Box::pin(forked_before(agent, run, &fork, &options)).await? {
                 return Ok(Forked { run, saved, live: None });
             }
             let Fork { prepared, saved } =
-                Box::pin(agent.fork_anew(run, fork.clone(), options.clone())).await?;
+                Box::pin(new_fork(agent, run, fork.clone(), options.clone())).await?;
             let run = prepared.id();
             let begun = match &options.key {
                 Some(_) => Box::pin(prepared.begun()).await,

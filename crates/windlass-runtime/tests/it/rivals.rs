@@ -98,7 +98,7 @@ async fn e61_who_waits_for_a_run_that_another_process_ends_first_goes_on() {
     let admitted = sender.admit("And then?", in_session()).await.unwrap();
     let Admitted::Queued { behind, run } = admitted else { panic!("{admitted:?}") };
     assert_eq!(behind, first);
-    let turn = sender.await_turn(&SessionId::from("s"), (behind, run), &in_session()).await;
+    let turn = sender.await_turn(&SessionId::from("s"), behind, run, &in_session()).await;
     let Ok(Turn::Ours(prepared)) = turn else { panic!("{turn:?}") };
     assert_eq!(prepared.drive().await.unwrap().text(), Some("done"));
     assert_eq!(Run::load(&*log, first).await.unwrap().status(), Some(Status::Answered));

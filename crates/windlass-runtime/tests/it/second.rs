@@ -145,7 +145,7 @@ async fn sent(log: Arc<MemoryLog>, text: String) -> (RunId, bool) {
         Admitted::Queued { behind, run } => (behind, run),
         other @ (Admitted::Steered { .. } | Admitted::Repeated { .. }) => panic!("{other:?}"),
     };
-    match sender.await_turn(&session, (behind, run), &in_session()).await.unwrap() {
+    match sender.await_turn(&session, behind, run, &in_session()).await.unwrap() {
         Turn::Ours(prepared) => (prepared.drive().await.unwrap().id(), true),
         Turn::Elsewhere => (run, false),
     }
@@ -250,7 +250,7 @@ async fn e61_who_waits_for_a_run_whose_process_has_died_takes_it_up() {
     let Admitted::Queued { behind, run } = admitted else { panic!("{admitted:?}") };
     assert_eq!(behind, first_id);
     assert_eq!(holding_messages(&*log, &[first_id]).await.unwrap(), [], "nobody has taken it in yet");
-    let turn = sender.await_turn(&SessionId::from("s"), (behind, run), &in_session()).await.unwrap();
+    let turn = sender.await_turn(&SessionId::from("s"), behind, run, &in_session()).await.unwrap();
     let Turn::Ours(prepared) = turn else { panic!("{turn:?}") };
     assert_eq!(prepared.drive().await.unwrap().text(), Some("done"));
     let first = Run::load(&*log, first_id).await.unwrap();

@@ -58,7 +58,7 @@ async fn send(log: Arc<MemoryLog>, policy: &'static str, text: String) -> Fate {
         Ok(Admitted::Started(prepared)) => prepared,
         Ok(Admitted::Steered { run }) => return Fate::Steered(run),
         Ok(Admitted::Queued { behind, run }) => {
-            match sender.await_turn(&SessionId::from("s"), (behind, run), &options()).await.unwrap() {
+            match sender.await_turn(&SessionId::from("s"), behind, run, &options()).await.unwrap() {
                 Turn::Ours(prepared) => prepared,
                 Turn::Elsewhere => return Fate::Run(run),
             }

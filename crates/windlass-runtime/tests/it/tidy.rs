@@ -268,7 +268,7 @@ fn the_driver_spawns_nothing() {
     // `Agent::stream` and the host run in the background, and say so; what they spawn is a whole drive, or reads the log.
     let of_host = |(path, spawns): (&str, usize)| (format!("windlass-runtime/src/host/{path}.rs"), spawns);
     let host = [("driving", 1), ("hub", 2), ("supervising", 1)].map(of_host);
-    let stream = [("windlass-runtime/src/run/stream.rs".to_owned(), 1)];
+    let stream = [("windlass-runtime/src/host/stream.rs".to_owned(), 1)];
     assert_eq!(spawns, host.into_iter().chain(stream).collect::<BTreeMap<_, _>>());
 }
 

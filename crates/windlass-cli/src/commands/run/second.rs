@@ -56,7 +56,7 @@ async fn turn(
     (behind, run): (RunId, RunId),
     options: &DriveOptions,
 ) -> Result<Option<LiveRun>, Failure> {
-    match agent.await_turn(session, (behind, run), options).await? {
+    match agent.await_turn(session, behind, run, options).await? {
         Turn::Ours(prepared) => Ok(Some(host.drive(agent, prepared))),
         Turn::Elsewhere => elsewhere(&**agent.log(), run).await,
     }

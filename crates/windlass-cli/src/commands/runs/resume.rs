@@ -101,7 +101,7 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let text = args.say.map(Into::into);
     let is_paused = paused.is_some();
     if let (Some(question), Some(holder)) = (paused, log.summary(run).await?.holder) {
-        answer_paused(&*log, run, now(), (question, Answer::Resume { text })).await?;
+        answer_paused(&*log, run, now(), question, Answer::Resume { text }).await?;
         out::note(format_args!("the pause is over; {} goes on with the run", holder.0));
         return Ok(Exit::Good);
     }

@@ -6,8 +6,8 @@ use windlass_testing::{FnModel, said};
 
 use super::{QUEUED, SWEPT};
 use crate::agent::Agent;
+use crate::host::admission::Admitted;
 use crate::host::{Host, Position, Start};
-use crate::second::Admitted;
 
 fn ground(keeps_pieces: bool) -> (Agent, Host) {
     let log: Arc<dyn Store> = Arc::new(MemoryLog::new());

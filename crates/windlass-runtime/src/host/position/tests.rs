@@ -7,7 +7,7 @@ use windlass_core::model::{StopReason, Usage};
 use windlass_core::{ActionId, RunId};
 
 use super::{AttemptPosition, Position, rest_of};
-use crate::updates::Update;
+use crate::driver::updates::Update;
 
 fn call(id: &str, name: &str, args: &str) -> ToolCall {
     ToolCall {

@@ -1,0 +1,275 @@
+//! Keeps secrets out of what a run takes in: an input is masked before the core sees it, and so before anything of it
+//! is stored, shown or sent on; the pieces of a reply are masked before subscribers see them.
+//!
+//! Messages of people are not masked, and neither are the texts of the agent's own file and hooks.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+
+use windlass_core::message::{Content, Media, MediaSource, Part};
+use windlass_core::model::Reply;
+use windlass_core::run::Found;
+use windlass_core::secret::{Masker, StreamMask, mask};
+use windlass_core::{CallOutcome, InputKind, Text};
+use windlass_models::Delta;
+use windlass_threads::LARGE_BYTES;
+
+use crate::platform::environment::Environment;
+use crate::platform::off_thread::off_thread;
+
+/// Placeholder for an image or file whose bytes contain a secret: masking them would break it.
+const LEFT_OUT: &str = "[left out: its bytes hold a credential of this agent]";
+
+/// An input without secrets, as far as it comes from models, tools and other agents.
+pub(crate) async fn masked(environment: &dyn Environment, mut what: InputKind) -> InputKind {
+    let size = if Masker::of_process().is_empty() { 0 } else { what.heft() };
+    if size < LARGE_BYTES {
+        mask_input(&mut what);
+        return what;
+    }
+    let masked = move || {
+        mask_input(&mut what);
+        what
+    };
+    Box::pin(off_thread(environment, size, masked)).await
+}
+
+fn mask_input(what: &mut InputKind) {
+    if Masker::of_process().is_empty() {
+        return;
+    }
+    match what {
+        InputKind::Replied { reply, .. } => mask_reply(reply),
+        InputKind::ModelFailed { failure, .. } => {
+            hide(&mut failure.message);
+            if let Some(reply) = failure.detail.as_mut().and_then(|detail| detail.reply.as_mut()) {
+                mask_content(reply);
+            }
+        }
+        InputKind::CodeCalls { calls, .. } => calls.iter_mut().for_each(|call| {
+            hide(&mut call.name);
+            hide(&mut call.args);
+        }),
+        InputKind::CodeEnded { outcome, stdout, .. } => {
+            mask_outcome(outcome);
+            stdout.iter_mut().for_each(hide);
+        }
+        InputKind::CallEnded { outcome, .. }
+        | InputKind::CallLost { outcome, .. }
+        | InputKind::DelegateEnded { outcome, .. }
+        | InputKind::Checked { found: Found::Happened(outcome), .. } => mask_outcome(outcome),
+        InputKind::DelegateAsks { text, suggestions, .. } => {
+            hide(text);
+            suggestions.iter_mut().for_each(hide);
+        }
+        InputKind::DelegateDeferred { model, .. } => hide(model),
+        InputKind::Checked { .. }
+        | InputKind::Start(_)
+        | InputKind::Resumed { .. }
+        | InputKind::HookEnded { .. }
+        | InputKind::Answered { .. }
+        | InputKind::Steer(_)
+        | InputKind::Pause { .. }
+        | InputKind::Queue { .. }
+        | InputKind::Cancel { .. }
+        // Tool servers mask their tools when they list them.
+        | InputKind::ToolsChanged { .. }
+        | InputKind::TimerFired { .. } => {}
+    }
+}
+
+fn hide(text: &mut Text) {
+    if let Cow::Owned(masked) = mask(text) {
+        *text = masked.into();
+    }
+}
+
+fn mask_outcome(outcome: &mut CallOutcome) {
+    match outcome {
+        CallOutcome::Ok { content } => mask_content(content),
+        CallOutcome::Error { kind, message } => {
+            kind.iter_mut().for_each(hide);
+            hide(message);
+        }
+        CallOutcome::Malformed { message } | CallOutcome::Rejected { message } => hide(message),
+        CallOutcome::Skipped { reason } => hide(reason),
+        CallOutcome::Denied { reason, .. } => reason.iter_mut().for_each(hide),
+        CallOutcome::TimedOut { .. }
+        | CallOutcome::UnknownTool { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
+        | CallOutcome::Unknown => {}
+    }
+}
+
+fn mask_content(content: &mut Content) {
+    match content {
+        Content::Text(text) => hide(text),
+        Content::Parts(parts) => parts.iter_mut().for_each(mask_part),
+    }
+}
+
+fn mask_part(part: &mut Part) {
+    match part {
+        Part::Text { text } => hide(text),
+        Part::Image(media) | Part::File(media) => {
+            if mask_media(media).is_none() {
+                *part = Part::Text { text: LEFT_OUT.into() };
+            }
+        }
+        Part::Stored(stored) => {
+            hide(&mut stored.head);
+            hide(&mut stored.tail);
+        }
+    }
+}
+
+/// `None`: its bytes hold a secret.
+fn mask_media(media: &mut Media) -> Option<()> {
+    hide(&mut media.media_type);
+    media.name.iter_mut().for_each(hide);
+    match &mut media.source {
+        MediaSource::Base64(data) => matches!(mask(data), Cow::Borrowed(_)).then_some(()),
+        MediaSource::Url(url) => {
+            hide(url);
+            Some(())
+        }
+        MediaSource::Stored(_) => Some(()),
+    }
+}
+
+fn mask_reply(reply: &mut Reply) {
+    reply.text.iter_mut().for_each(hide);
+    if let Some(reasoning) = &mut reply.reasoning {
+        hide(&mut reasoning.text);
+        reasoning.provider_metadata.iter_mut().for_each(|sealed| hide(&mut sealed.data));
+    }
+    reply.media.retain_mut(|media| mask_media(media).is_some());
+    for call in &mut reply.calls {
+        call.id.iter_mut().for_each(hide);
+        hide(&mut call.name);
+        hide(&mut call.args);
+    }
+}
+
+/// Masks secrets in the pieces of a reply, including secrets split across pieces of one kind.
+pub(crate) struct Masks {
+    text: StreamMask<'static>,
+    reasoning: StreamMask<'static>,
+    /// By the place of the call.
+    args: BTreeMap<Option<u32>, StreamMask<'static>>,
+    /// Pieces ready to be passed on.
+    ready: VecDeque<Delta>,
+}
+
+impl Masks {
+    /// `None`: this process knows no secret.
+    pub(crate) fn of_process() -> Option<Self> {
+        let masker = Masker::of_process();
+        let (text, reasoning) = (masker.stream(), masker.stream());
+        let (args, ready) = (BTreeMap::new(), VecDeque::new());
+        (!masker.is_empty()).then_some(Self { text, reasoning, args, ready })
+    }
+
+    /// Takes the pieces that are ready, in order.
+    pub(crate) fn ready(&mut self) -> impl Iterator<Item = Delta> {
+        self.ready.drain(..)
+    }
+
+    /// Takes the next piece.
+    pub(crate) fn take(&mut self, delta: Delta) {
+        let shown = match delta {
+            Delta::Text(text) => {
+                self.end_reasoning();
+                self.end_calls();
+                Delta::Text(self.text.push(text))
+            }
+            Delta::Reasoning(text) => {
+                self.end_text();
+                self.end_calls();
+                Delta::Reasoning(self.reasoning.push(text))
+            }
+            Delta::Call { index, id, name, args } => {
+                self.end_text();
+                self.end_reasoning();
+                if index.is_none() && (id.is_some() || name.is_some()) {
+                    // It opens another call.
+                    self.end_calls();
+                }
+                let mask = self.args.entry(index).or_insert_with(|| Masker::of_process().stream());
+                let whole = |text: String| mask_text(&text);
+                Delta::Call { index, id: id.map(whole), name: name.map(whole), args: mask.push(args) }
+            }
+            Delta::Sealed(mut sealed) => {
+                hide(&mut sealed.data);
+                Delta::Sealed(sealed)
+            }
+            Delta::Media(mut media) => match mask_media(&mut media) {
+                Some(()) => Delta::Media(media),
+                None => return,
+            },
+            Delta::Stop(reason) => {
+                self.end();
+                Delta::Stop(reason)
+            }
+            Delta::Whole(mut reply) => {
+                mask_reply(&mut reply);
+                Delta::Whole(reply)
+            }
+            Delta::Usage(usage) => Delta::Usage(usage),
+            Delta::Thought => {
+                self.end_text();
+                Delta::Thought
+            }
+        };
+        self.give(shown);
+    }
+
+    /// Gives a piece on, if anything of it can be shown yet.
+    fn give(&mut self, delta: Delta) {
+        let empty = match &delta {
+            Delta::Text(text) | Delta::Reasoning(text) => text.is_empty(),
+            Delta::Call { id: None, name: None, args, .. } => args.is_empty(),
+            Delta::Sealed(_)
+            | Delta::Media(_)
+            | Delta::Call { .. }
+            | Delta::Usage(_)
+            | Delta::Stop(_)
+            | Delta::Whole(_)
+            | Delta::Thought => false,
+        };
+        if !empty {
+            self.ready.push_back(delta);
+        }
+    }
+
+    fn end_text(&mut self) {
+        let rest = self.text.finish();
+        self.give(Delta::Text(rest));
+    }
+
+    fn end_reasoning(&mut self) {
+        let rest = self.reasoning.finish();
+        self.give(Delta::Reasoning(rest));
+    }
+
+    fn end_calls(&mut self) {
+        for (index, mut mask) in std::mem::take(&mut self.args) {
+            self.give(Delta::Call { index, id: None, name: None, args: mask.finish() });
+        }
+    }
+
+    /// Releases the held-back pieces at the end of the stream.
+    pub(crate) fn end(&mut self) {
+        self.end_text();
+        self.end_reasoning();
+        self.end_calls();
+    }
+}
+
+fn mask_text(text: &str) -> String {
+    mask(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

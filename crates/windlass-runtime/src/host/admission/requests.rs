@@ -1,0 +1,84 @@
+//! Requests under an idempotency key (E65): one that is sent twice begins one run, or steers one.
+
+use sha2::{Digest as _, Sha256};
+use windlass_core::event::RunInput;
+use windlass_read::start_of;
+use windlass_store::{PostKey, StoreError};
+
+use super::turns::begun;
+use super::{Admitted, prepare_after};
+use crate::agent::Agent;
+use crate::agent::input::{RunMessages, take_input};
+use crate::driver::options::DriveOptions;
+use crate::driver::requests::{START, digest_of, key_under, run_for};
+use crate::platform::error::Error;
+
+/// The verb of the keys under which a message steers the run of its session.
+pub(super) const STEERED: &str = "start.steer";
+
+/// The key under which a message is posted to the run of its session, if its request has one.
+pub(super) fn key_of(agent: &Agent, verb: &str, input: &RunInput, options: &DriveOptions) -> Option<PostKey> {
+    let (key, request) = (options.key.as_ref()?, digest_of(agent, input, options)?);
+    let digest = Sha256::digest(request.as_bytes()).into();
+    Some(PostKey { owner: options.owner.clone(), key: key_under(verb, key), digest })
+}
+
+/// Begins the run of a message without a session. One with a key begins durably, so that its second sending is recognized.
+pub(super) async fn begin_alone(
+    agent: &Agent,
+    input: RunMessages,
+    options: DriveOptions,
+) -> Result<Admitted, Error> {
+    if options.key.is_none() {
+        return prepare_after(agent, input, None, options).await.map(Admitted::Started);
+    }
+    loop {
+        if let Some(admitted) = Box::pin(sent_before(agent, &input, &options)).await? {
+            return Ok(admitted);
+        }
+        let prepared = Box::pin(prepare_after(agent, input.clone(), None, options.clone())).await?;
+        if let Some(prepared) = begun(Box::pin(prepared.begun()).await)? {
+            return Ok(Admitted::Started(prepared));
+        }
+    }
+}
+
+/// The fate of an earlier sending of this request: it has begun a run, waits in the session to begin one, or has steered one. `None`:
+/// it was not sent, was refused, or lies in the inbox of a run that has not read it yet.
+///
+/// # Errors
+/// Another request has the key.
+pub(crate) async fn sent_before(
+    agent: &Agent,
+    input: &RunMessages,
+    options: &DriveOptions,
+) -> Result<Option<Admitted>, Error> {
+    let Some(key) = &options.key else { return Ok(None) };
+    let (log, run) = (&**agent.log(), run_for(agent, options));
+    let reused = |run| Error::KeyReused { key: key.clone(), run };
+    match start_of(log, run).await.map_err(Error::from) {
+        Ok(start) => {
+            let (taken, _) = take_input(agent, input.clone())?;
+            let is_same = start.request_digest == digest_of(agent, &taken, options);
+            return if is_same { Ok(Some(Admitted::Repeated { run })) } else { Err(reused(run)) };
+        }
+        Err(Error::Log(StoreError::UnknownRun { .. })) => {}
+        Err(error) => return Err(error),
+    }
+    for verb in [START, STEERED] {
+        let Some(found) = log.posted(&options.owner, &key_under(verb, key)).await? else { continue };
+        let (taken, _) = take_input(agent, input.clone())?;
+        let ours = key_of(agent, verb, &taken, options).map(|key| key.digest);
+        let (of, admitted) = match verb {
+            START => (run, Admitted::Repeated { run }),
+            _ => (found.run, Admitted::Steered { run: found.run }),
+        };
+        if ours != Some(found.digest) {
+            return Err(reused(of));
+        }
+        if found.is_used {
+            return Ok(Some(admitted));
+        }
+    }
+    Ok(None)
+}

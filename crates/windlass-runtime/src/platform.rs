@@ -1,0 +1,14 @@
+//! What a process offers to runs: time and chance, threads, errors, limits that several runs share, and what was detected of models.
+//!
+//! Nothing here knows of agents.
+
+pub(crate) mod account;
+pub mod capabilities;
+pub(crate) mod child_runs;
+pub(crate) mod clock;
+pub(crate) mod environment;
+pub(crate) mod error;
+pub(crate) mod off_thread;
+pub(crate) mod panics;
+pub(crate) mod retry;
+pub(crate) mod settings;

@@ -1,0 +1,474 @@
+//! Model calls: from the state's view to a whole reply.
+
+pub(crate) mod display_lock;
+pub(crate) mod recorded;
+mod showing;
+mod summing;
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::pin_mut;
+use tokio_util::sync::CancellationToken;
+use windlass_core::budget::Need;
+use windlass_core::model::{FailureKind, Growth, ModelChoice, ModelFailure, Prices, Role, Usage};
+use windlass_core::policy::{Another, CachePoint, LimitKind, Turns};
+use windlass_core::{ActionId, InputKind, State, Text, ToolSpec};
+use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Progress, Thoughts};
+use windlass_store::Store;
+use windlass_threads::LARGE_BYTES;
+
+use crate::agent::models::OUTPUT_NAME;
+use crate::driver::content::ContentClock;
+use crate::driver::masking::Masks;
+use crate::driver::partial::Partial;
+use crate::driver::updates::{Publisher, Update};
+use crate::platform::environment::Environment;
+use crate::platform::off_thread::off_thread;
+use crate::platform::panics::panic_message;
+use display_lock::DisplayLock;
+use showing::Showing;
+use summing::{stored_texts, with_texts};
+
+/// Bytes of a token, by rule of thumb, where a provider sent no count.
+const BYTES_A_TOKEN: u64 = 4;
+/// Maximum number of pieces of a reply handled before yielding: a model that never waits must not delay a cancellation.
+const PIECES_AT_ONCE: usize = 64;
+/// Weight of each tool in a request, in bytes.
+const TOOL_BYTES: u64 = 512;
+/// To put a conversation into a request takes so much less, byte for byte, than to read one.
+const READ_OR_WRITTEN: u64 = 8;
+
+/// A model call: from the state's view to a whole reply.
+pub(crate) struct ModelWork {
+    pub(crate) action: ActionId,
+    /// `None`: the agent has no model of that name (any more).
+    pub(crate) model: Option<Arc<dyn Model>>,
+    /// A state that calls a model. Boxed: the work is moved a few times before it begins.
+    pub(crate) state: Box<State>,
+    pub(crate) prefix: PrefixCell,
+    pub(crate) payloads: Arc<dyn Store>,
+    pub(crate) publisher: Publisher,
+    pub(crate) display: DisplayLock,
+    /// Where content is noted; `None`: nobody asks for it.
+    pub(crate) content: Option<ContentClock>,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// Bytes of the requests of a run. Models that take turns may have different wires, and each keeps its own bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Prefixes {
+    main: PrefixCell,
+    simple: PrefixCell,
+}
+
+impl Prefixes {
+    pub(crate) fn of(&self, role: Role) -> PrefixCell {
+        match role {
+            Role::Main | Role::Summarise => self.main.clone(),
+            Role::Simple => self.simple.clone(),
+        }
+    }
+}
+
+/// The request of a model call that is going on; only shared parts are cloned. `None`: no such call is.
+fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -> Option<ModelRequest> {
+    let (request, view) = (state.request(action)?, state.view(action)?);
+    let mut model = request.model.clone();
+    model.temperature = model.temperature_or(state.policy().request.temperature);
+    let bounds = [model.max_tokens, view.max_tokens];
+    model.max_tokens = bounds.into_iter().flatten().min();
+    let growth = state.growth(action)?;
+    let cache = if growth == Growth::Appended && marks_by_itself(state, &model) {
+        marks_of(view.prompt.len())
+    } else {
+        view.cache_points
+    };
+    let prefix = match growth {
+        Growth::Appended => prefix.clone(),
+        Growth::Built => PrefixCell::default(),
+    };
+    Some(ModelRequest {
+        model,
+        purpose: request.purpose,
+        prompt: view.prompt,
+        messages: view.messages,
+        tools: view.tools,
+        choice: view.choice,
+        response_schema: view.output_form.map(|schema| (OUTPUT_NAME.into(), schema)),
+        cache,
+        stream,
+        prefix,
+    })
+}
+
+/// Whether a request is marked for the provider's cache though the file says nothing of it: what is written to the cache has a price
+/// of its own there, and the run can have more than one turn, which reads it.
+fn marks_by_itself(state: &State, model: &ModelChoice) -> bool {
+    let policy = state.policy();
+    let is_priced = model.prices.is_some_and(|prices| prices.cache_write != prices.input);
+    // A limit on model calls lifts the default of one turn.
+    let one_turn = match policy.limit(LimitKind::ModelCalls) {
+        Some(most) => most <= 1,
+        None => policy.bounds.turns == Turns::One,
+    };
+    let goes_on =
+        || state.shown_tools().iter().any(ToolSpec::is_offered) || policy.replies.another != Another::Never;
+    is_priced && policy.request.cache.is_auto() && !one_turn && goes_on()
+}
+
+/// The front of a request, which never changes, and its newest message, which the next turn goes on from.
+fn marks_of(front: usize) -> Vec<CachePoint> {
+    let front = front.checked_sub(1).and_then(|last| i64::try_from(last).ok());
+    front.into_iter().chain([-1]).map(CachePoint::at).collect()
+}
+
+/// About how much a request is to make: much where a text is made of the conversation, else it is copied.
+fn request_bytes(state: &State, action: ActionId) -> u64 {
+    let conversation = state.history().bytes();
+    let conversation = match state.growth(action) {
+        Some(Growth::Appended) | None => conversation / READ_OR_WRITTEN,
+        Some(Growth::Built) => conversation,
+    };
+    conversation.saturating_add(state.tools().len() as u64 * TOOL_BYTES)
+}
+
+impl ModelWork {
+    /// Upper bound of the call, its price and the model's name. `None`: the call is no longer wanted.
+    pub(crate) fn price(&self) -> Option<(Need, Option<Prices>, Text)> {
+        let request = self.state.request(self.action)?;
+        Some((self.state.need_of(self.action)?, request.model.prices, request.model.name.clone()))
+    }
+
+    pub(crate) async fn run(self) -> InputKind {
+        let (environment, cancel) = (self.environment.clone(), self.cancel.clone());
+        // Boxed: a run that waits for a model must not hold the room for the beginning of the call.
+        let (mut taking, mut pieces) = Box::pin(self.begin()).await;
+        let name = pieces.name.clone();
+        let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
+        let stopped = cancel.cancelled();
+        pin_mut!(stopped);
+        let (mut count, mut bytes, mut progress) = (0_usize, 0, Progress::default());
+        let failure = loop {
+            let next = poll_fn(|context| match pieces.poll(context) {
+                Poll::Ready(next) => Poll::Ready(next),
+                Poll::Pending => stopped.as_mut().poll(context).map(|()| Some(Err(stop()))),
+            });
+            match next.await {
+                Some(Ok(delta)) => {
+                    if let Some(content) = &taking.content
+                        && progress.is_made_by(&delta)
+                    {
+                        content.note(environment.now());
+                    }
+                    let size = delta.heft();
+                    (count, bytes) = (count + 1, bytes + size);
+                    let taken = if size < LARGE_BYTES {
+                        taking.take(delta)
+                    } else {
+                        let taken;
+                        // Boxed: a run that waits must not hold the room for what is rare.
+                        (taking, taken) = Box::pin(taking.take_large(&*environment, delta)).await;
+                        taken
+                    };
+                    if let Err(failure) = taken {
+                        break failure;
+                    }
+                    if count == PIECES_AT_ONCE || bytes >= LARGE_BYTES {
+                        (count, bytes) = (0, 0);
+                        yield_once().await;
+                        if cancel.is_cancelled() {
+                            break stop();
+                        }
+                    }
+                }
+                Some(Err(failure)) if cancel.is_cancelled() => break failure,
+                end => match (taking.end(), end.and_then(Result::err)) {
+                    (Err(failure), _) | (Ok(()), Some(failure)) => break failure,
+                    (Ok(()), None) if taking.taken == 0 => {
+                        break failure(&name, FailureKind::Cut, "the stream ended without any data");
+                    }
+                    (Ok(()), None) => {
+                        taking.wins();
+                        let reply = Box::new(taking.assembler.finish());
+                        return InputKind::Replied {
+                            action: taking.action,
+                            reply,
+                            lost: None,
+                            objection: None,
+                        };
+                    }
+                },
+            }
+        };
+        taking.failed(failure, &*environment)
+    }
+
+    /// Sends the request, unless it was stopped before.
+    async fn begin(self) -> (Taking, Pieces) {
+        let Self { action, model, state, prefix, payloads, publisher, display, content, environment, cancel } =
+            self;
+        let choice = state.request(action).map(|request| request.model.clone()).unwrap_or_default();
+        // People see the run's own voice as it comes; all other replies are only read by the loop.
+        // Of a reply that is not used nothing is shown either (E58).
+        let voice = state.request(action).is_some_and(|request| request.purpose.speaks())
+            && !state.only_probes(action);
+        let heard = publisher.heard() && voice;
+        if voice && !state.is_hedge(action) {
+            display.free();
+        }
+        let mut taking = Taking {
+            action,
+            publisher,
+            display,
+            content,
+            withheld: Vec::new(),
+            masks: None,
+            for_actions: state.asks_for_actions(action),
+            showing: Showing { action, answer: state.answer_pieces(action) },
+            thoughts: Thoughts::default(),
+            assembler: Assembler::new(choice.name.clone()).bounded(choice.max_reply_bytes()),
+            partial: if heard {
+                Partial::of(&state, action).filter(|_| !state.asks_for_actions(action))
+            } else {
+                None
+            },
+            spent: Spent { sent: 0, received: 0, counted: false },
+            shown: false,
+            taken: 0,
+            unpublished: None,
+            voice,
+        };
+        let stopped = Pieces::failed(failure(&choice.name, FailureKind::Cancelled, STOPPED));
+        if cancel.is_cancelled() {
+            return (taking, stopped);
+        }
+        let size = request_bytes(&state, action);
+        let texts = stored_texts(&state, action, &*payloads).await;
+        // Who counts content must see it come.
+        let streamed = (heard || taking.content.is_some()) && !taking.for_actions;
+        let begin = move || {
+            let made = request(&state, action, &prefix, streamed).map(|made| with_texts(made, &texts));
+            made.map(|made| (sent(&made), Pieces::begin(model, made, &choice.name)))
+        };
+        let begun =
+            if size < LARGE_BYTES { begin() } else { Box::pin(off_thread(&*environment, size, begin)).await };
+        // The state was one that calls a model.
+        let Some((sent, pieces)) = begun else { return (taking, stopped) };
+        // The model may have registered its key during the call.
+        (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
+        (taking, pieces)
+    }
+}
+
+/// Handles the pieces of a reply after masking.
+struct Taking {
+    action: ActionId,
+    publisher: Publisher,
+    display: DisplayLock,
+    content: Option<ContentClock>,
+    /// Updates held back because another attempt at the same call is shown.
+    withheld: Vec<Update>,
+    /// `None`: there are no secrets.
+    masks: Option<Masks>,
+    /// The reply is actions: its text is not shown.
+    for_actions: bool,
+    showing: Showing,
+    /// Before the masks: a piece that is moved from text to reasoning is masked as what it is.
+    thoughts: Thoughts,
+    assembler: Assembler,
+    /// `None`: there is no listener, or the run has no typed output.
+    partial: Option<Partial>,
+    spent: Spent,
+    /// Whether it is the run's own voice, which is shown as it comes.
+    voice: bool,
+    /// Whether anybody was shown something.
+    shown: bool,
+    /// Number of pieces handled.
+    taken: usize,
+    /// Updates held while a piece is handled elsewhere; discarded if the call is dropped.
+    unpublished: Option<Vec<Update>>,
+}
+
+impl Taking {
+    fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
+        self.thoughts.take(delta);
+        self.pass()
+    }
+
+    /// Passes on the pieces that are sorted, masked.
+    fn pass(&mut self) -> Result<(), ModelFailure> {
+        let mut thoughts = std::mem::take(&mut self.thoughts);
+        let mut masks = self.masks.take();
+        let kept = thoughts.ready().try_for_each(|delta| {
+            let Some(masks) = &mut masks else { return self.keep(&delta) };
+            masks.take(delta);
+            masks.ready().try_for_each(|delta| self.keep(&delta))
+        });
+        (self.thoughts, self.masks) = (thoughts, masks);
+        kept
+    }
+
+    /// The same with a piece that takes its time.
+    async fn take_large(
+        mut self,
+        environment: &dyn Environment,
+        delta: Delta,
+    ) -> (Self, Result<(), ModelFailure>) {
+        self.unpublished = Some(Vec::new());
+        let taken = off_thread(environment, delta.heft(), move || {
+            let taken = self.take(delta);
+            (self, taken)
+        });
+        let (mut taking, taken) = taken.await;
+        for update in taking.unpublished.take().into_iter().flatten() {
+            taking.publisher.send(update);
+        }
+        (taking, taken)
+    }
+
+    /// Nothing follows any more: takes what was held back.
+    fn end(&mut self) -> Result<(), ModelFailure> {
+        self.thoughts.end();
+        self.pass()?;
+        let Some(mut masks) = self.masks.take() else { return Ok(()) };
+        masks.end();
+        masks.ready().try_for_each(|delta| self.keep(&delta))
+    }
+
+    fn keep(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
+        self.taken += 1;
+        if self.voice {
+            self.publisher.speaks(self.action);
+        }
+        if self.voice
+            && self.publisher.heard()
+            && let Some(update) = self.showing.update(delta)
+            && !(self.for_actions && matches!(update, Update::Text { .. }))
+        {
+            self.show(update);
+        }
+        self.spent.note(delta);
+        self.assembler.push(delta)?;
+        if *delta == Delta::Thought {
+            self.show_again();
+        }
+        let output = self.partial.as_mut().and_then(|partial| partial.next(&self.assembler));
+        if let Some(output) = output {
+            self.show(Update::Partial { action: self.action, output: Arc::new(output) });
+        }
+        Ok(())
+    }
+}
+
+/// The words for a call that was stopped from this side.
+const STOPPED: &str = "stopped from this side";
+
+fn failure(model: &Text, kind: FailureKind, message: &str) -> ModelFailure {
+    ModelFailure::new(kind, message, model.clone())
+}
+
+fn sent(request: &ModelRequest) -> u64 {
+    request.prompt.iter().map(|message| message.bytes()).sum::<u64>() + request.messages.bytes()
+}
+
+/// Yields to other tasks once.
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The pieces of a reply; a model that panics has failed.
+struct Pieces {
+    deltas: Option<Deltas>,
+    failed: Option<ModelFailure>,
+    name: Text,
+}
+
+impl Pieces {
+    fn failed(failure: ModelFailure) -> Self {
+        let name = failure.model.clone();
+        Self { deltas: None, failed: Some(failure), name }
+    }
+
+    fn begin(model: Option<Arc<dyn Model>>, request: ModelRequest, name: &Text) -> Self {
+        let mut pieces = Self { deltas: None, failed: None, name: name.clone() };
+        match model {
+            None => pieces.failed = Some(failure(name, FailureKind::NotFound, "the agent has no such model")),
+            Some(model) => match catch_unwind(AssertUnwindSafe(|| model.call(request))) {
+                Ok(deltas) => pieces.deltas = Some(deltas),
+                Err(panic) => pieces.failed = Some(pieces.panicked(&*panic)),
+            },
+        }
+        pieces
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelFailure>>> {
+        let Some(deltas) = &mut self.deltas else { return Poll::Ready(self.failed.take().map(Err)) };
+        match catch_unwind(AssertUnwindSafe(|| deltas.as_mut().poll_next(context))) {
+            Ok(next) => next,
+            Err(panic) => {
+                // Nothing is asked of it any more.
+                self.deltas = None;
+                Poll::Ready(Some(Err(self.panicked(&*panic))))
+            }
+        }
+    }
+
+    fn panicked(&self, panic: &(dyn Any + Send)) -> ModelFailure {
+        failure(&self.name, FailureKind::Protocol, &format!("the model panicked: {}", panic_message(panic)))
+    }
+}
+
+/// Size of a call's request and reply, for an estimate if the provider sends no usage.
+struct Spent {
+    /// Bytes of the request.
+    sent: u64,
+    /// Bytes of the reply so far.
+    received: u64,
+    /// Whether the provider has counted.
+    counted: bool,
+}
+
+impl Spent {
+    fn note(&mut self, delta: &Delta) {
+        let bytes = match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => text.len(),
+            Delta::Sealed(sealed) => sealed.data.len(),
+            Delta::Call { name, args, .. } => args.len() + name.as_ref().map_or(0, String::len),
+            Delta::Usage(_) => {
+                self.counted = true;
+                0
+            }
+            // A provider bills an image by its size on the screen, not by its bytes: the count is the provider's.
+            Delta::Media(_) | Delta::Stop(_) | Delta::Whole(_) | Delta::Thought => 0,
+        };
+        self.received = self.received.saturating_add(bytes as u64);
+    }
+
+    /// Usage of a failed call: the provider's count, or else an estimate if a reply had begun.
+    fn paid(&self, failure: &ModelFailure, assembler: &Assembler) -> Usage {
+        if failure.usage.total() > 0 {
+            return failure.usage;
+        }
+        if self.counted || self.received == 0 {
+            return assembler.usage();
+        }
+        let output = self.received / BYTES_A_TOKEN;
+        Usage { input: self.sent / BYTES_A_TOKEN, output, estimated: true, ..Usage::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

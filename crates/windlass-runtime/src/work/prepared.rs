@@ -1,0 +1,93 @@
+//! A run that is about to be driven.
+
+use tokio_util::sync::CancellationToken;
+use windlass_core::event::Millis;
+use windlass_core::{Owner, RunId};
+
+use crate::agent::delegates::Task;
+use crate::driver::Driver;
+use crate::driver::handle::RunHandle;
+use crate::driver::run::Run;
+use crate::driver::updates::{Publisher, Updates};
+use crate::platform::error::Error;
+use crate::work::Worker;
+
+/// A run that is about to be driven: subscribe, take handles, then [`drive`](Self::drive).
+#[derive(Debug)]
+pub struct Prepared {
+    // Boxed: a future holds what it was given next to what it works with, so that each level would hold it once more.
+    driver: Box<Driver<Worker>>,
+}
+
+impl Prepared {
+    pub(crate) fn new(driver: Box<Driver<Worker>>) -> Self {
+        Self { driver }
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> RunId {
+        self.driver.run()
+    }
+
+    /// A subscription to everything from here on. As long as there is one, models are asked to stream.
+    pub fn updates(&self) -> Updates {
+        self.driver.updates()
+    }
+
+    /// The run's owner.
+    pub(crate) fn owner(&self) -> &Owner {
+        self.driver.owner()
+    }
+
+    /// The version of the run.
+    pub(crate) fn version(&self) -> u64 {
+        self.driver.version()
+    }
+
+    /// Renews the lease of a run that has begun and waits to be driven: for how long it holds ([`Leases::renew`](windlass_store::Leases::renew)).
+    pub(crate) async fn renewed(&mut self) -> Result<Option<Millis>, Error> {
+        self.driver.renewed().await
+    }
+
+    /// The run is not driven here: its lease is given up.
+    pub(crate) fn left(self) -> Run {
+        Run::new(self.driver.left())
+    }
+
+    /// Where others subscribe while it is driven.
+    pub(crate) fn publisher(&self) -> Publisher {
+        self.driver.publisher()
+    }
+
+    /// A handle to reach the run while it is driven.
+    pub fn handle(&self) -> RunHandle {
+        self.driver.handle()
+    }
+
+    /// Detaches from the run together with another one.
+    pub(crate) fn leaving_with(mut self, leave: &CancellationToken) -> Self {
+        self.driver.leave_with(leave);
+        self
+    }
+
+    /// Makes the child run use its parent's account.
+    pub(crate) fn drawing_on(mut self, task: &Task) -> Self {
+        self.driver.draw_on(task.account.clone());
+        self
+    }
+
+    /// Makes the run's start durable now.
+    pub(crate) async fn begun(mut self) -> Result<Self, Error> {
+        self.driver.begin_now().await?;
+        Ok(self)
+    }
+
+    /// Drives the run until it has ended, is suspended, or is [left](RunHandle::leave). Dropping the future leaves the run
+    /// at its last durable event.
+    ///
+    /// # Errors
+    /// The log failed, or another process took the run over.
+    pub async fn drive(self) -> Result<Run, Error> {
+        self.driver.drive().await.map(Run::new)
+    }
+}
