@@ -197,7 +197,7 @@ async fn stop(
         match interrupt {
             // A run that is over or being stopped needs no second word.
             Interrupt::Cancel => drop(handle.cancel("Ctrl-C").await),
-            Interrupt::Leave(_) => handle.leave(),
+            Interrupt::Leave(_) => handle.detach(),
         }
         std::future::pending::<Interrupt>().await
     });

@@ -123,7 +123,7 @@ pub(crate) struct Driver<W> {
     /// Set when the log failed under a delegate, or a call had no lease.
     broken: Broken,
     /// Cancelled when this process is to detach from the run, and from those that it hands tasks to.
-    leave: CancellationToken,
+    detach: CancellationToken,
     /// Account for its model calls, if it shares a limit.
     account: Option<Arc<SharedAccount>>,
     /// `None`: tracing is off.
@@ -139,7 +139,7 @@ enum Next {
     /// The interactive user has left.
     Alone,
     /// This process is to detach from the run.
-    Leave,
+    Detach,
 }
 
 impl<W> std::fmt::Debug for Driver<W> {
@@ -186,7 +186,7 @@ impl<W: Work> Driver<W> {
             begun: false,
             head: Head::Stays,
             broken: Broken::default(),
-            leave: CancellationToken::new(),
+            detach: CancellationToken::new(),
             account: None,
             trace: None,
         }
@@ -220,7 +220,7 @@ impl<W: Work> Driver<W> {
     }
 
     /// The run's state; its lease is given up.
-    pub(crate) fn left(self) -> State {
+    pub(crate) fn released(self) -> State {
         self.state
     }
 
@@ -230,12 +230,12 @@ impl<W: Work> Driver<W> {
 
     pub(crate) fn handle(&self) -> RunHandle {
         let (run, agent) = (self.state.run(), self.agent.clone());
-        RunHandle { run, agent, sender: self.sender.clone(), leave: self.leave.clone() }
+        RunHandle { run, agent, sender: self.sender.clone(), detach: self.detach.clone() }
     }
 
     /// Detaches from the run together with another one.
-    pub(crate) fn leave_with(&mut self, leave: &CancellationToken) {
-        self.leave = leave.clone();
+    pub(crate) fn detach_with(&mut self, detach: &CancellationToken) {
+        self.detach = detach.clone();
     }
 
     /// Drives the run until it has ended or is suspended, or the process detaches from it.
@@ -268,7 +268,7 @@ impl<W: Work> Driver<W> {
             tokio::task::coop::consume_budget().await;
             self.reconcile();
             if self.parked() {
-                if self.leave().await? {
+                if self.park().await? {
                     break;
                 }
                 continue;
@@ -282,7 +282,7 @@ impl<W: Work> Driver<W> {
                     Some(error) => return Err(Error::Log(error)),
                     None => self.people = None,
                 },
-                Next::Leave => return self.detach().await,
+                Next::Detach => return self.detach().await,
             }
         }
         self.drain().await;
@@ -432,7 +432,7 @@ impl<W: Work> Driver<W> {
             lease: &self.lease,
             broken: &self.broken,
             resumed_by: self.resumed_by,
-            leave: &self.leave,
+            detach: &self.detach,
             account: self.account.as_ref(),
         }
     }
@@ -450,10 +450,10 @@ impl<W: Work> Driver<W> {
     async fn next(&mut self) -> Next {
         let (inbox, durable_inbox, slots) = (&mut self.inbox, &mut self.durable_inbox, &mut self.slots);
         let changes = &mut self.changes;
-        let mut leave = pin!(self.leave.cancelled());
+        let mut detach = pin!(self.detach.cancelled());
         poll_fn(|context| {
-            if leave.as_mut().poll(context).is_ready() {
-                return Poll::Ready(Next::Leave);
+            if detach.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Next::Detach);
             }
             // All posts come at once; inputs of this process might come without an end.
             if let Poll::Ready(posts) = durable_inbox.poll(context) {

@@ -235,7 +235,7 @@ impl Host {
     /// process can take the runs up.
     pub async fn close(&self) {
         self.inner.closing.cancel();
-        self.inner.live.leave();
+        self.inner.live.detach_all();
         self.inner.tasks.closed().await;
     }
 }

@@ -151,9 +151,9 @@ fn task(run: &Running<'_>, child: RunId, order: &TaskOrder, cancel: &Cancellatio
         answer,
         cancel: cancel.clone(),
         resumed_by: run.resumed_by,
-        leave: run.leave.clone(),
+        detach: run.detach.clone(),
         budget: Budget::default(),
-        stall_ms: run.state.policy().calls.child_stall_ms,
+        inactivity_ms: run.state.policy().calls.child_stall_ms,
         account: run.account.cloned(),
     }
 }

@@ -84,12 +84,12 @@ pub struct Task {
     /// The authority that resumed the parent run ([`DriveOptions::resumed_by`](crate::DriveOptions::resumed_by)).
     pub resumed_by: ResumedBy,
     /// Ends when this process is to end: work is stopped, the run that does the task stays as it is, and the task ends as
-    /// [`TaskEnd::Left`].
-    pub leave: CancellationToken,
+    /// [`TaskEnd::Detached`].
+    pub detach: CancellationToken,
     /// Part of the parent's limits that the child run may use.
     pub budget: Budget,
     /// After how many milliseconds without content, a tool's result or usage the child run is to end; `None`: never.
-    pub stall_ms: Option<u64>,
+    pub inactivity_ms: Option<u64>,
     /// Account for its model calls, where limits are shared.
     pub(crate) account: Option<Arc<SharedAccount>>,
 }
@@ -109,7 +109,7 @@ pub enum TaskEnd {
         reserved: Amount,
     },
     /// The child run was detached from. When the parent run is resumed, the task is delegated again.
-    Left,
+    Detached,
     /// The log failed under it: the run that handed the task over ends with that error, and can be resumed.
     LogFailed(Arc<StoreError>),
     /// It waits for a person: the question is put to people at the parent.

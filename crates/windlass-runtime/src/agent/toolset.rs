@@ -161,7 +161,7 @@ impl Toolset {
     }
 }
 
-/// Name of the digest's part for tools lent by parent agents.
+/// Name of the digest's part for tools lent by parent agents. It is stored.
 const LENT: &str = "tools of the agent above";
 
 /// Tools offered with an agent's own: delegates, branches, the tools of parent agents, and the finish tool.

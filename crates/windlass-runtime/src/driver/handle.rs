@@ -18,7 +18,7 @@ pub struct RunHandle {
     pub(crate) run: RunId,
     pub(crate) agent: Agent,
     pub(crate) sender: tokio::sync::mpsc::Sender<Box<Sent>>,
-    pub(crate) leave: CancellationToken,
+    pub(crate) detach: CancellationToken,
 }
 
 impl RunHandle {
@@ -38,8 +38,8 @@ impl RunHandle {
     /// Asks the driver to detach from the run because this process is about to exit: the driver stops its work and its child runs
     /// within their grace period and cancels nothing. [`Prepared::drive`](crate::Prepared::drive) then returns the run in its current state.
     /// [Resuming](Agent::resume) it is like resuming after a crash. Has no effect on a run that is not driven here.
-    pub fn leave(&self) {
-        self.leave.cancel();
+    pub fn detach(&self) {
+        self.detach.cancel();
     }
 
     /// The quota that the run is suspended for ([`State::quota_wait`](windlass_core::State::quota_wait)), as its log says.

@@ -93,7 +93,7 @@ impl<W: Work> Driver<W> {
     }
 
     /// Gives up the lease, unless something has come in. Says whether it is given up.
-    pub(super) async fn leave(&mut self) -> Result<bool, Error> {
+    pub(super) async fn park(&mut self) -> Result<bool, Error> {
         // What is sent from here on goes to the durable inbox.
         self.inbox.close();
         let mut came = false;

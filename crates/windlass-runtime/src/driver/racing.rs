@@ -6,7 +6,7 @@ use windlass_core::model::{FailureKind, ModelFailure, Usage};
 use super::Driver;
 use super::work::Work;
 
-/// Why the slower of two attempts ends.
+/// Why the slower of two attempts ends. It is stored.
 const OUTRUN: &str = "another model was asked beside it and replied first";
 
 impl<W: Work> Driver<W> {

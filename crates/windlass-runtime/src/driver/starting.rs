@@ -50,7 +50,7 @@ pub(crate) enum Opening {
 struct Child {
     parent: RunId,
     budget: Budget,
-    stall_ms: Option<u64>,
+    inactivity_ms: Option<u64>,
 }
 
 impl Beginning {
@@ -62,7 +62,7 @@ impl Beginning {
     /// The child run that does a task.
     pub(crate) fn of_task(task: &Task, input: RunMessages) -> Self {
         let options = DriveOptions { owner: task.owner.clone(), ..DriveOptions::default() };
-        let child = Child { parent: task.parent, budget: task.budget, stall_ms: task.stall_ms };
+        let child = Child { parent: task.parent, budget: task.budget, inactivity_ms: task.inactivity_ms };
         Self { child: Some(child), ..Self::new(task.run, Opening::Messages(input), options) }
     }
 
@@ -120,9 +120,9 @@ fn begin_here<W: Work>(agent: &Agent, beginning: Beginning, past: Past) -> Resul
         Opening::Fork(start) => *start,
     };
     start.request_digest = request_digest.or_else(|| digest_of(agent, &start.input, &options));
-    if let Some(Child { parent, budget, stall_ms }) = child {
+    if let Some(Child { parent, budget, inactivity_ms }) = child {
         (start.parent, start.budget) = (Some(parent), budget);
-        if let Some(ms) = stall_ms {
+        if let Some(ms) = inactivity_ms {
             Arc::make_mut(&mut start.policy).stall_as_child(ms);
         }
     }

@@ -46,7 +46,7 @@ pub(crate) struct Running<'d> {
     /// Whether a person lets it go on: so do the runs that it hands tasks to.
     pub(crate) resumed_by: ResumedBy,
     /// Cancelled when this process is to detach from the run, and from those that it hands tasks to.
-    pub(crate) leave: &'d CancellationToken,
+    pub(crate) detach: &'d CancellationToken,
     /// Account for its model calls, if it shares a limit.
     pub(crate) account: Option<&'d Arc<SharedAccount>>,
 }

@@ -195,13 +195,13 @@ impl Work {
             Ok(Entered::Later(place)) => match Box::pin(waited(inner, &mut prepared, place)).await? {
                 Some(place) => place,
                 // The process is to end: another one takes it up.
-                None => return Ok(prepared.left()),
+                None => return Ok(prepared.released()),
             },
             // It has begun, and is due: it is taken up once there is a place.
             Err(full) => return Err(too_many(full)),
         };
         if inner.closing.is_cancelled() {
-            return Ok(prepared.left());
+            return Ok(prepared.released());
         }
         let driven = Box::pin(prepared.drive()).await;
         drop((here, place));
@@ -233,7 +233,7 @@ async fn waited(
         };
         tokio::select! {
             place = &mut place => return Ok(place.ok()),
-            () = handle.leave.cancelled() => return Ok(None),
+            () = handle.detach.cancelled() => return Ok(None),
             () = inner.closing.cancelled() => return Ok(None),
             () = renew => {}
         }

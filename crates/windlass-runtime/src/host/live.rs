@@ -128,9 +128,9 @@ impl Live {
         self.lock().queued.contains(&run)
     }
 
-    /// Asks all drivers to leave their runs.
-    pub(super) fn leave(&self) {
-        self.lock().driven.values().for_each(|driven| driven.handle.leave());
+    /// Asks all drivers to detach from their runs.
+    pub(super) fn detach_all(&self) {
+        self.lock().driven.values().for_each(|driven| driven.handle.detach());
     }
 
     /// Follows a run from a position on, wherever it is driven.

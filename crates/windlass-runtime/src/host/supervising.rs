@@ -95,7 +95,7 @@ impl Host {
             }
         }
         // What is under way is detached from, and reported.
-        self.inner.live.leave();
+        self.inner.live.detach_all();
         while under_way > 0 {
             let Some(done) = reports.recv().await else { break };
             under_way -= 1;

@@ -24,7 +24,7 @@ use crate::driver::run::Run;
 use crate::driver::starting::{Beginning, begin};
 use crate::platform::child_runs::summary_of;
 use crate::platform::error::Error;
-use crate::work::delegates::{cannot_go_on, carry_on, inactive, is_left, waits};
+use crate::work::delegates::{cannot_go_on, carry_on, inactive, is_detached, waits};
 use crate::work::prepared::Prepared;
 
 /// The root of a branch's output in XML (acorn).
@@ -57,7 +57,7 @@ impl BranchWork {
     /// Drives the branch to its end, and brings its end back.
     pub(crate) async fn run(self) -> TaskEnd {
         match carry_on(&self.agent, &self.task, Box::pin(self.prepare())).await {
-            Ok(Some(run)) if is_left(&self.task, &run) => TaskEnd::Left,
+            Ok(Some(run)) if is_detached(&self.task, &run) => TaskEnd::Detached,
             Ok(Some(run)) => self.end_of(&run).await,
             Ok(None) => Used::default().stopped(),
             Err(error) => {
@@ -142,10 +142,10 @@ impl BranchWork {
             answer: None,
             cancel: self.task.cancel.clone(),
             resumed_by: self.task.resumed_by,
-            leave: self.task.leave.clone(),
+            detach: self.task.detach.clone(),
             // It is a part of the same task.
             budget: branch.state().unused_budget(),
-            stall_ms: self.task.stall_ms,
+            inactivity_ms: self.task.inactivity_ms,
             account: self.task.account.clone(),
         };
         let prepare = async {
@@ -155,7 +155,7 @@ impl BranchWork {
         };
         let used = Used::of(branch.state());
         let summary = match carry_on(&agent, &task, Box::pin(prepare)).await {
-            Ok(Some(run)) if is_left(&task, &run) => return TaskEnd::Left,
+            Ok(Some(run)) if is_detached(&task, &run) => return TaskEnd::Detached,
             Ok(Some(run)) => run,
             Ok(None) => return used.stopped(),
             Err(Error::Log(error)) => return TaskEnd::LogFailed(Arc::new(error)),

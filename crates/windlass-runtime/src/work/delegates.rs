@@ -54,7 +54,7 @@ impl Delegate for AgentDelegate {
                 begin(&agent, Beginning::of_task(&task, messages.into())).await.map(Prepared::new)
             };
             match carry_on(&agent, &task, Box::pin(prepare)).await {
-                Ok(Some(run)) if is_left(&task, &run) => TaskEnd::Left,
+                Ok(Some(run)) if is_detached(&task, &run) => TaskEnd::Detached,
                 Ok(Some(run)) => end_of(&agent, &run),
                 Ok(None) => failed(CallOutcome::Interrupted),
                 Err(error) => {
@@ -103,7 +103,7 @@ pub(crate) async fn carry_on(
     } else {
         prepare.await?
     };
-    let prepared = prepared.leaving_with(&task.leave).drawing_on(task);
+    let prepared = prepared.detaching_with(&task.detach).drawing_on(task);
     let handle = prepared.handle();
     let stop = || InputKind::Cancel { reason: Some("the parent run stopped it".into()) };
     if task.cancel.is_cancelled() {
@@ -140,8 +140,8 @@ async fn handed_over(log: &dyn Log, task: &Task) -> Result<(), Error> {
 }
 
 /// Whether a task was detached from, and did not come to its end just then.
-pub(crate) fn is_left(task: &Task, run: &Run) -> bool {
-    task.leave.is_cancelled() && !run.state().is_finished()
+pub(crate) fn is_detached(task: &Task, run: &Run) -> bool {
+    task.detach.is_cancelled() && !run.state().is_finished()
 }
 
 fn end_of(agent: &Agent, run: &Run) -> TaskEnd {

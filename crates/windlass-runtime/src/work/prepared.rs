@@ -50,8 +50,8 @@ impl Prepared {
     }
 
     /// The run is not driven here: its lease is given up.
-    pub(crate) fn left(self) -> Run {
-        Run::new(self.driver.left())
+    pub(crate) fn released(self) -> Run {
+        Run::new(self.driver.released())
     }
 
     /// Where others subscribe while it is driven.
@@ -65,8 +65,8 @@ impl Prepared {
     }
 
     /// Detaches from the run together with another one.
-    pub(crate) fn leaving_with(mut self, leave: &CancellationToken) -> Self {
-        self.driver.leave_with(leave);
+    pub(crate) fn detaching_with(mut self, detach: &CancellationToken) -> Self {
+        self.driver.detach_with(detach);
         self
     }
 
@@ -82,7 +82,7 @@ impl Prepared {
         Ok(self)
     }
 
-    /// Drives the run until it has ended, is suspended, or is [left](RunHandle::leave). Dropping the future leaves the run
+    /// Drives the run until it has ended, is suspended, or is [detached](RunHandle::detach). Dropping the future leaves the run
     /// at its last durable event.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ pub(crate) async fn ended_task(
     };
     Ok(Some(match end {
         TaskEnd::LogFailed(error) => return Err(error),
-        TaskEnd::Left => return Ok(None),
+        TaskEnd::Detached => return Ok(None),
         TaskEnd::Done { outcome, usage, cost, reserved } => {
             InputKind::DelegateEnded { action, outcome, usage, cost, reserved }
         }

@@ -146,7 +146,7 @@ fn e55_who_holds_a_waiting_run_drives_it_on_and_leaves_it_parked() {
     let leave = async {
         ground.environment.sleep_until(BEGINNING + HOUR / 2).await;
         let wait = handle.quota_wait().await.unwrap();
-        handle.leave();
+        handle.detach();
         wait
     };
     let (run, wait) = ground.wait(futures_util::future::join(prepared.drive(), leave));

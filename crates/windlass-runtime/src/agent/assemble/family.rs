@@ -219,7 +219,7 @@ impl Entry<'_> {
         short.as_deref().unwrap_or(self.path).display().to_string()
     }
 
-    /// Checks that its file is not among those ancestors, and not too far below.
+    /// Checks that its file is not among its ancestors, and that these are not too many.
     fn stands_apart(&self, ancestors: &[PathBuf]) -> Result<(), AssembleError> {
         if let Some(first) = ancestors.iter().position(|other| *other == real(self.path)) {
             let circle = ancestors.iter().skip(first).map(|file| file.display().to_string());

@@ -25,7 +25,7 @@ const LIMITS: &[(&str, usize, usize, usize)] = &[
     ("windlass-macros", 1, 1, 4),
     ("windlass-models", 4, 4, 16),
     ("windlass-read", 1, 4, 8),
-    ("windlass-runtime", 36, 3, 54),
+    ("windlass-runtime", 1, 1, 6),
     ("windlass-schema", 1, 1, 14),
     ("windlass-store", 7, 1, 14),
     ("windlass-testing", 8, 2, 14),

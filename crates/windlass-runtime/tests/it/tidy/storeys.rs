@@ -6,8 +6,10 @@ use super::knots::{by_crate, imports};
 use super::sources;
 
 /// The folders of a crate, from the ground up: each may import those before it and itself.
-const STOREYS: &[(&str, &[&str])] =
-    &[("windlass-core", &["vocabulary", "policy", "protocol", "state", "codec", "view", "machine"])];
+const STOREYS: &[(&str, &[&str])] = &[
+    ("windlass-core", &["vocabulary", "policy", "protocol", "state", "codec", "view", "machine"]),
+    ("windlass-runtime", &["platform", "agent", "driver", "work", "host", "__private"]),
+];
 
 #[test]
 fn a_storey_imports_only_those_below_it() {
