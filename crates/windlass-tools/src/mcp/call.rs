@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData, RequestMetaObject, RequestParamsMeta,
 };
@@ -14,28 +15,32 @@ use super::content;
 use super::doubt;
 use super::error::McpError;
 use super::link::Link;
+use super::meta::{META_CALL, META_IDEMPOTENCY_KEY, META_RUN};
 use super::reading;
 use super::sent::Sent;
 use super::server::Shared;
+use super::tool::Remote;
+use crate::binding::Bound;
 use crate::tool::{ToolContext, ToolError, ToolResult};
 use crate::trace;
-
-/// The key in a request's `_meta` for the idempotency key: the same for every try of a call, after a crash too.
-pub const META_IDEMPOTENCY_KEY: &str = "windlass/idempotency_key";
-
-/// The key in a request's `_meta` for the id of the run.
-pub const META_RUN: &str = "windlass/run";
-
-/// The key in a request's `_meta` for the id of the call.
-pub const META_CALL: &str = "windlass/call";
 
 /// Timeout for checking whether a tool still exists.
 const RELIST_LIMIT: Duration = Duration::from_secs(5);
 
+impl Remote for Shared {
+    fn binding(&self) -> Vec<Bound> {
+        self.config.server_binding()
+    }
+
+    fn call(self: Arc<Self>, tool: &str, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
+        Box::pin(self.call_once(tool, context, args))
+    }
+}
+
 impl Shared {
     /// Calls a tool by the server's own name for it. A call is sent once at most: whether it may be sent again is for
     /// the core to say, by the tool's effect.
-    pub(super) async fn call(self: Arc<Self>, remote: &str, context: ToolContext, args: Value) -> ToolResult {
+    async fn call_once(self: Arc<Self>, remote: &str, context: ToolContext, args: Value) -> ToolResult {
         let limit = async {
             match self.config.call_ms {
                 Some(ms) => sleep(Duration::from_millis(ms)).await,

@@ -14,8 +14,7 @@ use windlass_core::tool::{Effect, EffectApproval, Hint};
 
 use super::config::McpConfig;
 use super::reading::{Remark, Remarks};
-use super::server::Shared;
-use super::tool::McpTool;
+use super::tool::{McpTool, Remote};
 use crate::tool::Tool as _;
 use crate::warning::ToolWarning;
 use names::{Offered, offered};
@@ -36,12 +35,12 @@ pub(super) struct Catalog {
 
 impl Catalog {
     /// The catalog of a list of tools. A tool that is as it was before is taken over, with its compiled schema. One that
-    /// cannot be used is left out. This may take a while: see [`Shared::adopt`].
+    /// cannot be used is left out. This may take a while: see `Shared::adopt`.
     pub(super) fn new(
         config: &McpConfig,
         listed: Vec<ServerTool>,
         before: &Self,
-        server: &Weak<Shared>,
+        server: &Weak<dyn Remote>,
     ) -> Self {
         let mut made = Making { config, schemas: Schemas::default(), warnings: Vec::new() };
         let sound = made.sound(listed);

@@ -8,7 +8,7 @@ use serde_json::json;
 use windlass_core::secret::Secret;
 
 use super::choice::ToolChoice;
-use super::mask::shown_url;
+use super::url::shown_url;
 use crate::binding::Bound;
 use crate::overrides::ToolOverrides;
 

@@ -1,6 +1,7 @@
 //! Owns the wire to a server at a URL: the HTTP client, its headers, and what its failures mean.
 
 mod events;
+pub(super) mod keyed;
 mod post;
 
 use std::collections::HashMap;
@@ -20,10 +21,10 @@ use windlass_threads::beside;
 use super::asking::Fault;
 use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
-use super::keyed::{IDEMPOTENCY_HEADER, Keyed};
-use super::mask::{Mask, shown_url};
-use post::NoAnswer;
-pub(super) use post::{Failure, Post, Renewed, mended};
+use super::mask::Mask;
+use super::url::shown_url;
+use keyed::{IDEMPOTENCY_HEADER, Keyed};
+use post::{Failure, NoAnswer, Renewed};
 
 /// Timeout for making a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);

@@ -17,10 +17,11 @@ use super::config::{Lifecycle, McpConfig, McpTransport};
 use super::error::McpError;
 use super::handler::Handler;
 use super::http;
-use super::mask::{Mask, shown_url};
+use super::mask::Mask;
 use super::process::{ChildGroup, DRAIN};
 use super::reading;
 use super::sent::{self, Sent};
+use super::url::shown_url;
 
 /// Time for a server to exit by itself when it is closed.
 const GRACE: Duration = Duration::from_secs(2);

@@ -3,6 +3,7 @@
 use windlass_core::secret::{mask, mask_url_parts};
 
 use super::config::{McpConfig, McpTransport};
+use super::url::shown_url;
 
 /// Hides secrets in the texts of errors: servers and HTTP libraries like to repeat what they were given. Headers and the
 /// child's environment are [`Secret`](windlass_core::secret::Secret)s and masked as such; what is left is the URL.
@@ -28,27 +29,6 @@ impl Mask {
         let text = self.urls.iter().fold(text.to_owned(), |text, (url, shown)| text.replace(url, shown));
         mask(&text).into_owned()
     }
-}
-
-/// A URL as messages show it: without user, password, query and fragment, any of which may be a secret.
-pub(super) fn shown_url(url: &str) -> String {
-    let Ok(mut parsed) = reqwest::Url::parse(url) else {
-        // What cannot be read cannot be taken apart: show what is before the first doubtful character.
-        return url.split(['?', '#', '@']).next().unwrap_or_default().to_owned();
-    };
-    let plain = parsed.username().is_empty()
-        && parsed.password().is_none()
-        && parsed.query().is_none()
-        && parsed.fragment().is_none();
-    if plain {
-        return url.to_owned();
-    }
-    // These fail only for URLs that can have neither.
-    let _ = parsed.set_username("");
-    let _ = parsed.set_password(None);
-    parsed.set_query(None);
-    parsed.set_fragment(None);
-    parsed.into()
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Owns a server over its whole life: the connection of the moment, when to make a new one, and the end.
 
+mod follow;
+
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -11,13 +13,14 @@ use tokio_util::sync::CancellationToken;
 use super::catalog::Catalog;
 use super::config::{Lifecycle, McpConfig, Restart};
 use super::error::McpError;
-use super::follow::follow;
 use super::handshake;
 use super::link::Link;
 use super::mask::Mask;
+use super::tool::Remote;
 use crate::binding::Bound;
 use crate::tool::Tool;
 use crate::warning::ToolWarning;
+use follow::follow;
 
 /// An MCP server that is in use. Dropping it kills its process group at once and fails the calls that are going
 /// on; [`close`](Self::close) gives it time to end by itself.
@@ -203,7 +206,10 @@ impl Shared {
     /// The server was closed.
     pub(super) async fn adopt(self: &Arc<Self>, listed: Vec<rmcp::model::Tool>) -> Result<(), McpError> {
         let (shared, before) = (self.clone(), self.catalog());
-        let made = move || Catalog::new(&shared.config, listed, &before, &Arc::downgrade(&shared));
+        let made = move || {
+            let server: Weak<dyn Remote> = Arc::downgrade(&shared) as _;
+            Catalog::new(&shared.config, listed, &before, &server)
+        };
         let next = tokio::task::spawn_blocking(made).await.map_err(|_| self.closed_error())?;
         let mut catalog = self.catalog.lock().unwrap_or_else(PoisonError::into_inner);
         if !next.is_as(&catalog) {

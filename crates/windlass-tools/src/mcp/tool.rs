@@ -1,5 +1,6 @@
 //! Owns one tool of a server, as the loop sees it.
 
+use std::fmt;
 use std::sync::{Arc, Weak};
 
 use futures_core::future::BoxFuture;
@@ -7,9 +8,17 @@ use serde_json::Value;
 use windlass_core::ToolSpec;
 
 use super::error::McpError;
-use super::server::Shared;
 use crate::binding::Bound;
 use crate::tool::{Tool, ToolContext, ToolResult};
+
+/// A server, as its tools need it. It is a trait so that a tool knows nothing of the connection, whose catalog holds the tool.
+pub(super) trait Remote: Send + Sync + fmt::Debug {
+    /// Identity of the server, as part of its tools' binding.
+    fn binding(&self) -> Vec<Bound>;
+
+    /// Calls a tool by the server's own name for it, once at most.
+    fn call(self: Arc<Self>, tool: &str, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult>;
+}
 
 /// One tool of a server. It does not keep the server alive.
 #[derive(Debug)]
@@ -17,11 +26,11 @@ pub(super) struct McpTool {
     spec: ToolSpec,
     /// The server's own name for it.
     remote: String,
-    server: Weak<Shared>,
+    server: Weak<dyn Remote>,
 }
 
 impl McpTool {
-    pub(super) fn new(spec: ToolSpec, remote: String, server: Weak<Shared>) -> Self {
+    pub(super) fn new(spec: ToolSpec, remote: String, server: Weak<dyn Remote>) -> Self {
         Self { spec, remote, server }
     }
 
@@ -46,7 +55,7 @@ impl Tool for McpTool {
     }
 
     fn binding(&self) -> Vec<Bound> {
-        self.server.upgrade().map(|server| server.config.server_binding()).unwrap_or_default()
+        self.server.upgrade().map(|server| server.binding()).unwrap_or_default()
     }
 
     fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
@@ -55,7 +64,7 @@ impl Tool for McpTool {
                 let server = self.spec.origin.trim_start_matches("mcp ").to_owned();
                 return Err(McpError::Closed { server }.into_call_error());
             };
-            Arc::clone(&server).call(&self.remote, context, args).await
+            server.call(&self.remote, context, args).await
         })
     }
 }

@@ -8,7 +8,7 @@ use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 
 use super::asking::Incoming;
-use super::keyed::Keyed;
+use super::http::keyed::Keyed;
 use super::stdio::StdioTransport;
 
 type Http = StreamableHttpClientTransport<Keyed>;

@@ -2,6 +2,12 @@ use serde_json::json;
 use sha2::Digest as _;
 
 use super::*;
+use crate::mcp::server::Shared;
+
+/// A server that is gone.
+fn no_server() -> Weak<dyn Remote> {
+    Weak::<Shared>::new()
+}
 
 fn listed(name: &str) -> ServerTool {
     serde_json::from_value(json!({"name": name, "description": "d", "inputSchema": {"type": "object"}}))
@@ -21,7 +27,7 @@ fn hinted(hints: Value) -> ServerTool {
 
 fn catalog(config: &McpConfig, names: &[&str]) -> Catalog {
     let listed = names.iter().map(|name| listed(name)).collect();
-    Catalog::new(config, listed, &Catalog::default(), &Weak::new())
+    Catalog::new(config, listed, &Catalog::default(), &no_server())
 }
 
 fn names(config: &McpConfig, listed: &[&str]) -> Vec<String> {
@@ -43,7 +49,7 @@ fn e53_what_a_server_says_of_its_tools_is_masked() {
         },
     }))
     .expect("a tool");
-    let catalog = Catalog::new(&config, vec![listed], &Catalog::default(), &Weak::new());
+    let catalog = Catalog::new(&config, vec![listed], &Catalog::default(), &no_server());
     let tool = &catalog.tools[0];
     let spec = serde_json::to_value(tool.spec_ref()).expect("JSON");
     assert!(!spec.to_string().contains("0123456789") && !spec.to_string().contains(base64), "{spec}");
@@ -94,7 +100,7 @@ fn long_names_are_cut_and_stay_different() {
 fn p30_names_that_would_be_equal_are_told_apart_and_say_what_they_were() {
     let config = McpConfig::stdio("files", ["x"]);
     let listed = vec![listed("a.b"), listed("a_b"), listed("查"), listed("abc")];
-    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new());
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &no_server());
     let tools: Vec<_> = catalog.tools.iter().map(|tool| tool.spec_ref()).collect();
     let names: std::collections::HashSet<_> = tools.iter().map(|spec| spec.name.clone()).collect();
     assert_eq!(names.len(), 4);
@@ -120,7 +126,7 @@ fn tools_are_chosen_by_the_servers_own_names() {
     config.overrides.effect = Some(Effect::Once);
     let listed: Vec<_> =
         ["read_a", "write", "list", "read_secret", "read_b"].iter().map(|name| listed(name)).collect();
-    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new());
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &no_server());
     let tools: Vec<_> =
         catalog.tools.iter().map(|tool| (tool.spec_ref().name.to_string(), tool.spec_ref().effect)).collect();
     let expected = [
@@ -200,7 +206,7 @@ fn e47_unchanged_tools_are_taken_over() {
     let before = catalog(&config, &["a", "b"]);
     let next = |names: &[&str]| {
         let listed = names.iter().map(|name| listed(name)).collect();
-        Catalog::new(&config, listed, &before, &Weak::new())
+        Catalog::new(&config, listed, &before, &no_server())
     };
     assert!(next(&["a", "b"]).is_as(&before));
     assert!(!next(&["a"]).is_as(&before) && !next(&["a", "c"]).is_as(&before));
@@ -227,7 +233,7 @@ fn a_tool_whose_schema_costs_too_much_is_left_out_and_the_others_stay() {
     let pattern =
         json!({ "type": "object", "properties": { "a": { "type": "string", "pattern": "^(?!x)(a+)+$" } } });
     let listed = vec![listed("one"), with_schema("two", &bomb()), with_schema("three", &pattern)];
-    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new());
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &no_server());
     let names: Vec<_> = catalog.tools.iter().map(|tool| tool.spec_ref().name.to_string()).collect();
     assert_eq!(names, ["files__one", "files__three"]);
     let warnings: Vec<_> = catalog.warnings.iter().map(ToString::to_string).collect();
@@ -252,7 +258,7 @@ fn the_schemas_of_one_server_have_a_bound_together() {
     let config = McpConfig::stdio("files", ["x"]);
     let bombs = (0..60).map(|n| with_schema(&format!("b{n}"), &bomb()));
     let listed: Vec<_> = bombs.chain([listed("late")]).collect();
-    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new());
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &no_server());
     assert!(catalog.tools.is_empty());
     assert_eq!(catalog.warnings.len(), 61);
     let last = catalog.warnings.last().expect("a warning").to_string();

@@ -31,7 +31,7 @@ const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 const SESSION: &str = "mcp-session-id";
 
 /// Failure of a request.
-pub(in crate::mcp) type Failure = StreamableHttpError<reqwest::Error>;
+pub(super) type Failure = StreamableHttpError<reqwest::Error>;
 
 const EVENTS: &str = "text/event-stream";
 
@@ -53,23 +53,23 @@ impl NoAnswer {
 }
 
 /// The requests that were sent once more in a new session.
-pub(in crate::mcp) type Renewed = Arc<Mutex<HashSet<RequestId>>>;
+pub(super) type Renewed = Arc<Mutex<HashSet<RequestId>>>;
 
 /// A message that is to be sent.
-pub(in crate::mcp) struct Post<'a> {
-    pub(in crate::mcp) client: &'a reqwest::Client,
-    pub(in crate::mcp) url: Arc<str>,
-    pub(in crate::mcp) message: ClientJsonRpcMessage,
-    pub(in crate::mcp) session: Option<Arc<str>>,
-    pub(in crate::mcp) headers: HashMap<HeaderName, HeaderValue>,
+pub(super) struct Post<'a> {
+    pub(super) client: &'a reqwest::Client,
+    pub(super) url: Arc<str>,
+    pub(super) message: ClientJsonRpcMessage,
+    pub(super) session: Option<Arc<str>>,
+    pub(super) headers: HashMap<HeaderName, HeaderValue>,
     /// Maximum number of bytes in an event.
-    pub(in crate::mcp) max: usize,
-    pub(in crate::mcp) fault: Fault,
-    pub(in crate::mcp) renewed: &'a Renewed,
+    pub(super) max: usize,
+    pub(super) fault: Fault,
+    pub(super) renewed: &'a Renewed,
 }
 
 impl Post<'_> {
-    pub(in crate::mcp) async fn send(self) -> Result<StreamableHttpPostResponse, Failure> {
+    pub(super) async fn send(self) -> Result<StreamableHttpPostResponse, Failure> {
         let request =
             self.client.post(self.url.as_ref()).header(ACCEPT, "text/event-stream, application/json");
         let mut request = request.header(CONTENT_TYPE, "application/json");
@@ -281,7 +281,7 @@ fn owned(message: Incoming, id: &RequestId) -> Incoming {
 }
 
 /// The events of a stream as rmcp can read them. On a response's stream each answer belongs to its request.
-pub(in crate::mcp) fn mended(
+pub(super) fn mended(
     events: BoxStream<'static, Result<Sse, SseError>>,
     owner: Option<RequestId>,
     fault: Fault,

@@ -10,9 +10,9 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, JsonRpcMess
 use rmcp::transport::streamable_http_client::{SseError, StreamableHttpClient, StreamableHttpPostResponse};
 use sse_stream::Sse;
 
-use super::asking::Fault;
-use super::call::META_IDEMPOTENCY_KEY;
-use super::http::{Failure, Post, Renewed, mended};
+use super::post::{Failure, Post, Renewed, mended};
+use crate::mcp::asking::Fault;
+use crate::mcp::meta::META_IDEMPOTENCY_KEY;
 
 /// The header of the key (draft-ietf-httpapi-idempotency-key-header-07, 2.1): gateways before a server read it.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
@@ -25,7 +25,7 @@ const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// A client that adds the header to calls of tools.
 #[derive(Clone, Debug)]
-pub(super) struct Keyed {
+pub(in crate::mcp) struct Keyed {
     pub(super) client: reqwest::Client,
     /// Why the connection is ended.
     pub(super) fault: Fault,

@@ -10,8 +10,8 @@ use rmcp::{Peer, RoleClient};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use super::link::Link;
-use super::server::Shared;
+use super::Shared;
+use crate::mcp::link::Link;
 
 /// The pause after a list before the next: a server that cries change all the time does not keep us busy.
 const PAUSE: Duration = Duration::from_millis(50);
