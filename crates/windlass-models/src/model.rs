@@ -17,7 +17,7 @@ use windlass_core::secret::Secret;
 use windlass_core::{Message, ToolSpec};
 
 use crate::Known;
-use crate::wires::Forms;
+use crate::wires::strict::forms::Forms;
 
 pub use written::WrittenRequest;
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 
-use super::client::Connection;
+use super::connection::Connection;
 use super::pool::Pool;
 
 /// The body of a reply. A body that is dropped before its end takes the connection with it.

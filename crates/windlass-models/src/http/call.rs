@@ -1,5 +1,8 @@
 //! Owns one call: from the request to the pieces of its reply, or to a failure sorted by kind.
 
+mod first;
+mod permit;
+
 use std::borrow::Cow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -19,19 +22,19 @@ use super::body::Body;
 use super::client::Answer;
 use super::events::EventReader;
 use super::failure::is_passing;
-use super::first::{comes_in_events, shows_events};
 use super::frames::Frames;
 use super::hints;
 use super::keys::{Kept, KeyCommand};
 use super::mending::tolerant;
-use super::model::{Addressed, Server, sign};
 use super::received::{Received, of_body};
+use super::server::{Addressed, Server, sign};
 use super::timeouts::{Expired, Watch};
 use super::trouble::{Refused, chain, read_refusal};
-use super::turns::Turn;
+use super::turns::lane::Turn;
 use crate::trace::fields;
 use crate::wires::{Asked, DecodeError, estimate};
 use crate::{Delta, ModelError};
+use first::{comes_in_events, shows_events};
 
 /// Maximum growth of a reply in JSON: an escape takes up to six bytes for two.
 const MAX_ESCAPED: u64 = 3;

@@ -5,11 +5,9 @@
 //! core's.
 
 use std::error::Error;
-use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,19 +15,15 @@ use http::header::{ACCEPT, HOST, PROXY_AUTHORIZATION, USER_AGENT};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
-use hyper::client::conn::http1::{self, SendRequest};
-use tokio::task::unconstrained;
 use windlass_core::secret::mask;
 use windlass_error::Diagnostic;
 
 use super::body::Body;
-use super::connect::{Io, Unconnected, connect};
+use super::connect::{Unconnected, connect};
+use super::connection::{Connection, Outgoing};
 use super::pool::{Place, Pool};
 use super::proxy::{Via, is_tls};
-
-/// A request with its whole body.
-/// A request on its way. Boxed: each future that hands it on would have room for it twice.
-pub(crate) type Outgoing = Box<Request<Full<Bytes>>>;
+use super::user_agent::user_agent;
 
 /// Why an exchange failed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -252,11 +246,11 @@ impl Route {
     async fn connect(&self, limit: Duration) -> Result<Box<Connection>, HttpError> {
         let making = async {
             let io = connect(&self.origin, &self.via, limit).await?;
-            http1::handshake(io).await.map_err(|error| Unconnected::Failed(error.into()))
+            Connection::over(io).await.map_err(|error| Unconnected::Failed(error.into()))
         };
         let host = self.host();
         match tokio::time::timeout(limit, making).await.unwrap_or(Err(Unconnected::Late)) {
-            Ok((sender, io)) => Ok(Box::new(Connection { sender, io, over: false })),
+            Ok(connection) => Ok(Box::new(connection)),
             Err(Unconnected::Tls(source)) => Err(HttpError::Tls { host, source }),
             Err(Unconnected::Failed(source)) => Err(HttpError::Connect { host, source }),
             Err(Unconnected::Late) => {
@@ -300,51 +294,5 @@ fn parts(address: &Uri) -> Result<(&Scheme, &Authority), HttpError> {
             Ok((scheme, authority))
         }
         _ => Err(bad("it must begin with http:// or https://")),
-    }
-}
-
-pub(crate) fn user_agent() -> HeaderValue {
-    HeaderValue::from_static(concat!("windlass/", env!("CARGO_PKG_VERSION")))
-}
-
-/// A connection to a server, with at most one exchange on it.
-pub(crate) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
-    io: http1::Connection<Box<dyn Io>, Full<Bytes>>,
-    /// It was closed, and is not to be polled any more.
-    over: bool,
-}
-
-impl Connection {
-    /// Reads and writes what can be.
-    pub(crate) fn drive(&mut self, context: &mut Context<'_>) {
-        // The error is reported to the caller that waits for the reply or its body.
-        self.over = self.over || Pin::new(&mut self.io).poll(context).is_ready();
-    }
-
-    /// Whether it can take a request.
-    pub(crate) fn is_open(&mut self, context: &mut Context<'_>) -> bool {
-        self.drive(context);
-        !self.over && self.sender.is_ready()
-    }
-
-    async fn ask(&mut self, request: Outgoing) -> Result<Response<hyper::body::Incoming>, Refused> {
-        // A waker that wakes nobody must not be what a task's used-up budget is told to.
-        let mut reply = pin!(unconstrained(self.sender.try_send_request(*request)));
-        let (io, over) = (&mut self.io, &mut self.over);
-        poll_fn(|context| {
-            *over = *over || Pin::new(&mut *io).poll(context).is_ready();
-            // Only the connection's progress brings the reply: it is asked after each step, and wakes nobody itself.
-            reply.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-        })
-        .await
-    }
-}
-
-type Refused = hyper::client::conn::TrySendError<Request<Full<Bytes>>>;
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("over", &self.over).finish_non_exhaustive()
     }
 }

@@ -17,7 +17,8 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
 use super::proxy::{Proxy, Via, is_tls};
-use super::{client, tls};
+use super::tls;
+use super::user_agent::user_agent;
 
 /// Idle time before a connection is probed, and interval between probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -70,7 +71,7 @@ async fn reach(to: &Uri, limit: Duration) -> Result<Box<dyn Io>, Unconnected> {
 async fn tunnel(to: &Uri, proxy: &Proxy, limit: Duration) -> Result<Box<dyn Io>, Unconnected> {
     let config = tls::config().map_err(|error| Unconnected::Tls(error.into()))?;
     let mut headers = HeaderMap::with_capacity(1);
-    headers.insert(http::header::USER_AGENT, client::user_agent());
+    headers.insert(http::header::USER_AGENT, user_agent());
     let connector = hyper_rustls::HttpsConnector::from((tcp(limit), config.clone()));
     let mut tunnel = Tunnel::new(http_proxy(proxy)?.clone(), connector).with_headers(headers);
     if let Some(login) = &proxy.login {

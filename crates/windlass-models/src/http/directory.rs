@@ -9,7 +9,8 @@ use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::secret::mask;
 
 use super::call::Call;
-use super::model::{HttpModel, sign};
+use super::model::HttpModel;
+use super::server::sign;
 use super::timeouts::Watch;
 use super::trouble::{Refused, chain, read_refusal};
 use crate::ModelError;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tokio::time::Instant;
 
-use super::client::Connection;
+use super::connection::Connection;
 
 /// Time that an idle connection is kept: below the 60 s after which many servers close it.
 const IDLE: Duration = Duration::from_secs(50);

@@ -28,7 +28,7 @@ mod pieced;
 mod prefix;
 mod replies;
 mod root;
-mod strict;
+pub(crate) mod strict;
 #[cfg(test)]
 mod testing;
 mod tools;
@@ -39,7 +39,6 @@ pub(crate) use layout::reworded;
 pub use pieced::PiecedTexts;
 pub(crate) use pieced::ToldBy;
 pub(crate) use root::sent;
-pub(crate) use strict::Forms;
 pub(crate) use wrapped::{unwrapped, wrapped};
 
 pub mod anthropic_messages;

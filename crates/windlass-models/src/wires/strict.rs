@@ -5,9 +5,9 @@
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::forms::{Form, Forms, output_form, refusal, tool_forms};
+pub(crate) use self::forms::{Form, output_form, refusal, tool_forms};
 
-mod forms;
+pub(crate) mod forms;
 
 /// Keywords that say nothing about which values fit, and that strict mode refuses.
 const NOTES: [&str; 8] =

@@ -33,7 +33,7 @@ const MAX_WAITING: u64 = 100_000;
 
 /// The requests with one key, to one model or to all.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(in crate::http) struct Lane {
     /// Whether anything has to be looked at before a request is sent. Without limits it never is.
     busy: AtomicBool,
     /// Those who wait, in the order in which they came: the head looks at the window.
@@ -68,7 +68,7 @@ struct Hold {
 
 /// The reason for a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(in crate::http) enum Why {
     /// The limits of the settings.
     Limits(Rate),
     /// The provider asked for it.
@@ -86,10 +86,10 @@ struct Wait {
 
 /// A request would wait longer than it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooLong {
-    pub(super) wait_ms: u64,
-    pub(super) most_ms: u64,
-    pub(super) why: Why,
+pub(in crate::http) struct TooLong {
+    pub(in crate::http) wait_ms: u64,
+    pub(in crate::http) most_ms: u64,
+    pub(in crate::http) why: Why,
 }
 
 /// A request that was let go, whose tokens are counted.
@@ -144,7 +144,7 @@ impl Lane {
     }
 
     /// Whether a request has to come to its turn.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(in crate::http) fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Acquire)
     }
 
@@ -157,7 +157,7 @@ impl Lane {
     }
 
     /// Waits for a turn. `tell` is called once if there is a wait, with its length and reason.
-    pub(super) async fn turn(
+    pub(in crate::http) async fn turn(
         self: &Arc<Self>,
         rate: Option<Rate>,
         tokens: u64,
@@ -228,12 +228,12 @@ impl Lane {
     }
 
     /// The provider refused a request, and asks for a wait.
-    pub(super) fn refused(&self, wait_ms: u64) {
+    pub(in crate::http) fn refused(&self, wait_ms: u64) {
         self.hold(wait_ms, MAX_HOLD_MS);
     }
 
     /// A good reply says that nothing remains for so long.
-    pub(super) fn spent(&self, wait_ms: u64) {
+    pub(in crate::http) fn spent(&self, wait_ms: u64) {
         if wait_ms <= MAX_HINT_MS {
             self.hold(wait_ms, MAX_HINT_MS);
         }

@@ -7,11 +7,11 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use windlass_core::model::{FailureKind, ModelFailure};
 
-use super::body::Body;
-use super::call::Call;
-use super::frames::Framing;
-use super::timeouts::Watch;
-use super::trouble::chain;
+use super::Call;
+use crate::http::body::Body;
+use crate::http::frames::Framing;
+use crate::http::timeouts::Watch;
+use crate::http::trouble::chain;
 
 /// The most blanks before a body that are looked through for its first byte.
 const MAX_BLANKS: usize = 64 * 1024;
