@@ -1,10 +1,14 @@
-//! Errors of a log.
+//! Errors of a store, and the results of its methods.
 
 use std::path::{Path, PathBuf};
 
+use futures_core::future::BoxFuture;
 use thiserror::Error;
 use windlass_core::RunId;
 use windlass_error::Diagnostic;
+
+/// Result of a store's method.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// The fate of a log's file that was taken away while it was in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

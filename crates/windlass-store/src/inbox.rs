@@ -3,8 +3,8 @@
 use windlass_core::event::Millis;
 use windlass_core::{InputKind, Owner, RunId, Text};
 
+use crate::error::Answer;
 use crate::leases::Fence;
-use crate::store::Answer;
 
 /// The most posted inputs that may wait in the inbox of one run. More are refused ([`InboxFull`](crate::StoreError::InboxFull)).
 pub const INBOX_POSTS: usize = 10_000;

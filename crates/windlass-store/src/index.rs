@@ -4,9 +4,9 @@ use windlass_core::event::Millis;
 use windlass_core::run::RunStatus;
 use windlass_core::{Owner, RunId, RunState, SessionId, Text};
 
+use crate::error::Answer;
 use crate::leases::Holder;
 use crate::pruning::Pruning;
-use crate::store::Answer;
 
 /// The most runs of a listing whose filter gives no limit.
 pub const DEFAULT_LISTED: usize = 100;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId, Text};
 
+use crate::error::Answer;
 use crate::index::RunSummary;
-use crate::store::Answer;
 
 /// The holder of leases on runs: one per process (or per node).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ mod sqlite;
 mod store;
 
 pub use clock::up_ms;
-pub use error::{LockHolder, Locking, StoreError, Taken};
+pub use error::{Answer, LockHolder, Locking, StoreError, Taken};
 pub use inbox::{INBOX_POSTS, Inbox, KeyedPost, Post, PostId, PostKey, Posted};
 pub use index::{
     Cursor, DEFAULT_LISTED, HEADLINE_BYTES, Headline, Index, Page, RunFilter, RunSummary, SessionFilter,
@@ -43,7 +43,7 @@ pub use payload::{PAYLOAD_BYTES, Payloads, payload_name};
 pub use pruning::{PRUNE_CHUNK, Prunable, Prune, Pruned, Pruning, Reclaimed, prune};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Checked, Durability, SqliteLog, SqliteOptions};
-pub use store::{Answer, Store};
+pub use store::Store;
 pub use windlass_core::event::Millis;
 pub use windlass_core::run::RunStatus;
 #[doc(hidden)]

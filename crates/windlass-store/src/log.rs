@@ -7,11 +7,10 @@ use futures_core::Stream;
 use windlass_core::event::Cause;
 use windlass_core::{Event, RunId, RunState};
 
-use crate::error::StoreError;
+use crate::error::{Answer, StoreError};
 use crate::inbox::PostId;
 use crate::index::Headline;
 use crate::leases::Fence;
-use crate::store::Answer;
 
 /// The events of one append, in order: an append is atomic and keeps its boundary.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Event, Text};
 
-use crate::error::StoreError;
-use crate::store::Answer;
+use crate::error::{Answer, StoreError};
 
 /// The most bytes of one payload (1 GiB). More are refused ([`StoreError::TooLarge`]).
 pub const PAYLOAD_BYTES: u64 = 1 << 30;

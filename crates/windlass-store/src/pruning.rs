@@ -4,8 +4,7 @@ use windlass_core::event::Millis;
 use windlass_core::run::RunStatus;
 use windlass_core::{RunId, SessionId};
 
-use crate::error::StoreError;
-use crate::store::Answer;
+use crate::error::{Answer, StoreError};
 
 /// Filter of runs to remove. Runs with a live holder are never removed, nor are bases and parents of a kept run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,12 +1,10 @@
 //! The store: all parts together.
 
-use futures_core::future::BoxFuture;
-
-use crate::error::StoreError;
-use crate::{Inbox, Index, Leases, Log, Payloads};
-
-/// Result of a store's method.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+use crate::inbox::Inbox;
+use crate::index::Index;
+use crate::leases::Leases;
+use crate::log::Log;
+use crate::payload::Payloads;
 
 /// A store of runs: everything that an agent needs. All methods may be called from any thread and any process that shares
 /// the store.

@@ -9,15 +9,23 @@ use windlass_core::{Fact, RunId, RunState, Text};
 use super::chain::Link;
 use super::pins::{self, Pins};
 use super::rows::{self, Fault};
-use super::write::Left;
 use super::{due, heads, holders, listings, payloads};
 use crate::error::StoreError;
 use crate::opening::Opening;
 use crate::payload::Digest;
-use crate::{Claim, Due, Fence, Head, Headline, Holder, PostId, RunSummary};
+use crate::{Claim, Due, Fence, Head, Headline, Holder, PostId, RunSummary, Wake};
 
 /// Maximum number of runs that the writer caches. Beyond it, the cache is cleared.
 const KNOWN_RUNS: usize = 8_192;
+
+/// State of a run whose lease was released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// As before.
+    AsItIs,
+    /// Suspended; with a timer, it continues by itself at that time.
+    Suspended(Option<Wake>),
+}
 
 /// An append, its events already in their stored form.
 #[derive(Debug)]

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use super::file::WAL_LIMIT;
 use super::identity::{Lengths, beside};
 use crate::error::{StoreError, Taken};
 
@@ -14,8 +15,6 @@ use crate::error::{StoreError, Taken};
 const MAGIC: [u8; 4] = [0x37, 0x7f, 0x06, 0x82];
 /// The bytes of a header.
 const HEADER: usize = 32;
-/// To how many bytes a checkpoint may cut a write-ahead file with an unchanged header.
-pub(super) const WAL_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// The header of a write-ahead file.
 type Header = [u8; HEADER];

@@ -28,6 +28,8 @@ const SHM_SIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 const WRITE: i32 = rusqlite::ffi::SQLITE_IOERR_WRITE;
 /// Distance to the size limit, in bytes, at which a failed write is blamed on the limit: more than SQLite writes at once.
 const NEAR: u64 = 1 << 20;
+/// To how many bytes a checkpoint may cut a write-ahead file with an unchanged header.
+pub(super) const WAL_LIMIT: u64 = 64 * 1024 * 1024;
 /// Interval between tries while another process creates the same file.
 const RETRY: Duration = Duration::from_millis(5);
 
@@ -59,7 +61,7 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
             Durability::Full => "PRAGMA synchronous=FULL",
             Durability::Normal { .. } => "PRAGMA synchronous=NORMAL",
         })?;
-        connection.execute_batch(&format!("PRAGMA journal_size_limit={}", super::cut::WAL_LIMIT))?;
+        connection.execute_batch(&format!("PRAGMA journal_size_limit={WAL_LIMIT}"))?;
         if let Some(max_bytes) = options.max_bytes {
             let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
             let pages = (max_bytes.min(i64::MAX as u64).cast_signed() / page.max(1)).max(1);

@@ -47,12 +47,12 @@ use crate::{
     Post, PostId, Posted, Prunable, Prune, Pruning, Reclaimed, RunFilter, RunSummary, SessionFilter,
     SessionSummary, Wake,
 };
-use changes::NewEvents;
+use changes::{Left, NewEvents};
 use identity::Files;
 use inbox::NewPost;
 use reader::Readers;
 use watch::{Signals, Topic, Waiter};
-use write::{Left, Write, Written};
+use write::{Write, Written};
 use writer::Writer;
 
 pub use check::Checked;

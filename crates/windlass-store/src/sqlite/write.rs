@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use windlass_core::RunId;
 
-use super::changes::{Desk, NewEvents};
+use super::changes::{Desk, Left, NewEvents};
 use super::inbox::NewPost;
 use super::rows::Fault;
 use super::{holders, prune};
 use crate::payload::Digest;
-use crate::{Claim, Due, Fence, Holder, PostId, Reclaimed, RunSummary, Wake};
+use crate::{Claim, Due, Fence, Holder, PostId, Reclaimed, RunSummary};
 
 /// A write to the log.
 #[derive(Debug)]
@@ -60,15 +60,6 @@ pub(super) enum Write {
     },
     /// Moves everything from the write-ahead log into the file.
     Checkpoint,
-}
-
-/// State of a run whose lease was released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
-    /// As before.
-    AsItIs,
-    /// Suspended; with a timer, it continues by itself at that time.
-    Suspended(Option<Wake>),
 }
 
 /// Result of a write.
