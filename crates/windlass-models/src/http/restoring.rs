@@ -30,10 +30,19 @@ pub(super) struct Restoring {
     held: Assembler,
     /// What goes back to the provider: it lists the text's parts by their length.
     sealed: Option<ProviderMetadata>,
-    /// The length of the text as it came and as it was given out, once it was.
-    lengths: Option<(usize, usize)>,
+    /// The lengths of the text, once it was given out.
+    lengths: Option<Lengths>,
     ready: VecDeque<Delta>,
     over: bool,
+}
+
+/// The lengths of a text, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Lengths {
+    /// As it came.
+    before: usize,
+    /// As it is given out.
+    after: usize,
 }
 
 impl Restoring {
@@ -139,8 +148,8 @@ impl Restoring {
         self.ready.extend(sealed);
     }
 
-    /// The length of the text before and after.
-    fn restore(&self, reply: &mut Reply) -> (usize, usize) {
+    /// Gives a reply the form that the caller asked for. Returns the lengths of its text.
+    fn restore(&self, reply: &mut Reply) -> Lengths {
         let length = |reply: &Reply| reply.text.as_ref().map_or(0, |text| text.len());
         let before = length(reply);
         if let Some(way_back) = self.way_back {
@@ -154,7 +163,7 @@ impl Restoring {
         if let Some(restored) = restored {
             reply.text = Some(restored.into());
         }
-        (before, length(reply))
+        Lengths { before, after: length(reply) }
     }
 
     fn restore_calls(&self, way_back: Restore, reply: &mut Reply) {
@@ -169,9 +178,9 @@ impl Restoring {
 }
 
 /// What goes back to the provider, for the text that was given out.
-fn fitted(sealed: ProviderMetadata, (before, now): (usize, usize)) -> ProviderMetadata {
-    if before == now {
+fn fitted(sealed: ProviderMetadata, Lengths { before, after }: Lengths) -> ProviderMetadata {
+    if before == after {
         return sealed;
     }
-    reworded(&sealed, before, now).unwrap_or(sealed)
+    reworded(&sealed, before, after).unwrap_or(sealed)
 }

@@ -10,6 +10,18 @@ use super::root::{Sent, sent};
 use super::strict::{Form, tool_forms};
 use crate::ModelRequest;
 
+/// What stands before and behind the tools.
+#[derive(Clone, Copy)]
+pub(crate) struct Brackets {
+    pub(crate) open: &'static [u8],
+    pub(crate) close: &'static [u8],
+}
+
+impl Brackets {
+    /// A member of the request: `,"tools":[…]`.
+    pub(crate) const TOOLS: Self = Self { open: b",\"tools\":[", close: b"]" };
+}
+
 /// A tool with the form in which its schema is sent.
 pub(crate) struct Tool<'s> {
     pub(crate) spec: &'s ToolSpec,
@@ -44,44 +56,44 @@ impl Tool<'_> {
     }
 }
 
-/// The tools that are offered, each as `each` writes it, with commas between them, behind `begin` and before `end`. Nothing if
-/// none is. `with_properties`: the API takes no object that does not list its properties.
+/// The tools that are offered, each as `each` writes it, with commas between them, within `brackets`. Nothing if none is.
+/// `with_properties`: the API takes no object that does not list its properties.
 pub(crate) fn offered<'s>(
     specs: impl IntoIterator<Item = &'s ToolSpec>,
     with_properties: bool,
-    (begin, end): (&[u8], &[u8]),
+    brackets: Brackets,
     each: impl FnMut(&mut Vec<u8>, &Tool<'_>),
 ) -> Vec<u8> {
     let plain = specs.into_iter().map(|spec| (spec, None));
-    listed(plain, with_properties, (begin, end), each)
+    listed(plain, with_properties, brackets, each)
 }
 
 /// The tools of a request that are offered, each with the strict form of its schema where strict schemas are asked for.
 pub(crate) fn held(
     request: &ModelRequest,
-    (begin, end): (&[u8], &[u8]),
+    brackets: Brackets,
     each: impl FnMut(&mut Vec<u8>, &Tool<'_>),
 ) -> Vec<u8> {
     let forms = if request.model.strict { tool_forms(request) } else { Arc::default() };
     let form = |at: usize| forms.get(at).and_then(|form: &Form| form.as_ref().ok());
     let specs = request.tools.iter().enumerate().map(|(at, spec)| (spec, form(at)));
-    listed(specs, true, (begin, end), each)
+    listed(specs, true, brackets, each)
 }
 
 fn listed<'s>(
     specs: impl Iterator<Item = (&'s ToolSpec, Option<&'s Value>)>,
     with_properties: bool,
-    (begin, end): (&[u8], &[u8]),
+    brackets: Brackets,
     mut each: impl FnMut(&mut Vec<u8>, &Tool<'_>),
 ) -> Vec<u8> {
     let mut out = Vec::new();
     for (spec, form) in specs.filter(|(spec, _)| spec.is_offered()) {
-        out.extend_from_slice(if out.is_empty() { begin } else { b"," });
+        out.extend_from_slice(if out.is_empty() { brackets.open } else { b"," });
         let tool = Tool { spec, sent: sent(&spec.parameters, with_properties), form };
         each(&mut out, &tool);
     }
     if !out.is_empty() {
-        out.extend_from_slice(end);
+        out.extend_from_slice(brackets.close);
     }
     out
 }

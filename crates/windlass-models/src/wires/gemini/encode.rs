@@ -13,7 +13,7 @@ use crate::ModelRequest;
 use crate::wires::json::{field, json_value, number};
 use crate::wires::once::{dropped, say};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
-use crate::wires::tools::offered;
+use crate::wires::tools::{Brackets, offered};
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -83,7 +83,8 @@ fn body<const THIRD: bool>(
 /// `,"tools":[…]` of the offered tools; nothing if there is none. Below their root schemas go out as they are:
 /// `parametersJsonSchema` takes JSON Schema ("Function calling", `FunctionDeclaration`).
 fn tools(specs: &[ToolSpec]) -> Vec<u8> {
-    offered(specs, false, (b",\"tools\":[{\"functionDeclarations\":[", b"]}]"), |out, tool| {
+    let brackets = Brackets { open: b",\"tools\":[{\"functionDeclarations\":[", close: b"]}]" };
+    offered(specs, false, brackets, |out, tool| {
         out.push(b'{');
         tool.named(out);
         if takes_arguments(tool.schema()) {

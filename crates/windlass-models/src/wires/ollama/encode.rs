@@ -11,7 +11,7 @@ use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::once::{dropped, say};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
-use crate::wires::tools::offered;
+use crate::wires::tools::{Brackets, offered};
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -69,7 +69,7 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
 fn tools<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> Vec<u8> {
-    offered(specs, false, (b",\"tools\":[", b"]"), |out, tool| {
+    offered(specs, false, Brackets::TOOLS, |out, tool| {
         out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");
         json_string(out, &tool.spec.name);
         tool.described(out);

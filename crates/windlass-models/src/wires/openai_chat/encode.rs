@@ -15,7 +15,7 @@ use crate::wires::once::say;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
-use crate::wires::tools::held;
+use crate::wires::tools::{Brackets, held};
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -96,7 +96,7 @@ impl Messages {
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
 fn tools(request: &ModelRequest) -> Vec<u8> {
-    held(request, (b",\"tools\":[", b"]"), |out, tool| {
+    held(request, Brackets::TOOLS, |out, tool| {
         out.extend_from_slice(b"{\"type\":\"function\",\"function\":{");
         tool.named(out);
         field(out, "parameters");

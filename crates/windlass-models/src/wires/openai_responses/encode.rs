@@ -11,7 +11,7 @@ use windlass_core::Message;
 use windlass_core::model::{ModelChoice, ToolChoice};
 
 pub(super) use self::items::is_odd;
-use self::items::{Open, message};
+use self::items::{CallIds, Open, message};
 use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
@@ -20,7 +20,7 @@ use crate::wires::once::{dropped, say};
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
-use crate::wires::tools::held;
+use crate::wires::tools::{Brackets, held};
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -51,7 +51,8 @@ impl Conversation for Messages {
 
     fn add(&mut self, dialect: &Dialect, new: &Message) {
         self.ids.note(&dialect.label, new, is_odd);
-        message(&mut self.elements.bytes, dialect, new, (&mut self.open, &self.ids), false);
+        let mut ids = CallIds { open: &mut self.open, own: &self.ids };
+        message(&mut self.elements.bytes, dialect, new, &mut ids, false);
         self.elements.end();
     }
 
@@ -96,7 +97,8 @@ impl Messages {
                 return None;
             }
             let mut anew = Vec::new();
-            message(&mut anew, dialect, marked, (&mut Open::new(), &self.ids), true);
+            let mut ids = CallIds { open: &mut Open::new(), own: &self.ids };
+            message(&mut anew, dialect, marked, &mut ids, true);
             Some(anew)
         })
     }
@@ -119,7 +121,7 @@ impl Messages {
 
 /// `,"tools":[…]`; nothing if there is none. The API's default is strict, so it is said of each tool.
 fn tools(request: &ModelRequest) -> Vec<u8> {
-    held(request, (b",\"tools\":[", b"]"), |out, tool| {
+    held(request, Brackets::TOOLS, |out, tool| {
         out.extend_from_slice(b"{\"type\":\"function\",");
         tool.named(out);
         field(out, "parameters");

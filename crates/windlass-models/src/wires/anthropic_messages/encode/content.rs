@@ -56,7 +56,7 @@ pub(super) fn blocks(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message
         Message::System { text } if text.trim().is_empty() => {}
         Message::System { text } => writer.text(&format!("<system>\n{text}\n</system>"), None),
         Message::User { content, .. } | Message::TaskDelegation { content } => writer.content(content, true),
-        Message::Assistant(said) => assistant(&mut writer, (dialect, ids), said, form.is_last),
+        Message::Assistant(said) => assistant(&mut writer, dialect, ids, said, form.is_last),
         Message::Tool(result) => tool_result(&mut writer, ids, result),
     }
     if form.mark {
@@ -66,7 +66,8 @@ pub(super) fn blocks(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message
 
 fn assistant(
     writer: &mut Writer<'_>,
-    (dialect, ids): (&Dialect, &OwnIds),
+    dialect: &Dialect,
+    ids: &OwnIds,
     said: &AssistantMessage,
     is_last: bool,
 ) {

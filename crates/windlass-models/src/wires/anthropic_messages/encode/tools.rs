@@ -6,11 +6,11 @@ use windlass_core::model::ToolChoice;
 use super::CACHE_CONTROL;
 use super::schema::held_to;
 use crate::wires::json::{field, json_string, json_value};
-use crate::wires::tools::offered;
+use crate::wires::tools::{Brackets, offered};
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none. `strict`: calls are held to the schemas ("Strict tool use").
 pub(super) fn tools(specs: &[ToolSpec], strict: bool) -> Vec<u8> {
-    offered(specs, false, (b",\"tools\":[", b"]"), |out, tool| {
+    offered(specs, false, Brackets::TOOLS, |out, tool| {
         out.push(b'{');
         tool.named(out);
         field(out, "input_schema");

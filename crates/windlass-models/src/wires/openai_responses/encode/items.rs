@@ -24,12 +24,18 @@ const MAX_CALL_ID: usize = 64;
 /// Ids of calls that are no function calls and wait for their result, with the kind of the call's item.
 pub(super) type Open = BTreeMap<Box<str>, &'static str>;
 
+/// The ids of calls that a conversation's items name.
+pub(super) struct CallIds<'c> {
+    pub(super) open: &'c mut Open,
+    pub(super) own: &'c OwnIds,
+}
+
 /// Writes the items of one message behind those in `out`.
 pub(super) fn message(
     out: &mut Vec<u8>,
     dialect: &Dialect,
     message: &Message,
-    (open, ids): (&mut Open, &OwnIds),
+    ids: &mut CallIds<'_>,
     marked: bool,
 ) {
     match message {
@@ -47,10 +53,10 @@ pub(super) fn message(
             out.push(b'}');
         }
         Message::Assistant(said) => match placed(said, &dialect.label, NAME) {
-            Some(parts) => as_it_came(out, said, &parts, (open, ids)),
-            None => plain(out, said, ids),
+            Some(parts) => as_it_came(out, said, &parts, ids),
+            None => plain(out, said, ids.own),
         },
-        Message::Tool(result) => tool_result(out, result, (open, ids), marked),
+        Message::Tool(result) => tool_result(out, result, ids, marked),
     }
 }
 
@@ -131,12 +137,7 @@ pub(super) fn fitting_id(id: &str) -> Cow<'_, str> {
 }
 
 /// A reply as its provider sent it.
-fn as_it_came(
-    out: &mut Vec<u8>,
-    said: &AssistantMessage,
-    parts: &[Placed<'_>],
-    (open, ids): (&mut Open, &OwnIds),
-) {
+fn as_it_came(out: &mut Vec<u8>, said: &AssistantMessage, parts: &[Placed<'_>], ids: &mut CallIds<'_>) {
     let read: Vec<_> = parts.iter().map(|part| (part, Own::of(part.own.as_deref()))).collect();
     // The provider refuses items that it knows by their ids without the reasoning before them.
     let reasons = |(part, own): &(&Placed<'_>, Own)| part.kind == Kind::Reasoning && !own.more;
@@ -159,7 +160,7 @@ fn as_it_came(
             Kind::Reasoning => {}
             Kind::Call => {
                 if let Some(one) = said.calls.get(part.at) {
-                    called(out, one, own_fields, (open, ids));
+                    called(out, one, own_fields, ids);
                 }
             }
             Kind::Media => {
@@ -240,14 +241,14 @@ fn reasoning(out: &mut Vec<u8>, item: &[(&Placed<'_>, Own)]) {
     out.extend_from_slice(b"]}");
 }
 
-fn called(out: &mut Vec<u8>, one: &ToolCall, own: Option<&RawValue>, (open, ids): (&mut Open, &OwnIds)) {
+fn called(out: &mut Vec<u8>, one: &ToolCall, own: Option<&RawValue>, ids: &mut CallIds<'_>) {
     let whole = own.and_then(|own| serde_json::from_str::<Fields<'_>>(own.get()).ok());
     let kind = whole.and_then(|whole| whole.text("type").map(Cow::into_owned));
     let Some((kind, ..)) = CLIENT_CALLS.iter().find(|(name, ..)| Some(*name) == kind.as_deref()) else {
-        return call(out, one, own, ids);
+        return call(out, one, own, ids.own);
     };
-    let id = call_id(ids, &one.id);
-    open.insert((&*id).into(), kind);
+    let id = call_id(ids.own, &one.id);
+    ids.open.insert((&*id).into(), kind);
     if !out.is_empty() {
         out.push(b',');
     }
@@ -285,9 +286,9 @@ fn other(out: &mut Vec<u8>, own: Option<&RawValue>) {
     out.extend_from_slice(own.get().as_bytes());
 }
 
-fn tool_result(out: &mut Vec<u8>, result: &ToolMessage, (open, ids): (&mut Open, &OwnIds), marked: bool) {
-    let id = call_id(ids, &result.call);
-    let kind = open.remove(&*id).unwrap_or("function_call");
+fn tool_result(out: &mut Vec<u8>, result: &ToolMessage, ids: &mut CallIds<'_>, marked: bool) {
+    let id = call_id(ids.own, &result.call);
+    let kind = ids.open.remove(&*id).unwrap_or("function_call");
     begin(out, &format!("{kind}_output"));
     let said = result.content.text();
     let said = output(&said);
