@@ -157,7 +157,7 @@ impl Runs {
                 self.last_number += 1;
                 let queued = headline.queued && matches!(head, Head::Moves { .. });
                 let headline = Headline { queued, ..headline };
-                self.by_id.insert(run, Run::new(self.last_number, batch, headline, (run_state, fence)));
+                self.by_id.insert(run, Run::new(self.last_number, batch, headline, run_state, fence));
                 None
             }
         };
@@ -373,8 +373,7 @@ impl Runs {
 }
 
 impl Run {
-    fn new(number: u64, first: Batch, headline: Headline, held: (RunState, Fence)) -> Self {
-        let (run_state, fence) = held;
+    fn new(number: u64, first: Batch, headline: Headline, run_state: RunState, fence: Fence) -> Self {
         Self {
             number,
             version: first.last(),

@@ -52,8 +52,8 @@ pub(super) struct Head {
 }
 
 /// Reads the cause and the events of an append, written by this version or by an earlier one.
-pub(super) fn read(run: RunId, head: Head, texts: (&str, &str)) -> Result<Batch, StoreError> {
-    read_by(&OURS, run, head, texts)
+pub(super) fn read(run: RunId, head: Head, cause: &str, events: &str) -> Result<Batch, StoreError> {
+    read_by(&OURS, run, head, cause, events)
 }
 
 /// How rows of other schema versions are read.
@@ -64,12 +64,7 @@ struct Upcasts {
 
 const OURS: Upcasts = Upcasts { fact: Fact::from_body_of, cause: Cause::from_json_of };
 
-fn read_by(
-    upcasts: &Upcasts,
-    run: RunId,
-    head: Head,
-    (cause, text): (&str, &str),
-) -> Result<Batch, StoreError> {
+fn read_by(upcasts: &Upcasts, run: RunId, head: Head, cause: &str, text: &str) -> Result<Batch, StoreError> {
     let first = (head.last + 1).saturating_sub(head.count);
     let corrupt = |seq, error| StoreError::Corrupt { run, seq, source: Box::new(error) };
     let cause = (upcasts.cause)(head.schema, cause).map_err(|error| corrupt(first, error))?;
@@ -204,9 +199,9 @@ mod tests {
         let head = Head { last: 9, count: 2, at: 5, schema: 0 };
         let said = |at, text: &str| Event { at, fact: Steered::from(text).into() };
         let events = [said(5, "hi"), said(4, "ho")].into();
-        let batch = read_by(&SYNTHETIC, run, head, (cause, body)).unwrap();
+        let batch = read_by(&SYNTHETIC, run, head, cause, body).unwrap();
         assert_eq!(batch, Batch { first: 8, cause: Cause::Steer, events });
-        let error = read(run, head, (cause, body)).unwrap_err();
+        let error = read(run, head, cause, body).unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { seq: 8, .. }), "there is no such version: {error:?}");
     }
 }

@@ -126,7 +126,7 @@ fn listed(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault
         let head = body::Head { last, count, at, schema: row.get(10)? };
         // One that cannot be read is said elsewhere.
         let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
-        let Ok(batch) = body::read(run, head, (text(11)?, text(12)?)) else { continue };
+        let Ok(batch) = body::read(run, head, text(11)?, text(12)?) else { continue };
         let (first, opening) = (batch.events.first(), Opening::of(batch.events.first()));
         let id = |run: Option<RunId>| run.map(|run| run.0.as_bytes().to_vec());
         let differ = [

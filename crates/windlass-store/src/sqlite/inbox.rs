@@ -24,7 +24,7 @@ impl Desk {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         let (no, ended) = (known.no, matches!(known.run_state, RunState::Ended(_)));
         if let Some(key) = &new.key
-            && let Some(post) = under(connection, (run, no), key)?
+            && let Some(post) = under(connection, run, no, key)?
         {
             return Ok(post);
         }
@@ -74,7 +74,7 @@ impl Desk {
 }
 
 /// The post that has the key, if it is the same request.
-fn under(connection: &Connection, (run, no): (RunId, i64), key: &PostKey) -> Result<Option<PostId>, Fault> {
+fn under(connection: &Connection, run: RunId, no: i64, key: &PostKey) -> Result<Option<PostId>, Fault> {
     let found: Option<(i64, [u8; 32])> = connection
         .prepare_cached("SELECT post, digest FROM post_keys WHERE run = ?1 AND owner = ?2 AND key = ?3")?
         .query_row(params![no, key.owner.as_str(), key.key.as_ref()], |row| Ok((row.get(0)?, row.get(1)?)))

@@ -64,15 +64,10 @@ pub(super) fn last(connection: &Connection, no: i64) -> rusqlite::Result<(u64, D
 /// The batches with events from `from` on, about `max` events.
 pub(super) fn read(connection: &Connection, run: RunId, from: u64, max: usize) -> Result<Vec<Batch>, Fault> {
     let (no, _) = find(connection, run)?;
-    read_of(connection, (run, no), from, max)
+    read_of(connection, run, no, from, max)
 }
 
-fn read_of(
-    connection: &Connection,
-    (run, no): (RunId, i64),
-    from: u64,
-    max: usize,
-) -> Result<Vec<Batch>, Fault> {
+fn read_of(connection: &Connection, run: RunId, no: i64, from: u64, max: usize) -> Result<Vec<Batch>, Fault> {
     let from = from.max(1);
     let mut query = connection.prepare_cached(
         "SELECT last, count, at, schema, cause, body FROM appends WHERE run = ?1 AND last >= ?2 ORDER BY last",
@@ -84,7 +79,7 @@ fn read_of(
         let [last, held, at] = [last, held, at].map(i64::cast_unsigned);
         let head = body::Head { last, count: held, at, schema: row.get(3)? };
         let text = |column| row.get_ref(column)?.as_str().map_err(as_sql);
-        let batch = body::read(run, head, (text(4)?, text(5)?))?.starting_at(from);
+        let batch = body::read(run, head, text(4)?, text(5)?)?.starting_at(from);
         count += batch.events.len();
         batches.push(batch);
         if count >= max {
@@ -108,7 +103,7 @@ pub(super) enum Next {
 pub(super) fn next(connection: &Connection, run: RunId, from: u64, max: usize) -> Result<Next, Fault> {
     // How it stands is read first: if it has ended, all events are there.
     let (no, ended) = find(connection, run)?;
-    let batches = read_of(connection, (run, no), from, max)?;
+    let batches = read_of(connection, run, no, from, max)?;
     Ok(match (batches.is_empty(), ended) {
         (false, _) => Next::Batches(batches),
         (true, true) => Next::Ended,
