@@ -93,7 +93,7 @@ pub(super) async fn run(
         future::select(std::pin::pin!(all), std::pin::pin!(late)).await;
     };
     let end = async {
-        let result = wait(&mut child, &group, limits.grace, (cancel, &overflow)).await;
+        let result = wait(&mut child, &group, limits.grace, cancel, &overflow).await;
         group.kill();
         ended.cancel();
         result
@@ -108,7 +108,8 @@ async fn wait(
     child: &mut Child,
     group: &Group,
     grace: Duration,
-    (cancel, overflow): (&CancellationToken, &CancellationToken),
+    cancel: &CancellationToken,
+    overflow: &CancellationToken,
 ) -> io::Result<(ExitStatus, bool)> {
     tokio::select! {
         status = child.wait() => return Ok((status?, false)),
