@@ -94,6 +94,18 @@ impl Memory {
     }
 }
 
+/// An event as KAOS tells it, before it has an id and a time.
+struct KaosEvent {
+    kind: &'static str,
+    content: Value,
+}
+
+impl KaosEvent {
+    fn new(kind: &'static str, content: Value) -> Self {
+        Self { kind, content }
+    }
+}
+
 /// Tells the events of one run.
 struct Teller {
     run: RunId,
@@ -126,12 +138,12 @@ impl Teller {
 
     fn tell(&mut self, number: u64, event: &Event) -> Vec<Value> {
         self.heed(&event.fact);
-        let told: Vec<(&str, Value)> = match &event.fact {
+        let told: Vec<KaosEvent> = match &event.fact {
             Fact::RunStarted(start) => match &start.input {
                 RunInput::Messages(messages) => messages.iter().filter_map(|message| said(message)).collect(),
                 RunInput::Continue(_) | RunInput::Fork(_) => Vec::new(),
             },
-            Fact::Steered(steered) => vec![("user_message", json!(steered.text))],
+            Fact::Steered(steered) => vec![KaosEvent::new("user_message", json!(steered.text))],
             Fact::CodeStarted(started) if started.attempt == 1 => self.called(&started.call),
             Fact::CodeFinished(finished) => self.result(&finished.call, &finished.outcome),
             // A call that began again after a restart is the same one.
@@ -139,7 +151,7 @@ impl Teller {
             Fact::CallFinished(finished) => self.result(&finished.call, &finished.outcome),
             Fact::DelegationStarted(started) if started.attempt == 1 => {
                 let task = args(self.calls.get(&started.call)).get("task").cloned();
-                vec![("delegation_request", json!({ "agent": started.agent, "task": task }))]
+                vec![KaosEvent::new("delegation_request", json!({ "agent": started.agent, "task": task }))]
             }
             Fact::DelegationFinished(finished) => self.handed_back(finished),
             Fact::RunEnded(end) => ended(end),
@@ -189,28 +201,28 @@ impl Teller {
         told.into_iter().enumerate().map(|(place, told)| self.event(number, place, event.at, told)).collect()
     }
 
-    fn handed_back(&self, finished: &DelegationFinished) -> Vec<(&'static str, Value)> {
+    fn handed_back(&self, finished: &DelegationFinished) -> Vec<KaosEvent> {
         let agent = self.calls.get(&finished.call).map(|call| call.name.clone());
         vec![if let CallOutcome::Ok { content } = &finished.outcome {
-            ("delegation_response", json!({ "agent": agent, "response": content.text() }))
+            KaosEvent::new("delegation_response", json!({ "agent": agent, "response": content.text() }))
         } else {
-            ("delegation_error", json!({ "agent": agent, "error": error(&finished.outcome) }))
+            KaosEvent::new("delegation_error", json!({ "agent": agent, "error": error(&finished.outcome) }))
         }]
     }
 
     /// KAOS tells of no result that there is not.
-    fn result(&self, call: &CallId, outcome: &CallOutcome) -> Vec<(&'static str, Value)> {
+    fn result(&self, call: &CallId, outcome: &CallOutcome) -> Vec<KaosEvent> {
         let CallOutcome::Ok { content } = outcome else { return Vec::new() };
         let tool = self.calls.get(call).map(|call| call.name.clone());
-        vec![("tool_result", json!({ "tool": tool, "result": content.text() }))]
+        vec![KaosEvent::new("tool_result", json!({ "tool": tool, "result": content.text() }))]
     }
 
-    fn called(&self, call: &CallId) -> Vec<(&'static str, Value)> {
+    fn called(&self, call: &CallId) -> Vec<KaosEvent> {
         let Some(call) = self.calls.get(call) else { return Vec::new() };
-        vec![("tool_call", json!({ "tool": call.name, "arguments": args(Some(call)) }))]
+        vec![KaosEvent::new("tool_call", json!({ "tool": call.name, "arguments": args(Some(call)) }))]
     }
 
-    fn event(&self, number: u64, place: usize, at: u64, (kind, content): (&str, Value)) -> Value {
+    fn event(&self, number: u64, place: usize, at: u64, told: KaosEvent) -> Value {
         let mut metadata = json!({ "run": self.run, "event": number });
         if let (Some((trace, span)), Some(fields)) = (&self.trace, metadata.as_object_mut()) {
             fields.extend([("trace_id".to_owned(), json!(trace)), ("span_id".to_owned(), json!(span))]);
@@ -218,8 +230,8 @@ impl Teller {
         json!({
             "event_id": format!("event_{:08x}", fingerprint(&format!("{} {number} {place}", self.run))),
             "timestamp": timestamp(at),
-            "event_type": kind,
-            "content": content,
+            "event_type": told.kind,
+            "content": told.content,
             "metadata": metadata,
         })
     }
@@ -231,10 +243,12 @@ fn ids(parent: &str) -> Option<(String, String)> {
     Some((parts.next()?.to_owned(), parts.next()?.to_owned()))
 }
 
-fn said(message: &Message) -> Option<(&'static str, Value)> {
+fn said(message: &Message) -> Option<KaosEvent> {
     match message {
-        Message::User { content, .. } => Some(("user_message", json!(content.text()))),
-        Message::TaskDelegation { content } => Some(("task_delegation_received", json!(content.text()))),
+        Message::User { content, .. } => Some(KaosEvent::new("user_message", json!(content.text()))),
+        Message::TaskDelegation { content } => {
+            Some(KaosEvent::new("task_delegation_received", json!(content.text())))
+        }
         Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
     }
 }
@@ -271,14 +285,14 @@ fn timestamp(at: u64) -> String {
 }
 
 /// The end of a run.
-fn ended(end: &RunEnded) -> Vec<(&'static str, Value)> {
+fn ended(end: &RunEnded) -> Vec<KaosEvent> {
     match end.status {
         Status::Answered | Status::Concluded | Status::Clarification => {
             let text = end.text.as_deref().unwrap_or_default();
             let output = end.output.as_ref().filter(|_| text.is_empty());
-            vec![("agent_response", output.cloned().unwrap_or_else(|| json!(text)))]
+            vec![KaosEvent::new("agent_response", output.cloned().unwrap_or_else(|| json!(text)))]
         }
-        Status::Failed(_) => vec![("error", json!(end.error))],
+        Status::Failed(_) => vec![KaosEvent::new("error", json!(end.error))],
         // The limit's text is no answer (K2).
         Status::Limit(_) | Status::Cancelled => Vec::new(),
     }

@@ -91,7 +91,7 @@ impl<'l> Importer<'l> {
             }
             Line::Payload { sha256, bytes, from, base64 } => {
                 let piece = STANDARD.decode(&base64).map_err(|error| self.bad(error.to_string()))?;
-                let whole = self.payload.add(sha256, (bytes, from), &piece);
+                let whole = self.payload.add(Piece { sha256, total: bytes, from, bytes: piece });
                 if let Some(bytes) = whole.map_err(|what| self.bad(what))? {
                     self.keep(bytes).await?;
                 }
@@ -231,6 +231,16 @@ impl Coming {
     }
 }
 
+/// A piece of a payload, as a line of the export holds it.
+struct Piece {
+    sha256: String,
+    /// Number of bytes of the whole payload.
+    total: u64,
+    /// Number of its bytes before this piece.
+    from: u64,
+    bytes: Vec<u8>,
+}
+
 /// A payload that comes in pieces.
 #[derive(Debug, Default)]
 struct Payload {
@@ -240,25 +250,21 @@ struct Payload {
 
 impl Payload {
     /// Adds a piece; gives the whole payload once it is there.
-    fn add(
-        &mut self,
-        sha256: String,
-        (all, from): (u64, u64),
-        piece: &[u8],
-    ) -> Result<Option<Vec<u8>>, String> {
-        if all > PAYLOAD_BYTES {
-            return Err(format!("a payload of {all} bytes, the maximum is {PAYLOAD_BYTES}"));
+    fn add(&mut self, piece: Piece) -> Result<Option<Vec<u8>>, String> {
+        let Piece { sha256, total, from, bytes } = piece;
+        if total > PAYLOAD_BYTES {
+            return Err(format!("a payload of {total} bytes, the maximum is {PAYLOAD_BYTES}"));
         }
         if from == 0 {
             *self = Self { sha256, bytes: Vec::new() };
         } else if self.sha256 != sha256 || self.bytes.len() as u64 != from {
             return Err(format!("a piece from byte {from} on does not follow the previous one"));
         }
-        self.bytes.extend_from_slice(piece);
-        match (self.bytes.len() as u64).cmp(&all) {
+        self.bytes.extend_from_slice(&bytes);
+        match (self.bytes.len() as u64).cmp(&total) {
             std::cmp::Ordering::Less => Ok(None),
             std::cmp::Ordering::Equal => Ok(Some(std::mem::take(&mut self.bytes))),
-            std::cmp::Ordering::Greater => Err(format!("a payload longer than its declared {all} bytes")),
+            std::cmp::Ordering::Greater => Err(format!("a payload longer than its declared {total} bytes")),
         }
     }
 }
