@@ -49,7 +49,7 @@ use windlass_models::resolve::Env;
 use crate::files::{Disk, Files};
 use crate::yaml::{Field, Node, YamlError};
 use keys::AgentKeys;
-use reading::Reading;
+use reading::{Reading, Surroundings};
 
 pub use address::Address;
 pub use code::CodeSettings;
@@ -146,7 +146,7 @@ impl AgentFile {
     /// # Errors
     /// The file cannot be read, or something in it does not fit.
     pub fn read_from(files: &dyn Files, path: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
-        Self::parse_from(files, &text_of(path, files)?, path, env)
+        Self::parse_from(&text_of(path, files)?, path, Surroundings { env, files })
     }
 
     /// All errors of an agent file that are known from its text, by line; none if the file cannot be read or is no YAML.
@@ -165,12 +165,12 @@ impl AgentFile {
     /// # Errors
     /// Something in it does not fit.
     pub fn parse(text: &str, file: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
-        Self::parse_from(&Disk, text, file, env)
+        Self::parse_from(text, file, Surroundings { env, files: &Disk })
     }
 
-    fn parse_from(files: &dyn Files, text: &str, file: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
+    fn parse_from(text: &str, file: &Path, surroundings: Surroundings<'_>) -> Result<Self, AgentFileError> {
         let node = yaml::parse(text).map_err(|error| error.in_file(&file.display().to_string()))?;
-        let mut agent = Self::made_of(&node, file, (env, files), ModelNames::Full)?;
+        let mut agent = Self::made_of(&node, file, surroundings, ModelNames::Full)?;
         agent.texts.insert(0, (files::key_of(file), text.into()));
         Ok(agent)
     }
@@ -185,19 +185,19 @@ impl AgentFile {
         env: Env<'_>,
         model_names: ModelNames,
     ) -> Result<Self, AgentFileError> {
-        Self::made_of(node, file, (env, &Disk), model_names)
+        Self::made_of(node, file, Surroundings { env, files: &Disk }, model_names)
     }
 
     fn made_of(
         node: &Node,
         file: &Path,
-        (env, files): (Env<'_>, &dyn Files),
+        surroundings: Surroundings<'_>,
         model_names: ModelNames,
     ) -> Result<Self, AgentFileError> {
-        let mut reading = Reading::new(node, file, (env, files), model_names);
+        let mut reading = Reading::new(node, file, surroundings, model_names);
         let mut agent = decode(node, &mut reading)
             .map_err(|error| error::foreign::named(error).in_file(&reading.file))?;
-        agent.take_numbers(env)?;
+        agent.take_numbers(surroundings.env)?;
         agent.check()?;
         Ok(agent)
     }

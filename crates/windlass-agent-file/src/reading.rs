@@ -21,6 +21,13 @@ pub enum ModelNames {
     Plain,
 }
 
+/// Where a file that is read takes variables and other files from.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'e> {
+    pub(super) env: Env<'e>,
+    pub(super) files: &'e dyn Files,
+}
+
 pub(super) struct Reading<'e> {
     pub(super) file: String,
     /// Absolute, so that it does not depend on the current directory.
@@ -46,9 +53,10 @@ impl<'e> Reading<'e> {
     pub(super) fn new(
         root: &'e Node,
         file: &Path,
-        (env, files): (Env<'e>, &'e dyn Files),
+        surroundings: Surroundings<'e>,
         model_names: ModelNames,
     ) -> Self {
+        let Surroundings { env, files } = surroundings;
         // Tools may find them, whichever model this file names.
         mask_usual_keys(env);
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
