@@ -40,14 +40,14 @@ pub(crate) fn base(first: Option<&Event>) -> Option<RunId> {
 
 fn title(input: &RunInput) -> Text {
     let RunInput::Messages(messages) = input else { return Text::default() };
-    let said = messages.iter().find_map(|message| {
+    let text = messages.iter().find_map(|message| {
         if let Message::User { content, .. } | Message::TaskDelegation { content } = message.as_ref() {
             Some(content.text())
         } else {
             None
         }
     });
-    said.map_or_else(Text::default, |text| {
+    text.map_or_else(Text::default, |text| {
         text.get(..text.floor_char_boundary(TITLE_BYTES)).unwrap_or_default().into()
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::event::Cause;
 use windlass_core::run::{HookEnd, StepEdits};
 
-use super::sample::{append, begin, claim, fence, flat, id, said, steer};
+use super::sample::{append, begin, claim, fence, flat, id, steer, steered};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
 use crate::{Append, Post, RunFilter, Store};
@@ -13,10 +13,10 @@ use crate::{Append, Post, RunFilter, Store};
 /// Appended events are read back byte for byte.
 pub async fn events_come_back_as_they_were_written(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    works("an append", log.append(append(run, 1, said(2, 3))).await)?;
-    works("an append", log.append(append(run, 4, said(5, 1))).await)?;
+    works("an append", log.append(append(run, 1, steered(2, 3))).await)?;
+    works("an append", log.append(append(run, 4, steered(5, 1))).await)?;
     let batches = works("reading", log.read(run, 2, 100).await)?;
-    same("the events from 2 on", &flat(&batches).as_slice(), &&*said(2, 4))?;
+    same("the events from 2 on", &flat(&batches).as_slice(), &&*steered(2, 4))?;
     let summary = works("a summary", log.summary(run).await)?;
     same("the number of events", &summary.version, &5)
 }
@@ -24,12 +24,16 @@ pub async fn events_come_back_as_they_were_written(log: Arc<dyn Store>) -> Verdi
 /// Only who knows how many events there are may append.
 pub async fn an_append_expects_a_version(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    works("an append at the right version", log.append(append(run, 1, said(2, 2))).await)?;
+    works("an append at the right version", log.append(append(run, 1, steered(2, 2))).await)?;
     for expected in [0, 1, 2, 4, 1_000] {
         let what = format!("an append that expects {expected} of 3 events");
-        let error = refused(&what, log.append(append(run, expected, said(9, 1))).await, "store.conflict")?;
-        let StoreError::Conflict { run: named, expected: said, found } = error else { continue };
-        same("the conflict's run, expectation and count", &(named, said, found), &(run, expected, 3))?;
+        let error = refused(&what, log.append(append(run, expected, steered(9, 1))).await, "store.conflict")?;
+        let StoreError::Conflict { run: named, expected: named_version, found } = error else { continue };
+        same(
+            "the conflict's run, expectation and count",
+            &(named, named_version, found),
+            &(run, expected, 3),
+        )?;
     }
     let batches = works("reading", log.read(run, 1, 100).await)?;
     same("the number of events after refused appends", &flat(&batches).len(), &3)
@@ -37,10 +41,10 @@ pub async fn an_append_expects_a_version(log: Arc<dyn Store>) -> Verdict {
 
 /// An append without events is refused: it would have no place.
 pub async fn an_append_needs_an_event(log: Arc<dyn Store>) -> Verdict {
-    refused("an empty first append", log.append(append(id(1), 0, said(1, 0))).await, "store.no_events")?;
+    refused("an empty first append", log.append(append(id(1), 0, steered(1, 0))).await, "store.no_events")?;
     refused("the run's summary", log.summary(id(1)).await, "store.unknown_run")?;
     let run = begin(&*log, 2).await?;
-    refused("an empty append", log.append(append(run, 1, said(2, 0))).await, "store.no_events").map(drop)
+    refused("an empty append", log.append(append(run, 1, steered(2, 0))).await, "store.no_events").map(drop)
 }
 
 /// Batches are read with the boundaries of their appends.
@@ -48,7 +52,7 @@ pub async fn appends_keep_their_boundaries(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let mut next = 2;
     for count in [1, 4, 2, 7, 1] {
-        works("an append", log.append(append(run, next - 1, said(next, count))).await)?;
+        works("an append", log.append(append(run, next - 1, steered(next, count))).await)?;
         next += count;
     }
     let batches = works("reading", log.read(run, 1, 1_000).await)?;
@@ -68,7 +72,7 @@ pub async fn causes_come_back_as_they_were_written(log: Arc<dyn Store>) -> Verdi
         Cause::Steer,
     ];
     for (version, cause) in (1..).zip(written.iter().skip(1)) {
-        let append = Append { cause: cause.clone(), ..append(run, version, said(version + 1, 1)) };
+        let append = Append { cause: cause.clone(), ..append(run, version, steered(version + 1, 1)) };
         works("an append", log.append(append).await)?;
     }
     let batches = works("reading", log.read(run, 1, 100).await)?;
@@ -83,9 +87,9 @@ pub async fn a_refused_append_leaves_nothing_behind(log: Arc<dyn Store>) -> Verd
     let run = begin(&*log, 1).await?;
     let post = works("a post", log.post(run, Post::new(5, steer("stay"))).await)?;
     let before = works("a summary", log.summary(run).await)?;
-    let late = Append { uses: Some(post), ..append(run, 0, said(2, 2)) };
+    let late = Append { uses: Some(post), ..append(run, 0, steered(2, 2)) };
     refused("an append at a wrong version", log.append(late).await, "store.conflict")?;
-    let stranger = Append { uses: Some(post), fence: fence("stranger", 0), ..append(run, 1, said(2, 2)) };
+    let stranger = Append { uses: Some(post), fence: fence("stranger", 0), ..append(run, 1, steered(2, 2)) };
     refused("an append without the lease", log.append(stranger).await, "store.fenced")?;
     same("the summary", &works("a summary", log.summary(run).await)?, &before)?;
     same("the number of events", &flat(&works("reading", log.read(run, 1, 100).await)?).len(), &1)?;
@@ -96,7 +100,7 @@ pub async fn a_refused_append_leaves_nothing_behind(log: Arc<dyn Store>) -> Verd
 pub async fn reads_begin_anywhere_and_are_bounded(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     for first in [2, 6, 10] {
-        works("an append", log.append(append(run, first - 1, said(first, 4))).await)?;
+        works("an append", log.append(append(run, first - 1, steered(first, 4))).await)?;
     }
     for from in 2..=13 {
         let batches = works("reading", log.read(run, from, 100).await)?;
@@ -104,7 +108,7 @@ pub async fn reads_begin_anywhere_and_are_bounded(log: Arc<dyn Store>) -> Verdic
         same(
             "what a read from inside an append brings",
             &flat(&batches).as_slice(),
-            &&*said(from, 14 - from),
+            &&*steered(from, 14 - from),
         )?;
     }
     for beyond in [14, 15, 1_000_000] {
@@ -131,7 +135,7 @@ pub async fn unknown_runs_are_named(log: Arc<dyn Store>) -> Verdict {
     const CODE: &str = "store.unknown_run";
     let run = id(404);
     begin(&*log, 1).await?;
-    refused("an append", log.append(append(run, 3, said(4, 1))).await, CODE)?;
+    refused("an append", log.append(append(run, 3, steered(4, 1))).await, CODE)?;
     refused("a read", log.read(run, 1, 10).await, CODE)?;
     refused("used posts", log.used(run, &[]).await, CODE)?;
     refused("a post", log.post(run, Post::new(1, steer("x"))).await, CODE)?;

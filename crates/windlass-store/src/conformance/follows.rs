@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use windlass_core::{RunId, Status};
 
-use super::sample::{append, begin, cause, end, flat, said};
+use super::sample::{append, begin, cause, end, flat, steered};
 use super::{Verdict, holds, same, waits, works};
 use crate::{Batch, Batches, Store};
 
@@ -19,17 +19,17 @@ async fn next(batches: &mut Batches) -> Result<Batch, String> {
 /// A follower gets what is there, then what comes, as it comes.
 pub async fn following_catches_up_and_goes_on_live(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    works("an append", log.append(append(run, 1, said(2, 2))).await)?;
+    works("an append", log.append(append(run, 1, steered(2, 2))).await)?;
     let mut batches = log.follow(run, 1);
     same("the first append", &next(&mut batches).await?.first, &1)?;
-    same("the second append", &next(&mut batches).await?.events, &said(2, 2))?;
+    same("the second append", &next(&mut batches).await?.events, &steered(2, 2))?;
     for first in [4, 5, 6] {
         holds("a follower at the end does not wait", waits(&mut batches.next()).await)?;
-        works("an append", log.append(append(run, first - 1, said(first, 1))).await)?;
+        works("an append", log.append(append(run, first - 1, steered(first, 1))).await)?;
         same(
             "a live append",
             &next(&mut batches).await?,
-            &Batch { first, cause: cause(first), events: said(first, 1) },
+            &Batch { first, cause: cause(first), events: steered(first, 1) },
         )?;
     }
     Ok(())
@@ -38,26 +38,26 @@ pub async fn following_catches_up_and_goes_on_live(log: Arc<dyn Store>) -> Verdi
 /// A follower that begins inside an append gets the rest of it, then what comes.
 pub async fn following_begins_inside_an_append(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    works("an append", log.append(append(run, 1, said(2, 5))).await)?;
+    works("an append", log.append(append(run, 1, steered(2, 5))).await)?;
     let mut batches = log.follow(run, 4);
     same(
         "the rest of the append",
         &next(&mut batches).await?,
-        &Batch { first: 4, cause: cause(2), events: said(4, 3) },
+        &Batch { first: 4, cause: cause(2), events: steered(4, 3) },
     )?;
     // One that begins where nothing is yet waits for just that.
     let mut ahead = log.follow(run, 8);
     holds("a follower ahead of the end does not wait", waits(&mut ahead.next()).await)?;
-    works("an append", log.append(append(run, 6, said(7, 3))).await)?;
+    works("an append", log.append(append(run, 6, steered(7, 3))).await)?;
     same(
         "the whole next append",
         &next(&mut batches).await?,
-        &Batch { first: 7, cause: cause(7), events: said(7, 3) },
+        &Batch { first: 7, cause: cause(7), events: steered(7, 3) },
     )?;
     same(
         "the next append from 8 on",
         &next(&mut ahead).await?,
-        &Batch { first: 8, cause: cause(7), events: said(8, 2) },
+        &Batch { first: 8, cause: cause(7), events: steered(8, 2) },
     )
 }
 
@@ -78,7 +78,7 @@ const RUSH: u64 = 200;
 
 async fn write_in_a_rush(log: &dyn Store, run: RunId) -> Verdict {
     for seq in 2..RUSH {
-        works("an append", log.append(append(run, seq - 1, said(seq, 1))).await)?;
+        works("an append", log.append(append(run, seq - 1, steered(seq, 1))).await)?;
     }
     end(log, run, RUSH - 1, Status::Answered).await
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::{Owner, RunState, Status};
 
-use super::sample::{append, begin, claim, ended, fence, holder, said, steer};
+use super::sample::{append, begin, claim, ended, fence, holder, steer, steered};
 use super::{LostRemovals, Verdict, holds, refused, same, waits, works};
 use crate::{Append, KeyedPost, Post, PostId, PostKey, Store};
 
@@ -37,7 +37,7 @@ pub async fn a_post_is_used_once(log: Arc<dyn Store>) -> Verdict {
     let first = works("a post", log.post(run, Post::new(1, steer("first"))).await)?;
     let second = works("a post", log.post(run, Post::new(2, steer("second"))).await)?;
     let using =
-        |run, post, expected| Append { uses: Some(post), ..append(run, expected, said(expected + 1, 1)) };
+        |run, post, expected| Append { uses: Some(post), ..append(run, expected, steered(expected + 1, 1)) };
     refused("using a post of another run", log.append(using(other, first, 1)).await, "store.post_used")?;
     works("an append that uses a post", log.append(using(run, first, 1)).await)?;
     let left = works("the inbox", log.inbox(run, None).await)?;
@@ -63,7 +63,7 @@ pub async fn a_used_post_is_recognised_by_its_id(log: Arc<dyn Store>) -> Verdict
     let theirs = works("a post for another run", log.post(other, Post::new(3, steer("theirs"))).await)?;
     let all = [first, second, theirs];
     same("the used posts before an append", &works("used posts", log.used(run, &all).await)?, &Vec::new())?;
-    let using = Append { uses: Some(first), ..append(run, 1, said(2, 1)) };
+    let using = Append { uses: Some(first), ..append(run, 1, steered(2, 1)) };
     works("an append that uses a post", log.append(using).await)?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
     let fence = works("a lease", log.acquire(run, &holder("next"), claim()).await)?;
@@ -72,7 +72,7 @@ pub async fn a_used_post_is_recognised_by_its_id(log: Arc<dyn Store>) -> Verdict
     same("what the inbox lists after the crash", &listed, &vec![first, second])?;
     same("the used posts", &works("used posts", log.used(run, &listed).await)?, &vec![first])?;
     same("posts of another run", &works("used posts", log.used(other, &all).await)?, &Vec::new())?;
-    let using = |post| Append { uses: Some(post), fence: fence.clone(), ..append(run, 2, said(3, 1)) };
+    let using = |post| Append { uses: Some(post), fence: fence.clone(), ..append(run, 2, steered(3, 1)) };
     refused("using a used post again", log.append(using(first)).await, "store.post_used")?;
     works("removing a used post", log.discard(run, first, &fence).await)?;
     works("using the other post", log.append(using(second)).await)?;
@@ -89,7 +89,7 @@ pub async fn waiting_for_a_post_ends_with_one(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let mut changed = log.inbox_changed(run, None);
     holds("waiting at an empty inbox ends", waits(&mut changed).await)?;
-    works("an append", log.append(append(run, 1, said(2, 1))).await)?;
+    works("an append", log.append(append(run, 1, steered(2, 1))).await)?;
     holds("waiting for a post ends with an append", waits(&mut changed).await)?;
     let first = works("a post", log.post(run, Post::new(1, steer("first"))).await)?;
     works("waiting for a post", changed.await)?;
@@ -137,7 +137,7 @@ pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn Store>) -> V
     works("taking it out again", log.discard(run, first, &fence("maker", 1)).await)?;
     let left = works("the inbox", log.inbox(run, None).await)?;
     same("what is left", &left.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second])?;
-    let gone = Append { uses: Some(first), ..append(run, 1, said(2, 1)) };
+    let gone = Append { uses: Some(first), ..append(run, 1, steered(2, 1)) };
     refused("using a post that was taken out", log.append(gone).await, "store.post_used")?;
     works("giving up the lease", log.release(run, &fence("maker", 1)).await)?;
     refused(
@@ -162,7 +162,7 @@ pub async fn a_key_is_posted_once(log: Arc<dyn Store>) -> Verdict {
     let theirs = works("another owner's", log.post(run, under("ada", 2, "theirs")).await)?;
     let waiting = works("the inbox", log.inbox(run, None).await)?;
     same("what waits", &waiting.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![first, theirs])?;
-    works("using it", log.append(Append { uses: Some(first), ..append(run, 1, said(2, 1)) }).await)?;
+    works("using it", log.append(Append { uses: Some(first), ..append(run, 1, steered(2, 1)) }).await)?;
     same("a used one again", &works("a post", log.post(run, under("local", 1, "first")).await)?, &first)?;
     works("refusing the other", log.discard(run, theirs, &fence("maker", 1)).await)?;
     let again = works("a refused one's key", log.post(run, under("ada", 3, "again")).await)?;
@@ -196,7 +196,10 @@ pub async fn a_post_is_found_by_its_key(log: Arc<dyn Store>) -> Verdict {
     let newer = works("a post to another run", log.post(second, under(3, "newer")).await)?;
     let newest = KeyedPost { run: second, post: newer, digest: [3; 32], is_used: false };
     same("the newest that waits", &found(&local, "k1").await?, &Some(newest))?;
-    works("using the older", log.append(Append { uses: Some(older), ..append(first, 1, said(2, 1)) }).await)?;
+    works(
+        "using the older",
+        log.append(Append { uses: Some(older), ..append(first, 1, steered(2, 1)) }).await,
+    )?;
     let used = KeyedPost { run: first, post: older, digest: [2; 32], is_used: true };
     same("one that was used", &found(&local, "k1").await?, &Some(used.clone()))?;
     let run_state = RunState::Ended(Status::Answered);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::event::{AgentRef, CLOCK_JUMP_MS, RunStarted};
 use windlass_core::{Owner, RunState, Status};
 
-use super::sample::{append, begin, begin_as, claim, end, ended, fence, holder, id, said, started, steer};
+use super::sample::{append, begin, begin_as, claim, end, ended, fence, holder, id, started, steer, steered};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
 use crate::{Append, Due, Post, RunFilter, Store, Wake};
@@ -20,7 +20,7 @@ pub async fn a_new_run_is_leased_to_its_maker(log: Arc<dyn Store>) -> Verdict {
         let StoreError::Held { holder, .. } = error else { continue };
         same("the holder that is named", &holder.as_str(), &"maker")?;
     }
-    works("the maker's append", log.append(append(run, 1, said(2, 1))).await)
+    works("the maker's append", log.append(append(run, 1, steered(2, 1))).await)
 }
 
 /// A released run can be leased again, each time with a higher epoch.
@@ -28,7 +28,7 @@ pub async fn a_lease_passes_on_with_a_higher_epoch(log: Arc<dyn Store>) -> Verdi
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
     same("the holder after a release", &works("a summary", log.summary(run).await)?.holder, &None)?;
-    let late = log.append(append(run, 1, said(2, 1))).await;
+    let late = log.append(append(run, 1, steered(2, 1))).await;
     refused("an append after its lease was given up", late, "store.not_held")?;
     let (mut epoch, mut expected) = (1, 1);
     for name in ["other", "maker", "other"] {
@@ -36,7 +36,7 @@ pub async fn a_lease_passes_on_with_a_higher_epoch(log: Arc<dyn Store>) -> Verdi
         same("who holds", &fence.holder, &holder(name))?;
         holds(&format!("epoch {} does not follow {epoch}", fence.epoch), fence.epoch > epoch)?;
         epoch = fence.epoch;
-        let append = Append { fence: fence.clone(), ..append(run, expected, said(expected + 1, 1)) };
+        let append = Append { fence: fence.clone(), ..append(run, expected, steered(expected + 1, 1)) };
         works("the holder's append", log.append(append).await)?;
         expected += 1;
         works("a release", log.release(run, &fence).await)?;
@@ -52,7 +52,7 @@ pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn Store>) -> Verdict
     let expected = (RunState::Suspended, None);
     same("run state and holder of a parked run", &(paused.run_state, paused.holder), &expected)?;
     let fence = works("a lease", log.acquire(run, &holder("other"), claim()).await)?;
-    works("going on", log.append(Append { fence, ..append(run, 1, said(2, 1)) }).await)?;
+    works("going on", log.append(Append { fence, ..append(run, 1, steered(2, 1)) }).await)?;
     works("a late pause", log.park(run, &super::sample::fence("maker", 1), None).await)?;
     let going_on = works("a summary", log.summary(run).await)?;
     let expected = (RunState::Running, Some(holder("other")));
@@ -111,14 +111,17 @@ pub async fn a_lost_lease_cannot_write_or_release(log: Arc<dyn Store>) -> Verdic
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
     let new = works("a lease", log.acquire(run, &holder("other"), claim()).await)?;
-    let error =
-        refused("an append of the old holder", log.append(append(run, 1, said(2, 1))).await, "store.fenced")?;
+    let error = refused(
+        "an append of the old holder",
+        log.append(append(run, 1, steered(2, 1))).await,
+        "store.fenced",
+    )?;
     if let StoreError::Fenced { holder, ours, current, .. } = error {
         same("holder and epochs", &(holder.as_str(), ours, current), &("other", 1, new.epoch))?;
     }
     works("a late release", log.release(run, &fence("maker", 1)).await)?;
     same("the holder", &works("a summary", log.summary(run).await)?.holder, &Some(holder("other")))?;
-    works("the new holder's append", log.append(Append { fence: new, ..append(run, 1, said(2, 1)) }).await)
+    works("the new holder's append", log.append(Append { fence: new, ..append(run, 1, steered(2, 1)) }).await)
 }
 
 /// A lease can be renewed while it is valid, but not after its release or a take-over.
@@ -126,7 +129,7 @@ pub async fn a_lease_is_renewed_while_it_stands(log: Arc<dyn Store>) -> Verdict 
     let run = begin(&*log, 1).await?;
     let first = fence("maker", 1);
     works("a renewal", log.renew(run, &first).await)?;
-    works("an append after it", log.append(append(run, 1, said(2, 1))).await)?;
+    works("an append after it", log.append(append(run, 1, steered(2, 1))).await)?;
     works("a renewal after an append", log.renew(run, &first).await)?;
     works("a release", log.release(run, &first).await)?;
     refused("a renewal after a release", log.renew(run, &first).await, "store.not_held")?;
@@ -141,7 +144,7 @@ pub async fn a_lease_is_renewed_while_it_stands(log: Arc<dyn Store>) -> Verdict 
 /// Appends that end or suspend a run give up its lease in the same step.
 pub async fn ends_and_pauses_give_up_the_lease(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    let pause = Append { run_state: RunState::Suspended, ..append(run, 1, said(2, 1)) };
+    let pause = Append { run_state: RunState::Suspended, ..append(run, 1, steered(2, 1)) };
     works("a pause", log.append(pause).await)?;
     let paused = works("a summary", log.summary(run).await)?;
     same(
@@ -149,9 +152,9 @@ pub async fn ends_and_pauses_give_up_the_lease(log: Arc<dyn Store>) -> Verdict {
         &(paused.run_state, paused.holder),
         &(RunState::Suspended, None),
     )?;
-    refused("an append after a pause", log.append(append(run, 2, said(3, 1))).await, "store.not_held")?;
+    refused("an append after a pause", log.append(append(run, 2, steered(3, 1))).await, "store.not_held")?;
     let fence = works("a lease on a paused run", log.acquire(run, &holder("other"), claim()).await)?;
-    let goes_on = Append { fence: fence.clone(), ..append(run, 2, said(3, 1)) };
+    let goes_on = Append { fence: fence.clone(), ..append(run, 2, steered(3, 1)) };
     works("going on", log.append(goes_on).await)?;
     same("the run state", &works("a summary", log.summary(run).await)?.run_state, &RunState::Running)?;
     let run_state = RunState::Ended(Status::Cancelled);

@@ -7,7 +7,7 @@ use windlass_core::policy::LimitKind;
 use windlass_core::{Owner, RunId, RunState, SessionId, Status};
 
 use super::sample::{
-    BEGAN, append, begin, begin_as, end, ended, first, holder, id, in_session, said, started,
+    BEGAN, append, begin, begin_as, end, ended, first, holder, id, in_session, started, steered,
 };
 use super::{Verdict, holds, refused, same, works};
 use crate::{Append, Cursor, Head, Headline, RunFilter, RunStatus, SessionFilter, Store};
@@ -17,7 +17,7 @@ pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn Store>) -> Verdict {
     let long = "\u{1f9ed}".repeat(80);
     let first = RunStarted { parent: Some(id(7)), ..in_session(started(1, &long), "talk") };
     let run = begin_as(&*log, 1, first).await?;
-    works("an append", log.append(append(run, 1, said(2, 3))).await)?;
+    works("an append", log.append(append(run, 1, steered(2, 3))).await)?;
     let summary = works("a summary", log.summary(run).await)?;
     same("run and agent", &(summary.run, summary.agent.as_ref()), &(run, "librarian"))?;
     same("session", &summary.session, &Some(SessionId::from("talk")))?;
@@ -74,7 +74,7 @@ pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn Store>) -> V
     }
     let newest_first = ids([7, 6, 5, 3_600_008, 3_600_007]);
     same("a listing", &listed(&*log, RunFilter::default()).await?, &newest_first)?;
-    works("an append", log.append(append(id(3_600_007), 1, said(2, 1))).await)?;
+    works("an append", log.append(append(id(3_600_007), 1, steered(2, 1))).await)?;
     end(&*log, id(6), 1, Status::Answered).await?;
     let session = RunFilter { session: Some("talk".into()), ..RunFilter::default() };
     same("a session's listing", &listed(&*log, session.clone()).await?, &newest_first)?;
@@ -98,7 +98,7 @@ pub async fn a_listing_is_stable_under_its_cursor(log: Arc<dyn Store>) -> Verdic
         let page = works("a page", log.list(RunFilter { after, ..filter.clone() }).await)?;
         all.extend(page.items.iter().map(|summary| summary.run));
         begin(&*log, next).await?;
-        works("an append", log.append(append(id(1), u64::from(next) - 6, said(9, 1))).await)?;
+        works("an append", log.append(append(id(1), u64::from(next) - 6, steered(9, 1))).await)?;
         next += 1;
         let Some(cursor) = page.next else { break };
         after = Some(Cursor::from(cursor.as_str()));
@@ -111,23 +111,23 @@ pub async fn a_listing_is_stable_under_its_cursor(log: Arc<dyn Store>) -> Verdic
 /// A summary tells when a run ended, what it cost, and the question that it waits with, as the last append said.
 pub async fn a_summary_says_what_a_run_cost_and_asks(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    let told = async || {
+    let latest = async || {
         let summary = works("a summary", log.summary(run).await)?;
         Ok::<_, String>((summary.headline, summary.ended_at))
     };
-    same("a fresh run", &told().await?, &(Headline::default(), None))?;
+    same("a fresh run", &latest().await?, &(Headline::default(), None))?;
     let asking =
         Headline { cost: Some(7_000_000), question: Some("May `pay` run?".into()), ..Headline::default() };
-    let ask = Append { headline: asking.clone(), ..append(run, 1, said(2, 1)) };
+    let ask = Append { headline: asking.clone(), ..append(run, 1, steered(2, 1)) };
     works("an append with a question", log.append(ask).await)?;
-    same("a run that asks", &told().await?, &(asking.clone(), None))?;
+    same("a run that asks", &latest().await?, &(asking.clone(), None))?;
     let listed = works("a listing", log.list(RunFilter::default()).await)?;
     same("the same in a listing", &listed.first().map(|line| &line.headline), &Some(&asking))?;
     let over = Headline { cost: Some(9_000_000), ..Headline::default() };
     let run_state = RunState::Ended(Status::Answered);
     let end = Append { headline: over.clone(), run_state, ..append(run, 2, ended(Status::Answered)) };
     works("an end", log.append(end).await)?;
-    same("a run that has ended", &told().await?, &(over, Some(BEGAN + 1_000)))
+    same("a run that has ended", &latest().await?, &(over, Some(BEGAN + 1_000)))
 }
 
 /// A session whose head has ended while messages are queued is listed until another run moves its head, and only then: an owner's
@@ -153,8 +153,8 @@ pub async fn an_ended_head_with_a_queue_is_listed_until_the_head_moves(log: Arc<
     let all = async || listed(RunFilter::default()).await;
     for (number, owner, session) in [(1, "local", "a"), (2, "ada", "a"), (3, "local", "b")] {
         works("a session", log.append(begins(number, owner, session, None)).await)?;
-        let said = Append { headline: queued(), ..append(id(number), 1, said(2, 1)) };
-        works("a queued message", log.append(said).await)?;
+        let append = Append { headline: queued(), ..append(id(number), 1, steered(2, 1)) };
+        works("a queued message", log.append(append).await)?;
     }
     same("heads that have not ended", &all().await?, &(Vec::new(), None))?;
     same("the head's summary", &works("a summary", log.summary(id(1)).await)?.headline, &queued())?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::{Owner, RunId, Text};
 
-use super::sample::{append, begin, claim, fence, flat, holder, said, steer};
+use super::sample::{append, begin, claim, fence, flat, holder, steer, steered};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
 use crate::{
@@ -203,14 +203,14 @@ pub async fn an_append_whose_reply_was_lost_is_found_out(log: Arc<dyn Store>) ->
     let log: &dyn Store = &*lossy;
     let run = begin(log, 1).await?;
     let post = works("a post", log.post(run, Post::new(1, steer("once"))).await)?;
-    let next = Append { uses: Some(post), ..append(run, 1, said(2, 2)) };
+    let next = Append { uses: Some(post), ..append(run, 1, steered(2, 2)) };
     lossy.lose([Some(Lost::Request)]);
     refused("an append that was lost", log.append(next.clone()).await, "store.unknown")?;
     same("what was written of it", &works("reading", log.read(run, 2, 9).await)?, &Vec::new())?;
     lossy.lose([Some(Lost::Reply)]);
     refused("an append whose reply was lost", log.append(next.clone()).await, "store.unknown")?;
     let there = works("reading", log.read(run, 2, 9).await)?;
-    same("what was written", &flat(&there).as_slice(), &&*said(2, 2))?;
+    same("what was written", &flat(&there).as_slice(), &&*steered(2, 2))?;
     let [batch] = there.as_slice() else { return Err(format!("{} appends, promised one", there.len())) };
     same("its cause", &batch.cause, &next.cause)?;
     refused("the same append again", log.append(next).await, "store.conflict")?;

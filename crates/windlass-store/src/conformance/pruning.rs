@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::event::{Base, RunStarted};
 use windlass_core::{RunId, Status};
 
-use super::sample::{BEGAN, append, begin, begin_as, end, fence, id, in_session, said, started};
+use super::sample::{BEGAN, append, begin, begin_as, end, fence, id, in_session, started, steered};
 use super::{Verdict, refused, same, works};
 use crate::{PRUNE_CHUNK, Prune, Pruned, Pruning, RunFilter, RunStatus, Store, prune};
 
@@ -42,7 +42,7 @@ pub async fn pruning_takes_out_what_has_ended(log: Arc<dyn Store>) -> Verdict {
     same("what went", &(gone.runs, gone.kept), &(vec![id(3), id(2), id(1)], 0))?;
     same("the runs after pruning", &left(&*log).await?, &vec![on])?;
     refused("reading a run that went", log.read(id(1), 1, 10).await, "store.unknown_run")?;
-    works("an append to a run that stayed", log.append(append(on, 1, said(2, 1))).await)
+    works("an append to a run that stayed", log.append(append(on, 1, steered(2, 1))).await)
 }
 
 /// Only what fits every condition goes.

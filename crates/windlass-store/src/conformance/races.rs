@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{Owner, RunId};
 
-use super::sample::{append, begin, claim, fence, first, flat, holder, id, in_session, said, started};
+use super::sample::{append, begin, claim, fence, first, flat, holder, id, in_session, started, steered};
 use super::{Verdict, holds, same, works};
 use crate::error::StoreError;
 use crate::{Append, Due, Head, RunFilter, Store};
@@ -39,7 +39,7 @@ pub async fn many_runs_at_once_do_not_mix(log: Arc<dyn Store>) -> Verdict {
                         begin(&*log, run).await?;
                     } else {
                         let first = u64::from(run) * 1_000 + step;
-                        works("an append", log.append(append(id(run), step, said(first, 1))).await)?;
+                        works("an append", log.append(append(id(run), step, steered(first, 1))).await)?;
                     }
                 }
             }
@@ -48,7 +48,7 @@ pub async fn many_runs_at_once_do_not_mix(log: Arc<dyn Store>) -> Verdict {
     })?;
     for run in 0..THREADS * RUNS {
         let events = flat(&works("reading", log.read(id(run), 2, 1_000).await)?);
-        let promised = said(u64::from(run) * 1_000 + 1, APPENDS);
+        let promised = steered(u64::from(run) * 1_000 + 1, APPENDS);
         same(&format!("the events of run {run}"), &events.as_slice(), &&*promised)?;
     }
     Ok(())
@@ -62,7 +62,7 @@ pub async fn one_of_many_appends_at_a_version_wins(log: Arc<dyn Store>) -> Verdi
             let mut won = false;
             super::run(async {
                 let first = version * 1_000 + u64::from(thread);
-                match log.append(append(run, version, said(first, 1))).await {
+                match log.append(append(run, version, steered(first, 1))).await {
                     Ok(()) => won = true,
                     Err(StoreError::Conflict { found, .. }) if found == version + 1 => {}
                     Err(other) => return Err(format!("a late append: found {other:?}, promised a conflict")),

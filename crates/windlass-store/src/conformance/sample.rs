@@ -33,14 +33,14 @@ pub(super) fn id(number: u32) -> RunId {
     RunId::from_number(u128::from(number))
 }
 
-pub(super) fn started(number: u32, said: &str) -> RunStarted {
+pub(super) fn started(number: u32, text: &str) -> RunStarted {
     let agent = AgentRef { name: "librarian".into(), digest: "d1".into() };
-    let input = RunInput::Messages(vec![Arc::new(Message::user(said))]);
+    let input = RunInput::Messages(vec![Arc::new(Message::user(text))]);
     RunStarted { policy: Arc::new(Preset::CHAT.policy()), ..RunStarted::new(id(number), agent, input) }
 }
 
 /// So many events, the first with that sequence number. They differ from each other and hold difficult text.
-pub(super) fn said(first: u64, count: u64) -> Arc<[Event]> {
+pub(super) fn steered(first: u64, count: u64) -> Arc<[Event]> {
     let event = |seq| {
         let text = format!("event {seq}: \"quotes\" \\ \u{0} line\nbreak and \u{1f9ed}");
         Event { at: BEGAN + seq, fact: Fact::from(Steered::from(text)) }

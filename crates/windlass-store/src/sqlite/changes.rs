@@ -70,9 +70,9 @@ pub(super) struct Known {
     queued: bool,
 }
 
-/// The writer's view of the log, kept between transactions.
+/// What the writer knows of the log, kept between transactions.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct WriterState {
     known: HashMap<RunId, Known>,
     data_version: Option<i64>,
     /// Under which numbers this process has entered itself in the table of holders.
@@ -82,7 +82,7 @@ pub(super) struct Desk {
     pins: Pins,
 }
 
-impl Desk {
+impl WriterState {
     /// Called at the start of a transaction: forgets what another process may have changed.
     pub(super) fn begin(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let now: i64 = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;

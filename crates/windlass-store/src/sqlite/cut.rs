@@ -42,7 +42,7 @@ impl Extent {
         if wal < self.frames && self.read().is_some_and(|header| header == self.header) {
             self.cut = Some(beside(path, "-wal"));
         }
-        self.whole()
+        self.check()
     }
 
     /// Checks the files after something was written, and takes note of how far they reach.
@@ -56,16 +56,16 @@ impl Extent {
             self.wal = File::open(beside(path, "-wal")).ok();
         }
         // It is empty after a checkpoint of another process.
-        let Some(header) = self.read() else { return self.whole() };
+        let Some(header) = self.read() else { return self.check() };
         if header.first_chunk().is_none_or(|[a, b, c, d]| [*a, *b, *c, d & !1] != MAGIC) {
             self.cut = Some(beside(path, "-wal"));
-            return self.whole();
+            return self.check();
         }
         let length = self.wal.as_ref().and_then(|wal| wal.metadata().ok()).map_or(0, |found| found.len());
         // A new one counts only with the length that it had itself.
         let known = header == self.header || self.read() == Some(header);
         (self.header, self.frames) = if known { (header, length.min(WAL_LIMIT)) } else { Default::default() };
-        self.whole()
+        self.check()
     }
 
     /// Whether the write-ahead file has a hole, which no checkpoint may carry into the log.
@@ -73,7 +73,7 @@ impl Extent {
         self.cut.as_ref().is_some_and(|cut| cut != path)
     }
 
-    fn whole(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), StoreError> {
         let Some(path) = self.cut.clone() else { return Ok(()) };
         Err(StoreError::Gone { path, how: Taken::CutShort })
     }

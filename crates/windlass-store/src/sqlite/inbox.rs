@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::event::Millis;
 use windlass_core::{RunId, RunState};
 
-use super::changes::Desk;
+use super::changes::WriterState;
 use super::rows::{self, Fault};
 use crate::error::StoreError;
 use crate::{Fence, INBOX_POSTS, KeyedPost, PostId, PostKey};
@@ -18,7 +18,7 @@ pub(super) struct NewPost {
     pub(super) key: Option<PostKey>,
 }
 
-impl Desk {
+impl WriterState {
     pub(super) fn post(&mut self, connection: &Connection, new: &NewPost) -> Result<PostId, Fault> {
         let run = new.run;
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;

@@ -271,11 +271,11 @@ impl Log for SqliteLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             // Long texts take their time to be written and hashed.
-            let heft = append.events.iter().map(|event| event.fact.heft()).sum();
-            let new = if heft < LARGE_BYTES {
+            let size = append.events.iter().map(|event| event.fact.heft()).sum();
+            let new = if size < LARGE_BYTES {
                 stored(append)?
             } else {
-                Box::pin(off_thread(heft, move || stored(append))).await?
+                Box::pin(off_thread(size, move || stored(append))).await?
             };
             self.inner.writer.write(Write::Append(Box::new(new))).await.map(drop)
         })

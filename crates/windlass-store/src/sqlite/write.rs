@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use windlass_core::RunId;
 
-use super::changes::{Desk, Left, NewEvents};
+use super::changes::{Left, NewEvents, WriterState};
 use super::inbox::NewPost;
 use super::rows::Fault;
 use super::{holders, prune};
@@ -74,24 +74,30 @@ pub(super) enum Written {
 }
 
 /// Does a write within the group's transaction. A refused one has written nothing.
-pub(super) fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -> Result<Written, Fault> {
+pub(super) fn perform(
+    state: &mut WriterState,
+    connection: &Connection,
+    write: &Write,
+) -> Result<Written, Fault> {
     match write {
-        Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
-        Write::Post(new) => desk.post(connection, new).map(Written::Post),
+        Write::Append(new) => state.append(connection, new).map(|()| Written::Nothing),
+        Write::Post(new) => state.post(connection, new).map(Written::Post),
         Write::Lease { run, holder, claim } => {
-            desk.acquire(connection, *run, holder, *claim).map(Written::Lease)
+            state.acquire(connection, *run, holder, *claim).map(Written::Lease)
         }
-        Write::LeaseDue(due) => desk.acquire_due(connection, due).map(Written::LeasesDue),
-        Write::Renew { run, fence } => desk.renew(connection, *run, fence).map(|()| Written::Nothing),
+        Write::LeaseDue(due) => state.acquire_due(connection, due).map(Written::LeasesDue),
+        Write::Renew { run, fence } => state.renew(connection, *run, fence).map(|()| Written::Nothing),
         Write::Release { run, fence, left } => {
-            desk.release(connection, *run, fence, *left).map(|()| Written::Nothing)
+            state.release(connection, *run, fence, *left).map(|()| Written::Nothing)
         }
         Write::Discard { run, post, fence } => {
-            desk.discard(connection, *run, *post, fence).map(|()| Written::Nothing)
+            state.discard(connection, *run, *post, fence).map(|()| Written::Nothing)
         }
-        Write::Put { digest, bytes } => Ok(desk.put(connection, digest, bytes).map(|()| Written::Nothing)?),
+        Write::Put { digest, bytes } => {
+            Ok(state.put(connection, digest, bytes).map(|()| Written::Nothing)?)
+        }
         Write::Remove { runs } => {
-            desk.forget(runs);
+            state.forget(runs);
             Ok(Written::Removed(prune::remove(connection, runs)?))
         }
         Write::Sight { holders } => {

@@ -16,7 +16,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use windlass_core::{RunId, RunState};
 
-use super::changes::Desk;
+use super::changes::WriterState;
 use super::cut::Extent;
 use super::holders::{self, BEAT_MS};
 use super::locked::locked;
@@ -29,11 +29,11 @@ use crate::error::StoreError;
 /// The most writes of one transaction.
 const GROUP: usize = 256;
 
-type Answer = Result<Written, StoreError>;
+type WriteResult = Result<Written, StoreError>;
 
 struct Job {
     write: Write,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<WriteResult>,
     /// Gives its place in the queue back when the answer is sent.
     place: OwnedSemaphorePermit,
 }
@@ -95,7 +95,7 @@ impl Writer {
     }
 
     /// Queues a write and waits for its result. Once queued, it is done even if the future is dropped.
-    pub(super) async fn write(&self, write: Write) -> Answer {
+    pub(super) async fn write(&self, write: Write) -> WriteResult {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
         self.queue(Job { write, answer, place })?;
@@ -123,9 +123,9 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("windlass-log".to_owned())
             .spawn(move || {
-                let (desk, held) = (Desk::default(), HashSet::new());
+                let (state, held) = (WriterState::default(), HashSet::new());
                 let extent = Extent::default();
-                ActionKind { connection, desk, held, unflushed: None, locked_out: false, extent, shared }
+                WriterThread { connection, state, held, unflushed: None, locked_out: false, extent, shared }
                     .run();
             })
             .map_err(|error| StoreError::Failed(Box::new(error)))?;
@@ -181,26 +181,26 @@ impl Shared {
     }
 }
 
-/// The thread's own things.
-struct ActionKind {
+/// State of the writer thread.
+struct WriterThread {
     connection: Connection,
-    desk: Desk,
+    state: WriterState,
     /// The runs that this process holds.
     held: HashSet<RunId>,
-    /// When the first commit was made that is not synced yet, where that is our affair.
+    /// Time of the oldest commit that this thread has to sync.
     unflushed: Option<Instant>,
-    /// The last group waited for a lock in vain.
+    /// Whether the last group timed out waiting for a lock.
     locked_out: bool,
     extent: Extent,
     shared: Arc<Shared>,
 }
 
-impl ActionKind {
+impl WriterThread {
     fn run(mut self) {
         let mut last_beat = Instant::now();
         let every = Duration::from_millis(BEAT_MS);
         loop {
-            let beats = !self.held.is_empty() || self.desk.pinned();
+            let beats = !self.held.is_empty() || self.state.pinned();
             let beat_in = beats.then(|| every.saturating_sub(last_beat.elapsed()));
             let flush_in = self
                 .unflushed
@@ -278,20 +278,20 @@ impl ActionKind {
         }
     }
 
-    /// Checks that the files are still there, and whole.
+    /// Checks that the files are still there, and complete.
     fn check(&mut self) -> Result<(), StoreError> {
         let Place { path, files, .. } = &self.shared.place;
-        let whole = files.check(path).and_then(|lengths| self.extent.before(path, lengths));
+        let checked = files.check(path).and_then(|lengths| self.extent.before(path, lengths));
         self.keep_holes_out();
-        whole
+        checked
     }
 
-    /// As [`ActionKind::check`], for the latest write.
+    /// As [`WriterThread::check`], for the latest write.
     fn check_written(&mut self) -> Result<(), StoreError> {
         let Place { path, files, .. } = &self.shared.place;
-        let whole = files.check_log(path).and_then(|log| self.extent.after(path, log));
+        let checked = files.check_log(path).and_then(|log| self.extent.after(path, log));
         self.keep_holes_out();
-        whole
+        checked
     }
 
     /// Closing the last connection moves the write-ahead file into the log: not one with a hole.
@@ -304,7 +304,7 @@ impl ActionKind {
         }
     }
 
-    /// Says the same of each write: nothing of the group counts.
+    /// Refuses each write of a group with the same error.
     fn refuse(&self, group: Vec<Job>, error: &StoreError) {
         let again = || match error {
             StoreError::Locked { path, holder } => {
@@ -340,7 +340,7 @@ impl ActionKind {
         }
     }
 
-    /// Sets how long to wait for a lock. To give up a lease is worth no second wait: the end of this process does the same.
+    /// Sets the time to wait for a lock. Giving up a lease does not wait twice: the end of this process does the same.
     fn wait_for_locks(&self, at_most: Duration) {
         if let Err(error) = self.connection.busy_timeout(at_most) {
             tracing::warn!(log = %self.shared.place.path.display(), %error, "the busy timeout cannot be set");
@@ -348,14 +348,14 @@ impl ActionKind {
     }
 
     /// Does all writes in one transaction. An error: nothing was written at all.
-    fn transact(&mut self, group: &[Job]) -> rusqlite::Result<Vec<Answer>> {
-        let Self { connection, desk, .. } = self;
+    fn transact(&mut self, group: &[Job]) -> rusqlite::Result<Vec<WriteResult>> {
+        let Self { connection, state, .. } = self;
         let done = (|| {
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-            desk.begin(&transaction)?;
+            state.begin(&transaction)?;
             let mut answers = Vec::with_capacity(group.len());
             for job in group {
-                answers.push(match perform(desk, &transaction, &job.write) {
+                answers.push(match perform(state, &transaction, &job.write) {
                     Ok(written) => Ok(written),
                     Err(Fault::Store(refusal)) => Err(refusal),
                     Err(Fault::Database(error)) => return Err(error),
@@ -366,7 +366,7 @@ impl ActionKind {
         })();
         match done {
             Ok(_) => {
-                desk.committed();
+                state.committed();
                 if group.iter().all(|job| matches!(job.write, Write::Renew { .. })) {
                     return done;
                 }
@@ -375,13 +375,13 @@ impl ActionKind {
                     self.unflushed.get_or_insert_with(Instant::now);
                 }
             }
-            Err(_) => desk.rolled_back(),
+            Err(_) => state.rolled_back(),
         }
         done
     }
 
-    /// Tells who waits for it what is durable now: first the watchers, then each writer.
-    fn answer(&mut self, group: Vec<Job>, answers: Vec<Answer>) {
+    /// Reports what is durable now: first to the watchers, then to each waiter.
+    fn answer(&mut self, group: Vec<Job>, answers: Vec<WriteResult>) {
         let mut changes = Vec::with_capacity(group.len());
         let mut replies = Vec::with_capacity(group.len());
         for (job, mut answer) in group.into_iter().zip(answers) {
@@ -399,7 +399,7 @@ impl ActionKind {
         }
     }
 
-    fn note(&mut self, write: &Write, answer: &Answer, changes: &mut Vec<Change>) {
+    fn note(&mut self, write: &Write, answer: &WriteResult, changes: &mut Vec<Change>) {
         match (write, answer) {
             (Write::Append(new), Ok(_)) => {
                 let holds = new.run_state == RunState::Running;
@@ -439,7 +439,7 @@ impl ActionKind {
         }
     }
 
-    fn checkpoint(&self) -> Answer {
+    fn checkpoint(&self) -> WriteResult {
         let path = &self.shared.place.path;
         let busy: bool = self
             .connection
@@ -450,10 +450,10 @@ impl ActionKind {
 
     /// A missed heartbeat is made up for by the next one.
     fn beat(&mut self) {
-        if let Err(error) = self.desk.unpin_old(&self.connection) {
+        if let Err(error) = self.state.unpin_old(&self.connection) {
             tracing::warn!(log = %self.shared.place.path.display(), %error, "old pins could not be removed");
         }
-        for (name, id) in self.desk.entries() {
+        for (name, id) in self.state.entries() {
             if let Err(error) = holders::beat(&self.connection, id, name) {
                 tracing::warn!(log = %self.shared.place.path.display(), %error, "no heartbeat could be written");
             }
@@ -461,7 +461,7 @@ impl ActionKind {
     }
 
     fn leave(&mut self) -> Result<(), Fault> {
-        if self.desk.entries().next().is_none() {
+        if self.state.entries().next().is_none() {
             return Ok(());
         }
         if self.locked_out {
@@ -469,16 +469,16 @@ impl ActionKind {
         }
         self.check()?;
         let held: Vec<RunId> = self.held.drain().collect();
-        let Self { connection, desk, .. } = self;
+        let Self { connection, state, .. } = self;
         let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-        desk.begin(&transaction)?;
-        desk.leave(&transaction, &held)?;
+        state.begin(&transaction)?;
+        state.leave(&transaction, &held)?;
         transaction.commit()?;
         Ok(self.check_written()?)
     }
 }
 
-impl Drop for ActionKind {
+impl Drop for WriterThread {
     /// Releases all waiters, however the thread ends.
     fn drop(&mut self) {
         let mut queue = self.shared.lock();
