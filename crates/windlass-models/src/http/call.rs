@@ -25,12 +25,12 @@ use super::failure::is_passing;
 use super::frames::Frames;
 use super::hints;
 use super::keys::{Kept, KeyCommand};
+use super::limiters::limiter::Permit;
 use super::mending::tolerant;
 use super::received::{Received, of_body};
 use super::server::{Addressed, Server, sign};
 use super::timeouts::{Expired, Watch};
 use super::trouble::{Refused, chain, read_refusal};
-use super::turns::lane::Turn;
 use crate::trace::fields;
 use crate::wires::{Asked, DecodeError, estimate};
 use crate::{Delta, ModelError};
@@ -57,15 +57,15 @@ pub(super) struct Call {
     pub(super) reasons: bool,
     /// The most bytes of the reply.
     pub(super) max_reply_bytes: u64,
-    /// An estimate of its tokens, for its turn.
+    /// An estimate of its tokens, for its permit.
     pub(super) tokens: u64,
-    /// Its turn, where tokens are counted.
-    pub(super) turn: Option<Turn>,
+    /// Its permit, where tokens are counted.
+    pub(super) permit: Option<Permit>,
 }
 
 /// Sends the request and waits for the head of the reply, or for all of it if it is not streamed.
 pub(super) async fn open(mut call: Call, body: Vec<u8>) -> Result<Reading, ModelFailure> {
-    call.wait_for_turn().await?;
+    call.wait_for_permit().await?;
     let mut watch = Watch::start(call.server.timeouts, call.stream, call.reasons);
     let (answer, address) = call.send(body, &mut watch).await?;
     if !answer.status.is_success() {
@@ -150,7 +150,7 @@ pub(super) struct Events {
 impl Drop for Events {
     fn drop(&mut self) {
         // However it ended: what was paid counts.
-        let paid = if self.call.turn.is_some() { self.paid() } else { Usage::default() };
+        let paid = if self.call.permit.is_some() { self.paid() } else { Usage::default() };
         if paid.total() > 0 {
             self.call.took(&paid);
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use windlass_core::secret::Secret;
 
 use super::keys::KeyCommand;
+use super::limiters::rate::Rate;
 use super::timeouts::Timeouts;
-use super::turns::rate::Rate;
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Quirks, Wire};
 

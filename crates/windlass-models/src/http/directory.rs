@@ -66,7 +66,7 @@ impl HttpModel {
             stream: false,
             max_reply_bytes: MAX_LIST_BYTES,
             tokens: 0,
-            turn: None,
+            permit: None,
         };
         let data = call.read_whole(answer.body, Bytes::new(), &mut watch).await.map_err(failed)?;
         let names = server.wire.model_names(&data).map_err(|error| {

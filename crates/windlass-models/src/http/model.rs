@@ -12,9 +12,9 @@ use super::blaming::blamed;
 use super::call::{Call, open};
 use super::config::HttpModelConfig;
 use super::keys::KeyCommand;
+use super::limiters::tokens;
 use super::restoring::Restoring;
 use super::server::Server;
-use super::turns::tokens;
 use super::writing::{Shown, written};
 use crate::wires::{Dialect, Encoding, is_off, once};
 use crate::{Deltas, Known, Model, ModelError, ModelRequest, WrittenRequest, providers};
@@ -123,7 +123,7 @@ impl Model for HttpModel {
             server: self.server.clone(),
             max_reply_bytes: request.model.max_reply_bytes(),
             tokens: tokens(encoding.content_bytes, request.model.max_tokens),
-            turn: None,
+            permit: None,
             model: request.model.name,
             content_bytes: encoding.content_bytes,
             stream: request.stream,

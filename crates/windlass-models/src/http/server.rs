@@ -13,8 +13,8 @@ use super::config::HttpModelConfig;
 use super::endpoint::{Endpoint, Target};
 use super::hints::bare;
 use super::keys::KeyCommand;
+use super::limiters::{Account, Limiters};
 use super::timeouts::Timeouts;
-use super::turns::{Account, Turns};
 use crate::error::ModelError;
 use crate::providers;
 use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts};
@@ -30,7 +30,7 @@ pub(crate) struct Server {
     pub(crate) key_command: Option<Arc<KeyCommand>>,
     /// Origin of the key, for errors.
     pub(super) key_source: Option<String>,
-    pub(super) turns: Turns,
+    pub(super) limiters: Limiters,
     headers: HeaderMap,
     allow_proxy: bool,
     /// Found at the first call: it reads the environment.
@@ -76,7 +76,7 @@ impl Server {
         };
         Ok(Self {
             wire: config.wire,
-            turns: Turns::new(config.rate, &account),
+            limiters: Limiters::new(config.rate, &account),
             headers,
             key_source: config.key_source,
             key_command,

@@ -1,40 +1,41 @@
-//! Owns how a call waits for its turn, and what it reports to the others that wait.
+//! Owns how a call waits for its permit, and what it reports to the others that wait.
 
 use http::HeaderMap;
 use windlass_core::model::{FailureKind, ModelFailure, Usage};
 
 use super::Call;
 use crate::http::failure::is_passing;
+use crate::http::limiters::limiter::{TooLong, Why};
 use crate::http::rate_limits::{MAX_RETRY_AFTER_MS, spent};
-use crate::http::turns::lane::{TooLong, Why};
 
-/// A wait from here on is logged for people, in milliseconds.
-const TOLD_MS: u64 = 1_000;
+/// A wait from here on is logged at the level `info`, in milliseconds.
+const INFO_MS: u64 = 1_000;
 
 impl Call {
     /// Waits until the request may be sent. Without limits it may at once, and nothing is made.
-    pub(super) async fn wait_for_turn(&mut self) -> Result<(), ModelFailure> {
-        let turns = &self.server.turns;
-        let lane = turns
-            .with_lane(&self.model, |lane| (turns.rate.is_some() || lane.is_busy()).then(|| lane.clone()));
-        let Some(lane) = lane else { return Ok(()) };
-        let tell = |wait_ms: u64, why: Why| {
+    pub(super) async fn wait_for_permit(&mut self) -> Result<(), ModelFailure> {
+        let limiters = &self.server.limiters;
+        let limiter = limiters.with_limiter(&self.model, |limiter| {
+            (limiters.rate.is_some() || limiter.is_busy()).then(|| limiter.clone())
+        });
+        let Some(limiter) = limiter else { return Ok(()) };
+        let report = |wait_ms: u64, why: Why| {
             let (model, host) = (&*self.model, &*self.server.endpoint.host);
             let why = why.words();
-            if wait_ms >= TOLD_MS {
+            if wait_ms >= INFO_MS {
                 tracing::info!(model, host, wait_ms, "a request waits for its turn: {why}");
             } else {
                 tracing::debug!(model, host, wait_ms, "a request waits for its turn: {why}");
             }
         };
         // Boxed: a call must not hold the room for what is rare.
-        let turn = Box::pin(lane.turn(turns.rate, self.tokens, tell)).await;
-        self.turn = turn.map_err(|too_long| self.no_turn(too_long))?;
+        let permit = Box::pin(limiter.acquire(limiters.rate, self.tokens, report)).await;
+        self.permit = permit.map_err(|too_long| self.no_permit(too_long))?;
         Ok(())
     }
 
-    /// The failure of a request whose turn would come too late.
-    fn no_turn(&self, TooLong { wait_ms, most_ms, why }: TooLong) -> ModelFailure {
+    /// The failure of a request whose permit would come too late.
+    fn no_permit(&self, TooLong { wait_ms, most_ms, why }: TooLong) -> ModelFailure {
         let host = &self.server.endpoint.host;
         let words = match why {
             Why::Crowd => format!("too many requests wait for their turn at {host}"),
@@ -54,20 +55,20 @@ impl Call {
         self.took(&Usage::default());
         let Some(wait_ms) = retry_after_ms else { return };
         tracing::debug!(model = &*self.model, wait_ms, "the provider asks for a wait");
-        self.server.turns.with_lane(&self.model, |lane| lane.refused(wait_ms));
+        self.server.limiters.with_limiter(&self.model, |limiter| limiter.refused(wait_ms));
     }
 
     /// A reply begins. Its headers may say that nothing remains for the next ones.
     pub(super) fn learn(&self, headers: &HeaderMap) {
         if let Some(wait_ms) = spent(headers) {
-            self.server.turns.with_lane(&self.model, |lane| lane.spent(wait_ms));
+            self.server.limiters.with_limiter(&self.model, |limiter| limiter.spent(wait_ms));
         }
     }
 
     /// Counts the tokens that the request took, in place of the estimate.
     pub(super) fn took(&self, usage: &Usage) {
-        if let Some(turn) = &self.turn {
-            turn.took(usage.total());
+        if let Some(permit) = &self.permit {
+            permit.took(usage.total());
         }
     }
 }

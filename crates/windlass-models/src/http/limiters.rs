@@ -1,11 +1,11 @@
-//! Owns the turns of requests: how many go out with one key, and when, whatever run of the process they are of.
+//! Owns the rate limiters of requests: how many go out with one key, and when, whatever run of the process they are of.
 //!
-//! Requests with the same key to the same host and model are one lane. Most lanes know no limit, and a request passes one with a look
-//! at an atomic. A lane is looked at where the settings limit it ([`Rate`]), where the provider refused a request and asked for a wait,
-//! and where a good reply says that nothing remains. Then the requests wait for their turns, first come, first served. A request whose
-//! turn would come too late fails at once, as one that the provider refused, so that the core decides what becomes of the run.
+//! Requests with the same key to the same host and model share one limiter. Most limiters know no limit, and a request passes one with a
+//! look at an atomic. A limiter is looked at where the settings limit it ([`Rate`]), where the provider refused a request and asked for a
+//! wait, and where a good reply says that nothing remains. Then the requests wait for their permits, first come, first served. A request
+//! whose permit would come too late fails at once, as one that the provider refused, so that the core decides what becomes of the run.
 
-pub(super) mod lane;
+pub(super) mod limiter;
 pub(super) mod rate;
 mod table;
 mod window;
@@ -17,29 +17,29 @@ use std::sync::{Arc, OnceLock};
 use http::HeaderMap;
 use windlass_core::Text;
 
-use self::lane::{Lane, Why};
+use self::limiter::{Limiter, Why};
 use self::rate::{Rate, RateScope};
 use self::table::Table;
 use super::binding::is_credential;
 
-/// Tokens of a reply where the request sets no bound: the usual reply of a turn is shorter.
+/// Tokens of a reply where the request sets no bound: most replies are shorter.
 const REPLY_TOKENS: u64 = 1024;
 
 /// Bytes of a token, by rule of thumb.
 const BYTES_A_TOKEN: u64 = 4;
 
-/// The turns of one adapter's requests.
-pub(crate) struct Turns {
+/// The limiters of one adapter's requests.
+pub(crate) struct Limiters {
     pub(super) rate: Option<Rate>,
     /// The hash of host and key.
     account: u64,
-    /// The lane of the model that was asked for first: most adapters are asked for one.
-    first: OnceLock<(Text, Arc<Lane>)>,
+    /// The limiter of the model that was asked for first: most adapters are asked for one.
+    first: OnceLock<(Text, Arc<Limiter>)>,
 }
 
-impl fmt::Debug for Turns {
+impl fmt::Debug for Limiters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turns").field("rate", &self.rate).finish_non_exhaustive()
+        f.debug_struct("Limiters").field("rate", &self.rate).finish_non_exhaustive()
     }
 }
 
@@ -59,27 +59,27 @@ impl Hash for Account<'_> {
     }
 }
 
-impl Turns {
+impl Limiters {
     pub(super) fn new(rate: Option<Rate>, account: &Account<'_>) -> Self {
         let account = Table::of_process().hash(account);
         Self { rate: rate.filter(Rate::limits), account, first: OnceLock::new() }
     }
 
-    /// The lane of a model.
-    fn lane(&self, model: &Text) -> Option<&Arc<Lane>> {
-        let (known, lane) = self.first.get_or_init(|| (model.clone(), self.found(model)));
-        (Arc::ptr_eq(known, model) || known == model).then_some(lane)
+    /// The limiter of a model, if it is the one that was asked for first.
+    fn limiter(&self, model: &Text) -> Option<&Arc<Limiter>> {
+        let (known, limiter) = self.first.get_or_init(|| (model.clone(), self.found(model)));
+        (Arc::ptr_eq(known, model) || known == model).then_some(limiter)
     }
 
-    fn found(&self, model: &Text) -> Arc<Lane> {
+    fn found(&self, model: &Text) -> Arc<Limiter> {
         let table = Table::of_process();
-        let whole_key = self.rate.is_some_and(|rate| rate.per == RateScope::Key);
-        table.lane(table.hash((self.account, (!whole_key).then_some(&**model))))
+        let of_all_models = self.rate.is_some_and(|rate| rate.per == RateScope::Key);
+        table.limiter(table.hash((self.account, (!of_all_models).then_some(&**model))))
     }
 
-    pub(super) fn with_lane<T>(&self, model: &Text, work: impl FnOnce(&Arc<Lane>) -> T) -> T {
-        match self.lane(model) {
-            Some(lane) => work(lane),
+    pub(super) fn with_limiter<T>(&self, model: &Text, work: impl FnOnce(&Arc<Limiter>) -> T) -> T {
+        match self.limiter(model) {
+            Some(limiter) => work(limiter),
             None => work(&self.found(model)),
         }
     }
@@ -91,6 +91,7 @@ pub(super) fn tokens(content_bytes: usize, max_tokens: Option<u64>) -> u64 {
 }
 
 impl Why {
+    /// The reason in words.
     pub(super) fn words(self) -> String {
         match self {
             Self::Asked => "the provider asked for the wait".to_owned(),

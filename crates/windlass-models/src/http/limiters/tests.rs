@@ -6,33 +6,33 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{Duration, Instant};
 
 use super::table::Table;
-use super::{Account, Rate, RateScope, Turns, tokens};
+use super::{Account, Limiters, Rate, RateScope, tokens};
 
-fn turns(host: &str, key: &str, more: &[(&'static str, &'static str)], rate: Option<Rate>) -> Turns {
+fn limiters(host: &str, key: &str, more: &[(&'static str, &'static str)], rate: Option<Rate>) -> Limiters {
     let mut headers = HeaderMap::new();
     headers.insert(AUTHORIZATION, HeaderValue::from_str(key).expect("a key"));
     for (name, value) in more {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    Turns::new(rate, &Account { host, query: "", headers: &headers, command: &[] })
+    Limiters::new(rate, &Account { host, query: "", headers: &headers, command: &[] })
 }
 
-fn shared(one: &Turns, other: &Turns, models: [&str; 2]) -> bool {
+fn shared(one: &Limiters, other: &Limiters, models: [&str; 2]) -> bool {
     let [a, b] = models.map(Into::into);
-    one.with_lane(&a, |one| other.with_lane(&b, |other| Arc::ptr_eq(one, other)))
+    one.with_limiter(&a, |one| other.with_limiter(&b, |other| Arc::ptr_eq(one, other)))
 }
 
 #[test]
-fn e55_a_lane_is_a_host_a_key_and_a_model() {
-    let own = turns("one.example:443", "Bearer a", &[], None);
-    let again = turns("one.example:443", "Bearer a", &[("x-title", "two")], None);
+fn e55_a_limiter_is_for_a_host_a_key_and_a_model() {
+    let own = limiters("one.example:443", "Bearer a", &[], None);
+    let again = limiters("one.example:443", "Bearer a", &[("x-title", "two")], None);
     assert!(shared(&own, &again, ["m", "m"]), "another adapter with the key");
     assert!(!shared(&own, &again, ["m", "n"]), "most providers limit each model for itself");
-    assert!(!shared(&own, &turns("one.example:443", "Bearer b", &[], None), ["m", "m"]));
-    assert!(!shared(&own, &turns("two.example:443", "Bearer a", &[], None), ["m", "m"]));
-    assert!(!shared(&own, &turns("one.example:443", "Bearer a", &[("x-api-key", "k")], None), ["m", "m"]));
+    assert!(!shared(&own, &limiters("one.example:443", "Bearer b", &[], None), ["m", "m"]));
+    assert!(!shared(&own, &limiters("two.example:443", "Bearer a", &[], None), ["m", "m"]));
+    assert!(!shared(&own, &limiters("one.example:443", "Bearer a", &[("x-api-key", "k")], None), ["m", "m"]));
     let key = Some(Rate { requests_per_minute: NonZeroU64::new(3), per: RateScope::Key, ..Rate::default() });
-    let (one, other) = (turns("h:1", "Bearer a", &[], key), turns("h:1", "Bearer a", &[], key));
+    let (one, other) = (limiters("h:1", "Bearer a", &[], key), limiters("h:1", "Bearer a", &[], key));
     assert!(shared(&one, &other, ["m", "n"]), "one limit for all models of the key");
 }
 
@@ -40,7 +40,7 @@ fn e55_a_lane_is_a_host_a_key_and_a_model() {
 fn e62_a_command_s_words_stand_for_its_keys() {
     let headers = HeaderMap::new();
     let account = |words: &[String]| {
-        Turns::new(None, &Account { host: "h:1", query: "", headers: &headers, command: words })
+        Limiters::new(None, &Account { host: "h:1", query: "", headers: &headers, command: words })
     };
     let (one, other) = (account(&["print-key".to_owned()]), account(&["print-another".to_owned()]));
     assert!(shared(&one, &account(&["print-key".to_owned()]), ["m", "m"]));
@@ -48,21 +48,21 @@ fn e62_a_command_s_words_stand_for_its_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e55_lanes_that_are_idle_are_dropped_and_others_stay() {
+async fn e55_limiters_that_are_idle_are_dropped_and_others_stay() {
     let table = Table::new();
-    let held = table.lane(0);
-    let waits = table.lane(1);
+    let held = table.limiter(0);
+    let waits = table.limiter(1);
     waits.refused(60_000);
     drop(waits);
     for hash in 2..10_000 {
-        drop(table.lane(hash));
+        drop(table.limiter(hash));
     }
     assert!(table.len() <= 128, "{}", table.len());
-    assert!(Arc::ptr_eq(&held, &table.lane(0)), "an adapter has it");
-    assert!(table.lane(1).is_busy(), "it knows something");
+    assert!(Arc::ptr_eq(&held, &table.limiter(0)), "an adapter has it");
+    assert!(table.limiter(1).is_busy(), "it knows something");
     tokio::time::advance(Duration::from_secs(61)).await;
-    assert!(table.lane(1).is_idle(Instant::now()));
-    let kept: Vec<_> = (0..5_000).map(|hash| table.lane(hash)).collect();
+    assert!(table.limiter(1).is_idle(Instant::now()));
+    let kept: Vec<_> = (0..5_000).map(|hash| table.limiter(hash)).collect();
     assert!(table.len() <= 4_096, "{} of {}", table.len(), kept.len());
 }
 

@@ -4,10 +4,10 @@ use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest that a request waits for its turn by default, in milliseconds: ten minutes.
-pub const MAX_TURN_WAIT_MS: u64 = 10 * 60 * 1000;
+/// The longest that a request waits for its permit by default, in milliseconds: ten minutes.
+pub const MAX_PERMIT_WAIT_MS: u64 = 10 * 60 * 1000;
 
-/// How many requests and tokens a minute may be sent with one key. Requests that are one too many wait for their turn.
+/// How many requests and tokens a minute may be sent with one key. Requests beyond that wait for a permit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
@@ -17,8 +17,8 @@ pub struct Rate {
     /// Tokens a minute, of requests and replies; `None`: any number.
     #[serde(default)]
     pub tokens_per_minute: Option<NonZeroU64>,
-    /// The longest that a request waits for its turn, in milliseconds: one that would wait longer fails at once. `None`:
-    /// [`MAX_TURN_WAIT_MS`], and `HOLD_WAIT_MS` of this module where the provider asked for the wait.
+    /// The longest that a request waits for its permit, in milliseconds: one that would wait longer fails at once. `None`:
+    /// [`MAX_PERMIT_WAIT_MS`], and `HOLD_WAIT_MS` of this module where the provider asked for the wait.
     #[serde(default)]
     pub max_wait_ms: Option<u64>,
     /// What shares the limits.

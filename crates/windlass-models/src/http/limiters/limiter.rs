@@ -1,4 +1,4 @@
-//! Owns the turns of the requests of one lane: who is next, and when.
+//! Owns one limiter: which of its requests is next, and when.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex as Queue, Notify};
 use tokio::time::{Instant, sleep_until};
 
-use super::rate::{Load, MAX_TURN_WAIT_MS, Rate};
+use super::rate::{Load, MAX_PERMIT_WAIT_MS, Rate};
 use super::window::Window;
 
 /// The longest that a request waits because the provider asked for it, in milliseconds, where the settings say nothing. It is the
@@ -28,12 +28,12 @@ const GAP_MS: u64 = 100;
 /// Time for which limits count for requests that have none of their own, in milliseconds: ten minutes since a request had them.
 const RATE_MEMORY_MS: u64 = 10 * 60 * 1000;
 
-/// The most requests that wait in one lane.
+/// The most requests that wait at one limiter.
 const MAX_WAITING: u64 = 100_000;
 
-/// The requests with one key, to one model or to all.
+/// Limits the requests with one key, to one model or to all.
 #[derive(Debug)]
-pub(in crate::http) struct Lane {
+pub(in crate::http) struct Limiter {
     /// Whether anything has to be looked at before a request is sent. Without limits it never is.
     busy: AtomicBool,
     /// Those who wait, in the order in which they came: the head looks at the window.
@@ -60,7 +60,7 @@ struct State {
 /// The provider asked for a wait.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
-    /// The lane's requests wait until then.
+    /// All requests wait until then.
     until: Instant,
     /// What the provider said.
     said: Instant,
@@ -92,39 +92,39 @@ pub(in crate::http) struct TooLong {
     pub(in crate::http) why: Why,
 }
 
-/// A request that was let go, whose tokens are counted.
+/// The permit of a request that was let go, whose tokens are counted.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    lane: Arc<Lane>,
+pub(crate) struct Permit {
+    limiter: Arc<Limiter>,
     slot: u64,
     tokens: AtomicU64,
 }
 
-impl Turn {
-    /// Counts the tokens that it took, in place of the estimate.
+impl Permit {
+    /// Counts the tokens that the request took, in place of the estimate.
     pub(crate) fn took(&self, tokens: u64) {
         let before = self.tokens.swap(tokens, Ordering::Relaxed);
-        self.lane.state().window.correct(self.slot, before, tokens);
+        self.limiter.state().window.correct(self.slot, before, tokens);
         if tokens < before {
-            self.lane.sooner.notify_one();
+            self.limiter.sooner.notify_one();
         }
     }
 }
 
 /// A request's place in the queue. Leaving it is counted, however it ends.
 struct Place<'l> {
-    lane: &'l Lane,
+    limiter: &'l Limiter,
     load: Load,
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let mut state = self.lane.state();
+        let mut state = self.limiter.state();
         state.waiting = state.waiting.minus(self.load);
     }
 }
 
-impl Lane {
+impl Limiter {
     pub(super) fn new() -> Self {
         let state = State {
             rate: Rate::default(),
@@ -143,7 +143,7 @@ impl Lane {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a request has to come to its turn.
+    /// Whether a request needs a permit.
     pub(in crate::http) fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Acquire)
     }
@@ -156,17 +156,18 @@ impl Lane {
         !held && state.window.is_empty() && state.waiting == Load::default()
     }
 
-    /// Waits for a turn. `tell` is called once if there is a wait, with its length and reason.
-    pub(in crate::http) async fn turn(
+    /// Waits for a permit; `None`: the request may go, and its tokens are not counted. `report` is called once if there is a wait, with
+    /// its length and reason.
+    pub(in crate::http) async fn acquire(
         self: &Arc<Self>,
         rate: Option<Rate>,
         tokens: u64,
-        tell: impl Fn(u64, Why),
-    ) -> Result<Option<Turn>, TooLong> {
+        report: impl Fn(u64, Why),
+    ) -> Result<Option<Permit>, TooLong> {
         let arrived = Instant::now();
         let (rate, place) = self.enter(rate, tokens, arrived)?;
         let _head = self.queue.lock().await;
-        let mut told = false;
+        let mut reported = false;
         loop {
             let now = Instant::now();
             let went = self.state().go(now, rate, place.load);
@@ -178,9 +179,9 @@ impl Lane {
             if let Some(too_long) = too_long {
                 return Err(too_long);
             }
-            if !told {
-                tell(ms_between(now, wait.at), wait.why);
-                told = true;
+            if !reported {
+                report(ms_between(now, wait.at), wait.why);
+                reported = true;
             }
             let (sleep, sooner) =
                 (std::pin::pin!(sleep_until(wait.at)), std::pin::pin!(self.sooner.notified()));
@@ -188,7 +189,7 @@ impl Lane {
         }
     }
 
-    /// Takes the last place of the queue, unless the turn would come too late. Gives the limits that count.
+    /// Takes the last place of the queue, unless the permit would come too late. Gives the limits that count.
     fn enter(&self, own: Option<Rate>, tokens: u64, now: Instant) -> Result<(Rate, Place<'_>), TooLong> {
         let mut state = self.state();
         if let Some(rate) = own {
@@ -209,11 +210,11 @@ impl Lane {
             return Err(TooLong { wait_ms: ms_between(now, wait.at), most_ms: 0, why: Why::Crowd });
         }
         state.waiting = ahead;
-        Ok((rate, Place { lane: self, load }))
+        Ok((rate, Place { limiter: self, load }))
     }
 
     /// A request goes. It was counted in this slot.
-    fn begun(self: &Arc<Self>, slot: u64, rate: Rate, place: Place<'_>) -> Option<Turn> {
+    fn begun(self: &Arc<Self>, slot: u64, rate: Rate, place: Place<'_>) -> Option<Permit> {
         let tokens = place.load.tokens;
         drop(place);
         let mut state = self.state();
@@ -224,7 +225,7 @@ impl Lane {
         }
         drop(state);
         let counted = rate.tokens_per_minute.is_some();
-        counted.then(|| Turn { lane: self.clone(), slot, tokens: AtomicU64::new(tokens) })
+        counted.then(|| Permit { limiter: self.clone(), slot, tokens: AtomicU64::new(tokens) })
     }
 
     /// The provider refused a request, and asks for a wait.
@@ -261,7 +262,7 @@ impl State {
         let gap = self.last.filter(|_| self.in_single_file);
         let gap = gap.and_then(|last| last.checked_add(Duration::from_millis(GAP_MS)));
         let asked = held.max(gap.filter(|at| *at > now)).map(|at| Wait { at, why: Why::Asked });
-        let limited = self.window.turn(now, ahead, rate.most()).filter(|at| *at > now);
+        let limited = self.window.room_at(now, ahead, rate.most()).filter(|at| *at > now);
         let limited = limited.map(|at| Wait { at, why: Why::Limits(rate) });
         match (asked, limited) {
             (Some(asked), Some(limited)) => Some(if asked.at >= limited.at { asked } else { limited }),
@@ -285,8 +286,8 @@ impl State {
     /// Whether a request that `arrived` then waits longer than it may.
     fn too_long(&self, rate: Rate, arrived: Instant, now: Instant, wait: Wait) -> Option<TooLong> {
         let Wait { at, why } = wait;
-        let usual = if why == Why::Asked { HOLD_WAIT_MS } else { MAX_TURN_WAIT_MS };
-        let most_ms = rate.max_wait_ms.unwrap_or(usual);
+        let default = if why == Why::Asked { HOLD_WAIT_MS } else { MAX_PERMIT_WAIT_MS };
+        let most_ms = rate.max_wait_ms.unwrap_or(default);
         if ms_between(arrived, at) <= most_ms {
             return None;
         }

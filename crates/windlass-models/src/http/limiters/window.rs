@@ -79,11 +79,11 @@ impl Window {
     }
 
     /// When the last of these requests may be sent, which go one after the other; `None`: now. What has left the window is forgotten.
-    pub(super) fn turn(&self, now: Instant, ahead: Load, most: Load) -> Option<Instant> {
+    pub(super) fn room_at(&self, now: Instant, ahead: Load, most: Load) -> Option<Instant> {
         if self.sum.plus(ahead).fits(most) {
             return None;
         }
-        // So many whole windows pass, and then the rest has its turn.
+        // So many whole windows pass, and then the rest goes.
         let split = |count: u64, most: u64| {
             let rounds = count.saturating_sub(1) / most.max(1);
             (rounds, count - rounds * most.max(1))
