@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::secret::{Secret, looks_like_a_key, mask_url_parts};
-use windlass_models::resolve::{Env, mask_usual_keys};
+use windlass_models::resolve::{Env, mask_default_keys};
 
 use super::address::Address;
 use super::kinds::{AddressText, Pairs, SecretText};
@@ -58,7 +58,7 @@ impl<'e> Reading<'e> {
     ) -> Self {
         let Surroundings { env, files } = surroundings;
         // Tools may find them, whichever model this file names.
-        mask_usual_keys(env);
+        mask_default_keys(env);
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Self {
             file: file.display().to_string(),

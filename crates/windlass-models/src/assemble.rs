@@ -302,15 +302,15 @@ fn apart(mut calls: Vec<OpenCall>) -> Vec<OpenCall> {
             continue;
         }
         let id = call.id.clone().filter(|id| !id.trim().is_empty());
-        let mut told: Vec<Value> = Vec::new();
+        let mut seen: Vec<Value> = Vec::new();
         for (at, args) in glued.into_iter().enumerate() {
             // What comes twice under one id is one call, glued together or not (E7).
             if id.is_some() {
                 let read = serde_json::from_str(args).unwrap_or_default();
-                if told.contains(&read) {
+                if seen.contains(&read) {
                     continue;
                 }
-                told.push(read);
+                seen.push(read);
             }
             all.push(OpenCall {
                 // An id stands for one call.

@@ -39,9 +39,9 @@ pub struct Broken {
 }
 
 /// A plain request to ask the suite's questions with.
-pub fn request(model: &str, said: &str) -> ModelRequest {
+pub fn request(model: &str, text: &str) -> ModelRequest {
     let model = ModelChoice { name: model.into(), temperature: Some(0.0), ..ModelChoice::default() };
-    ModelRequest { stream: true, ..ModelRequest::new(model, [Message::user(said)]) }
+    ModelRequest { stream: true, ..ModelRequest::new(model, [Message::user(text)]) }
 }
 
 /// All checks that need no exact equality of two answers: for live models, which never say the same twice.

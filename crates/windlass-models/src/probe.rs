@@ -156,14 +156,14 @@ fn outcome(works: bool) -> Outcome {
     if works { Outcome::Works } else { Outcome::Missing }
 }
 
-fn request(name: &str, said: impl Into<Content>) -> ModelRequest {
-    let message = Message::User { content: said.into(), pinned: false };
+fn request(name: &str, content: impl Into<Content>) -> ModelRequest {
+    let message = Message::User { content: content.into(), pinned: false };
     let model = ModelChoice { name: name.into(), max_tokens: Some(PROBE_TOKENS), ..ModelChoice::default() };
     ModelRequest::new(model, [message])
 }
 
 /// The words of a reply in place of what was asked for.
-fn said(reply: &Reply) -> String {
+fn text_of(reply: &Reply) -> String {
     reply.text.as_deref().map_or_else(|| "no text".to_owned(), |text| format!("it says: {}", text.trim()))
 }
 
@@ -186,8 +186,8 @@ async fn streams(model: &dyn Model, name: &str) -> Looked {
     Ok((outcome(pieces > 0), found, usage))
 }
 
-async fn calls(model: &dyn Model, name: &str, wanted: usize, said_to: &str) -> Looked {
-    let mut asked = request(name, said_to);
+async fn calls(model: &dyn Model, name: &str, wanted: usize, prompt: &str) -> Looked {
+    let mut asked = request(name, prompt);
     let parameters = json!({
         "type": "object",
         "properties": { "a": { "type": "integer" }, "b": { "type": "integer" } },
@@ -203,7 +203,7 @@ async fn calls(model: &dyn Model, name: &str, wanted: usize, said_to: &str) -> L
     };
     let good = reply.calls.iter().filter(|call| &*call.name == "add" && fits(&call.args)).count();
     let all: Vec<_> = reply.calls.iter().map(|call| format!("{}({})", call.name, call.args)).collect();
-    let found = if all.is_empty() { said(&reply) } else { all.join(", ") };
+    let found = if all.is_empty() { text_of(&reply) } else { all.join(", ") };
     Ok((outcome(good >= wanted), found, reply.usage))
 }
 
@@ -220,7 +220,7 @@ async fn follows_schema(model: &dyn Model, name: &str) -> Looked {
     let value: Option<Value> = reply.text.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let keys = |value: &Value| value.as_object().is_some_and(|object| object.len() == 1);
     let fits = value.filter(|value| keys(value) && value.get("sum").is_some_and(Value::is_i64));
-    let found = fits.as_ref().map_or_else(|| said(&reply), Value::to_string);
+    let found = fits.as_ref().map_or_else(|| text_of(&reply), Value::to_string);
     Ok((outcome(fits.is_some()), found, reply.usage))
 }
 
@@ -230,7 +230,7 @@ async fn sees(model: &dyn Model, name: &str) -> Looked {
     let asked = request(name, Content::Parts(vec![question, Part::Image(image)]));
     let reply = assemble(model.call(asked), name).await?;
     let sees = reply.text.as_deref().is_some_and(|text| text.to_lowercase().contains("red"));
-    Ok((outcome(sees), said(&reply), reply.usage))
+    Ok((outcome(sees), text_of(&reply), reply.usage))
 }
 
 async fn reasons(model: &dyn Model, name: &str) -> Looked {

@@ -28,7 +28,7 @@ pub type Env<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Registers the keys in all known variables and the logins of proxies for masking, because a tool may print keys of other
 /// providers, too.
-pub fn mask_usual_keys(env: Env<'_>) {
+pub fn mask_default_keys(env: Env<'_>) {
     key_variables().filter_map(env).for_each(|key| drop(Secret::from(key)));
     PROXIES.iter().filter_map(|name| env(name)).for_each(|url| mask_url_parts(&url));
 }
@@ -42,7 +42,7 @@ const PROXIES: [&str; 6] =
 pub struct ModelSettings {
     /// `provider/model`, or `tour`. With a base URL any other name is a plain model name of an OpenAI-compatible server.
     pub use_: String,
-    /// The address of the API, instead of the provider's usual one.
+    /// The address of the API, instead of the provider's default.
     pub base_url: Option<String>,
     /// The key, instead of the provider's usual variable. With a base URL of its own a provider's variable is not
     /// read: a key never reaches another server.
@@ -155,19 +155,19 @@ fn adapter(
     settings: &ModelSettings,
     env: Env<'_>,
 ) -> Result<HttpModel, ModelError> {
-    mask_usual_keys(env);
+    mask_default_keys(env);
     let own_url = settings.base_url.clone();
     let named = || provider.address_variable().and_then(|variable| set(env, variable));
     let elsewhere = own_url.is_some() || named().is_some();
     // A provider's key is for the provider's own address.
     let at_home = own_url.is_none();
     let own = settings.key.is_some() || !settings.key_command.is_empty();
-    let usual = || {
+    let default = || {
         let mut keys = provider.keys.iter();
         let found = keys.find_map(|variable| Some((set(env, variable)?, variable)));
         found.filter(|_| at_home && !own)
     };
-    let (key, key_source) = match (&settings.key, usual()) {
+    let (key, key_source) = match (&settings.key, default()) {
         (None, Some((key, variable))) => (Some(Secret::from(key)), Some(variable.clone())),
         (key, _) => (key.clone(), settings.key_source.clone()),
     };
@@ -186,7 +186,7 @@ fn adapter(
     let first = api.or_else(|| provider.wire()).ok_or_else(no_wire)?;
     let base_url = match own_url {
         Some(url) => url,
-        None => usual_url(provider, first, &settings.use_, env)?,
+        None => default_url(provider, first, &settings.use_, env)?,
     };
     let wire = api.unwrap_or_else(|| wire_at(provider, first, &base_url));
     let model = HttpModel::new(HttpModelConfig {
@@ -228,19 +228,19 @@ fn wire_at(provider: &Provider, first: &'static dyn Wire, base_url: &str) -> &'s
     };
     let all = || provider.wires.iter().filter_map(|name| wires::wire(name));
     // The path of Gemini's compatible API is none of the wire's own.
-    let path = |usual: &str| Url::parse(usual).map(|url| url.path().trim_end_matches('/').to_owned());
+    let path = |url: &str| Url::parse(url).map(|url| url.path().trim_end_matches('/').to_owned());
     let listed = provider
         .base_urls
         .iter()
-        .find(|(_, usual)| path(usual).is_ok_and(|path| !path.is_empty() && (url.ends_with(&path))));
+        .find(|(_, known)| path(known).is_ok_and(|path| !path.is_empty() && (url.ends_with(&path))));
     if let Some(listed) = listed.and_then(|(name, _)| wires::wire(name)) {
         return listed;
     }
     std::iter::once(first).chain(all()).find(ends).unwrap_or(first)
 }
 
-/// The base URL of a provider where the settings name none: its variable's, else its usual one for the wire.
-fn usual_url(
+/// The base URL of a provider where the settings name none: its variable's, else its default for the wire.
+fn default_url(
     provider: &Provider,
     wire: &'static dyn Wire,
     name: &str,
@@ -258,11 +258,11 @@ fn usual_url(
         let complete = path.is_empty() || known || facts.name == "openai_chat";
         return Ok(if complete { server } else { format!("{server}{}", facts.base_path) });
     }
-    let usual = provider.base_urls.get(facts.name).or(provider.base_url.as_ref());
-    let usual = usual.ok_or_else(|| ModelError::MissingBaseUrl { name: name.to_owned() })?;
-    placeholders(usual, |placeholder| {
+    let default = provider.base_urls.get(facts.name).or(provider.base_url.as_ref());
+    let default = default.ok_or_else(|| ModelError::MissingBaseUrl { name: name.to_owned() })?;
+    placeholders(default, |placeholder| {
         let value = placeholder.variables.iter().find_map(|variable| set(env, variable));
-        let value = value.or_else(|| placeholder.usual.map(str::to_owned));
+        let value = value.or_else(|| placeholder.default.map(str::to_owned));
         value.ok_or_else(|| placeholder.variables.join(" or "))
     })
     .map_err(|variable| ModelError::MissingVariable { name: name.to_owned(), variable })

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-/// The most characters of a value that are shown.
-const MAX_SHOWN: usize = 120;
-/// Characters before the first difference of two texts that are shown.
+/// The most characters of a rendered value.
+const MAX_RENDERED: usize = 120;
+/// Characters before the first difference of two texts that are rendered.
 const BEFORE: usize = 24;
 
 /// The first difference in the order of the recorded value: `AT: recorded …, now …`. `None`: they are equal.
 pub(super) fn difference(recorded: &Value, asked: &Value) -> Option<String> {
     let (at, recorded, asked) = find(String::new(), Some(recorded), Some(asked))?;
-    let (recorded, asked) = shown(recorded, asked);
+    let (recorded, asked) = rendered(recorded, asked);
     let at = if at.is_empty() { "the request".to_owned() } else { at };
     Some(format!("{at}: recorded {recorded}, now {asked}"))
 }
@@ -37,7 +37,7 @@ fn find<'v>(at: String, recorded: Option<&'v Value>, asked: Option<&'v Value>) -
 }
 
 /// Both values, shortened. Texts begin a little before the place where they part.
-fn shown(recorded: Option<&Value>, asked: Option<&Value>) -> (String, String) {
+fn rendered(recorded: Option<&Value>, asked: Option<&Value>) -> (String, String) {
     if let (Some(Value::String(old)), Some(Value::String(new))) = (recorded, asked) {
         let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
         let from = common.saturating_sub(BEFORE);
@@ -53,7 +53,7 @@ fn shown(recorded: Option<&Value>, asked: Option<&Value>) -> (String, String) {
 }
 
 fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_SHOWN) {
+    match text.char_indices().nth(MAX_RENDERED) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

@@ -219,8 +219,8 @@ impl Drop for Recording {
                 Some(failure) => End::Failure(Box::new(failure)),
                 None => End::StoppedAfter(self.pieces),
             };
-            // Nobody is left to be told: the next exchange fails to be written, too.
-            let _untold = self.write_end(end);
+            // Nobody is left to report it to: the next exchange fails to be written, too.
+            let _unreported = self.write_end(end);
         }
     }
 }

@@ -19,9 +19,9 @@ pub(super) fn of(address: &Url, headers: &HeaderMap, wire: &WireFacts) -> Vec<(S
     if !kept.is_empty() {
         bare.query_pairs_mut().extend_pairs(kept);
     }
-    let usual = |name: &str| wire.headers.iter().any(|(header, _)| *header == name);
+    let of_wire = |name: &str| wire.headers.iter().any(|(header, _)| *header == name);
     let more = headers.iter().filter(|(name, _)| {
-        let ours = **name == CONTENT_TYPE || **name == AUTHORIZATION || usual(name.as_str());
+        let ours = **name == CONTENT_TYPE || **name == AUTHORIZATION || of_wire(name.as_str());
         !ours && !is_credential(name.as_str())
     });
     let more =

@@ -409,7 +409,7 @@ impl Call {
         let refuses = words.refusal(kind, Some(status), &report.message);
         let key = server.key_source.as_deref();
         let key = key.filter(|_| kind == FailureKind::Auth && matches!(status, 401 | 403));
-        let said = if kind == FailureKind::NotFound {
+        let message = if kind == FailureKind::NotFound {
             let near = hints::near(&server.dialect.label, &self.model);
             format!("{} (model `{}` at {}){near}", report.message, self.model, address.url)
         } else if let Some(source) = key {
@@ -419,12 +419,12 @@ impl Call {
         };
         // Its words may be the proxy's own.
         let route = server.ready().ok().filter(|_| matches!(status, 407 | 502..=504));
-        let said = match route.and_then(|(route, _)| route.forwarding_proxy()) {
-            Some(proxy) => format!("{said}; it was asked through the proxy {proxy}"),
-            None => said,
+        let message = match route.and_then(|(route, _)| route.forwarding_proxy()) {
+            Some(proxy) => format!("{message}; it was asked through the proxy {proxy}"),
+            None => message,
         };
         let is_final = report.is_final && is_passing(kind);
-        let failure = of_body(self.failure(kind, said), &data);
+        let failure = of_body(self.failure(kind, message), &data);
         Err(ModelFailure { status: Some(status), retry_after_ms, is_final, refuses, ..failure })
     }
 

@@ -192,8 +192,8 @@ impl Route {
 
     /// The headers of every request to this server.
     pub(crate) fn headers(&self) -> HeaderMap {
-        let usual = if is_tls(&self.origin) { 443 } else { 80 };
-        let port = self.authority.port_u16().filter(|port| *port != usual);
+        let default = if is_tls(&self.origin) { 443 } else { 80 };
+        let port = self.authority.port_u16().filter(|port| *port != default);
         let host = self.authority.host();
         let host = port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
         let mut headers = HeaderMap::with_capacity(8);
@@ -270,8 +270,8 @@ impl Route {
 
     /// The server as `host:port`, and the proxy before it, for messages.
     fn host(&self) -> String {
-        let usual = if is_tls(&self.origin) { 443 } else { 80 };
-        let host = format!("{}:{}", self.authority.host(), self.authority.port_u16().unwrap_or(usual));
+        let default = if is_tls(&self.origin) { 443 } else { 80 };
+        let host = format!("{}:{}", self.authority.host(), self.authority.port_u16().unwrap_or(default));
         match self.via.proxy() {
             Some(proxy) => format!("{host} through the proxy {proxy}"),
             None => host,
@@ -283,8 +283,8 @@ impl Route {
 fn parts(address: &Uri) -> Result<(&Scheme, &Authority), HttpError> {
     let bad = |reason: &'static str| {
         let address = address.to_string();
-        let shown = address.rsplit_once('@').map_or(&*address, |(_, rest)| rest);
-        HttpError::BadAddress { address: mask(shown).into_owned(), reason }
+        let without_login = address.rsplit_once('@').map_or(&*address, |(_, rest)| rest);
+        HttpError::BadAddress { address: mask(without_login).into_owned(), reason }
     };
     match (address.scheme(), address.authority()) {
         (Some(scheme), Some(authority)) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use serde_json::Value;
 use windlass_core::model::{FailureKind, Refusal};
 
-use super::rate_limits::{Told, told};
+use super::rate_limits::{RetryAdvice, retry_advice};
 
 /// The most characters of an error body that a message keeps.
 const MAX_MESSAGE_CHARS: usize = 2000;
@@ -213,12 +213,18 @@ impl Report {
     }
 
     fn new(message: String, code: &str, status: Option<u16>, error: &Value) -> Self {
-        let told = told(error, code, &message, SystemTime::now());
-        let retry_after_ms = match told {
-            Some(Told::Wait(ms)) => Some(ms),
-            Some(Told::Never) | None => None,
+        let advice = retry_advice(error, code, &message, SystemTime::now());
+        let retry_after_ms = match advice {
+            Some(RetryAdvice::Wait(ms)) => Some(ms),
+            Some(RetryAdvice::Never) | None => None,
         };
-        Self { message, code: code.to_owned(), status, retry_after_ms, is_final: told == Some(Told::Never) }
+        Self {
+            message,
+            code: code.to_owned(),
+            status,
+            retry_after_ms,
+            is_final: advice == Some(RetryAdvice::Never),
+        }
     }
 
     /// The wait that it asks for, in milliseconds, if a wait ends failures of this kind.

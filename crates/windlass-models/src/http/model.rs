@@ -15,7 +15,7 @@ use super::keys::KeyCommand;
 use super::limiters::tokens;
 use super::restoring::Restoring;
 use super::server::Server;
-use super::writing::{Shown, written};
+use super::writing::{RequestParts, written};
 use crate::wires::{Dialect, Encoding, is_off, once};
 use crate::{Deltas, Known, Model, ModelError, ModelRequest, WrittenRequest, providers};
 
@@ -87,7 +87,7 @@ impl Model for HttpModel {
 
     fn unsent(&self, choice: &ModelChoice) -> Vec<String> {
         let request = ModelRequest::new(choice.clone(), []);
-        once::heard(|| drop(self.server.wire.encode(&self.server.dialect, &request)))
+        once::reported_during(|| drop(self.server.wire.encode(&self.server.dialect, &request)))
     }
 
     fn refuses(&self, request: &ModelRequest) -> Option<String> {
@@ -99,7 +99,7 @@ impl Model for HttpModel {
         let path = self.server.wire.path(self.server.dialect.plain_name(&request.model.name), request.stream);
         let server = &self.server;
         let url = server.endpoint.url(&path);
-        let of = Shown {
+        let of = RequestParts {
             facts: server.wire.facts(),
             url: url.as_str(),
             headers: server.headers(),

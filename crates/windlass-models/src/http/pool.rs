@@ -31,11 +31,11 @@ pub(crate) struct Place {
 /// The idle connections to one place.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    idle: Mutex<Shelf>,
+    idle: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct State {
     /// The oldest first.
     connections: Vec<Idle>,
     /// Whether a task closes connections that were idle for too long.
@@ -59,7 +59,7 @@ impl Pool {
             return pool.clone();
         }
         // A place that no adapter names and that has no connection is forgotten.
-        pools.retain(|_, pool| Arc::strong_count(pool) > 1 || !pool.shelf().connections.is_empty());
+        pools.retain(|_, pool| Arc::strong_count(pool) > 1 || !pool.state().connections.is_empty());
         pools.entry(place).or_default().clone()
     }
 
@@ -67,10 +67,10 @@ impl Pool {
     pub(crate) fn take(&self, context: &mut Context<'_>) -> Option<Box<Connection>> {
         let runtime = Handle::try_current().ok()?.id();
         loop {
-            let mut shelf = self.shelf();
-            let at = shelf.connections.iter().rposition(|idle| idle.runtime == runtime)?;
-            let Idle { mut connection, since, .. } = shelf.connections.remove(at);
-            drop(shelf);
+            let mut state = self.state();
+            let at = state.connections.iter().rposition(|idle| idle.runtime == runtime)?;
+            let Idle { mut connection, since, .. } = state.connections.remove(at);
+            drop(state);
             if since.elapsed() < IDLE && connection.is_open(context) {
                 return Some(connection);
             }
@@ -84,30 +84,30 @@ impl Pool {
         if !connection.is_open(&mut Context::from_waker(Waker::noop())) {
             return;
         }
-        let mut shelf = self.shelf();
-        if shelf.connections.len() >= MAX_IDLE {
+        let mut state = self.state();
+        if state.connections.len() >= MAX_IDLE {
             return;
         }
-        shelf.connections.push(Idle { connection, since: Instant::now(), runtime: handle.id() });
-        if !std::mem::replace(&mut shelf.swept, true) {
-            drop(shelf);
+        state.connections.push(Idle { connection, since: Instant::now(), runtime: handle.id() });
+        if !std::mem::replace(&mut state.swept, true) {
+            drop(state);
             let sweep = Sweep { pool: Arc::downgrade(self), runtime: handle.id(), done: false };
             handle.spawn(sweep.run());
         }
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends what was idle for too long, and says when the next one is due.
     fn sweep(&self) -> Option<Instant> {
-        let mut shelf = self.shelf();
-        let due = shelf.connections.iter().take_while(|idle| idle.since.elapsed() >= IDLE).count();
-        let over: Vec<_> = shelf.connections.drain(..due).collect();
-        let next = shelf.connections.first().map(|idle| idle.since + IDLE);
-        shelf.swept = next.is_some();
-        drop(shelf);
+        let mut state = self.state();
+        let due = state.connections.iter().take_while(|idle| idle.since.elapsed() >= IDLE).count();
+        let over: Vec<_> = state.connections.drain(..due).collect();
+        let next = state.connections.first().map(|idle| idle.since + IDLE);
+        state.swept = next.is_some();
+        drop(state);
         drop(over);
         next
     }
@@ -133,10 +133,10 @@ impl Drop for Sweep {
     /// The runtime ends, so its connections become unusable.
     fn drop(&mut self) {
         let Some(pool) = self.pool.upgrade().filter(|_| !self.done) else { return };
-        let mut shelf = pool.shelf();
-        shelf.swept = false;
-        let gone: Vec<_> = shelf.connections.extract_if(.., |idle| idle.runtime == self.runtime).collect();
-        drop(shelf);
+        let mut state = pool.state();
+        state.swept = false;
+        let gone: Vec<_> = state.connections.extract_if(.., |idle| idle.runtime == self.runtime).collect();
+        drop(state);
         drop(gone);
     }
 }

@@ -16,9 +16,9 @@ use self::values::{epoch_ms, until};
 /// The longest wait that is believed, in milliseconds: 35 days, because limits on spending are those of a month.
 pub(super) const MAX_RETRY_AFTER_MS: u64 = 35 * 24 * 60 * 60 * 1000;
 
-/// The end of a limit as an error tells it.
+/// The end of a limit, as an error states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum RetryAdvice {
     /// It is over in so many milliseconds.
     Wait(u64),
     /// Time does not end it: the quota is spent, or none was granted.
@@ -29,16 +29,16 @@ pub(super) enum Told {
 const FIELDS: [&str; 6] =
     ["resets_in_seconds", "retry_after_seconds", "retry_after", "retryAfter", "resets_at", "reset_at"];
 
-/// The end of the limit that an error tells by its details, fields, code and words. Google's details come first, because they
+/// The end of the limit that an error states by its details, fields, code and words. Google's details come first, because they
 /// name the limit; of the others the longest wait applies.
-pub(super) fn told(error: &Value, code: &str, message: &str, now: SystemTime) -> Option<Told> {
+pub(super) fn retry_advice(error: &Value, code: &str, message: &str, now: SystemTime) -> Option<RetryAdvice> {
     let now_ms = epoch_ms(now);
-    let detail = google::told(error, now_ms);
-    if let Some(told) = detail {
-        return Some(told.bounded());
+    let detail = google::retry_advice(error, now_ms);
+    if let Some(advice) = detail {
+        return Some(advice.bounded());
     }
     if words::is_paid(code) {
-        return Some(Told::Never);
+        return Some(RetryAdvice::Never);
     }
     let metadata = error.get("metadata");
     let objects = [Some(error), metadata];
@@ -55,7 +55,7 @@ pub(super) fn told(error: &Value, code: &str, message: &str, now: SystemTime) ->
         headers::after(pairs.clone(), now_ms).or_else(|| headers::broken(pairs, message, now_ms))
     });
     let waits = fields.chain([repeated, words::wait(message, now_ms)]).flatten();
-    waits.max().map(|ms| Told::Wait(ms).bounded())
+    waits.max().map(|ms| RetryAdvice::Wait(ms).bounded())
 }
 
 /// The wait that a refusal's headers ask for outright, in milliseconds.
@@ -80,7 +80,7 @@ fn texts(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
 }
 
-impl Told {
+impl RetryAdvice {
     fn bounded(self) -> Self {
         match self {
             Self::Wait(ms) => Self::Wait(ms.min(MAX_RETRY_AFTER_MS)),

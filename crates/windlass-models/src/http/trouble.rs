@@ -72,9 +72,9 @@ impl Refused {
             return None;
         }
         let asked = retry_after(&self.headers, now).max(report.wait(kind));
-        let told = asked.or_else(|| reset(&self.headers, &report.message, now));
+        let stated = asked.or_else(|| reset(&self.headers, &report.message, now));
         // A time that cannot be read or does not exist still asks for a wait.
-        told.or_else(|| self.headers.contains_key(RETRY_AFTER).then_some(UNREADABLE_WAIT_MS))
+        stated.or_else(|| self.headers.contains_key(RETRY_AFTER).then_some(UNREADABLE_WAIT_MS))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Owns showing a request as it would go out: its address and headers without secrets.
+//! Renders a request as it would go out: its address and headers without secrets.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
@@ -10,8 +10,8 @@ use crate::{WrittenRequest, providers};
 /// The variable of a key whose origin says nothing of one.
 const SOME_KEY: &str = "API_KEY";
 
-/// What is shown of a server's requests.
-pub(super) struct Shown<'s> {
+/// What the requests to a server have in common.
+pub(super) struct RequestParts<'s> {
     pub(super) facts: &'s WireFacts,
     pub(super) url: &'s str,
     pub(super) headers: &'s HeaderMap,
@@ -24,10 +24,10 @@ pub(super) struct Shown<'s> {
 }
 
 /// The request with this body.
-pub(super) fn written(of: &Shown<'_>, body: Vec<u8>) -> WrittenRequest {
+pub(super) fn written(of: &RequestParts<'_>, body: Vec<u8>) -> WrittenRequest {
     let url = mask(of.url).into_owned();
     let key = key_variable(of);
-    let mut headers = shown(of.headers, of.facts, &key);
+    let mut headers = rendered(of.headers, of.facts, &key);
     if of.key_comes_later {
         let (name, value) = key_header(of.facts, &key);
         if !headers.iter().any(|(known, _)| *known == name.as_str()) {
@@ -37,9 +37,9 @@ pub(super) fn written(of: &Shown<'_>, body: Vec<u8>) -> WrittenRequest {
     WrittenRequest { method: "POST", url, headers, body }
 }
 
-fn shown(headers: &HeaderMap, facts: &WireFacts, key: &str) -> Vec<(String, String)> {
+fn rendered(headers: &HeaderMap, facts: &WireFacts, key: &str) -> Vec<(String, String)> {
     let (of_key, with_key) = key_header(facts, key);
-    let shown = headers.iter().map(|(name, value)| {
+    let rendered = headers.iter().map(|(name, value)| {
         let value = if !value.is_sensitive() {
             value.to_str().unwrap_or_default().to_owned()
         } else if *name == of_key {
@@ -49,7 +49,7 @@ fn shown(headers: &HeaderMap, facts: &WireFacts, key: &str) -> Vec<(String, Stri
         };
         (name.to_string(), value)
     });
-    shown.collect()
+    rendered.collect()
 }
 
 /// The header of the key, with a variable in its place.
@@ -61,7 +61,7 @@ fn key_header(facts: &WireFacts, key: &str) -> (HeaderName, String) {
 }
 
 /// The variable that the key comes from, or usually comes from.
-fn key_variable(of: &Shown<'_>) -> String {
+fn key_variable(of: &RequestParts<'_>) -> String {
     let is_variable = |text: &&str| {
         let mut chars = text.chars();
         chars.next().is_some_and(|first| first.is_ascii_uppercase() || first == '_')
@@ -69,8 +69,8 @@ fn key_variable(of: &Shown<'_>) -> String {
     };
     // `NAME (FILE:LINE:COLUMN)`, where a file names the variable.
     let source = of.key_source.and_then(|source| source.split(' ').next()).filter(is_variable);
-    let usual = || providers::provider(of.provider).and_then(|provider| provider.key_variable());
-    source.or_else(usual).unwrap_or(SOME_KEY).to_owned()
+    let default = || providers::provider(of.provider).and_then(|provider| provider.key_variable());
+    source.or_else(default).unwrap_or(SOME_KEY).to_owned()
 }
 
 /// The name of a header as that of a variable.

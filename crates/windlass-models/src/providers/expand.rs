@@ -1,4 +1,4 @@
-//! Owns placeholders in base URLs: `${VARIABLE}`, `${ONE|OTHER}` and `${VARIABLE:-usual}`.
+//! Owns placeholders in base URLs: `${VARIABLE}`, `${ONE|OTHER}` and `${VARIABLE:-default}`.
 
 /// A placeholder.
 #[derive(Debug)]
@@ -6,7 +6,7 @@ pub(crate) struct Placeholder<'u> {
     /// The variables, of which the first one that is set counts.
     pub(crate) variables: Vec<&'u str>,
     /// The value where none is set.
-    pub(crate) usual: Option<&'u str>,
+    pub(crate) default: Option<&'u str>,
 }
 
 /// A URL with its placeholders filled in.
@@ -21,10 +21,10 @@ pub(crate) fn placeholders(
     let mut rest = url;
     while let Some((before, after)) = rest.split_once("${") {
         let (within, after) = after.split_once('}').ok_or("a `${` has no `}`")?;
-        let (names, usual) =
-            within.split_once(":-").map_or((within, None), |(names, usual)| (names, Some(usual)));
+        let (names, default) =
+            within.split_once(":-").map_or((within, None), |(names, default)| (names, Some(default)));
         out.push_str(before);
-        out.push_str(&fill(&Placeholder { variables: names.split('|').collect(), usual })?);
+        out.push_str(&fill(&Placeholder { variables: names.split('|').collect(), default })?);
         rest = after;
     }
     out.push_str(rest);

@@ -10,7 +10,7 @@ use http::Request;
 use serde_json::Value;
 use url::Url;
 
-use super::{Env, ModelSettings, OFFLINE, adapter, is_offline, resolve, set, usual_url};
+use super::{Env, ModelSettings, OFFLINE, adapter, default_url, is_offline, resolve, set};
 use crate::providers::{Auto as Rule, Probe, Provider, providers};
 use crate::tour::Tour;
 use crate::{HttpClient, Model};
@@ -43,9 +43,9 @@ pub struct Places {
 
 impl Places {
     /// The default addresses or those in the providers' variables, with [`PROBE_MS`].
-    pub fn usual(env: Env<'_>) -> Self {
+    pub fn by_default(env: Env<'_>) -> Self {
         let local = providers().iter().filter(|provider| matches!(provider.auto, Rule::Server(_)));
-        let url = |provider: &Provider| usual_url(provider, provider.wire()?, "", env).ok();
+        let url = |provider: &Provider| default_url(provider, provider.wire()?, "", env).ok();
         let servers = local.filter_map(|provider| Some((provider.name.as_str(), url(provider)?)));
         Self { servers: servers.collect(), probe_ms: PROBE_MS }
     }
@@ -54,7 +54,7 @@ impl Places {
 /// Finds a model: first by keys, then among the local servers that say what they are within [`PROBE_MS`], else the
 /// offline tour.
 pub async fn choose_auto(env: Env<'_>) -> Auto {
-    choose_auto_at(env, &Places::usual(env)).await
+    choose_auto_at(env, &Places::by_default(env)).await
 }
 
 /// [`choose_auto`] with other places for local servers.

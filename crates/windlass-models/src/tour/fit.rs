@@ -191,9 +191,9 @@ fn property<'s>(spec: &'s ToolSpec, name: &str) -> &'s Value {
 fn text_property(spec: &ToolSpec) -> Option<&str> {
     let all = spec.parameters.get("properties").and_then(Value::as_object)?;
     let texts = || all.iter().filter(|(_, schema)| kind(schema) == "string").map(|(name, _)| name.as_str());
-    let usual = ["path", "expression", "file", "directory", "folder", "dir", "filename"];
+    let common = ["path", "expression", "file", "directory", "folder", "dir", "filename"];
     texts()
-        .find(|name| usual.contains(name))
+        .find(|name| common.contains(name))
         .or_else(|| Some(texts().next()?).filter(|_| texts().count() == 1))
 }
 

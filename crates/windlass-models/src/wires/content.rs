@@ -57,8 +57,8 @@ pub(crate) fn user_content(content: &Content) -> Cow<'_, Content> {
 pub(crate) fn is_left_out(message: &Message) -> bool {
     match message {
         Message::System { text } => is_blank(text),
-        Message::Assistant(said) => {
-            said.text.as_deref().is_none_or(is_blank) && said.calls.is_empty() && said.media.is_empty()
+        Message::Assistant(reply) => {
+            reply.text.as_deref().is_none_or(is_blank) && reply.calls.is_empty() && reply.media.is_empty()
         }
         Message::User { .. } | Message::TaskDelegation { .. } | Message::Tool(_) => false,
     }

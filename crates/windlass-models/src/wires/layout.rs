@@ -146,11 +146,11 @@ pub(crate) struct Placed<'m> {
 }
 
 /// The parts of a message as this provider sent them on this wire. `None`: another provider made it, or it was changed since.
-pub(crate) fn placed<'m>(said: &'m AssistantMessage, provider: &str, wire: &str) -> Option<Vec<Placed<'m>>> {
-    let reasoning = said.reasoning.as_ref()?;
+pub(crate) fn placed<'m>(reply: &'m AssistantMessage, provider: &str, wire: &str) -> Option<Vec<Placed<'m>>> {
+    let reasoning = reply.reasoning.as_ref()?;
     let sealed = reasoning.provider_metadata.as_ref().filter(|sealed| &*sealed.provider == provider)?;
     let read: Read = serde_json::from_str(&sealed.data).ok().filter(|read: &Read| read.wire == wire)?;
-    let all = fitted(said, &reasoning.text, read);
+    let all = fitted(reply, &reasoning.text, read);
     if all.is_none() {
         misfit(provider, wire);
     }
@@ -158,8 +158,8 @@ pub(crate) fn placed<'m>(said: &'m AssistantMessage, provider: &str, wire: &str)
 }
 
 /// The parts with their content; `None`: they do not fit the message.
-fn fitted<'m>(said: &'m AssistantMessage, thoughts: &'m str, read: Read) -> Option<Vec<Placed<'m>>> {
-    let (mut text, mut thought) = (said.text.as_deref().unwrap_or_default(), thoughts);
+fn fitted<'m>(reply: &'m AssistantMessage, thoughts: &'m str, read: Read) -> Option<Vec<Placed<'m>>> {
+    let (mut text, mut thought) = (reply.text.as_deref().unwrap_or_default(), thoughts);
     let (mut calls, mut media) = (0, 0);
     let mut all = Vec::with_capacity(read.parts.len());
     for Part { kind, bytes, own } in read.parts {
@@ -173,7 +173,7 @@ fn fitted<'m>(said: &'m AssistantMessage, thoughts: &'m str, read: Read) -> Opti
         all.push(Placed { kind, text: content, at, own });
     }
     let whole =
-        text.is_empty() && thought.is_empty() && calls == said.calls.len() && media == said.media.len();
+        text.is_empty() && thought.is_empty() && calls == reply.calls.len() && media == reply.media.len();
     whole.then_some(all)
 }
 

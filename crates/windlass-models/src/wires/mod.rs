@@ -36,8 +36,8 @@ mod wrapped;
 
 pub(crate) use effort::is_off;
 pub(crate) use layout::reworded;
+pub(crate) use pieced::IdentifiedBy;
 pub use pieced::PiecedTexts;
-pub(crate) use pieced::ToldBy;
 pub(crate) use root::sent;
 pub(crate) use wrapped::{unwrapped, wrapped};
 

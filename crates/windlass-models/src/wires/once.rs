@@ -1,4 +1,4 @@
-//! Owns what is said once of a model: settings of the file that its API does not take, or not so.
+//! Reports once for each model which settings of the file its API does not take, or takes in another form.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,29 +6,29 @@ use std::sync::{Mutex, PoisonError};
 
 use windlass_core::model::ModelChoice;
 
-/// The most models that are remembered of one setting: beyond, nothing more is said.
+/// The most models that are remembered for one setting: nothing is reported beyond.
 const MOST: usize = 1_024;
 
-/// All that was said: settings with their models.
-static SAID: Mutex<BTreeMap<&'static str, BTreeSet<String>>> = Mutex::new(BTreeMap::new());
+/// The settings that were reported, with their models.
+static REPORTED: Mutex<BTreeMap<&'static str, BTreeSet<String>>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// What is said while a request is made only to hear it.
-    static HEARD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+    /// The reports while a request is made only for them.
+    static COLLECTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Everything said of a model while its request is made, a line each, whether or not it was said before.
-pub(crate) fn heard(encode: impl FnOnce()) -> Vec<String> {
-    HEARD.set(Some(Vec::new()));
+/// Everything that is reported while a request is made, a line each, whether or not it was reported before.
+pub(crate) fn reported_during(encode: impl FnOnce()) -> Vec<String> {
+    COLLECTED.set(Some(Vec::new()));
     encode();
-    HEARD.take().unwrap_or_default()
+    COLLECTED.take().unwrap_or_default()
 }
 
-/// Says in the log, once a process, what becomes of a setting of a model.
-pub(crate) fn say(model: &ModelChoice, setting: &'static str, what: &str) {
-    HEARD.with_borrow_mut(|heard| {
-        if let Some(heard) = heard {
-            heard.push(format!("model {}: {setting}: {what}", model.name));
+/// Logs, once a process, what becomes of a setting of a model.
+pub(crate) fn report(model: &ModelChoice, setting: &'static str, what: &str) {
+    COLLECTED.with_borrow_mut(|lines| {
+        if let Some(lines) = lines {
+            lines.push(format!("model {}: {setting}: {what}", model.name));
         }
     });
     if is_new(model, setting) {
@@ -36,23 +36,23 @@ pub(crate) fn say(model: &ModelChoice, setting: &'static str, what: &str) {
     }
 }
 
-/// Says it of a setting that the API has no place for.
+/// Reports a setting that the API has no place for.
 pub(crate) fn dropped(model: &ModelChoice, setting: &'static str) {
-    say(model, setting, "the setting is left out: the provider's API does not know it");
+    report(model, setting, "the setting is left out: the provider's API does not know it");
 }
 
 fn is_new(model: &ModelChoice, setting: &'static str) -> bool {
     // A panic leaves a whole set.
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    let models = said.entry(setting).or_default();
+    let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let models = reported.entry(setting).or_default();
     models.len() < MOST && !models.contains(&*model.name) && models.insert(model.name.to_string())
 }
 
-/// The settings of which something was said of a model.
+/// The settings that were reported for a model.
 #[cfg(test)]
-pub(crate) fn said(model: &str) -> Vec<&'static str> {
-    let said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    said.iter().filter(|(_, models)| models.contains(model)).map(|(setting, _)| *setting).collect()
+pub(crate) fn reported(model: &str) -> Vec<&'static str> {
+    let reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    reported.iter().filter(|(_, models)| models.contains(model)).map(|(setting, _)| *setting).collect()
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
     use windlass_core::Message;
     use windlass_core::model::ModelChoice;
 
-    use super::{is_new, said};
+    use super::{is_new, reported};
     use crate::ModelRequest;
     use crate::wires::{Dialect, anthropic_messages, gemini, ollama, openai_chat, openai_responses, testing};
 
@@ -94,16 +94,16 @@ mod tests {
         let dialect = Dialect::default();
         anthropic_messages::encode::encode(&dialect, &full("a/claude-sonnet-4-5-all"));
         let thinking = ["metadata", "presence_penalty", "reasoning", "stop", "temperature", "top_p"];
-        assert_eq!(said("a/claude-sonnet-4-5-all"), thinking);
+        assert_eq!(reported("a/claude-sonnet-4-5-all"), thinking);
         anthropic_messages::encode::encode(&dialect, &full("a/claude-opus-4-7-all"));
         assert_eq!(
-            said("a/claude-opus-4-7-all"),
+            reported("a/claude-opus-4-7-all"),
             ["metadata", "presence_penalty", "stop", "temperature", "top_p"]
         );
         gemini::encode::encode(&dialect, &full("g/gemini-3-pro-all"));
-        assert_eq!(said("g/gemini-3-pro-all"), ["metadata", "parallel", "reasoning"]);
+        assert_eq!(reported("g/gemini-3-pro-all"), ["metadata", "parallel", "reasoning"]);
         ollama::encode::encode(&dialect, &full("o/qwen-all"));
-        assert_eq!(said("o/qwen-all"), ["metadata", "parallel", "strict"]);
+        assert_eq!(reported("o/qwen-all"), ["metadata", "parallel", "strict"]);
         let off = |name: &str| {
             let mut request = full(name);
             request.model.reasoning = Some("off".into());
@@ -113,7 +113,7 @@ mod tests {
         openai_responses::encode::encode(&dialect, &off("r/o3-all"));
         openai_chat::encode::encode(&dialect, &off("c/gpt-5.1"));
         assert_eq!(
-            (said("c/o3-all"), said("r/o3-all"), said("c/gpt-5.1")),
+            (reported("c/o3-all"), reported("r/o3-all"), reported("c/gpt-5.1")),
             (vec!["reasoning"], vec!["presence_penalty", "reasoning", "stop"], vec![])
         );
     }
@@ -130,6 +130,6 @@ mod tests {
         openai_chat::encode::encode(&dialect, &plain);
         plain.model.stop = Vec::new();
         openai_responses::encode::encode(&dialect, &plain);
-        assert!(said("a/claude-sonnet-4-5-plain").is_empty());
+        assert!(reported("a/claude-sonnet-4-5-plain").is_empty());
     }
 }

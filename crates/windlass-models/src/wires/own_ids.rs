@@ -12,10 +12,10 @@ pub(crate) struct OwnIds(BTreeSet<CallId>);
 impl OwnIds {
     /// Notes the ids of a reply that the provider with this label made, as far as they would be changed.
     pub(crate) fn note(&mut self, label: &str, message: &Message, is_changed: impl Fn(&str) -> bool) {
-        let Message::Assistant(said) = message else { return };
-        let sealed = said.reasoning.as_ref().and_then(|reasoning| reasoning.provider_metadata.as_ref());
+        let Message::Assistant(reply) = message else { return };
+        let sealed = reply.reasoning.as_ref().and_then(|reasoning| reasoning.provider_metadata.as_ref());
         if sealed.is_some_and(|sealed| &*sealed.provider == label) {
-            let ids = said.calls.iter().map(|call| &call.id);
+            let ids = reply.calls.iter().map(|call| &call.id);
             self.0.extend(ids.filter(|id| is_changed(id.as_str())).cloned());
         }
     }

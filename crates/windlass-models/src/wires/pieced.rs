@@ -1,5 +1,5 @@
-//! Owns the description of a wire's texts that come in pieces: where they stand in the events of its streams, and what tells
-//! one from another. Halves of a character that a server cut in two find each other by it.
+//! Owns the description of a wire's texts that come in pieces: where they stand in the events of its streams, and what identifies
+//! each. Halves of a character that a server cut in two find each other by it.
 
 /// The texts of a wire that come in pieces. A path has the names of the objects' fields that lead to a place, with a slash between
 /// them; lists are passed through.
@@ -7,8 +7,8 @@
 pub struct PiecedTexts {
     /// The paths of the pieces.
     pub(crate) pieces: &'static [&'static str],
-    /// The fields of the objects on the way to a piece that tell texts of one path apart.
-    pub(crate) told_by: &'static [ToldBy],
+    /// The fields of the objects on the way to a piece that identify one of the texts of a path.
+    pub(crate) identified_by: &'static [IdentifiedBy],
     /// The path of an object and its field that says, if it has another value than before, that another text begins; and that
     /// text's path, where nothing of it may come with the object.
     pub(crate) begun_by: Option<(&'static str, &'static str, Option<&'static str>)>,
@@ -22,9 +22,9 @@ pub struct PiecedTexts {
     pub(crate) ends: &'static [&'static str],
 }
 
-/// What tells texts apart.
+/// What identifies a text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ToldBy {
+pub(crate) struct IdentifiedBy {
     /// The path of the object.
     pub(crate) at: &'static str,
     /// Its fields, of which the first that is there counts. Where there are several, a piece without any goes on with the last
@@ -36,7 +36,7 @@ impl PiecedTexts {
     /// No text comes in pieces.
     pub(crate) const NONE: Self = Self {
         pieces: &[],
-        told_by: &[],
+        identified_by: &[],
         begun_by: None,
         open_by: None,
         over_by: None,

@@ -62,8 +62,8 @@ struct State {
 struct Hold {
     /// All requests wait until then.
     until: Instant,
-    /// What the provider said.
-    said: Instant,
+    /// Until when the provider asked to wait.
+    announced: Instant,
 }
 
 /// The reason for a wait.
@@ -152,7 +152,7 @@ impl Limiter {
     pub(super) fn is_idle(&self, now: Instant) -> bool {
         let mut state = self.state();
         state.window.forget(now);
-        let held = state.hold.is_some_and(|hold| hold.said > now);
+        let held = state.hold.is_some_and(|hold| hold.announced > now);
         !held && state.window.is_empty() && state.waiting == Load::default()
     }
 
@@ -243,14 +243,15 @@ impl Limiter {
     fn hold(&self, wait_ms: u64, most_ms: u64) {
         let now = Instant::now();
         let after = |ms: u64| now.checked_add(Duration::from_millis(ms));
-        let (Some(until), Some(said)) = (after(wait_ms.min(most_ms)), after(wait_ms)) else { return };
+        let (Some(until), Some(announced)) = (after(wait_ms.min(most_ms)), after(wait_ms)) else { return };
         if wait_ms == 0 {
             return;
         }
         let mut state = self.state();
         let old = state.hold;
-        let (until, said) = old.map_or((until, said), |old| (old.until.max(until), old.said.max(said)));
-        state.hold = Some(Hold { until, said });
+        let (until, announced) =
+            old.map_or((until, announced), |old| (old.until.max(until), old.announced.max(announced)));
+        state.hold = Some(Hold { until, announced });
         self.busy.store(true, Ordering::Release);
     }
 }
@@ -291,8 +292,8 @@ impl State {
         if ms_between(arrived, at) <= most_ms {
             return None;
         }
-        let said = self.hold.filter(|_| why == Why::Asked).map(|hold| hold.said);
-        Some(TooLong { wait_ms: ms_between(now, said.unwrap_or(at).max(at)), most_ms, why })
+        let announced = self.hold.filter(|_| why == Why::Asked).map(|hold| hold.announced);
+        Some(TooLong { wait_ms: ms_between(now, announced.unwrap_or(at).max(at)), most_ms, why })
     }
 }
 

@@ -23,7 +23,7 @@ pub(in crate::http) struct Halves {
 struct Waiting {
     unit: u16,
     path: usize,
-    told: Vec<Option<Vec<u8>>>,
+    identity: Vec<Option<Vec<u8>>>,
     begun: Option<Vec<u8>>,
     /// An event that says the replacement, once it is clear that the other half does not come.
     rest: Vec<u8>,
@@ -63,9 +63,9 @@ impl Halves {
         if scan.is_over || self.texts.over.iter().any(|over| over.as_bytes() == kind) {
             self.give_up(|_| true, &mut scan.edits, &mut mended.before);
         } else if self.texts.ends.iter().any(|end| end.as_bytes() == kind) {
-            let (event, texts) = (scan.told_by_event(), self.texts);
+            let (event, texts) = (scan.identified_by_event(), self.texts);
             let named = |waiting: &Waiting| {
-                let rules = texts.told_by.iter().zip(event.iter().zip(&waiting.told));
+                let rules = texts.identified_by.iter().zip(event.iter().zip(&waiting.identity));
                 // The type tells the end from the pieces.
                 rules
                     .filter(|(rule, _)| rule.by != ["type"])
@@ -95,11 +95,11 @@ impl Halves {
     /// Takes a piece of a text.
     fn piece(&mut self, scan: &mut Scan<'_>, at: usize, before: &mut Vec<Vec<u8>>) {
         let Some(piece) = scan.pieces.get(at) else { return };
-        let told = scan.told(piece);
+        let identity = scan.identity(piece);
         let (path, span, first, last) = (piece.path, piece.span.clone(), piece.first, piece.last);
         let begun = scan.begun(piece).map(<[u8]>::to_vec);
         let place =
-            self.waiting.iter().rposition(|waiting| waiting.path == path && self.is_same(waiting, &told));
+            self.waiting.iter().rposition(|waiting| waiting.path == path && self.is_same(waiting, &identity));
         match (place, first) {
             (Some(place), Some(_)) => {
                 let waiting = self.waiting.remove(place);
@@ -124,12 +124,12 @@ impl Halves {
         let rest = scan.rest(piece);
         let here = Some(scan.edits.len());
         scan.edits.push(Edit { at: half, length: ESCAPE, with: Vec::new() });
-        self.waiting.push(Waiting { unit, path, told, begun, rest, here });
+        self.waiting.push(Waiting { unit, path, identity, begun, rest, here });
     }
 
     /// Whether a piece goes on with the text of a half.
-    fn is_same(&self, waiting: &Waiting, told: &[Option<Vec<u8>>]) -> bool {
-        let mut rules = self.texts.told_by.iter().zip(waiting.told.iter().zip(told));
+    fn is_same(&self, waiting: &Waiting, identity: &[Option<Vec<u8>>]) -> bool {
+        let mut rules = self.texts.identified_by.iter().zip(waiting.identity.iter().zip(identity));
         rules.all(|(rule, (own, new))| own == new || (new.is_none() && rule.by.len() > 1))
     }
 

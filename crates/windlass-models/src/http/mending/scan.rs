@@ -52,18 +52,18 @@ struct Holder {
     parent: Option<usize>,
     key: Range<usize>,
     is_list: bool,
-    /// What tells its texts apart: the number of the rule and of the field, the field and its value.
-    told: Vec<(usize, usize, Range<usize>, Range<usize>)>,
+    /// What identifies its texts: the number of the rule and of the field, the field and its value.
+    identities: Vec<(usize, usize, Range<usize>, Range<usize>)>,
     /// Fields without which a piece is not understood.
     needed: Vec<(Range<usize>, Range<usize>)>,
     begun: Option<Range<usize>>,
 }
 
 impl Holder {
-    /// The field by which a rule tells its texts apart, and its value.
-    fn told(&self, rule: usize) -> Option<(&Range<usize>, &Range<usize>)> {
-        let of_rule = self.told.iter().filter(|told| told.0 == rule);
-        of_rule.min_by_key(|told| told.1).map(|(.., key, value)| (key, value))
+    /// The field by which a rule identifies its texts, and its value.
+    fn identity(&self, rule: usize) -> Option<(&Range<usize>, &Range<usize>)> {
+        let of_rule = self.identities.iter().filter(|identity| identity.0 == rule);
+        of_rule.min_by_key(|identity| identity.1).map(|(.., key, value)| (key, value))
     }
 }
 
@@ -155,7 +155,7 @@ impl<'d> Scan<'d> {
             parent: self.open.last().map(|level| level.holder),
             key: self.key.clone(),
             is_list,
-            told: Vec::new(),
+            identities: Vec::new(),
             needed: Vec::new(),
             begun: None,
         });
@@ -288,10 +288,10 @@ impl<'d> Scan<'d> {
         if matches!(name, b"type" | b"item_id" | b"willContinue") {
             holder.needed.push((self.key.clone(), span.clone()));
         }
-        for (rule, told) in self.texts.told_by.iter().enumerate() {
-            let by = told.by.iter().position(|by| by.as_bytes() == name);
-            if let Some(by) = by.filter(|_| told.at.as_bytes() == at) {
-                holder.told.push((rule, by, self.key.clone(), span.clone()));
+        for (rule, identified) in self.texts.identified_by.iter().enumerate() {
+            let by = identified.by.iter().position(|by| by.as_bytes() == name);
+            if let Some(by) = by.filter(|_| identified.at.as_bytes() == at) {
+                holder.identities.push((rule, by, self.key.clone(), span.clone()));
             }
         }
         if self.texts.begun_by.is_some_and(|(of, by, _)| of.as_bytes() == at && by.as_bytes() == name) {
@@ -305,18 +305,18 @@ impl<'d> Scan<'d> {
         std::iter::successors(first, |holder| holder.parent.and_then(|parent| self.holders.get(parent)))
     }
 
-    /// What tells the text of a piece from others, by the rules.
-    pub(super) fn told(&self, piece: &Piece) -> Vec<Option<Vec<u8>>> {
-        let rules = 0..self.texts.told_by.len();
-        let value = |rule| self.around(piece).find_map(|holder| holder.told(rule));
+    /// What identifies the text of a piece, by the rules.
+    pub(super) fn identity(&self, piece: &Piece) -> Vec<Option<Vec<u8>>> {
+        let rules = 0..self.texts.identified_by.len();
+        let value = |rule| self.around(piece).find_map(|holder| holder.identity(rule));
         rules.map(|rule| value(rule).map(|(_, value)| self.bytes(value).to_vec())).collect()
     }
 
-    /// What the event itself says of the texts that it is about.
-    pub(super) fn told_by_event(&self) -> Vec<Option<Vec<u8>>> {
+    /// What the event itself identifies its texts by.
+    pub(super) fn identified_by_event(&self) -> Vec<Option<Vec<u8>>> {
         let root = self.holders.first();
-        let value = |rule| root.and_then(|root| root.told(rule));
-        let rules = 0..self.texts.told_by.len();
+        let value = |rule| root.and_then(|root| root.identity(rule));
+        let rules = 0..self.texts.identified_by.len();
         rules.map(|rule| value(rule).map(|(_, value)| self.bytes(value).to_vec())).collect()
     }
 
@@ -340,14 +340,14 @@ impl<'d> Scan<'d> {
             let (before, behind): (&[u8], &[u8]) = if holder.is_list { (b"[", b"]") } else { (b"{", b"}") };
             let mut out = before.to_vec();
             if !holder.is_list {
-                let rules = 0..self.texts.told_by.len();
-                let told = rules.filter_map(|rule| holder.told(rule));
+                let rules = 0..self.texts.identified_by.len();
+                let identities = rules.filter_map(|rule| holder.identity(rule));
                 let needed = holder.needed.iter().map(|(key, value)| (key, value));
-                let mut said: Vec<&[u8]> = Vec::new();
-                for (key, value) in told.chain(needed) {
+                let mut written: Vec<&[u8]> = Vec::new();
+                for (key, value) in identities.chain(needed) {
                     let key = self.bytes(key);
-                    if !said.contains(&key) {
-                        said.push(key);
+                    if !written.contains(&key) {
+                        written.push(key);
                         out.extend_from_slice(&[key, b":", self.bytes(value), b","].concat());
                     }
                 }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::Told;
+use super::RetryAdvice;
 use super::values::{duration, number, until_pacific_midnight};
 
-/// The wait that an error's details tell. A quota of a day is reset at midnight in Pacific time (Gemini API, "Rate limits"), whatever
+/// The wait that an error's details state. A quota of a day is reset at midnight in Pacific time (Gemini API, "Rate limits"), whatever
 /// `RetryInfo` says beside it, and a quota of nothing never.
-pub(super) fn told(error: &Value, now_ms: u64) -> Option<Told> {
+pub(super) fn retry_advice(error: &Value, now_ms: u64) -> Option<RetryAdvice> {
     let details = error.get("details")?.as_array()?;
     let broken = details.iter().filter_map(|detail| detail.get("violations")?.as_array()).flatten();
     let (mut day, mut all_none, mut any) = (false, true, false);
@@ -18,13 +18,13 @@ pub(super) fn told(error: &Value, now_ms: u64) -> Option<Told> {
         day |= ["quotaId", "quotaMetric", "subject"].into_iter().any(|key| is_daily(text(key)));
     }
     if any && (all_none || limits_are_zero(error)) {
-        return Some(Told::Never);
+        return Some(RetryAdvice::Never);
     }
     if day {
-        return Some(Told::Wait(until_pacific_midnight(now_ms)));
+        return Some(RetryAdvice::Wait(until_pacific_midnight(now_ms)));
     }
     let delay = details.iter().find_map(|detail| detail.get("retryDelay"))?.as_str()?;
-    duration(delay).map(|(ms, _)| Told::Wait(ms))
+    duration(delay).map(|(ms, _)| RetryAdvice::Wait(ms))
 }
 
 fn is_daily(id: &str) -> bool {

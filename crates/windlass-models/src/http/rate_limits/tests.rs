@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::values::{duration, epoch_ms, instant, until, until_pacific_midnight};
-use super::{MAX_RETRY_AFTER_MS, Told, headers as limits, reset, retry_after, spent, told, words};
+use super::{
+    MAX_RETRY_AFTER_MS, RetryAdvice, headers as limits, reset, retry_advice, retry_after, spent, words,
+};
 
 /// 21 October 2015, 07:27:50 UTC.
 fn now() -> SystemTime {
@@ -127,26 +129,29 @@ fn e55_words_of_every_provider_that_name_a_wait() {
 
 #[test]
 fn e42_e55_a_wait_within_the_details_of_an_error() {
-    let told = |message: &str, details| {
-        told(&json!({ "code": 429, "message": message, "details": details }), "", message, now())
+    let advice = |message: &str, details| {
+        retry_advice(&json!({ "code": 429, "message": message, "details": details }), "", message, now())
     };
     let info = |delay: &str| {
         json!([{ "@type": "type.googleapis.com/google.rpc.Help" },
         { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay }])
     };
-    assert_eq!(told("", info("34.5s")), Some(Told::Wait(34_500)));
-    assert_eq!(told("", info("9999999s")), Some(Told::Wait(MAX_RETRY_AFTER_MS)));
-    assert_eq!((told("", info("soon")), told("", json!([])), told("", info("-1s"))), (None, None, None));
+    assert_eq!(advice("", info("34.5s")), Some(RetryAdvice::Wait(34_500)));
+    assert_eq!(advice("", info("9999999s")), Some(RetryAdvice::Wait(MAX_RETRY_AFTER_MS)));
+    assert_eq!(
+        (advice("", info("soon")), advice("", json!([])), advice("", info("-1s"))),
+        (None, None, None)
+    );
     let quota = |id: &str, value: &str| json!([{ "violations": [{ "quotaId": id, "quotaValue": value }] }, { "retryDelay": "5s" }]);
     let minute = quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "10");
-    assert_eq!(told("", minute), Some(Told::Wait(5_000)));
+    assert_eq!(advice("", minute), Some(RetryAdvice::Wait(5_000)));
     let day = quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier", "20");
     let midnight = at("2015-10-22T07:00:00Z") - epoch_ms(now());
-    assert_eq!(told("", day), Some(Told::Wait(midnight)), "whatever the delay says");
+    assert_eq!(advice("", day), Some(RetryAdvice::Wait(midnight)), "whatever the delay says");
     let nothing = quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier", "0");
-    assert_eq!(told("", nothing), Some(Told::Never));
+    assert_eq!(advice("", nothing), Some(RetryAdvice::Never));
     let words = "exceeded, limit: 0, model: m\n* exceeded, limit: 0, model: m\nPlease retry in 45s.";
-    assert_eq!(told(words, quota("PerDay", "")), Some(Told::Never), "nothing was granted");
+    assert_eq!(advice(words, quota("PerDay", "")), Some(RetryAdvice::Never), "nothing was granted");
 }
 
 #[test]
@@ -167,17 +172,24 @@ fn e55_a_day_s_quota_of_google_ends_at_midnight_in_pacific_time() {
 
 #[test]
 fn e55_fields_and_repeated_headers_of_an_error() {
-    let told = |error: serde_json::Value| told(&error, "", "", now());
+    let advice = |error: serde_json::Value| retry_advice(&error, "", "", now());
     assert_eq!(
-        told(json!({ "resets_in_seconds": 13872, "resets_at": 1_445_412_471 })),
-        Some(Told::Wait(13_872_000))
+        advice(json!({ "resets_in_seconds": 13872, "resets_at": 1_445_412_471 })),
+        Some(RetryAdvice::Wait(13_872_000))
     );
-    assert_eq!(told(json!({ "resets_at": "2015-10-21T07:28:00Z" })), Some(Told::Wait(10_000)));
+    assert_eq!(advice(json!({ "resets_at": "2015-10-21T07:28:00Z" })), Some(RetryAdvice::Wait(10_000)));
     let headers = json!({ "X-RateLimit-Limit": "50", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1445412500000" });
-    assert_eq!(told(json!({ "metadata": { "headers": headers } })), Some(Told::Wait(30_000)), "OpenRouter");
-    assert_eq!(told(json!({ "metadata": { "headers": { "Retry-After": "3" } } })), Some(Told::Wait(3_000)));
-    let never = super::told(&json!({ "resets_at": 1_445_412_471 }), "insufficient_quota", "", now());
-    assert_eq!(never, Some(Told::Never), "money ends it, not time");
+    assert_eq!(
+        advice(json!({ "metadata": { "headers": headers } })),
+        Some(RetryAdvice::Wait(30_000)),
+        "OpenRouter"
+    );
+    assert_eq!(
+        advice(json!({ "metadata": { "headers": { "Retry-After": "3" } } })),
+        Some(RetryAdvice::Wait(3_000))
+    );
+    let never = retry_advice(&json!({ "resets_at": 1_445_412_471 }), "insufficient_quota", "", now());
+    assert_eq!(never, Some(RetryAdvice::Never), "money ends it, not time");
 }
 
 #[test]
@@ -261,7 +273,7 @@ proptest! {
         limits::broken(pairs.into_iter(), &said, now_ms);
         let error = json!({ "message": said, "resets_at": value, "details": [{ "retryDelay": value }],
             "metadata": { "headers": { &name: value, "Retry-After": value } } });
-        if let Some(Told::Wait(ms)) = told(&error, "", &said, now) {
+        if let Some(RetryAdvice::Wait(ms)) = retry_advice(&error, "", &said, now) {
             prop_assert!(ms <= MAX_RETRY_AFTER_MS);
         }
         prop_assert!(until_pacific_midnight(now_ms / 2) <= 25 * 3_600_000);

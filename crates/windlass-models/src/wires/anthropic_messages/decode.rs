@@ -11,7 +11,7 @@ use self::shapes::{Counts, End, Event, Whole};
 use super::ERRORS;
 use crate::http::report_of;
 use crate::wires::replies::ReplyIds;
-use crate::wires::{Asked, Decode, DecodeError, Dialect, PiecedTexts, ToldBy, estimate, quoted};
+use crate::wires::{Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted};
 use crate::{Assembler, Delta};
 
 mod blocks;
@@ -73,7 +73,7 @@ impl Decoder {
 /// The texts that come in pieces.
 static PIECES: PiecedTexts = PiecedTexts {
     pieces: &["delta/text", "delta/thinking", "delta/partial_json"],
-    told_by: &[ToldBy { at: "", by: &["index"] }],
+    identified_by: &[IdentifiedBy { at: "", by: &["index"] }],
     over: &["message_delta", "message_stop", "error"],
     ends: &["content_block_start", "content_block_stop"],
     ..PiecedTexts::NONE
@@ -151,7 +151,9 @@ impl Decode for Decoder {
     fn usage(&self, content_bytes: usize) -> Usage {
         match self.counts.usage() {
             Some(usage) => usage,
-            None if self.blocks.said > 0 || self.finished => estimate(content_bytes, self.blocks.said),
+            None if self.blocks.output_bytes > 0 || self.finished => {
+                estimate(content_bytes, self.blocks.output_bytes)
+            }
             None => Usage::default(),
         }
     }

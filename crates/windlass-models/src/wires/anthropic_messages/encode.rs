@@ -88,11 +88,11 @@ impl Conversation for Messages {
         self.leading = is_system;
         self.so_far.has_calls |= match new {
             Message::Tool(_) => true,
-            Message::Assistant(said) => !said.calls.is_empty(),
+            Message::Assistant(reply) => !reply.calls.is_empty(),
             Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } => false,
         };
         self.ids.note(&dialect.label, new, is_odd);
-        let (start, end) = if is_system { self.add_system(new) } else { self.add_said(dialect, new) };
+        let (start, end) = if is_system { self.add_system(new) } else { self.add_message(dialect, new) };
         self.spans.push(Span { is_system, start, end });
     }
 
@@ -126,12 +126,12 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         let (begin, close): (&[u8], &[u8]) =
             if messages.system.is_empty() { (b"", b"") } else { (b",\"system\":[", b"]") };
         let system = messages.rewritten(true, &marks, dialect, request);
-        let said = messages.rewritten(false, &marks, dialect, request);
+        let conversation = messages.rewritten(false, &marks, dialect, request);
         let last: &[u8] = if messages.role.is_none() { NO_USER } else { b"]}" };
         let parts: [&[u8]; 10] =
-            [&head, begin, &system, close, b",\"messages\":[", &said, last, b"]", &tools, &tail];
+            [&head, begin, &system, close, b",\"messages\":[", &conversation, last, b"]", &tools, &tail];
         let body = parts.concat();
-        Encoding { body, content_bytes: system.len() + said.len() + tools.len() }
+        Encoding { body, content_bytes: system.len() + conversation.len() + tools.len() }
     })
 }
 
@@ -180,7 +180,7 @@ impl Messages {
         (start.min(self.system.len()), self.system.len())
     }
 
-    fn add_said(&mut self, dialect: &Dialect, new: &Message) -> (usize, usize) {
+    fn add_message(&mut self, dialect: &Dialect, new: &Message) -> (usize, usize) {
         let (before, role) = (self.bytes.len(), role_of(new));
         match self.role {
             Some(open) if open == role => self.bytes.push(b','),

@@ -10,13 +10,13 @@ use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, Reply, StopReason, Usag
 use super::ERRORS;
 use super::elements::Elements;
 use super::ends::{end_of, later, usage_of};
-use super::kept::Keeper;
+use super::metadata::MetadataBuilder;
 use super::partial::OpenCall;
 use super::shapes::{Blob, Body, Candidate, FileData, FunctionCall, PartialArg, WirePart, WireUsage};
 use crate::http::{cut, report_of};
 use crate::wires::json::compact;
 use crate::wires::layout::Kind;
-use crate::wires::{Asked, Decode, DecodeError, PiecedTexts, ToldBy, estimate, quoted};
+use crate::wires::{Asked, Decode, DecodeError, IdentifiedBy, PiecedTexts, estimate, quoted};
 use crate::{Assembler, Delta, MAX_CALLS};
 
 /// An end mark of other APIs, which gateways are known to add.
@@ -26,7 +26,7 @@ const DONE: &[u8] = b"[DONE]";
 #[derive(Debug)]
 pub struct Decoder {
     label: Text,
-    keeper: Keeper,
+    metadata: MetadataBuilder,
     /// Number of calls so far.
     calls: u32,
     open: Option<OpenCall>,
@@ -42,7 +42,7 @@ impl Decoder {
     pub fn new(label: &str) -> Self {
         Self {
             label: label.into(),
-            keeper: Keeper::default(),
+            metadata: MetadataBuilder::default(),
             calls: 0,
             open: None,
             counted: WireUsage::default(),
@@ -54,7 +54,7 @@ impl Decoder {
 
     /// Whether anything of the reply came.
     fn has_begun(&self) -> bool {
-        self.finished || self.keeper.has_begun()
+        self.finished || self.metadata.has_begun()
     }
 
     /// One piece: a `GenerateContentResponse`.
@@ -83,7 +83,7 @@ impl Decoder {
         for raw in candidate.content.unwrap_or_default().parts.0 {
             self.part(&raw, out)?;
         }
-        if self.keeper.is_too_large() {
+        if self.metadata.is_too_large() {
             let words = format!("the parts of the reply are longer than {MAX_REPLY_BYTES} bytes");
             return Err(DecodeError { kind: FailureKind::TooLarge, ..DecodeError::protocol(words) });
         }
@@ -123,7 +123,7 @@ impl Decoder {
                 let kind = if thought { Kind::Reasoning } else { Kind::Text };
                 self.text(kind, text, signature, out);
             }
-            _ => self.output_bytes += self.keeper.own(raw),
+            _ => self.output_bytes += self.metadata.own(raw),
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Decoder {
         if text.is_empty() && signature.is_none() {
             return;
         }
-        self.keeper.text(kind, text.len(), signature);
+        self.metadata.text(kind, text.len(), signature);
         self.output_bytes += text.len();
         if !text.is_empty() {
             out.push_back(if kind == Kind::Reasoning { Delta::Reasoning(text) } else { Delta::Text(text) });
@@ -140,7 +140,7 @@ impl Decoder {
     }
 
     fn medium(&mut self, media: Media, signature: Option<&str>, out: &mut VecDeque<Delta>) {
-        self.keeper.medium(signature);
+        self.metadata.medium(signature);
         out.push_back(Delta::Media(media));
     }
 
@@ -167,7 +167,7 @@ impl Decoder {
             return if empty { Ok(()) } else { self.new_call(name, call, signature, out) };
         };
         if let Some(signature) = signature {
-            self.keeper.sign(open.place, open.id.as_deref(), signature);
+            self.metadata.sign(open.place, open.id.as_deref(), signature);
         }
         self.pieces(&mut open, call.partial_args.0)?;
         if goes_on {
@@ -191,7 +191,7 @@ impl Decoder {
         let index = self.calls;
         self.calls += 1;
         let id = call.id.filter(|id| !id.is_empty());
-        let place = self.keeper.call(id.as_deref(), signature);
+        let place = self.metadata.call(id.as_deref(), signature);
         self.output_bytes += name.len();
         let goes_on = call.will_continue == Some(true);
         let whole = !goes_on && call.partial_args.0.is_empty();
@@ -219,7 +219,7 @@ impl Decoder {
         for piece in pieces {
             let bytes = piece.string_value.as_ref().map_or(0, String::len);
             self.output_bytes += bytes;
-            self.keeper.count(bytes);
+            self.metadata.count(bytes);
             let path = piece.json_path.clone();
             if !open.add(piece) {
                 let path = cut(&path);
@@ -237,9 +237,9 @@ static PIECES: PiecedTexts = PiecedTexts {
         "candidates/content/parts/text",
         "candidates/content/parts/functionCall/partialArgs/stringValue",
     ],
-    told_by: &[
-        ToldBy { at: "candidates/content/parts", by: &["thought"] },
-        ToldBy { at: "candidates/content/parts/functionCall/partialArgs", by: &["jsonPath"] },
+    identified_by: &[
+        IdentifiedBy { at: "candidates/content/parts", by: &["thought"] },
+        IdentifiedBy { at: "candidates/content/parts/functionCall/partialArgs", by: &["jsonPath"] },
     ],
     begun_by: Some(("candidates/content/parts/functionCall", "name", None)),
     open_by: Some(("candidates/content/parts/functionCall", "willContinue")),
@@ -292,7 +292,7 @@ impl Decode for Decoder {
         if let Some(open) = self.open.take() {
             close(&open, if self.came_to_its_end { open.args() } else { open.cut_args() }, out);
         }
-        out.extend(self.keeper.seal(&self.label).map(Delta::Sealed));
+        out.extend(self.metadata.seal(&self.label).map(Delta::Sealed));
         if usage_of(self.counted).is_none() {
             out.push_back(Delta::Usage(self.usage(content_bytes)));
         }

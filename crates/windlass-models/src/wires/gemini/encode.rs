@@ -11,7 +11,7 @@ use self::content::Contents;
 use super::generation::{is_third, thinking};
 use crate::ModelRequest;
 use crate::wires::json::{field, json_value, number};
-use crate::wires::once::{dropped, say};
+use crate::wires::once::{dropped, report};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::tools::{Brackets, offered};
 use crate::wires::{Dialect, Encoding};
@@ -158,7 +158,7 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
     if let Some(effort) = &model.reasoning
         && thinking(&mut fields, dialect.plain_name(&model.name), effort)
     {
-        say(model, "reasoning", "the nearest effort that the model knows is sent");
+        report(model, "reasoning", "the nearest effort that the model knows is sent");
     }
     if let Some(fields) = fields.get(1..).filter(|fields| !fields.is_empty()) {
         out.extend_from_slice(b",\"generationConfig\":{");

@@ -19,7 +19,7 @@ mod elements;
 pub mod encode;
 mod ends;
 mod generation;
-mod kept;
+mod metadata;
 mod partial;
 mod shapes;
 

@@ -7,7 +7,7 @@ use windlass_core::message::{Media, MediaSource, ProviderMetadata};
 use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 
 use super::ERRORS;
-use super::shapes::{Body, Said};
+use super::shapes::{Body, ReplyMessage};
 use crate::http::report_of;
 use crate::wires::{Decode, DecodeError, PiecedTexts, estimate, quoted};
 use crate::{Assembler, Delta};
@@ -36,8 +36,8 @@ impl Decoder {
         }
         self.counted.0 = body.prompt_eval_count.or(self.counted.0);
         self.counted.1 = body.eval_count.or(self.counted.1);
-        if let Some(said) = body.message {
-            self.said(said, out);
+        if let Some(message) = body.message {
+            self.message(message, out);
         }
         if body.done == Some(true) {
             let reason = body.done_reason.as_deref().unwrap_or_default();
@@ -47,24 +47,24 @@ impl Decoder {
         Ok(())
     }
 
-    fn said(&mut self, said: Said, out: &mut VecDeque<Delta>) {
-        if let Some(thinking) = said.thinking.filter(|thinking| !thinking.is_empty()) {
+    fn message(&mut self, message: ReplyMessage, out: &mut VecDeque<Delta>) {
+        if let Some(thinking) = message.thinking.filter(|thinking| !thinking.is_empty()) {
             self.output_bytes += thinking.len();
             out.push_back(Delta::Reasoning(thinking));
             if let Some(provider) = self.seal.take() {
                 out.push_back(Delta::Sealed(ProviderMetadata { provider, data: Text::default() }));
             }
         }
-        if let Some(content) = said.content.filter(|content| !content.is_empty()) {
+        if let Some(content) = message.content.filter(|content| !content.is_empty()) {
             self.output_bytes += content.len();
             out.push_back(Delta::Text(content));
         }
-        for image in said.images.0 {
+        for image in message.images.0 {
             self.output_bytes += image.len();
             let source = MediaSource::Base64(image.as_str().into());
             out.push_back(Delta::Media(Media { media_type: image_type(&image).into(), name: None, source }));
         }
-        for call in said.tool_calls.0 {
+        for call in message.tool_calls.0 {
             let function = call.function.unwrap_or_default();
             let args = function.args();
             self.output_bytes += args.len() + function.name.as_ref().map_or(0, String::len);

@@ -9,7 +9,7 @@ use self::content::{is_left_out, message};
 use crate::ModelRequest;
 use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value, number};
-use crate::wires::once::{dropped, say};
+use crate::wires::once::{dropped, report};
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::tools::{Brackets, offered};
 use crate::wires::{Dialect, Encoding};
@@ -89,7 +89,7 @@ fn settings(out: &mut Vec<u8>, request: &ModelRequest) {
         field(out, "think");
         think(out, effort);
         if &**effort == "minimal" {
-            say(&request.model, "reasoning", "low is sent, because the API knows no lower effort");
+            report(&request.model, "reasoning", "low is sent, because the API knows no lower effort");
         }
     }
     options(out, request);

@@ -18,7 +18,7 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Body {
-    pub(super) message: Option<Said>,
+    pub(super) message: Option<ReplyMessage>,
     #[serde(deserialize_with = "scalar")]
     pub(super) done: Option<bool>,
     pub(super) done_reason: Option<Box<str>>,
@@ -33,7 +33,7 @@ pub(super) struct Body {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Said {
+pub(super) struct ReplyMessage {
     pub(super) content: Option<String>,
     #[serde(deserialize_with = "scalar")]
     pub(super) thinking: Option<String>,

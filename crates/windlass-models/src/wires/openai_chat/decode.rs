@@ -9,13 +9,13 @@ use windlass_core::message::ProviderMetadata;
 use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 
 use super::ERRORS;
-use super::kept::Keeper;
+use super::metadata::MetadataBuilder;
 use super::parts::{Piece, Pieces};
 use super::salvage::attempts;
-use super::shapes::{Body, CallPiece, Choice, Function, Said};
+use super::shapes::{Body, CallPiece, Choice, Function, ReplyMessage};
 use super::usage::{WireUsage, usage_of};
 use crate::http::{error_in, report, report_of};
-use crate::wires::{Asked, Decode, DecodeError, Dialect, PiecedTexts, ToldBy, estimate, quoted};
+use crate::wires::{Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted};
 use crate::{Assembler, Delta, Thoughts};
 
 /// Last event of a stream of chunks, as the API specifies.
@@ -35,7 +35,7 @@ pub struct Decoder {
     /// The reply comes whole: its blocks are no pieces of each other.
     whole: bool,
     thoughts: Thoughts,
-    keeper: Keeper,
+    metadata: MetadataBuilder,
     /// The number of the choice that is read, once one came.
     choice: Option<u32>,
     /// The field in which readable reasoning came.
@@ -77,9 +77,9 @@ impl Decoder {
     fn sorted(&mut self, out: &mut VecDeque<Delta>) {
         for delta in self.thoughts.ready() {
             match &delta {
-                Delta::Text(text) => self.keeper.text(text.len()),
-                Delta::Reasoning(text) => self.keeper.reasoning(text.len()),
-                Delta::Thought => self.keeper.moved(),
+                Delta::Text(text) => self.metadata.text(text.len()),
+                Delta::Reasoning(text) => self.metadata.reasoning(text.len()),
+                Delta::Thought => self.metadata.moved(),
                 Delta::Sealed(_)
                 | Delta::Media(_)
                 | Delta::Call { .. }
@@ -115,12 +115,12 @@ impl Decoder {
                 }
                 Piece::Thinking(text) => {
                     if self.returns {
-                        self.keeper.thinking();
+                        self.metadata.thinking();
                     }
                     self.reason(text, out);
                 }
                 Piece::Image(media) => {
-                    self.keeper.media();
+                    self.metadata.media();
                     self.output_bytes += usize::try_from(media.bytes()).unwrap_or(0);
                     out.push_back(Delta::Media(media));
                 }
@@ -128,31 +128,31 @@ impl Decoder {
         }
     }
 
-    fn said(&mut self, mut said: Said, out: &mut VecDeque<Delta>) {
-        let named = !said.reasoning_content.0.is_empty();
-        let plain = if named { said.reasoning_content.0 } else { said.reasoning.0 };
-        let blocks = std::mem::take(&mut said.reasoning_details.0);
+    fn message(&mut self, mut message: ReplyMessage, out: &mut VecDeque<Delta>) {
+        let named = !message.reasoning_content.0.is_empty();
+        let plain = if named { message.reasoning_content.0 } else { message.reasoning.0 };
+        let blocks = std::mem::take(&mut message.reasoning_details.0);
         let readable = |key: &str| blocks.iter().any(|block| block.get(key).is_some_and(Value::is_string));
         // The blocks repeat the readable reasoning.
         if !plain.is_empty() && !readable("text") && !readable("summary") {
             self.field = Some(if named { "" } else { REASONING });
-            self.keeper.plain();
+            self.metadata.plain();
             self.reason(plain, out);
         }
         for block in blocks {
-            if let Some(text) = self.keeper.detail(block, !self.whole) {
+            if let Some(text) = self.metadata.detail(block, !self.whole) {
                 self.reason(text, out);
             }
         }
-        self.pieces(said.content, out);
-        self.pieces(said.images, out);
-        if !said.refusal.0.is_empty() {
+        self.pieces(message.content, out);
+        self.pieces(message.images, out);
+        if !message.refusal.0.is_empty() {
             self.refused = true;
-            self.text(said.refusal.0, out);
+            self.text(message.refusal.0, out);
         }
-        for CallPiece { index, id, function, extra_content } in said.tool_calls.0 {
+        for CallPiece { index, id, function, extra_content } in message.tool_calls.0 {
             let Function { name, arguments } = function.unwrap_or_default();
-            self.keeper.call(index, id.as_deref(), name.is_some(), extra_content);
+            self.metadata.call(index, id.as_deref(), name.is_some(), extra_content);
             out.push_back(self.call(index, id, name, arguments.0));
         }
         // Some servers send an empty one beside each message.
@@ -160,12 +160,12 @@ impl Decoder {
             call.name.as_ref().is_some_and(|name| !name.is_empty())
                 || !matches!(&*call.arguments.0, "" | "{}" | "null")
         };
-        if let Some(Function { name, arguments }) = said.function_call.filter(says) {
-            self.keeper.call(None, None, name.is_some(), None);
+        if let Some(Function { name, arguments }) = message.function_call.filter(says) {
+            self.metadata.call(None, None, name.is_some(), None);
             out.push_back(self.call(None, None, name, arguments.0));
         }
-        if let Some(extra) = said.extra_content {
-            self.keeper.beside(&extra);
+        if let Some(extra) = message.extra_content {
+            self.metadata.beside(&extra);
         }
     }
 
@@ -205,14 +205,14 @@ impl Decoder {
             return Err(DecodeError::reported(report(data), &ERRORS));
         }
         let before = self.output_bytes;
-        if let Some(said) = delta.or(whole) {
-            self.said(said, out);
+        if let Some(message) = delta.or(whole) {
+            self.message(message, out);
         }
         // Counts beside a piece are running ones, of which a later one may be the last; a chunk of counts alone has all that was
         // said before it.
         self.is_counted = self.output_bytes == before && (self.is_counted || (!own && counted.is_some()));
         out.extend(counted.map(Delta::Usage));
-        if self.keeper.is_too_large() {
+        if self.metadata.is_too_large() {
             let words = "the reply has too much that only its provider understands";
             return Err(DecodeError { kind: FailureKind::TooLarge, ..DecodeError::protocol(words) });
         }
@@ -250,7 +250,7 @@ impl Decoder {
 
     /// What goes back to the provider with this reply.
     fn seal(&mut self) -> Option<ProviderMetadata> {
-        if let Some(sealed) = self.keeper.seal(&self.label) {
+        if let Some(sealed) = self.metadata.seal(&self.label) {
             return Some(sealed);
         }
         let field = self.field.filter(|_| self.returns)?;
@@ -273,10 +273,10 @@ static PIECES: PiecedTexts = PiecedTexts {
         ARGUMENTS,
         "choices/delta/function_call/arguments",
     ],
-    told_by: &[
-        ToldBy { at: "choices", by: &["index"] },
-        ToldBy { at: "choices/delta/tool_calls", by: &["index", "id"] },
-        ToldBy { at: "choices/delta/reasoning_details", by: &["index"] },
+    identified_by: &[
+        IdentifiedBy { at: "choices", by: &["index"] },
+        IdentifiedBy { at: "choices/delta/tool_calls", by: &["index", "id"] },
+        IdentifiedBy { at: "choices/delta/reasoning_details", by: &["index"] },
     ],
     // Some servers give every parallel call the index 0.
     begun_by: Some(("choices/delta/tool_calls", "id", Some(ARGUMENTS))),
@@ -346,7 +346,7 @@ pub fn decode(dialect: &Dialect, data: &[u8], asked: &Asked) -> Result<Reply, De
         let piece = delta.take();
         *message = message.take().or(piece);
         // Whole calls stand one after another, whatever index they claim.
-        let calls = message.iter_mut().flat_map(|said| &mut said.tool_calls.0);
+        let calls = message.iter_mut().flat_map(|reply| &mut reply.tool_calls.0);
         calls.enumerate().for_each(|(at, call)| call.index = u32::try_from(at).ok());
     }
     let empty = body.choices.0.is_none();

@@ -11,7 +11,7 @@ use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
-use crate::wires::once::say;
+use crate::wires::once::report;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
@@ -148,7 +148,7 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     if let Some(reasoning) = &request.model.reasoning {
         let least = is_off(reasoning).then(|| least(dialect.plain_name(&request.model.name)));
         if least.is_some_and(|least| !least.is_some_and(is_off)) {
-            say(&request.model, "reasoning", LEAST);
+            report(&request.model, "reasoning", LEAST);
         }
         if let Some(effort) = least.unwrap_or(Some(reasoning)) {
             field(out, "reasoning_effort");

@@ -14,7 +14,7 @@ use crate::http::{ErrorWords, Framing};
 
 pub mod decode;
 pub mod encode;
-mod kept;
+mod metadata;
 mod parts;
 mod salvage;
 pub(super) mod shapes;

@@ -68,8 +68,8 @@ pub(super) struct Choice {
     /// Its number among several.
     #[serde(deserialize_with = "scalar")]
     pub(super) index: Option<u32>,
-    pub(super) delta: Option<Said>,
-    pub(super) message: Option<Said>,
+    pub(super) delta: Option<ReplyMessage>,
+    pub(super) message: Option<ReplyMessage>,
     pub(super) finish_reason: Option<Box<str>>,
     /// Some servers (Moonshot) count here.
     #[serde(deserialize_with = "nested")]
@@ -81,7 +81,7 @@ pub(super) struct Choice {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Said {
+pub(super) struct ReplyMessage {
     pub(super) content: Pieces,
     pub(super) reasoning_content: Words,
     pub(super) reasoning: Words,

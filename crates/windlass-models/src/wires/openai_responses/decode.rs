@@ -11,7 +11,7 @@ use self::items::{At, Items, Kind};
 use super::ends::{error_event, reported, stop_reason};
 use super::shapes::{Fields, usage_of};
 use crate::wires::replies::ReplyIds;
-use crate::wires::{Asked, Decode, DecodeError, Dialect, PiecedTexts, ToldBy, estimate, quoted};
+use crate::wires::{Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted};
 use crate::{Assembler, Delta};
 
 mod items;
@@ -83,7 +83,7 @@ impl Decoder {
     }
 
     /// More of a text: in the field `delta`, or all of it in `whole` where no delta came.
-    fn said(
+    fn more(
         &mut self,
         event: &Fields<'_>,
         kind: Kind,
@@ -104,7 +104,7 @@ impl Decoder {
         if kind == Kind::Call {
             return self.items.add_args(at, &more, out);
         }
-        self.items.say(at, place, &more, out)
+        self.items.add_text(at, place, &more, out)
     }
 
     /// The response is over: takes out of it what did not stand in the events.
@@ -157,11 +157,11 @@ impl Decoder {
 /// The texts that come in pieces.
 static PIECES: PiecedTexts = PiecedTexts {
     pieces: &["delta"],
-    told_by: &[
-        ToldBy { at: "", by: &["type"] },
-        ToldBy { at: "", by: &["output_index", "item_id"] },
-        ToldBy { at: "", by: &["content_index"] },
-        ToldBy { at: "", by: &["summary_index"] },
+    identified_by: &[
+        IdentifiedBy { at: "", by: &["type"] },
+        IdentifiedBy { at: "", by: &["output_index", "item_id"] },
+        IdentifiedBy { at: "", by: &["content_index"] },
+        IdentifiedBy { at: "", by: &["summary_index"] },
     ],
     over: &["response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"],
     ends: &[
@@ -201,18 +201,18 @@ impl Decode for Decoder {
             "response.output_item.added" => self.added(&event, out),
             "response.output_item.done" => self.done(&event, out),
             "response.output_text.delta" | "response.refusal.delta" => {
-                self.said(&event, Kind::Message, None, out)
+                self.more(&event, Kind::Message, None, out)
             }
-            "response.output_text.done" => self.said(&event, Kind::Message, Some("text"), out),
-            "response.refusal.done" => self.said(&event, Kind::Message, Some("refusal"), out),
+            "response.output_text.done" => self.more(&event, Kind::Message, Some("text"), out),
+            "response.refusal.done" => self.more(&event, Kind::Message, Some("refusal"), out),
             "response.reasoning_text.delta"
             | "response.reasoning.delta"
-            | "response.reasoning_summary_text.delta" => self.said(&event, Kind::Reasoning, None, out),
+            | "response.reasoning_summary_text.delta" => self.more(&event, Kind::Reasoning, None, out),
             "response.reasoning_text.done" | "response.reasoning_summary_text.done" => {
-                self.said(&event, Kind::Reasoning, Some("text"), out)
+                self.more(&event, Kind::Reasoning, Some("text"), out)
             }
-            "response.function_call_arguments.delta" => self.said(&event, Kind::Call, None, out),
-            "response.function_call_arguments.done" => self.said(&event, Kind::Call, Some("arguments"), out),
+            "response.function_call_arguments.delta" => self.more(&event, Kind::Call, None, out),
+            "response.function_call_arguments.done" => self.more(&event, Kind::Call, Some("arguments"), out),
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 let status = name.strip_prefix("response.").unwrap_or_default();
                 self.end_of(&event.object("response").unwrap_or_default(), status, out)

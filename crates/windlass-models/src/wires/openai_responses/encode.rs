@@ -16,7 +16,7 @@ use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
-use crate::wires::once::{dropped, say};
+use crate::wires::once::{dropped, report};
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
@@ -114,8 +114,8 @@ impl Messages {
             return None;
         }
         let reply = request.messages.at(sent.checked_sub(request.prompt.len())?)?;
-        let Message::Assistant(said) = &**reply else { return None };
-        Some((sent + 1, items::response_of(said, dialect)?))
+        let Message::Assistant(message) = &**reply else { return None };
+        Some((sent + 1, items::response_of(message, dialect)?))
     }
 }
 
@@ -171,7 +171,7 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     if let Some(reasoning) = &model.reasoning {
         let name = dialect.plain_name(&model.name);
         if is_off(reasoning.split('/').next().unwrap_or_default()) && !least(name).is_some_and(is_off) {
-            say(model, "reasoning", LEAST);
+            report(model, "reasoning", LEAST);
         }
         reasoning_of(out, reasoning, name);
     }

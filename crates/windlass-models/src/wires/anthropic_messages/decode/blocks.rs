@@ -34,7 +34,7 @@ pub(super) struct Blocks {
     /// Bytes that are kept beside what was passed on.
     kept: usize,
     /// Bytes of text, reasoning and calls.
-    pub(super) said: usize,
+    pub(super) output_bytes: usize,
     /// Whether any text came.
     pub(super) has_text: bool,
 }
@@ -211,7 +211,7 @@ impl Blocks {
 
     fn pass_on(&mut self, out: &mut VecDeque<Delta>) {
         while let Some(first) = self.open.front_mut() {
-            self.said += first.pass_on(&mut self.calls, out);
+            self.output_bytes += first.pass_on(&mut self.calls, out);
             self.has_text |= first.kind == Kind::Text && first.passed > 0;
             if !first.ended {
                 return;

@@ -56,7 +56,7 @@ pub(super) fn blocks(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message
         Message::System { text } if text.trim().is_empty() => {}
         Message::System { text } => writer.text(&format!("<system>\n{text}\n</system>"), None),
         Message::User { content, .. } | Message::TaskDelegation { content } => writer.content(content, true),
-        Message::Assistant(said) => assistant(&mut writer, dialect, ids, said, form.is_last),
+        Message::Assistant(reply) => assistant(&mut writer, dialect, ids, reply, form.is_last),
         Message::Tool(result) => tool_result(&mut writer, ids, result),
     }
     if form.mark {
@@ -68,11 +68,11 @@ fn assistant(
     writer: &mut Writer<'_>,
     dialect: &Dialect,
     ids: &OwnIds,
-    said: &AssistantMessage,
+    reply: &AssistantMessage,
     is_last: bool,
 ) {
-    let parts = placed(said, &dialect.label, crate::wires::anthropic_messages::NAME);
-    let mut parts = parts.unwrap_or_else(|| plain(said));
+    let parts = placed(reply, &dialect.label, crate::wires::anthropic_messages::NAME);
+    let mut parts = parts.unwrap_or_else(|| plain(reply));
     // "Final assistant content cannot end with trailing whitespace", the API says of a last message.
     if is_last
         && let Some(last) = parts.iter_mut().rfind(|part| part.kind != Kind::Text || !is_blank(part.text))
@@ -91,13 +91,13 @@ fn assistant(
                 more(out, own);
             }),
             Kind::Call => {
-                if let Some(call) = said.calls.get(part.at) {
+                if let Some(call) = reply.calls.get(part.at) {
                     tool_use(writer, ids, call, own);
                 }
             }
             // No model on this wire makes media: another one did.
             Kind::Media => {
-                if let Some(media) = said.media.get(part.at) {
+                if let Some(media) = reply.media.get(part.at) {
                     writer.text(&note("file", media), None);
                 }
             }
@@ -107,11 +107,11 @@ fn assistant(
 }
 
 /// The parts of a message that another provider made, or that has none of its own.
-fn plain(said: &AssistantMessage) -> Vec<Placed<'_>> {
+fn plain(reply: &AssistantMessage) -> Vec<Placed<'_>> {
     let part = |kind, text, at| Placed { kind, text, at, own: None };
-    let text = said.text.as_deref().map(|text| part(Kind::Text, text, 0));
-    let media = (0..said.media.len()).map(|at| part(Kind::Media, "", at));
-    let calls = (0..said.calls.len()).map(|at| part(Kind::Call, "", at));
+    let text = reply.text.as_deref().map(|text| part(Kind::Text, text, 0));
+    let media = (0..reply.media.len()).map(|at| part(Kind::Media, "", at));
+    let calls = (0..reply.calls.len()).map(|at| part(Kind::Call, "", at));
     text.into_iter().chain(media).chain(calls).collect()
 }
 

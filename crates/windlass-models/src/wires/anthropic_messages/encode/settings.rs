@@ -8,7 +8,7 @@ use crate::ModelRequest;
 use crate::wires::anthropic_messages::models::Model;
 use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value};
-use crate::wires::once::{dropped, say};
+use crate::wires::once::{dropped, report};
 
 /// The least budget of thinking, in tokens ("Extended thinking").
 const MIN_BUDGET: u64 = 1024;
@@ -82,7 +82,7 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
         Thinking::Unsaid | Thinking::Least | Thinking::Adaptive(_) | Thinking::Budget(_) => asked,
     };
     if let Some(words) = unlike(settings, asked, thinking) {
-        say(settings, "reasoning", words);
+        report(settings, "reasoning", words);
     }
     write_thinking(out, thinking, model);
     let effort = match asked {
@@ -95,7 +95,7 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
     // A text of blanks alone is refused.
     let stop: Vec<_> = settings.stop.iter().filter(|text| !text.trim().is_empty()).collect();
     if stop.len() < settings.stop.len() {
-        say(settings, "stop", "texts of blanks alone are left out: the provider refuses them");
+        report(settings, "stop", "texts of blanks alone are left out: the provider refuses them");
     }
     if !stop.is_empty() {
         field(out, "stop_sequences");
@@ -103,7 +103,7 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
     }
     // The API stores nothing else.
     if settings.metadata.keys().any(|key| **key != *"user_id") {
-        say(
+        report(
             settings,
             "metadata",
             "of the metadata only user_id is sent: the provider's API knows nothing else",
@@ -195,7 +195,7 @@ fn sampling(out: &mut Vec<u8>, settings: &ModelChoice, model: Model<'_>, thinks:
     if !model.takes_sampling() {
         for (setting, value) in [("temperature", settings.temperature), ("top_p", settings.top_p)] {
             if value.is_some() {
-                say(settings, setting, "the setting is left out: the model takes no sampling settings");
+                report(settings, setting, "the setting is left out: the model takes no sampling settings");
             }
         }
         return;
@@ -203,7 +203,7 @@ fn sampling(out: &mut Vec<u8>, settings: &ModelChoice, model: Model<'_>, thinks:
     let temperature = settings.temperature.filter(|temperature| temperature.is_finite() && !thinks);
     if settings.temperature.is_some_and(|wanted| (wanted - 1.0).abs() > f64::EPSILON) && temperature.is_none()
     {
-        say(
+        report(
             settings,
             "temperature",
             "the setting is left out while the model thinks: its temperature is 1 then",
@@ -211,7 +211,7 @@ fn sampling(out: &mut Vec<u8>, settings: &ModelChoice, model: Model<'_>, thinks:
     }
     if let Some(temperature) = temperature {
         if !(0.0..=1.0).contains(&temperature) {
-            say(
+            report(
                 settings,
                 "temperature",
                 "the nearest value from 0 to 1 is sent, because the API takes no other",
@@ -224,7 +224,7 @@ fn sampling(out: &mut Vec<u8>, settings: &ModelChoice, model: Model<'_>, thinks:
     let least = if thinks { 0.95 } else { 0.0 };
     let top_p = settings.top_p.filter(|top_p| (least..=1.0).contains(top_p) && !taken);
     if settings.top_p.is_some() && top_p.is_none() {
-        say(
+        report(
             settings,
             "top_p",
             "the setting is left out: the model takes it neither beside a temperature nor out of bounds",

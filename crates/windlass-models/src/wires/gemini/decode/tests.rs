@@ -377,7 +377,7 @@ fn a_long_stream_leaves_a_short_layout() {
         assert_eq!(take(more, &mut decoder), 10_000, "each piece is said once");
     }
     assert_eq!(decoder.output_bytes, 10_000_000);
-    assert_eq!(decoder.keeper.seal("google"), None, "one part of text says nothing that the text does not");
+    assert_eq!(decoder.metadata.seal("google"), None, "one part of text says nothing that the text does not");
     let begin = json!({ "candidates": [{ "content": { "parts": [
         { "functionCall": { "name": "f", "willContinue": true } }] } }] });
     take(begin, &mut decoder);

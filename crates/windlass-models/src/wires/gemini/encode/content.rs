@@ -70,8 +70,8 @@ impl<const THIRD: bool> Contents<THIRD> {
             // Instructions within a conversation have no place of their own in the API.
             Message::System { text } if self.side.is_none() => self.instruction(text),
             Message::System { text } => self.text(Side::User, text, false, None),
-            Message::User { content, .. } | Message::TaskDelegation { content } => self.said(content),
-            Message::Assistant(said) => self.reply(dialect, said),
+            Message::User { content, .. } | Message::TaskDelegation { content } => self.user(content),
+            Message::Assistant(reply) => self.reply(dialect, reply),
             Message::Tool(result) => self.result(result),
         }
     }
@@ -131,7 +131,7 @@ impl<const THIRD: bool> Contents<THIRD> {
         }
     }
 
-    fn said(&mut self, content: &Content) {
+    fn user(&mut self, content: &Content) {
         let parts = match content {
             Content::Text(text) => return self.text(Side::User, text, false, None),
             Content::Parts(parts) => parts,
@@ -146,8 +146,8 @@ impl<const THIRD: bool> Contents<THIRD> {
         }
     }
 
-    fn reply(&mut self, dialect: &Dialect, said: &AssistantMessage) {
-        if !said.calls.is_empty() {
+    fn reply(&mut self, dialect: &Dialect, reply: &AssistantMessage) {
+        if !reply.calls.is_empty() {
             self.sent.clear();
             if self.side.is_none() {
                 self.text(Side::User, OPENING, false, None);
@@ -155,24 +155,24 @@ impl<const THIRD: bool> Contents<THIRD> {
         }
         // The first call of a step carries the signature of the step.
         let mut unsigned = THIRD;
-        if let Some(parts) = placed(said, &dialect.label, NAME) {
+        if let Some(parts) = placed(reply, &dialect.label, NAME) {
             for part in parts {
-                self.placed(said, &part, &mut unsigned);
+                self.placed(reply, &part, &mut unsigned);
             }
             return;
         }
-        self.text(Side::Model, said.text.as_deref().unwrap_or_default(), false, None);
-        for medium in &said.media {
+        self.text(Side::Model, reply.text.as_deref().unwrap_or_default(), false, None);
+        for medium in &reply.media {
             self.medium(Side::Model, media::kind(medium), medium, None);
         }
-        for call in &said.calls {
+        for call in &reply.calls {
             let own = Own { id: Some(call.id.0.clone()), thought_signature: None };
             self.call(call, own, &mut unsigned);
         }
     }
 
     /// A part as this provider sent it.
-    fn placed(&mut self, said: &AssistantMessage, part: &Placed<'_>, unsigned: &mut bool) {
+    fn placed(&mut self, reply: &AssistantMessage, part: &Placed<'_>, unsigned: &mut bool) {
         let read = |own: &serde_json::value::RawValue| serde_json::from_str::<Own>(own.get()).ok();
         let own = part.own.as_deref().and_then(read).unwrap_or_default();
         let signature = own.thought_signature.as_deref();
@@ -180,12 +180,12 @@ impl<const THIRD: bool> Contents<THIRD> {
             Kind::Text => self.text(Side::Model, part.text, false, signature),
             Kind::Reasoning => self.text(Side::Model, part.text, true, signature),
             Kind::Media => {
-                if let Some(medium) = said.media.get(part.at) {
+                if let Some(medium) = reply.media.get(part.at) {
                     self.medium(Side::Model, media::kind(medium), medium, signature);
                 }
             }
             Kind::Call => {
-                if let Some(call) = said.calls.get(part.at) {
+                if let Some(call) = reply.calls.get(part.at) {
                     self.call(call, own, unsigned);
                 }
             }
@@ -222,12 +222,12 @@ impl<const THIRD: bool> Contents<THIRD> {
         let sent = self.sent.get(&result.call);
         let id = sent.map_or_else(|| Some(result.call.0.clone()), |sent| sent.id.clone());
         let name = sent.map_or_else(|| result.name.clone(), |sent| sent.name.clone());
-        let mut shown = Vec::new();
+        let mut media_parts = Vec::new();
         let text = match &result.content {
             Content::Text(text) => text.to_string(),
             Content::Parts(parts) => {
                 let texts: Vec<String> =
-                    parts.iter().filter_map(|part| Self::result_part(part, &mut shown)).collect();
+                    parts.iter().filter_map(|part| Self::result_part(part, &mut media_parts)).collect();
                 texts.join("\n")
             }
         };
@@ -245,17 +245,17 @@ impl<const THIRD: bool> Contents<THIRD> {
         out.extend_from_slice(b"\":");
         json_string(out, &text);
         out.push(b'}');
-        if !shown.is_empty() {
+        if !media_parts.is_empty() {
             field(out, "parts");
             out.push(b'[');
-            out.extend_from_slice(&shown);
+            out.extend_from_slice(&media_parts);
             out.push(b']');
         }
         out.extend_from_slice(b"}}");
     }
 
-    /// A part of a result: its text, or a medium in `shown` if the model can be shown it there.
-    fn result_part(part: &Part, shown: &mut Vec<u8>) -> Option<String> {
+    /// A part of a result: its text, or a medium in `media_parts` if the API takes it there.
+    fn result_part(part: &Part, media_parts: &mut Vec<u8>) -> Option<String> {
         let (what, medium) = match part {
             Part::Text { text } => return Some(text.to_string()),
             Part::Stored(stored) => return Some(stored.shown()),
@@ -263,9 +263,9 @@ impl<const THIRD: bool> Contents<THIRD> {
             Part::File(medium) => ("file", medium),
         };
         if THIRD && media::goes_into_results(medium) {
-            shown.extend_from_slice(if shown.is_empty() { b"{" } else { b",{" });
-            media::write(shown, medium);
-            shown.push(b'}');
+            media_parts.extend_from_slice(if media_parts.is_empty() { b"{" } else { b",{" });
+            media::write(media_parts, medium);
+            media_parts.push(b'}');
             return None;
         }
         Some(note(what, medium))

@@ -18,7 +18,7 @@ pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message) {
             role(out, "user");
             parts(out, &user_content(content));
         }
-        Message::Assistant(said) => assistant(out, dialect, said),
+        Message::Assistant(reply) => assistant(out, dialect, reply),
         Message::Tool(result) => tool(out, result),
     }
     out.push(b'}');
@@ -71,31 +71,31 @@ fn write_images(out: &mut Vec<u8>, images: &[&str]) {
     }
 }
 
-fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage) {
+fn assistant(out: &mut Vec<u8>, dialect: &Dialect, reply: &AssistantMessage) {
     role(out, "assistant");
     let (images, others): (Vec<_>, Vec<_>) =
-        said.media.iter().partition(|media| inline_image(media).is_some());
-    let text = said.text.as_deref().filter(|text| !is_blank(text)).map(str::to_owned);
+        reply.media.iter().partition(|media| inline_image(media).is_some());
+    let text = reply.text.as_deref().filter(|text| !is_blank(text)).map(str::to_owned);
     let texts: Vec<_> = text.into_iter().chain(others.into_iter().map(|media| note("file", media))).collect();
     json_string(out, &texts.join("\n"));
-    if let Some(thinking) = thinking(dialect, said) {
+    if let Some(thinking) = thinking(dialect, reply) {
         field(out, "thinking");
         json_string(out, thinking);
     }
     let images: Vec<_> = images.into_iter().filter_map(inline_image).collect();
     write_images(out, &images);
-    for (at, one) in said.calls.iter().enumerate() {
+    for (at, one) in reply.calls.iter().enumerate() {
         out.extend_from_slice(if at == 0 { b",\"tool_calls\":[" } else { b"," });
         call(out, one);
     }
-    if !said.calls.is_empty() {
+    if !reply.calls.is_empty() {
         out.push(b']');
     }
 }
 
 /// The reasoning that goes back to its provider.
-fn thinking<'m>(dialect: &Dialect, said: &'m AssistantMessage) -> Option<&'m str> {
-    let reasoning = said.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning)?;
+fn thinking<'m>(dialect: &Dialect, reply: &'m AssistantMessage) -> Option<&'m str> {
+    let reasoning = reply.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning)?;
     let is_own = reasoning.provider_metadata.as_ref().is_some_and(|sealed| sealed.provider == dialect.label);
     Some(&*reasoning.text).filter(|text| is_own && !text.is_empty())
 }
@@ -103,7 +103,7 @@ fn thinking<'m>(dialect: &Dialect, said: &'m AssistantMessage) -> Option<&'m str
 /// Whether a message is left out because nothing of it would go back.
 pub(super) fn is_left_out(dialect: &Dialect, message: &Message) -> bool {
     let thinks = || match message {
-        Message::Assistant(said) => thinking(dialect, said).is_some(),
+        Message::Assistant(reply) => thinking(dialect, reply).is_some(),
         Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } | Message::Tool(_) => {
             false
         }

@@ -6,7 +6,7 @@ use windlass_core::message::Part;
 use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, ToolCall};
 
 use super::super::decode::REASONING;
-use super::super::kept::returned;
+use super::super::metadata::returned;
 use super::ids::call_id;
 use crate::wires::Dialect;
 use crate::wires::content::{self, is_blank, note, object_args, output};
@@ -19,21 +19,21 @@ const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}}";
 /// Writes one message, without a comma around it. One that is `marked` has its text in a part, which carries the marker.
 pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message: &Message, marked: bool) {
     match message {
-        Message::System { text: said } => {
+        Message::System { text: words } => {
             out.extend_from_slice(b"{\"role\":\"system\",\"content\":");
-            text(out, said, marked);
+            text(out, words, marked);
         }
         Message::User { content, .. } | Message::TaskDelegation { content } => {
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
             user_content(out, &content::user_content(content), marked);
         }
-        Message::Assistant(said) => assistant(out, dialect, ids, said, marked),
+        Message::Assistant(reply) => assistant(out, dialect, ids, reply, marked),
         Message::Tool(result) => {
             out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
             json_string(out, &call_id(dialect, ids, &result.call));
             out.extend_from_slice(b",\"content\":");
             match &result.content {
-                Content::Text(said) => text(out, output(said), marked),
+                Content::Text(words) => text(out, output(words), marked),
                 Content::Parts(parts) => text(out, output(&parts_as_text(parts)), marked),
             }
         }
@@ -44,7 +44,7 @@ pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, messag
 /// Whether a message is left out because nothing of it would go back.
 pub(super) fn is_left_out(dialect: &Dialect, message: &Message) -> bool {
     let reasons = || match message {
-        Message::Assistant(said) => own_reasoning(dialect, said).is_some_and(|(text, _)| !is_blank(text)),
+        Message::Assistant(reply) => own_reasoning(dialect, reply).is_some_and(|(text, _)| !is_blank(text)),
         Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } | Message::Tool(_) => {
             false
         }
@@ -53,31 +53,31 @@ pub(super) fn is_left_out(dialect: &Dialect, message: &Message) -> bool {
 }
 
 /// A text as a message's content.
-fn text(out: &mut Vec<u8>, said: &str, marked: bool) {
+fn text(out: &mut Vec<u8>, words: &str, marked: bool) {
     if !marked {
-        return json_string(out, said);
+        return json_string(out, words);
     }
     out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
-    json_string(out, said);
+    json_string(out, words);
     out.extend_from_slice(CACHE_CONTROL);
     out.push(b']');
 }
 
-fn assistant(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, said: &AssistantMessage, marked: bool) {
-    let own = returned(said, &dialect.label).unwrap_or_default();
+fn assistant(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, reply: &AssistantMessage, marked: bool) {
+    let own = returned(reply, &dialect.label).unwrap_or_default();
     out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
-    let notes: Vec<String> = said.media.iter().map(|media| note("image", media)).collect();
+    let notes: Vec<String> = reply.media.iter().map(|media| note("image", media)).collect();
     if dialect.quirks.return_reasoning && !own.content.is_empty() && notes.is_empty() {
         thinking(out, &own.content, marked);
     } else {
-        match said.text.as_deref().filter(|words| !is_blank(words)) {
+        match reply.text.as_deref().filter(|words| !is_blank(words)) {
             Some(words) if notes.is_empty() => text(out, words, marked),
             // Models do not take images of an assistant.
             Some(words) => text(out, &format!("{words}\n{}", notes.join("\n")), marked),
             None if !notes.is_empty() => text(out, &notes.join("\n"), marked),
             None => out.extend_from_slice(b"null"),
         }
-        readable(out, dialect, said, own.details.is_empty());
+        readable(out, dialect, reply, own.details.is_empty());
     }
     if !own.details.is_empty() {
         field(out, "reasoning_details");
@@ -87,9 +87,9 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, said: &Assistan
         field(out, "extra_content");
         json_value(out, extra);
     }
-    if !said.calls.is_empty() {
+    if !reply.calls.is_empty() {
         out.extend_from_slice(b",\"tool_calls\":[");
-        for (at, one) in said.calls.iter().enumerate() {
+        for (at, one) in reply.calls.iter().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
@@ -100,16 +100,16 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, said: &Assistan
 }
 
 /// The readable reasoning in a field of its own, if the provider made it and wants it back.
-fn readable(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, alone: bool) {
-    if let Some((reasoning, name)) = own_reasoning(dialect, said).filter(|_| alone) {
+fn readable(out: &mut Vec<u8>, dialect: &Dialect, reply: &AssistantMessage, alone: bool) {
+    if let Some((reasoning, name)) = own_reasoning(dialect, reply).filter(|_| alone) {
         field(out, name);
         json_string(out, reasoning);
     }
 }
 
 /// The readable reasoning that goes back to its provider, and its field.
-fn own_reasoning<'m>(dialect: &Dialect, said: &'m AssistantMessage) -> Option<(&'m str, &'static str)> {
-    let reasoning = said.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning)?;
+fn own_reasoning<'m>(dialect: &Dialect, reply: &'m AssistantMessage) -> Option<(&'m str, &'static str)> {
+    let reasoning = reply.reasoning.as_ref().filter(|_| dialect.quirks.return_reasoning)?;
     let sealed = reasoning.provider_metadata.as_ref().filter(|sealed| sealed.provider == dialect.label)?;
     Some((&reasoning.text, if &*sealed.data == REASONING { REASONING } else { "reasoning_content" }))
 }
@@ -117,19 +117,19 @@ fn own_reasoning<'m>(dialect: &Dialect, said: &'m AssistantMessage) -> Option<(&
 /// Content whose parts are reasoning and text, as Mistral writes it.
 fn thinking(out: &mut Vec<u8>, parts: &[(bool, &str)], marked: bool) {
     out.push(b'[');
-    let parts: Vec<_> = parts.iter().filter(|(reasoning, said)| *reasoning || !is_blank(said)).collect();
+    let parts: Vec<_> = parts.iter().filter(|(reasoning, words)| *reasoning || !is_blank(words)).collect();
     let last = parts.len().saturating_sub(1);
-    for (at, (reasoning, said)) in parts.iter().enumerate() {
+    for (at, (reasoning, words)) in parts.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
         if *reasoning {
             out.extend_from_slice(b"{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":");
-            json_string(out, said);
+            json_string(out, words);
             out.extend_from_slice(b"}]}");
         } else {
             out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
-            json_string(out, said);
+            json_string(out, words);
             out.extend_from_slice(if marked && at == last { CACHE_CONTROL } else { b"}" });
         }
     }
@@ -153,7 +153,7 @@ fn call(out: &mut Vec<u8>, id: &str, call: &ToolCall, extra: Option<&RawValue>) 
 
 fn user_content(out: &mut Vec<u8>, content: &Content, marked: bool) {
     let parts = match content {
-        Content::Text(said) => return text(out, said, marked),
+        Content::Text(words) => return text(out, words, marked),
         Content::Parts(parts) => parts,
     };
     if parts.iter().all(|part| matches!(part, Part::Text { .. } | Part::Stored(_))) {
@@ -180,7 +180,7 @@ fn user_part(out: &mut Vec<u8>, part: &Part) {
         out.push(b'}');
     };
     match part {
-        Part::Text { text: said } => text(out, said),
+        Part::Text { text: words } => text(out, words),
         Part::Stored(stored) => text(out, &stored.shown()),
         Part::Image(Media { media_type, source: MediaSource::Base64(data), .. }) => {
             image(out, &format!("data:{media_type};base64,{data}"));

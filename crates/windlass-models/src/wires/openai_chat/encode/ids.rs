@@ -72,10 +72,10 @@ mod tests {
         assert!(ids.iter().all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())));
         assert_eq!(call_id(&mistral, "D681PevKs"), "D681PevKs");
         assert_eq!(call_id(&mistral, "call_1"), call_id(&mistral, "call_1"));
-        let usual = Dialect::default();
-        assert_eq!(call_id(&usual, "functions.get_weather:0"), "functions.get_weather:0");
+        let dialect = Dialect::default();
+        assert_eq!(call_id(&dialect, "functions.get_weather:0"), "functions.get_weather:0");
         let long = "x".repeat(64);
-        assert!(call_id(&usual, &long).len() <= 40);
-        assert_ne!(call_id(&usual, &long), call_id(&usual, &"x".repeat(65)));
+        assert!(call_id(&dialect, &long).len() <= 40);
+        assert_ne!(call_id(&dialect, &long), call_id(&dialect, &"x".repeat(65)));
     }
 }

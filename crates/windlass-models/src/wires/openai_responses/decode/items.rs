@@ -29,7 +29,7 @@ const OPEN_AT_ONCE: usize = 8;
 
 /// A part of an item's text.
 #[derive(Debug, Default)]
-struct Said {
+struct TextPart {
     bytes: usize,
     /// Whether it begins with an empty line that is not the provider's.
     gap: bool,
@@ -53,13 +53,13 @@ struct Item {
     id: Option<Box<str>>,
     done: bool,
     /// Text, reasoning or arguments so far, while they may grow.
-    said: String,
+    text: String,
     /// Bytes of it that were given out; of a call the number of pieces.
     given: usize,
     /// Whether an empty line was given out before it.
     gap: bool,
-    parts: Vec<Said>,
-    /// Of reasoning: whether `said` are the thoughts themselves. `None`: nothing was said.
+    parts: Vec<TextPart>,
+    /// Of reasoning: whether `text` are the thoughts themselves. `None`: there is no text.
     content: Option<bool>,
     /// The place of the call among the calls.
     call: Option<u32>,
@@ -130,7 +130,7 @@ impl Items {
 
     /// Whether nothing of the item's text came yet.
     pub(super) fn is_silent(&self, at: usize) -> bool {
-        self.all.get(at).is_some_and(|item| item.said.is_empty() && !item.done)
+        self.all.get(at).is_some_and(|item| item.text.is_empty() && !item.done)
     }
 
     /// Whether any item came, and all of them are done.
@@ -174,7 +174,7 @@ impl Items {
             kind,
             id: id.map(Into::into),
             done: false,
-            said: String::new(),
+            text: String::new(),
             given: 0,
             gap: false,
             parts: Vec::new(),
@@ -188,7 +188,7 @@ impl Items {
     }
 
     /// Adds text or reasoning to an item.
-    pub(super) fn say(
+    pub(super) fn add_text(
         &mut self,
         place: usize,
         at: At,
@@ -199,24 +199,24 @@ impl Items {
             return Ok(());
         };
         let Some(voice) = item.kind.voice() else { return Ok(()) };
-        // Thoughts and their summary are not both told; the item itself has both.
+        // Thoughts and their summary are not both given out; the item itself has both.
         if voice == Voice::Reasoning && *item.content.get_or_insert(at.content) != at.content {
             return Ok(());
         }
         self.kept = self.kept.saturating_add(more.len() as u64);
         self.refused |= at.refusal;
-        let same = |last: &Said| {
+        let same = |last: &TextPart| {
             (at.index.is_none() || last.index.is_none() || last.index == at.index)
                 && last.refusal == at.refusal
         };
         if !item.parts.last().is_some_and(same) {
             let gap = if voice == Voice::Reasoning && !item.parts.is_empty() { GAP } else { "" };
-            item.said.push_str(gap);
+            item.text.push_str(gap);
             let gap = (gap.len(), !gap.is_empty());
             let (bytes, gap) = gap;
-            item.parts.push(Said { bytes, gap, index: at.index, refusal: at.refusal, annotations: None });
+            item.parts.push(TextPart { bytes, gap, index: at.index, refusal: at.refusal, annotations: None });
         }
-        item.said.push_str(more);
+        item.text.push_str(more);
         if let Some(last) = item.parts.last_mut() {
             last.bytes += more.len();
         }
@@ -233,7 +233,7 @@ impl Items {
         };
         while let Some(item) = self.all.get_mut(*front) {
             if item.kind.voice() == Some(voice) {
-                let more = item.said.get(item.given..).unwrap_or_default();
+                let more = item.text.get(item.given..).unwrap_or_default();
                 if !more.is_empty() {
                     item.gap |= item.given == 0 && *spoken;
                     let gap = if item.given == 0 && *spoken { GAP } else { "" };
@@ -243,12 +243,12 @@ impl Items {
                         Voice::Text => Delta::Text(text),
                         Voice::Reasoning => Delta::Reasoning(text),
                     });
-                    (item.given, *spoken) = (item.said.len(), true);
+                    (item.given, *spoken) = (item.text.len(), true);
                 }
                 if !item.done {
                     return;
                 }
-                (item.said, item.given) = (String::new(), 0);
+                (item.text, item.given) = (String::new(), 0);
             }
             *front += 1;
         }
@@ -267,7 +267,7 @@ impl Items {
         out: &mut VecDeque<Delta>,
     ) -> Result<(), DecodeError> {
         if let Some(item) = self.all.get_mut(place).filter(|item| item.kind == Kind::Call && !item.done) {
-            item.said.push_str(more);
+            item.text.push_str(more);
             self.kept = self.kept.saturating_add(more.len() as u64);
             self.call(place, &Fields::default(), more, out);
         }

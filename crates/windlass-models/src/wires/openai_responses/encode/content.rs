@@ -28,7 +28,7 @@ pub(super) fn can_be_marked(message: &Message) -> bool {
 /// the marker.
 pub(super) fn content(out: &mut Vec<u8>, content: &Content, marked: bool) {
     match content {
-        Content::Text(said) => text(out, said, marked),
+        Content::Text(words) => text(out, words, marked),
         Content::Parts(parts) if parts.iter().all(is_text) => text(out, &content.text(), marked),
         Content::Parts(parts) => {
             out.push(b'[');
@@ -51,12 +51,12 @@ fn is_text(part: &Part) -> bool {
 }
 
 /// Writes a text as content.
-pub(super) fn text(out: &mut Vec<u8>, said: &str, marked: bool) {
+pub(super) fn text(out: &mut Vec<u8>, words: &str, marked: bool) {
     if !marked {
-        return json_string(out, said);
+        return json_string(out, words);
     }
     out.push(b'[');
-    input_text(out, said);
+    input_text(out, words);
     close(out, true);
 }
 
@@ -68,9 +68,9 @@ fn close(out: &mut Vec<u8>, marked: bool) {
     out.push(b']');
 }
 
-fn input_text(out: &mut Vec<u8>, said: &str) {
+fn input_text(out: &mut Vec<u8>, words: &str) {
     out.extend_from_slice(b"{\"type\":\"input_text\",\"text\":");
-    json_string(out, said);
+    json_string(out, words);
     out.push(b'}');
 }
 

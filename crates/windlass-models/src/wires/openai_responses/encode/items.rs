@@ -39,22 +39,22 @@ pub(super) fn message(
     marked: bool,
 ) {
     match message {
-        Message::System { text: said } if is_blank(said) => {}
-        Message::System { text: said } => {
+        Message::System { text: words } if is_blank(words) => {}
+        Message::System { text: words } => {
             begin(out, "message");
             out.extend_from_slice(b",\"role\":\"system\",\"content\":");
-            text(out, said, marked);
+            text(out, words, marked);
             out.push(b'}');
         }
-        Message::User { content: said, .. } | Message::TaskDelegation { content: said } => {
+        Message::User { content: given, .. } | Message::TaskDelegation { content: given } => {
             begin(out, "message");
             out.extend_from_slice(b",\"role\":\"user\",\"content\":");
-            content(out, &user_content(said), marked);
+            content(out, &user_content(given), marked);
             out.push(b'}');
         }
-        Message::Assistant(said) => match placed(said, &dialect.label, NAME) {
-            Some(parts) => as_it_came(out, said, &parts, ids),
-            None => plain(out, said, ids.own),
+        Message::Assistant(reply) => match placed(reply, &dialect.label, NAME) {
+            Some(parts) => as_it_came(out, reply, &parts, ids),
+            None => plain(out, reply, ids.own),
         },
         Message::Tool(result) => tool_result(out, result, ids, marked),
     }
@@ -71,15 +71,15 @@ fn begin(out: &mut Vec<u8>, kind: &str) {
 }
 
 /// A reply of another provider, or one that was changed since: its text, then its calls.
-fn plain(out: &mut Vec<u8>, said: &AssistantMessage, ids: &OwnIds) {
+fn plain(out: &mut Vec<u8>, reply: &AssistantMessage, ids: &OwnIds) {
     // The API has no empty message, and needs none beside calls.
-    if let Some(words) = said.text.as_deref().filter(|words| !is_blank(words)) {
+    if let Some(words) = reply.text.as_deref().filter(|words| !is_blank(words)) {
         assistant(out, words);
     }
-    for media in &said.media {
+    for media in &reply.media {
         assistant(out, &note("image", media));
     }
-    for one in &said.calls {
+    for one in &reply.calls {
         call(out, one, None, ids);
     }
 }
@@ -137,7 +137,7 @@ pub(super) fn fitting_id(id: &str) -> Cow<'_, str> {
 }
 
 /// A reply as its provider sent it.
-fn as_it_came(out: &mut Vec<u8>, said: &AssistantMessage, parts: &[Placed<'_>], ids: &mut CallIds<'_>) {
+fn as_it_came(out: &mut Vec<u8>, reply: &AssistantMessage, parts: &[Placed<'_>], ids: &mut CallIds<'_>) {
     let read: Vec<_> = parts.iter().map(|part| (part, Own::of(part.own.as_deref()))).collect();
     // The provider refuses items that it knows by their ids without the reasoning before them.
     let reasons = |(part, own): &(&Placed<'_>, Own)| part.kind == Kind::Reasoning && !own.more;
@@ -159,12 +159,12 @@ fn as_it_came(out: &mut Vec<u8>, said: &AssistantMessage, parts: &[Placed<'_>], 
             Kind::Reasoning if last.is_some_and(|last| at < last) => reasoning(out, item),
             Kind::Reasoning => {}
             Kind::Call => {
-                if let Some(one) = said.calls.get(part.at) {
+                if let Some(one) = reply.calls.get(part.at) {
                     called(out, one, own_fields, ids);
                 }
             }
             Kind::Media => {
-                if let Some(media) = said.media.get(part.at) {
+                if let Some(media) = reply.media.get(part.at) {
                     image(out, media, own_fields);
                 }
             }
@@ -290,13 +290,13 @@ fn tool_result(out: &mut Vec<u8>, result: &ToolMessage, ids: &mut CallIds<'_>, m
     let id = call_id(ids.own, &result.call);
     let kind = ids.open.remove(&*id).unwrap_or("function_call");
     begin(out, &format!("{kind}_output"));
-    let said = result.content.text();
-    let said = output(&said);
+    let text = result.content.text();
+    let text = output(&text);
     if kind == "local_shell_call" {
         field(out, "id");
         json_string(out, &id);
         field(out, "output");
-        json_string(out, said);
+        json_string(out, text);
         return out.push(b'}');
     }
     field(out, "call_id");
@@ -306,16 +306,16 @@ fn tool_result(out: &mut Vec<u8>, result: &ToolMessage, ids: &mut CallIds<'_>, m
             out.extend_from_slice(b",\"output\":[{\"outcome\":{\"type\":\"exit\",\"exit_code\":");
             json_value(out, &i32::from(result.failed));
             out.extend_from_slice(b"},\"stdout\":");
-            json_string(out, if result.failed { "" } else { said });
+            json_string(out, if result.failed { "" } else { text });
             out.extend_from_slice(b",\"stderr\":");
-            json_string(out, if result.failed { said } else { "" });
+            json_string(out, if result.failed { text } else { "" });
             out.extend_from_slice(b"}]");
         }
         "apply_patch_call" => {
             field(out, "status");
             json_string(out, if result.failed { "failed" } else { "completed" });
             field(out, "output");
-            json_string(out, said);
+            json_string(out, text);
         }
         _ => {
             field(out, "output");
@@ -326,6 +326,6 @@ fn tool_result(out: &mut Vec<u8>, result: &ToolMessage, ids: &mut CallIds<'_>, m
 }
 
 /// The id of the stored response that a reply is, if this provider made it and it was not changed since.
-pub(super) fn response_of(said: &AssistantMessage, dialect: &Dialect) -> Option<String> {
-    placed(said, &dialect.label, NAME)?.iter().find_map(|part| Own::of(part.own.as_deref()).response)
+pub(super) fn response_of(reply: &AssistantMessage, dialect: &Dialect) -> Option<String> {
+    placed(reply, &dialect.label, NAME)?.iter().find_map(|part| Own::of(part.own.as_deref()).response)
 }

@@ -154,7 +154,7 @@ fn settings_that_the_api_lacks_are_left_out_and_said() {
     asked.model.presence_penalty = Some(1.0);
     let sent = body(&asked);
     assert_eq!((sent.get("stop"), sent.get("presence_penalty")), (None, None));
-    assert_eq!(crate::wires::once::said("test/lacking"), ["presence_penalty", "stop"]);
+    assert_eq!(crate::wires::once::reported("test/lacking"), ["presence_penalty", "stop"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use windlass_core::message::{Media, MediaSource};
 use super::super::super::encode::is_odd;
 use super::super::super::own::{CLIENT_CALLS, wrapped};
 use super::super::super::shapes::{Fields, compacted};
-use super::{Items, Kind, Said, Voice};
+use super::{Items, Kind, TextPart, Voice};
 use crate::Delta;
 use crate::thoughts::GAP;
 use crate::wires::DecodeError;
@@ -49,15 +49,15 @@ impl Items {
         let (mut text, mut parts) = (String::new(), Vec::new());
         for part in whole.objects("content")? {
             let refusal = part.text("refusal");
-            let said = part.text("text").or_else(|| refusal.clone()).unwrap_or_default();
+            let words = part.text("text").or_else(|| refusal.clone()).unwrap_or_default();
             let annotations = part.get("annotations").map(compacted).filter(|list| list != "[]");
-            parts.push(Said {
-                bytes: said.len(),
+            parts.push(TextPart {
+                bytes: words.len(),
                 refusal: refusal.is_some(),
                 annotations: annotations.and_then(|list| RawValue::from_string(list).ok()),
-                ..Said::default()
+                ..TextPart::default()
             });
-            text.push_str(&said);
+            text.push_str(&words);
         }
         self.refused |= parts.iter().any(|part| part.refusal);
         let special = whole.names().any(|name| !PLAIN_MESSAGE.contains(&name) && whole.get(name).is_some())
@@ -74,20 +74,24 @@ impl Items {
         whole: &Fields<'_>,
         out: &mut VecDeque<Delta>,
     ) -> Result<(), serde_json::Error> {
-        let told = |name: &str| -> Result<Vec<String>, serde_json::Error> {
+        let texts = |name: &str| -> Result<Vec<String>, serde_json::Error> {
             let parts = whole.objects(name)?;
             Ok(parts.iter().map(|part| part.text("text").unwrap_or_default().into_owned()).collect())
         };
-        let (summary, content) = (told("summary")?, told("content")?);
+        let (summary, content) = (texts("summary")?, texts("content")?);
         let streamed = self.all.get(place).and_then(|item| item.content);
         let has_text = |parts: &[String]| parts.iter().any(|text| !text.is_empty());
         let as_content = streamed.unwrap_or_else(|| !has_text(&summary) && has_text(&content));
         let chosen = if as_content { content } else { summary };
         let (mut text, mut parts) = (String::new(), Vec::new());
-        for said in chosen {
+        for thought in chosen {
             let gap = if text.is_empty() { "" } else { GAP };
-            text.extend([gap, said.as_str()]);
-            parts.push(Said { bytes: gap.len() + said.len(), gap: !gap.is_empty(), ..Said::default() });
+            text.extend([gap, thought.as_str()]);
+            parts.push(TextPart {
+                bytes: gap.len() + thought.len(),
+                gap: !gap.is_empty(),
+                ..TextPart::default()
+            });
         }
         self.settle(place, text, parts);
         if let Some(item) = self.all.get_mut(place) {
@@ -104,15 +108,15 @@ impl Items {
 
     fn finish_call(&mut self, place: usize, whole: &Fields<'_>, out: &mut VecDeque<Delta>) {
         let args = whole.text_or_json("arguments");
-        let said = self.all.get(place).map(|item| item.said.as_str()).unwrap_or_default();
-        let rest = args.strip_prefix(said).unwrap_or_default().to_owned();
+        let streamed = self.all.get(place).map(|item| item.text.as_str()).unwrap_or_default();
+        let rest = args.strip_prefix(streamed).unwrap_or_default().to_owned();
         self.call(place, whole, &rest, out);
         // The reply says who made an id that goes back as it came.
         let special = whole.names().any(|name| !PLAIN_CALL.contains(&name) && whole.get(name).is_some())
             || whole.text("call_id").is_some_and(|id| !id.is_empty() && is_odd(&id));
         self.keep(place, whole.without(&["type", "call_id", "name", "arguments"]), special);
         if let Some(item) = self.all.get_mut(place) {
-            item.said = String::new();
+            item.text = String::new();
         }
     }
 
@@ -152,12 +156,12 @@ impl Items {
 
     /// Takes an item's text from the item itself, if what was streamed is its beginning. Else what was streamed counts,
     /// because it was seen.
-    fn settle(&mut self, place: usize, text: String, parts: Vec<Said>) {
+    fn settle(&mut self, place: usize, text: String, parts: Vec<TextPart>) {
         if let Some(item) = self.all.get_mut(place)
-            && text.starts_with(&item.said)
+            && text.starts_with(&item.text)
         {
-            self.kept = self.kept.saturating_add((text.len() - item.said.len()) as u64);
-            (item.said, item.parts) = (text, parts);
+            self.kept = self.kept.saturating_add((text.len() - item.text.len()) as u64);
+            (item.text, item.parts) = (text, parts);
         }
     }
 

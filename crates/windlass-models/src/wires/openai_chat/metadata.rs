@@ -44,7 +44,7 @@ impl Own {
 
 /// Collects the parts of one reply as it comes.
 #[derive(Debug, Default)]
-pub(super) struct Keeper {
+pub(super) struct MetadataBuilder {
     layout: Layout,
     /// The block of reasoning that may go on, and whether it is the layout's last part.
     open: Option<Detail>,
@@ -79,7 +79,7 @@ fn text_key(detail: &Detail) -> Option<&'static str> {
     }
 }
 
-impl Keeper {
+impl MetadataBuilder {
     /// Whether more was kept than one reply may have.
     pub(super) fn is_too_large(&self) -> bool {
         self.bytes as u64 > MAX_REPLY_BYTES
@@ -282,10 +282,10 @@ pub(super) struct Returned<'m> {
 }
 
 /// Reads what the provider said of a message. `None`: another one made it, or it was changed since.
-pub(super) fn returned<'m>(said: &'m AssistantMessage, provider: &str) -> Option<Returned<'m>> {
+pub(super) fn returned<'m>(reply: &'m AssistantMessage, provider: &str) -> Option<Returned<'m>> {
     let mut all = Returned::default();
     let mut within = false;
-    for part in placed(said, provider, WIRE)? {
+    for part in placed(reply, provider, WIRE)? {
         let own: Own = match &part.own {
             Some(raw) => serde_json::from_str(raw.get()).ok()?,
             None => Own::default(),

@@ -13,12 +13,12 @@ const PART_BYTES: usize = 64;
 
 /// The layout of a reply that is being read, with a count of its bytes.
 #[derive(Debug, Default)]
-pub(super) struct Keeper {
+pub(super) struct MetadataBuilder {
     layout: Layout,
     bytes: usize,
 }
 
-impl Keeper {
+impl MetadataBuilder {
     /// Whether any part came.
     pub(super) fn has_begun(&self) -> bool {
         self.layout.last().is_some()
