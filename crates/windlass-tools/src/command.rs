@@ -124,8 +124,8 @@ impl fmt::Debug for CommandTool {
 struct Line {
     program: PathBuf,
     words: Vec<Word>,
-    /// As it was given.
-    said: String,
+    /// The line as JSON, as it was given.
+    json: String,
 }
 
 impl CommandTool {
@@ -252,8 +252,8 @@ impl Tool for CommandTool {
     }
 
     fn binding(&self) -> Vec<Bound> {
-        let mut all = vec![Bound::open("command", &self.run.said)];
-        all.extend(self.check.as_ref().map(|check| Bound::open("check", &check.said)));
+        let mut all = vec![Bound::open("command", &self.run.json)];
+        all.extend(self.check.as_ref().map(|check| Bound::open("check", &check.json)));
         all.push(Bound::folder(&self.folder));
         if self.dashes {
             all.push(Bound::open("dashes", true));
@@ -319,8 +319,8 @@ impl Line {
         let program = Path::new(program);
         let relative = program.is_relative() && program.components().count() > 1;
         let program = if relative { folder.join(program) } else { program.to_owned() };
-        let said = json!(line).to_string();
-        Ok(Self { program, words: words.iter().map(|word| Word::parse(word)).collect(), said })
+        let json = json!(line).to_string();
+        Ok(Self { program, words: words.iter().map(|word| Word::parse(word)).collect(), json })
     }
 
     /// The words with arguments in their places.
@@ -373,17 +373,17 @@ fn result(stdout: Vec<u8>) -> String {
 
 /// Error of a failed command, with the end of its output.
 fn failure(finished: &Finished) -> ToolError {
-    let said = String::from_utf8_lossy(&finished.stderr);
-    let said = mask_and_cut(&said, STDERR_TAIL);
+    let stderr = String::from_utf8_lossy(&finished.stderr);
+    let stderr = mask_and_cut(&stderr, STDERR_TAIL);
     // The tail may begin within a character.
-    let said = said.trim_start_matches('\u{fffd}').trim();
+    let stderr = stderr.trim_start_matches('\u{fffd}').trim();
     let how = how(finished.status);
-    let message: Text = if said.is_empty() { how.into() } else { format!("{how}: {said}").into() };
-    ToolError::of_kind("CommandFailed", message).doubted_if(!has_said(finished.status))
+    let message: Text = if stderr.is_empty() { how.into() } else { format!("{how}: {stderr}").into() };
+    ToolError::of_kind("CommandFailed", message).doubted_if(!is_own_status(finished.status))
 }
 
-/// Whether an exit status is the command's own word.
-fn has_said(status: ExitStatus) -> bool {
+/// Whether the command itself chose its exit status.
+fn is_own_status(status: ExitStatus) -> bool {
     status.code().is_some_and(|code| code <= MAX_OWN_CODE)
 }
 

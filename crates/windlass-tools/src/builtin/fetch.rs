@@ -188,10 +188,10 @@ async fn given(url: &Url, response: Response) -> Result<String, ToolError> {
     }
     let (bytes, cut) = body(url, response).await?;
     if !status.is_success() {
-        let said: String = if media.is_text() { media.read(url, bytes)? } else { String::new() };
-        let said: String = said.trim().chars().take(QUOTED_CHARS).collect();
-        let said = if said.is_empty() { said } else { format!(": {said}") };
-        return Err(ToolError::of_kind("HttpStatus", format!("`{url}` answered {status}{said}")));
+        let body: String = if media.is_text() { media.read(url, bytes)? } else { String::new() };
+        let body: String = body.trim().chars().take(QUOTED_CHARS).collect();
+        let body = if body.is_empty() { body } else { format!(": {body}") };
+        return Err(ToolError::of_kind("HttpStatus", format!("`{url}` answered {status}{body}")));
     }
     let text = media.read(url, bytes)?;
     Ok(if cut { format!("{text}\n[cut at {MAX_BODY} bytes]") } else { text })
@@ -259,7 +259,7 @@ fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
     let mut why = error.to_string();
     while let Some(error) = cause {
         if let Some(refused) = error.downcast_ref::<hosts::Refused>() {
-            return refused.told();
+            return refused.error();
         }
         why = error.to_string();
         cause = error.source();

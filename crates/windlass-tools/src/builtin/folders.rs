@@ -104,7 +104,7 @@ impl Folders {
 ///
 /// # Errors
 /// There is none, it is not a regular file, or it lies outside of its folder.
-pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolError> {
+pub(crate) fn open_file(place: &Place<'_>, given: &str) -> Result<File, ToolError> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -112,13 +112,13 @@ pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolErro
         use cap_std::fs::OpenOptionsExt;
         options.custom_flags(NONBLOCK);
     }
-    let file = place.dir.open_with(&place.path, &options).map_err(|error| told(shown, &error))?;
-    let kind = file.metadata().map_err(|error| told(shown, &error))?.file_type();
+    let file = place.dir.open_with(&place.path, &options).map_err(|error| io_error(given, &error))?;
+    let kind = file.metadata().map_err(|error| io_error(given, &error))?.file_type();
     if kind.is_dir() {
-        return Err(ToolError::of_kind("IsADirectory", format!("`{shown}` is a folder; use list_files")));
+        return Err(ToolError::of_kind("IsADirectory", format!("`{given}` is a folder; use list_files")));
     }
     if !kind.is_file() {
-        return Err(ToolError::of_kind("NotAFile", format!("`{shown}` is not a regular file")));
+        return Err(ToolError::of_kind("NotAFile", format!("`{given}` is not a regular file")));
     }
     Ok(file)
 }
@@ -126,20 +126,20 @@ pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolErro
 #[cfg(unix)]
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
-/// The error for a path, for the model.
+/// The error of the system for a path as the model gave it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
-pub(crate) fn told(shown: &str, error: &io::Error) -> ToolError {
+pub(crate) fn io_error(given: &str, error: &io::Error) -> ToolError {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
         io::ErrorKind::NotADirectory => "is not a folder, or is below a path that is not one".to_owned(),
         // The system's own refusals have a number; those without one come from the rule about links.
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
-            return denied(format!("`{shown}` leads out of the allowed folder"));
+            return denied(format!("`{given}` leads out of the allowed folder"));
         }
         io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
         _ => format!("cannot be read: {error}"),
     };
-    ToolError::of_kind(format!("{:?}", error.kind()), format!("`{shown}` {why}"))
+    ToolError::of_kind(format!("{:?}", error.kind()), format!("`{given}` {why}"))
 }
 
 fn denied(message: String) -> ToolError {

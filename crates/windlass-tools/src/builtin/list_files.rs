@@ -9,7 +9,7 @@ use serde_json::Value;
 use windlass_core::ToolSpec;
 use windlass_core::text::covers;
 
-use super::folders::{Folders, told};
+use super::folders::{Folders, io_error};
 use super::{Builtin, Takes};
 use crate::binding::Bound;
 use crate::error::ToolSetError;
@@ -84,13 +84,13 @@ impl Tool for ListFiles {
             let folders = self.folders.clone();
             blocking(move || {
                 let place = folders.place(&path)?;
-                let dir = place.dir.open_dir(&place.path).map_err(|error| told(&path, &error))?;
-                let shown: PathBuf = place.prefix.join(&place.path).components().collect();
+                let dir = place.dir.open_dir(&place.path).map_err(|error| io_error(&path, &error))?;
+                let folder: PathBuf = place.prefix.join(&place.path).components().collect();
                 let mut listing = Listing::new(pattern.as_deref());
                 listing
                     .walk(&dir, Path::new(""), depth.clamp(1, MAX_LEVELS))
-                    .map_err(|error| told(&path, &error))?;
-                Ok(listing.told(&shown).into())
+                    .map_err(|error| io_error(&path, &error))?;
+                Ok(listing.rendered(&folder).into())
             })
             .await
         })
@@ -172,12 +172,12 @@ impl Listing {
         covers(pattern, &text)
     }
 
-    fn told(&self, shown: &Path) -> String {
+    fn rendered(&self, folder: &Path) -> String {
         let mut lines: Vec<String> = self
             .found
             .iter()
             .map(|path| {
-                let path = shown.join(path).to_string_lossy().into_owned();
+                let path = folder.join(path).to_string_lossy().into_owned();
                 path.strip_prefix("./").map_or(path.clone(), str::to_owned)
             })
             .collect();

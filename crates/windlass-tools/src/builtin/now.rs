@@ -43,7 +43,7 @@ impl Now {
     /// calendar gives the first of 1970.
     pub fn says_at(at: Millis) -> String {
         let time = i64::try_from(at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
-        told(time.fixed_offset()).to_string()
+        rendered(time.fixed_offset()).to_string()
     }
 }
 
@@ -53,11 +53,11 @@ impl Tool for Now {
     }
 
     fn call(&self, _context: ToolContext, _args: Value) -> BoxFuture<'_, ToolResult> {
-        Box::pin(async { Ok(told(Local::now().fixed_offset()).to_string().into()) })
+        Box::pin(async { Ok(rendered(Local::now().fixed_offset()).to_string().into()) })
     }
 }
 
-fn told(now: DateTime<FixedOffset>) -> Value {
+fn rendered(now: DateTime<FixedOffset>) -> Value {
     json!({
         "local": now.to_rfc3339_opts(SecondsFormat::Secs, false),
         "utc": now.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::Secs, true),

@@ -8,7 +8,7 @@ use futures_core::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::ToolSpec;
 
-use super::folders::{Folders, open_file, told};
+use super::folders::{Folders, io_error, open_file};
 use super::{Builtin, Takes};
 use crate::binding::Bound;
 use crate::error::ToolSetError;
@@ -102,7 +102,7 @@ fn read(mut file: impl BufRead, path: &str, from: u64, lines: Option<u64>) -> Re
         file.by_ref()
             .take(room as u64 + 1)
             .read_until(b'\n', &mut bytes)
-            .map_err(|error| told(path, &error))?;
+            .map_err(|error| io_error(path, &error))?;
         if bytes.len() == before {
             break;
         }
@@ -136,7 +136,7 @@ fn skip(file: &mut impl BufRead, path: &str, from: u64) -> Result<Option<u64>, T
     let mut bytes: u64 = 0;
     let mut open = false;
     while lines + 1 < from {
-        let buffer = file.fill_buf().map_err(|error| told(path, &error))?;
+        let buffer = file.fill_buf().map_err(|error| io_error(path, &error))?;
         if buffer.is_empty() {
             // A last line without its end is a line too.
             return Ok(Some(lines + u64::from(open)));
@@ -152,7 +152,7 @@ fn skip(file: &mut impl BufRead, path: &str, from: u64) -> Result<Option<u64>, T
             return Err(ToolError::of_kind("TooFar", message));
         }
     }
-    let ended = from > 1 && file.fill_buf().map_err(|error| told(path, &error))?.is_empty();
+    let ended = from > 1 && file.fill_buf().map_err(|error| io_error(path, &error))?.is_empty();
     Ok(ended.then_some(lines))
 }
 

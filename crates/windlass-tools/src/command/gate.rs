@@ -91,13 +91,13 @@ pub(super) fn find(program: &Path, path: Option<&OsStr>, folder: &Path) -> io::R
         return runs(&folder.join(program)).map(|()| program.to_owned());
     }
     // Its name stays as it is where the shell finds the same program by it, since programs show their names.
-    let told = path.is_some() && !program.as_os_str().as_encoded_bytes().starts_with(b"-");
+    let by_name = path.is_some() && !program.as_os_str().as_encoded_bytes().starts_with(b"-");
     let mut refused = io::Error::from(io::ErrorKind::NotFound);
     for place in std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH))) {
         // An empty place is the folder itself.
         let found = folder.join(place).join(program);
         match runs(&found) {
-            Ok(()) => return Ok(if told { program.to_owned() } else { found }),
+            Ok(()) => return Ok(if by_name { program.to_owned() } else { found }),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = error,
             Err(_) => {}
         }

@@ -150,8 +150,8 @@ impl<T> Bounded<T> {
         Self { wire: Some(wire), fault, unanswered: Arc::default() }
     }
 
-    /// Takes note of what the server said.
-    fn heard(&self, message: &Incoming) {
+    /// Takes note of a message of the server.
+    fn note(&self, message: &Incoming) {
         match message {
             JsonRpcMessage::Request(_) => {
                 if self.unanswered.fetch_add(1, Ordering::Relaxed) >= MAX_UNANSWERED {
@@ -160,8 +160,8 @@ impl<T> Bounded<T> {
                     self.fault.give_up(why);
                 }
             }
-            JsonRpcMessage::Notification(told) => {
-                if let ServerNotification::CancelledNotification(_) = told.notification {
+            JsonRpcMessage::Notification(notification) => {
+                if let ServerNotification::CancelledNotification(_) = notification.notification {
                     drop(Answer(self.unanswered.clone()));
                 }
             }
@@ -208,7 +208,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
             }
             message = self.wire.as_mut()?.receive() => message,
         }?;
-        self.heard(&message);
+        self.note(&message);
         Some(message)
     }
 

@@ -205,7 +205,7 @@ fn spec(config: &McpConfig, listed: &ServerTool, offered: Offered) -> ToolSpec {
     let description = match description.trim() {
         _ if !offered.marked => description,
         "" => mask(&listed.name),
-        said => format!("{}: {said}", mask(&listed.name)).into(),
+        text => format!("{}: {text}", mask(&listed.name)).into(),
     };
     let mut schema = listed.input_schema.as_ref().clone();
     // The specification demands it, some servers leave it out.

@@ -8,7 +8,7 @@ use serde_json::json;
 use windlass_core::secret::Secret;
 
 use super::choice::ToolChoice;
-use super::url::shown_url;
+use super::url::redacted_url;
 use crate::binding::Bound;
 use crate::overrides::ToolOverrides;
 
@@ -125,12 +125,12 @@ impl McpConfig {
         }
     }
 
-    /// The same with what is said of its tools.
+    /// The same with the settings for its tools.
     pub(super) fn binding(&self) -> Vec<Bound> {
         let mut all = self.server_binding();
         let tools = (self.tools != ToolChoice::default()).then_some(&self.tools);
-        let said = json!([self.prefix, tools, self.overrides, self.trust]);
-        all.push(Bound::open("settings", said));
+        let settings = json!([self.prefix, tools, self.overrides, self.trust]);
+        all.push(Bound::open("settings", settings));
         all
     }
 
@@ -184,7 +184,7 @@ impl fmt::Debug for McpTransport {
                 .field("folder", folder)
                 .finish(),
             Self::Http { url, headers } => {
-                f.debug_struct("Http").field("url", &shown_url(url)).field("headers", headers).finish()
+                f.debug_struct("Http").field("url", &redacted_url(url)).field("headers", headers).finish()
             }
         }
     }

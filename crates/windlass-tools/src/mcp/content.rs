@@ -21,12 +21,12 @@ const PART_BYTES: u64 = 64;
 
 /// Converts a call's result, on another thread if it is large.
 pub(super) async fn made(result: CallToolResult) -> ToolResult {
-    off_thread(heft(&result), move || self::result(result)).await
+    off_thread(size(&result), move || self::result(result)).await
 }
 
 /// About how many bytes a result has. Of a value no more is looked at than it takes to see that it is large.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
-fn heft(result: &CallToolResult) -> u64 {
+fn size(result: &CallToolResult) -> u64 {
     let of = |block: &ContentBlock| match block {
         ContentBlock::Text(text) => text.text.len(),
         ContentBlock::Image(image) => image.data.len(),

@@ -37,9 +37,9 @@ pub(super) fn leaves(error: &ErrorData) -> bool {
 
 /// Whether an error answer says that the connection or the request was given up, and not what became of the call.
 pub(super) fn says_lost(error: &ErrorData) -> bool {
-    let said = spelled(&error.message);
-    GIVEN_UP.contains(&error.code.0) && LOST.iter().any(|word| said.contains(word))
-        || error.code == ErrorCode::INTERNAL_ERROR && said.contains(BEGUN_ANEW)
+    let text = spelled(&error.message);
+    GIVEN_UP.contains(&error.code.0) && LOST.iter().any(|word| text.contains(word))
+        || error.code == ErrorCode::INTERNAL_ERROR && text.contains(BEGUN_ANEW)
 }
 
 /// The words in lower case, with one blank for whatever stands between them: hyphens, underscores, line breaks.

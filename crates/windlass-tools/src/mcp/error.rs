@@ -43,7 +43,7 @@ pub enum McpError {
         source: std::io::Error,
     },
     /// It ended, before it was ready or in the midst of a call.
-    #[error("the MCP server `{server}` ended ({how}){}", said(.stderr))]
+    #[error("the MCP server `{server}` ended ({how}){}", appended(.stderr))]
     #[diagnostic(kind = Unavailable, code = "mcp_ended", help = "run its command by hand to see its output")]
     Ended {
         /// The server.
@@ -54,7 +54,7 @@ pub enum McpError {
         stderr: String,
     },
     /// It was not ready in time.
-    #[error("the MCP server `{server}` was not ready within {limit_ms} ms{}", said(.stderr))]
+    #[error("the MCP server `{server}` was not ready within {limit_ms} ms{}", appended(.stderr))]
     #[diagnostic(
         kind = Unavailable,
         code = "mcp_slow",
@@ -69,7 +69,7 @@ pub enum McpError {
         stderr: String,
     },
     /// It refused, or is not there, over HTTP.
-    #[error("the MCP server `{server}` at {url} answered HTTP {status}{}", said(.what))]
+    #[error("the MCP server `{server}` at {url} answered HTTP {status}{}", appended(.what))]
     #[diagnostic(kind = http_kind(*status), code = "mcp_http", help = refused(*status))]
     Http {
         /// The server.
@@ -110,7 +110,7 @@ pub enum McpError {
         what: String,
     },
     /// The connection was there and broke after the request was sent.
-    #[error("the connection to the MCP server `{server}` at {url} ended before the answer{}", said(.what))]
+    #[error("the connection to the MCP server `{server}` at {url} ended before the answer{}", appended(.what))]
     #[diagnostic(kind = Unavailable, code = "mcp_connection_lost")]
     ConnectionLost {
         /// The server.
@@ -196,7 +196,7 @@ fn refused(status: u16) -> Option<&'static str> {
 }
 
 /// Appends the server's own message, if any.
-fn said(words: &str) -> String {
+fn appended(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 

@@ -14,7 +14,7 @@ use super::config::{Lifecycle, McpConfig, McpTransport};
 use super::error::McpError;
 use super::handler::Handler;
 use super::http;
-use super::link::{Link, Parts, epitaph, quoted, slow};
+use super::link::{Link, Parts, cause_of_end, quoted, slow};
 use super::mask::Mask;
 use super::process::{ChildGroup, DRAIN};
 use super::reading;
@@ -120,7 +120,7 @@ impl Start<'_> {
                 ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
             )
         );
-        if is_broken && let Some(ended) = epitaph(self.config, self.mask, process, fault).await {
+        if is_broken && let Some(ended) = cause_of_end(self.config, self.mask, process, fault).await {
             return ended;
         }
         if let Some(ClientInitializeError::TransportError { error, .. }) = error

@@ -22,7 +22,7 @@ use super::asking::Fault;
 use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
 use super::mask::Mask;
-use super::url::shown_url;
+use super::url::redacted_url;
 use keyed::{IDEMPOTENCY_HEADER, Keyed};
 use post::{Failure, NoAnswer, Renewed};
 
@@ -76,9 +76,9 @@ pub(super) fn transport(
         return Err(bad("it has no URL".to_owned()));
     };
     let parsed = reqwest::Url::parse(url)
-        .map_err(|error| bad(format!("`{}` is not a URL: {error}", shown_url(url))))?;
+        .map_err(|error| bad(format!("`{}` is not a URL: {error}", redacted_url(url))))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(bad(format!("`{}` is not an http or https URL", shown_url(url))));
+        return Err(bad(format!("`{}` is not an http or https URL", redacted_url(url))));
     }
     let headers = headers
         .iter()
@@ -107,7 +107,7 @@ pub(super) fn transport(
 /// `None`: the error is not of HTTP.
 pub(super) fn diagnose(config: &McpConfig, mask: &Mask, error: &(dyn Error + 'static)) -> Option<McpError> {
     let McpTransport::Http { url, .. } = &config.transport else { return None };
-    let (server, url) = (config.name.clone(), shown_url(url));
+    let (server, url) = (config.name.clone(), redacted_url(url));
     let failure = failure(error)?;
     if let Some(NoAnswer::NotMcp(what)) = no_answer(failure) {
         return Some(McpError::NotMcp { server, url, what: format!("it answers with {what}") });

@@ -21,7 +21,7 @@ use super::mask::Mask;
 use super::process::{ChildGroup, DRAIN};
 use super::reading;
 use super::sent::{self, Sent};
-use super::url::shown_url;
+use super::url::redacted_url;
 
 /// Time for a server to exit by itself when it is closed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -184,7 +184,8 @@ impl Link {
     /// Why a request failed, in terms of the server and not of the library.
     pub(super) async fn explain(&self, config: &McpConfig, mask: &Mask, error: &ServiceError) -> McpError {
         let is_broken = matches!(error, ServiceError::TransportSend(_) | ServiceError::TransportClosed);
-        if is_broken && let Some(ended) = epitaph(config, mask, self.process.as_ref(), &self.fault).await {
+        if is_broken && let Some(ended) = cause_of_end(config, mask, self.process.as_ref(), &self.fault).await
+        {
             return ended;
         }
         let (server, what) = (config.name.clone(), quoted(mask, &error.to_string()));
@@ -199,7 +200,7 @@ impl Link {
         if let McpTransport::Http { url, .. } = &config.transport
             && is_broken
         {
-            McpError::ConnectionLost { server, url: shown_url(url), what: String::new() }
+            McpError::ConnectionLost { server, url: redacted_url(url), what: String::new() }
         } else {
             McpError::Protocol { server, what }
         }
@@ -265,7 +266,7 @@ impl Link {
 }
 
 /// Cause of a broken pipe to a child: an error found on this side, or the child's exit.
-pub(super) async fn epitaph(
+pub(super) async fn cause_of_end(
     config: &McpConfig,
     mask: &Mask,
     process: Option<&ChildGroup>,

@@ -3,13 +3,13 @@
 use windlass_core::secret::{mask, mask_url_parts};
 
 use super::config::{McpConfig, McpTransport};
-use super::url::shown_url;
+use super::url::redacted_url;
 
 /// Hides secrets in the texts of errors: servers and HTTP libraries like to repeat what they were given. Headers and the
 /// child's environment are [`Secret`](windlass_core::secret::Secret)s and masked as such; what is left is the URL.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mask {
-    /// The URL in the forms in which it may turn up, and how it is shown.
+    /// The URL in the forms in which it may turn up, and its redacted form.
     urls: Vec<(String, String)>,
 }
 
@@ -18,15 +18,16 @@ impl Mask {
     pub(super) fn of(config: &McpConfig) -> Self {
         let McpTransport::Http { url, .. } = &config.transport else { return Self::default() };
         mask_url_parts(url);
-        let shown = shown_url(url);
+        let redacted = redacted_url(url);
         let as_written = reqwest::Url::parse(url).map(String::from).ok();
         let forms = as_written.into_iter().chain([url.clone()]);
-        Self { urls: forms.filter(|form| *form != shown).map(|form| (form, shown.clone())).collect() }
+        Self { urls: forms.filter(|form| *form != redacted).map(|form| (form, redacted.clone())).collect() }
     }
 
     /// The text without the secrets.
     pub(super) fn hide(&self, text: &str) -> String {
-        let text = self.urls.iter().fold(text.to_owned(), |text, (url, shown)| text.replace(url, shown));
+        let text =
+            self.urls.iter().fold(text.to_owned(), |text, (url, redacted)| text.replace(url, redacted));
         mask(&text).into_owned()
     }
 }

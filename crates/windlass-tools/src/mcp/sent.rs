@@ -87,9 +87,9 @@ impl Drop for Waiting<'_> {
         let Some(id) = self.id.take() else { return };
         self.sent.give_up();
         let reason = Some("request abandoned by the caller".to_owned());
-        let told = CancelledNotification::new(CancelledNotificationParam::new(Some(id), reason));
+        let notification = CancelledNotification::new(CancelledNotificationParam::new(Some(id), reason));
         // One poll puts it into the queue; nobody waits until it is written.
-        let _ = self.peer.send_notification(told.into()).now_or_never();
+        let _ = self.peer.send_notification(notification.into()).now_or_never();
     }
 }
 

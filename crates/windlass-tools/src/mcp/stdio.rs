@@ -88,7 +88,7 @@ impl StdioTransport {
                 self.more += 1;
                 rest.into()
             };
-            let heft = line.len() as u64;
+            let size = line.len() as u64;
             let fault = self.fault.clone();
             let work = move || {
                 // Logs come in any encoding, and answers with bytes of files in them.
@@ -96,10 +96,10 @@ impl StdioTransport {
                 let read = read(&line, &fault, &Steps::default());
                 (line, read)
             };
-            if heft < LARGE_BYTES {
+            if size < LARGE_BYTES {
                 return Some(Ok(work()));
             }
-            self.away = Some(Box::pin(off_thread(heft, work)));
+            self.away = Some(Box::pin(off_thread(size, work)));
         }
         let read = self.away.as_mut()?.await;
         self.away = None;
@@ -150,8 +150,8 @@ impl StdioTransport {
                 }
                 lock(&self.open).push(request.id.clone());
             }
-            TxJsonRpcMessage::<RoleClient>::Notification(told) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &told.notification {
+            TxJsonRpcMessage::<RoleClient>::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
                     lock(&self.open).retain(|id| Some(id) != cancelled.params.request_id.as_ref());
                 }
             }

@@ -1,7 +1,7 @@
-//! How messages render the URL of a server.
+//! The URL of a server, as messages render it.
 
 /// Renders a URL for messages: without user, password, query and fragment, any of which may be a secret.
-pub(super) fn shown_url(url: &str) -> String {
+pub(super) fn redacted_url(url: &str) -> String {
     let Ok(mut parsed) = reqwest::Url::parse(url) else {
         // What cannot be read cannot be taken apart: show what is before the first doubtful character.
         return url.split(['?', '#', '@']).next().unwrap_or_default().to_owned();

@@ -133,7 +133,7 @@ impl Store {
             let mut search = connection.prepare(SEARCH)?;
             search.query_map(params![pattern, limit], entry)?.collect()
         })?;
-        Ok(told(found, "No memories found."))
+        Ok(rendered(found, "No memories found."))
     }
 
     pub(super) fn list_all(&self, limit: u32) -> Result<String, ToolError> {
@@ -141,7 +141,7 @@ impl Store {
             let mut list = connection.prepare(LIST)?;
             list.query_map([limit], entry)?.collect()
         })?;
-        Ok(told(found, "No memories stored."))
+        Ok(rendered(found, "No memories stored."))
     }
 
     fn with<T>(
@@ -203,7 +203,7 @@ fn entry(row: &Row<'_>) -> Result<Value, rusqlite::Error> {
 }
 
 /// Entries as JSON; those beyond [`MAX_GIVEN`] are left out, and a line says so.
-fn told(mut found: Vec<Value>, none: &str) -> String {
+fn rendered(mut found: Vec<Value>, none: &str) -> String {
     if found.is_empty() {
         return none.to_owned();
     }

@@ -38,8 +38,8 @@ pub(super) struct MemoryTool {
 impl MemoryTool {
     pub(super) fn new(which: Which, store: Arc<Store>) -> Self {
         let mut properties = Properties::new();
-        let limit = |properties: &mut Properties, usual: u32| {
-            properties.with_default::<u32>("limit", "Maximum number of entries to return", usual.into());
+        let limit = |properties: &mut Properties, default: u32| {
+            properties.with_default::<u32>("limit", "Maximum number of entries to return", default.into());
         };
         let (name, description, effect) = match which {
             Which::Save => {

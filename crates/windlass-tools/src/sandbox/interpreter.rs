@@ -32,8 +32,8 @@ impl Outcome {
         Self { stderr: why, ..Self::default() }
     }
 
-    /// As models are told.
-    pub(super) fn told(&self) -> String {
+    /// The result for the model.
+    pub(super) fn rendered(&self) -> String {
         let Self { stdout, stderr, return_value, success } = self;
         format!(
             "{{\"stdout\": {}, \"stderr\": {}, \"return_value\": {}, \"success\": {success}}}",

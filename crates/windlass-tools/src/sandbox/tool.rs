@@ -56,7 +56,7 @@ impl SandboxTool {
             return Err(ToolError::new(what));
         }
         let outcome = self.sessions.execute(context.run, &code, self.spec.effect, &context.cancelled).await?;
-        Ok(outcome.told().into())
+        Ok(outcome.rendered().into())
     }
 }
 

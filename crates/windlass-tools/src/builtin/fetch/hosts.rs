@@ -54,7 +54,7 @@ impl Hosts {
         let reach = if self.names(&host, port) { Reach::Listed } else { Reach::Public };
         match literal(&host) {
             Some(address) if reach == Reach::Public && !is_public(address) => {
-                Err(Refused { host, address }.told())
+                Err(Refused { host, address }.error())
             }
             _ => Ok(reach),
         }
@@ -160,7 +160,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    pub(super) fn told(&self) -> ToolError {
+    pub(super) fn error(&self) -> ToolError {
         ToolError::of_kind("AddressRefused", self.to_string())
     }
 }

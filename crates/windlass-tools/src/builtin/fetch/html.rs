@@ -129,8 +129,8 @@ impl Page<'_> {
             }
             "a" => self.link(tag),
             "img" => {
-                if let Some(shown) = tag.attribute("alt") {
-                    self.words(&shown);
+                if let Some(alt) = tag.attribute("alt") {
+                    self.words(&alt);
                 }
             }
             name if BLOCKS.contains(&name) => {

@@ -7,7 +7,7 @@ use crate::builtin::tests::call;
 fn the_time_is_told_in_local_time_and_utc() {
     let now = DateTime::parse_from_rfc3339("2026-03-01T00:30:05.25+02:00").unwrap();
     assert_eq!(
-        told(now),
+        rendered(now),
         json!({
             "local": "2026-03-01T00:30:05+02:00",
             "utc": "2026-02-28T22:30:05Z",

@@ -103,15 +103,15 @@ fn an_error_result_is_an_error_with_its_text() {
 
 #[test]
 fn what_takes_its_time_to_be_made_is_known_before() {
-    let heft = |value: Value| heft(&serde_json::from_value(value).expect("a tool result"));
+    let size = |value: Value| size(&serde_json::from_value(value).expect("a tool result"));
     let text = |bytes: usize| json!({"content": [{"type": "text", "text": "x".repeat(bytes)}]});
     let large = LARGE_BYTES as usize;
-    assert!(heft(text(100)) < 1_000 && heft(text(large)) >= LARGE_BYTES);
+    assert!(size(text(100)) < 1_000 && size(text(large)) >= LARGE_BYTES);
     let many = |parts: usize| json!({"content": vec![json!({"type": "text", "text": ""}); parts]});
-    assert!(heft(many(10)) < 1_000 && heft(many(large / 16)) >= LARGE_BYTES);
+    assert!(size(many(10)) < 1_000 && size(many(large / 16)) >= LARGE_BYTES);
     let values =
         |count: usize| json!({"content": [], "structuredContent": {"list": vec![json!({"a": 1}); count]}});
-    assert!(heft(values(10)) < 1_000 && heft(values(large / 4)) >= LARGE_BYTES);
+    assert!(size(values(10)) < 1_000 && size(values(large / 4)) >= LARGE_BYTES);
     let image = json!({"content": [{"type": "image", "data": "A".repeat(large), "mimeType": "image/png"}]});
-    assert!(heft(image) >= LARGE_BYTES);
+    assert!(size(image) >= LARGE_BYTES);
 }

@@ -96,11 +96,11 @@ impl Post<'_> {
         if let JsonRpcMessage::Request(request) = &self.message {
             let id = request.id.clone();
             let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
-            let said = self.answer(response, &id, is_probe).await;
-            if !matches!(said, Err(StreamableHttpError::SessionExpired)) {
+            let answer = self.answer(response, &id, is_probe).await;
+            if !matches!(answer, Err(StreamableHttpError::SessionExpired)) {
                 lock(self.renewed).remove(&id);
             }
-            return said;
+            return answer;
         }
         if let Some(challenge) = challenge(&response) {
             return Err(challenge);

@@ -22,9 +22,9 @@ fn values_of_the_environment_are_hidden_but_short_ones_stay() {
 #[test]
 fn a_url_is_shown_without_user_and_query() {
     let url = "http://me:pass12@host:9/mcp?key=longenough&x=1#f";
-    assert_eq!(shown_url(url), "http://host:9/mcp");
-    assert_eq!(shown_url("http://host/mcp"), "http://host/mcp");
-    assert_eq!(shown_url("no url?key=1"), "no url");
+    assert_eq!(redacted_url(url), "http://host:9/mcp");
+    assert_eq!(redacted_url("http://host/mcp"), "http://host/mcp");
+    assert_eq!(redacted_url("no url?key=1"), "no url");
     let config = McpConfig::http("search", url);
     let hidden = Mask::of(&config).hide(&format!("error for url ({url}): longenough, pass12"));
     assert_eq!(hidden, "error for url (http://host:9/mcp): ***, ***");

@@ -88,8 +88,8 @@ fn meant(read: Read) -> Read {
     let is_meant = match &read {
         Read::Message(message) => match message.as_ref() {
             JsonRpcMessage::Request(request) => !matches!(request.request, ServerRequest::CustomRequest(_)),
-            JsonRpcMessage::Notification(told) => {
-                !matches!(told.notification, ServerNotification::CustomNotification(_))
+            JsonRpcMessage::Notification(notification) => {
+                !matches!(notification.notification, ServerNotification::CustomNotification(_))
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => true,
         },
