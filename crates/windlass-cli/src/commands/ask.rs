@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use windlass_core::text::nearest;
 
 use crate::agents;
 use crate::assistant;
 use crate::attachments::AttachArgs;
 use crate::cassettes::CassetteArgs;
-use crate::cli::Cli;
 use crate::commands::run::{Begin, HowArgs, begin};
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
@@ -52,13 +51,13 @@ pub(crate) struct AskArgs {
     view: ViewArgs,
 }
 
-/// Puts the question to the default agent.
-pub(crate) async fn run(args: AskArgs) -> Result<Exit, Failure> {
+/// Puts the question to the default agent. `grammar` makes the whole command line, for its help and the names of its commands.
+pub(crate) async fn run(args: AskArgs, grammar: fn() -> clap::Command) -> Result<Exit, Failure> {
     if std::env::args_os().len() <= 1 && !stdin::is_given() {
-        out::say(Cli::command().render_help().to_string().trim_end());
+        out::say(grammar().render_help().to_string().trim_end());
         return Ok(Exit::Usage);
     }
-    let question = question(&args.question, &args.words)?;
+    let question = question(&args.question, &args.words, grammar)?;
     let path = assistant::path()?;
     let file = agents::read(&path, &args.overrides).map_err(|failure| {
         if assistant::is(&path) {
@@ -74,7 +73,11 @@ pub(crate) async fn run(args: AskArgs) -> Result<Exit, Failure> {
 }
 
 /// The question, if the words are one. A word that is no command would otherwise cost a model call.
-fn question(said: &[String], after_dashes: &[String]) -> Result<Option<String>, Failure> {
+fn question(
+    said: &[String],
+    after_dashes: &[String],
+    grammar: fn() -> clap::Command,
+) -> Result<Option<String>, Failure> {
     if !after_dashes.is_empty() {
         let all: Vec<&str> = said.iter().chain(after_dashes).map(String::as_str).collect();
         return filled(&all.join(" ")).map(Some);
@@ -83,7 +86,7 @@ fn question(said: &[String], after_dashes: &[String]) -> Result<Option<String>, 
         [] => Ok(None),
         [one] if one == "-" || one.trim().contains(char::is_whitespace) => Ok(Some(one.clone())),
         [one] if one.trim().is_empty() => filled(one).map(Some),
-        several => Err(no_question(several)),
+        several => Err(no_question(several, grammar)),
     }
 }
 
@@ -95,9 +98,9 @@ fn filled(text: &str) -> Result<String, Failure> {
 }
 
 /// Says why the words are neither a command nor a question, and what was probably meant.
-fn no_question(said: &[String]) -> Failure {
+fn no_question(said: &[String], grammar: fn() -> clap::Command) -> Failure {
     let first = said.first().map_or("", String::as_str);
-    let cli = Cli::command();
+    let cli = grammar();
     let names: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
     if names.contains(&first) {
         return Failure::new(Exit::Usage, format!("the options before `{first}` belong to a question"))

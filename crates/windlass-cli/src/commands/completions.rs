@@ -1,9 +1,8 @@
 //! `windlass completions`.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::failure::{Exit, Failure};
 use crate::out;
 
@@ -22,10 +21,10 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Prints what the shell needs to complete commands.
-pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Failure> {
+/// Prints what the shell needs to complete the commands of `grammar`, the whole command line.
+pub(crate) fn run(args: &CompletionsArgs, mut grammar: clap::Command) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "windlass", &mut script);
+    clap_complete::generate(args.shell, &mut grammar, "windlass", &mut script);
     out::answer(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Good)
 }

@@ -15,11 +15,12 @@ pub(crate) mod tools;
 use std::future::Future;
 use std::path::PathBuf;
 
-use crate::cli::{Cli, Command};
+use clap::CommandFactory as _;
 use opentelemetry::context::FutureExt as _;
 use windlass_runtime::agent_file::add_providers;
 use windlass_runtime::capabilities;
 
+use crate::cli::{Cli, Command};
 use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::limits;
@@ -33,7 +34,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     trace(telemetry.is_some());
     own_providers()?;
     keep_what_is_learnt(cli.command.as_ref());
-    let Some(command) = cli.command else { return on_runtime(ask::run(cli.ask)) };
+    let Some(command) = cli.command else { return on_runtime(ask::run(cli.ask, Cli::command)) };
     match command {
         Command::Chat(args) => on_runtime(chat::run(args)),
         Command::Run(args) => on_runtime(run::run(*args)),
@@ -45,7 +46,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Agents(args) => agents::run(args),
         Command::Models(args) => on_runtime(models::run(args)),
         Command::Doctor(args) => on_runtime(doctor::run(args)),
-        Command::Completions(args) => completions::run(&args),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
     }
 }
 

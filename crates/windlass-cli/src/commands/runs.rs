@@ -22,7 +22,7 @@ mod request;
 mod resume;
 pub(crate) mod short;
 pub(crate) mod show;
-mod since;
+pub(crate) mod since;
 mod stats;
 mod steer;
 mod watch;

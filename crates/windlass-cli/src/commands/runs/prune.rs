@@ -8,6 +8,7 @@ use windlass_store::{Index, Prunable, Prune, Pruned, Pruning, SqliteLog};
 
 use super::list::stored;
 use super::listed;
+use super::since::age;
 use crate::agents::now;
 use crate::consent::{Doomed, delete};
 use crate::failure::{Exit, Failure};
@@ -17,10 +18,6 @@ use crate::out;
 /// The statuses that runs can be chosen by. A run with a live process is never deleted.
 pub(crate) const STATUSES: [&str; 8] =
     ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "interrupted"];
-/// Units of an age, with their milliseconds.
-const UNITS: [(&str, u64); 5] =
-    [("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
-
 const HELP: &str = "\
 Deletes the runs of a given age, status or both, and the long results that no remaining run refers to. \
 Interrupted and suspended runs are deleted only if `--status` names them. A run stays while a process drives it, or while \
@@ -52,14 +49,6 @@ pub(super) struct PruneArgs {
     /// One JSON object for each deleted run, then one with the sums
     #[arg(long)]
     json: bool,
-}
-
-/// Reads an age, such as `30d`, as milliseconds.
-pub(crate) fn age(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not an age: expected a number with s, m, h, d or w, such as 30d");
-    let (unit, ms) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit)).ok_or_else(wrong)?;
-    let number: u64 = text.strip_suffix(unit).unwrap_or_default().parse().map_err(|_| wrong())?;
-    number.checked_mul(ms).ok_or_else(wrong)
 }
 
 pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Failure> {

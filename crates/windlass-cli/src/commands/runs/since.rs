@@ -1,8 +1,10 @@
-//! Times that a listing begins at: an age, a day, or a time of a day.
+//! Ages and times as the command line writes them: an age, a day, or a time of a day.
 
 use chrono::{Local, NaiveDate, NaiveDateTime, NaiveTime, TimeZone as _};
 
-use super::prune::age;
+/// Units of an age, with their milliseconds.
+const UNITS: [(&str, u64); 5] =
+    [("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
 
 /// A moment in the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,14 @@ impl Moment {
             Self::At(ms) => ms,
         }
     }
+}
+
+/// Reads an age, such as `30d`, as milliseconds.
+pub(crate) fn age(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not an age: expected a number with s, m, h, d or w, such as 30d");
+    let (unit, ms) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit)).ok_or_else(wrong)?;
+    let number: u64 = text.strip_suffix(unit).unwrap_or_default().parse().map_err(|_| wrong())?;
+    number.checked_mul(ms).ok_or_else(wrong)
 }
 
 /// Reads an age, such as `12h`, or a day or time in the local time zone, such as `2026-11-26` or `2026-11-26 15:30`.

@@ -11,7 +11,8 @@ use windlass_store::{Prunable, Prune, Pruned, Pruning, SqliteLog};
 
 use crate::agents::now;
 use crate::commands::runs::list::stored;
-use crate::commands::runs::prune::{STATUSES, age};
+use crate::commands::runs::prune::STATUSES;
+use crate::commands::runs::since::age;
 use crate::consent::{Doomed, delete};
 use crate::failure::{Exit, Failure};
 use crate::out;
