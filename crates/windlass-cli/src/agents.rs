@@ -64,10 +64,11 @@ pub(crate) fn hosted(log: Arc<dyn Store>) -> Host {
 pub(crate) async fn start(
     file: &AgentFile,
     overrides: &Overrides,
-    (log, cassette): (Arc<SqliteLog>, Option<Cassette>),
+    log: &Arc<SqliteLog>,
+    cassette: Option<Cassette>,
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
-    Ok(assembled(Files::Read(file, &overrides.data()), (&host(&log), cassette), interrupts).await??)
+    Ok(assembled(Files::Read(file, &overrides.data()), &host(log), cassette, interrupts).await??)
 }
 
 /// The same host as the person at the terminal sees it, who sees all runs.
@@ -78,7 +79,8 @@ pub(crate) fn client(log: &Arc<SqliteLog>) -> Scoped {
 /// The agent that the host makes of these files, with a line that says what is waited for. Ctrl-C ends it.
 async fn assembled(
     files: Files<'_>,
-    (host, cassette): (&Host, Option<Cassette>),
+    host: &Host,
+    cassette: Option<Cassette>,
     interrupts: &mut Interrupts,
 ) -> Result<Result<Assembly, AssembleError>, Failure> {
     let registry = host.registry();
@@ -110,7 +112,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn new(made: Assembly, (path, roots): (PathBuf, Roots), named: bool) -> Self {
+    fn new(made: Assembly, path: PathBuf, roots: Roots, named: bool) -> Self {
         let Assembly { agent, warnings, unmatched, .. } = made;
         Self { agent, path, roots, named, warnings, unmatched }
     }
@@ -139,7 +141,8 @@ pub(crate) struct Wanted<'a> {
 pub(crate) async fn of_run(
     state: &State,
     wanted: &Wanted<'_>,
-    (log, cassette): (&Arc<SqliteLog>, Option<Cassette>),
+    log: &Arc<SqliteLog>,
+    cassette: Option<Cassette>,
     interrupts: &mut Interrupts,
 ) -> Result<Found, Failure> {
     let host = host(log);
@@ -148,8 +151,8 @@ pub(crate) async fn of_run(
     let named = wanted.with.is_some() || !wanted.agents.is_empty();
     if let Some(source) = kept.clone().filter(|kept| !(named || kept.masked)) {
         let (path, roots) = (file_of(&source), Roots::of(&source.agent_file(&home::env, &models)?));
-        let made = assembled(Files::Kept(Box::new(source), &models), (&host, cassette), interrupts).await??;
-        return Ok(Found::new(made, (path, roots), named));
+        let made = assembled(Files::Kept(Box::new(source), &models), &host, cassette, interrupts).await??;
+        return Ok(Found::new(made, path, roots, named));
     }
     let (path, mut overrides) = match (wanted.with, kept) {
         (Some(path), kept) => (path.to_owned(), overrides_of(state, wanted, path, kept)?),
@@ -164,9 +167,9 @@ pub(crate) async fn of_run(
     };
     overrides::move_agents(&mut overrides, wanted.agents)?;
     let file = read_with(&path, &overrides, &models)?;
-    let made = assembled(Files::Read(&file, &overrides), (&host, cassette), interrupts).await?;
+    let made = assembled(Files::Read(&file, &overrides), &host, cassette, interrupts).await?;
     let made = made.map_err(|error| missing::unusable(error, &path, &overrides, &wanted.again))?;
-    Ok(Found::new(made, (path, Roots::of(&file)), named))
+    Ok(Found::new(made, path, Roots::of(&file), named))
 }
 
 /// What the command line said over the agent's file stays, as long as the agent has the same name.
@@ -191,7 +194,7 @@ pub(crate) async fn to_look_at(
 ) -> Result<Assembly, Failure> {
     let (host, overrides) = (host(log), FileOverrides::default());
     let file = read_with(path, &overrides, &host.registry().models_of_run(run).await?)?;
-    Ok(assembled(Files::Read(&file, &overrides), (&host, None), interrupts).await??)
+    Ok(assembled(Files::Read(&file, &overrides), &host, None, interrupts).await??)
 }
 
 /// The time, in milliseconds since the Unix epoch.

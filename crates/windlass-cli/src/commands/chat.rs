@@ -103,8 +103,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     args.session.check(&file, &log, &mut view, &words).await?;
     let place = Place { log: log.clone(), roots: Roots::of(&file), chat: true };
     let cassette = args.cassette.open()?;
-    let parts = (log, cassette.clone());
-    let assembly = agents::start(&file, &args.overrides, parts, &mut interrupts).await?;
+    let assembly = agents::start(&file, &args.overrides, &log, cassette.clone(), &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);

@@ -1,9 +1,9 @@
 //! `windlass run`: one run of an agent, a repetition, or a batch.
 
+mod admission;
 mod batch;
 mod queries;
 mod repeat;
-mod second;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{DriveOptions, People};
 use windlass_store::SqliteLog;
 
+use admission::Admission;
 use batch::{Batch, BatchArgs};
 use repeat::{Again, RepeatArgs};
-use second::admitted;
 
 use crate::agents;
 use crate::asking::{Place, Roots, Terminal};
@@ -162,8 +162,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     session.check(&file, &log, &mut view, &words).await?;
     let people = if view_args.json { None } else { people(log.clone(), Roots::of(&file)) };
     let cassette = how.cassette.open()?;
-    let parts = (log.clone(), cassette.clone());
-    let assembly = agents::start(&file, &overrides, parts, &mut interrupts).await?;
+    let assembly = agents::start(&file, &overrides, &log, cassette.clone(), &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
@@ -194,10 +193,9 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     }
     let host = agents::host(&log);
     let live = if named {
-        let given = (options, &session, words.log.as_str());
-        let admitted =
-            admitted((&host, &assembly.agent), input.messages(), given, &mut view, &mut interrupts);
-        match Box::pin(admitted).await? {
+        let agent = &assembly.agent;
+        let admission = Admission { host: &host, agent, session: &session, options, log_words: &words.log };
+        match Box::pin(admission.admitted(input.messages(), &mut view, &mut interrupts)).await? {
             Some(live) => live,
             None => return view.close().map(|()| Exit::Good),
         }

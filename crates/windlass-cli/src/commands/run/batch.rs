@@ -68,6 +68,22 @@ enum Fate {
     Elsewhere,
 }
 
+/// The place of a query in its batch.
+struct Place<'b> {
+    batch: &'b str,
+    /// From 1.
+    number: usize,
+    /// Number of all queries.
+    of: usize,
+}
+
+/// The least and the longest wait between two queries, in milliseconds.
+#[derive(Clone, Copy)]
+struct Wait {
+    min: u64,
+    max: u64,
+}
+
 /// Counts of queries.
 #[derive(Default)]
 struct Sums {
@@ -102,7 +118,7 @@ impl Batch<'_> {
         while let Some((place, query)) = left.pop_front() {
             let session = SessionId::from(format!("batch/{id}/{}", query.key));
             if waits && !again && self.ended(&session).await?.is_none() {
-                pause(wait, interrupts).await?;
+                wait.pause(interrupts).await?;
             }
             if !again {
                 began = SystemEnvironment.now();
@@ -121,8 +137,8 @@ impl Batch<'_> {
             held = 0;
             let took = SystemEnvironment.now().saturating_sub(began);
             waits |= !matches!(fate, Fate::Known(_));
-            let number = format!("{}/{}", place + 1, queries.len());
-            self.told((&id, &number), query, &fate, took)?;
+            let place = Place { batch: &id, number: place + 1, of: queries.len() };
+            self.report(&place, query, &fate, took)?;
             sums.add(&fate);
             if let Fate::Run(run) = &fate
                 && run.status() == Some(Status::Cancelled)
@@ -216,7 +232,8 @@ impl Batch<'_> {
         Ok(run)
     }
 
-    fn told(&self, (id, number): (&str, &str), query: &Query, fate: &Fate, took: u64) -> Result<(), Failure> {
+    fn report(&self, place: &Place<'_>, query: &Query, fate: &Fate, took: u64) -> Result<(), Failure> {
+        let Place { batch: id, number, of } = place;
         let status = match fate {
             Fate::Known(status) => format!("{status} (before)"),
             Fate::Run(run) => run.run_state().to_string(),
@@ -239,7 +256,11 @@ impl Batch<'_> {
             }))?;
         } else if !self.view.quiet {
             let input = cut(&query.input, QUERY_CHARS);
-            out::note(format_args!("query {number} ({}): {status} in {}: {input}", query.key, span(took)));
+            out::note(format_args!(
+                "query {number}/{of} ({}): {status} in {}: {input}",
+                query.key,
+                span(took)
+            ));
         }
         Ok(())
     }
@@ -290,8 +311,7 @@ impl Sums {
 }
 
 impl BatchArgs {
-    /// Least and longest wait in milliseconds.
-    fn wait(&self) -> Result<(u64, u64), Failure> {
+    fn wait(&self) -> Result<Wait, Failure> {
         let ms = |given: Option<f64>, name: &str| match given {
             Some(seconds) => milliseconds(seconds, name),
             None => match home::env(name) {
@@ -301,7 +321,7 @@ impl BatchArgs {
         };
         let min = ms(self.wait_min, "SIMULATOR_SLEEP_MIN")?;
         let max = ms(self.wait_max, "SIMULATOR_SLEEP_MAX")?;
-        Ok((min, max.max(min)))
+        Ok(Wait { min, max: max.max(min) })
     }
 }
 
@@ -312,13 +332,16 @@ fn milliseconds(seconds: f64, name: &str) -> Result<u64, Failure> {
     Err(Failure::new(Exit::Usage, format!("the wait ({name}) is no number of seconds from 0 to 86400")))
 }
 
-/// Waits between two queries. A signal ends the batch.
-async fn pause((min, max): (u64, u64), interrupts: &mut Interrupts) -> Result<(), Failure> {
-    let wait = min + (max - min) * u64::from(SystemEnvironment.chance()) / 1_000;
-    if wait == 0 {
-        return Ok(());
+impl Wait {
+    /// Waits between two queries. A signal ends the batch.
+    async fn pause(self, interrupts: &mut Interrupts) -> Result<(), Failure> {
+        let Self { min, max } = self;
+        let wait = min + (max - min) * u64::from(SystemEnvironment.chance()) / 1_000;
+        if wait == 0 {
+            return Ok(());
+        }
+        interrupts.or(SystemEnvironment.sleep_until(SystemEnvironment.now() + wait)).await
     }
-    interrupts.or(SystemEnvironment.sleep_until(SystemEnvironment.now() + wait)).await
 }
 
 /// The same agent and file are the same batch.

@@ -36,8 +36,8 @@ impl GoOn<'_> {
     /// The agent that can go on with the run.
     pub(super) async fn agent(&mut self, state: &State, wanted: &Wanted<'_>) -> Result<Found, Failure> {
         self.view.calm();
-        let log = (&self.log, self.cassette.clone());
-        let found = agents::of_run(state, wanted, log, &mut self.interrupts).await?;
+        let cassette = self.cassette.clone();
+        let found = agents::of_run(state, wanted, &self.log, cassette, &mut self.interrupts).await?;
         self.preview(state, &found);
         Ok(found)
     }

@@ -35,7 +35,7 @@ pub(super) async fn show(log: &Arc<SqliteLog>, wish: Wish<'_>, log_args: &LogArg
     let again = Again::new(format!("windlass runs show{} {run} --request {number}", log_args.words()));
     let wanted = Wanted { with: wish.with, agents: &[], replaces: wish.with.is_some(), again };
     let mut interrupts = Interrupts::listen()?;
-    let found = agents::of_run(&state, &wanted, (log, None), &mut interrupts).await?;
+    let found = agents::of_run(&state, &wanted, log, None, &mut interrupts).await?;
     let Some(recorded) = found.agent.recorded_request(run, number, !wish.unfollowed).await? else {
         let made = Timeline::of(&**log, run).await?.model_calls.len() as u64;
         let made = count(made, "finished model call");
