@@ -7,7 +7,7 @@ use crate::out;
 use crate::stdin::{self, Stdin};
 
 /// Maximum number of lines shown of what would be deleted.
-const SHOWN: usize = 20;
+const LISTED: usize = 20;
 
 /// What a command would delete.
 #[derive(Debug)]
@@ -24,16 +24,16 @@ impl Doomed {
     /// # Errors
     /// Nobody can be asked: the command needs `--yes`.
     pub(crate) async fn consent(&self) -> Result<bool, Failure> {
-        let shown = self.lines.iter().take(SHOWN).cloned();
-        let more = self.lines.len().saturating_sub(SHOWN);
+        let listed = self.lines.iter().take(LISTED).cloned();
+        let more = self.lines.len().saturating_sub(LISTED);
         let more = (more > 0).then(|| format!("and {more} more: `--dry-run` lists all"));
-        let shown: Vec<String> = shown.chain(more).collect();
+        let listed: Vec<String> = listed.chain(more).collect();
         if !stdin::somebody() {
             let failure = Failure::new(
                 Exit::Usage,
                 format!("{} would be deleted for good; `--yes` is missing", self.what),
             );
-            let failure = shown.into_iter().fold(failure, Failure::detail);
+            let failure = listed.into_iter().fold(failure, Failure::detail);
             return Err(failure.hint(
                 "nothing was deleted; add `--yes` to delete without a question, or `--dry-run` to look",
             ));
@@ -41,7 +41,7 @@ impl Doomed {
         if self.lines.is_empty() {
             return Ok(true);
         }
-        shown.iter().for_each(out::say);
+        listed.iter().for_each(out::say);
         out::prompt(&format!("Delete {} for good? [y/N] ", self.what));
         let line = Stdin::new().line().await?;
         if line.is_none() {

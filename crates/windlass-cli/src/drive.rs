@@ -75,8 +75,8 @@ pub(crate) async fn drive(
     let (run, handle) = (live.id(), live.handle().clone());
     view.says_end();
     let updates = live.updates();
-    let mut show = pin!(shown(updates, view));
-    let (mut all_shown, stopped) = (false, Cell::new(None));
+    let mut show = pin!(render(updates, view));
+    let (mut all_rendered, stopped) = (false, Cell::new(None));
     let ended = {
         let mut stop = pin!(stop(&handle, interrupts, &stopped));
         loop {
@@ -87,7 +87,7 @@ pub(crate) async fn drive(
                     live.abort();
                     return Err(left(run, words, again.exit()));
                 }
-                () = &mut show, if !all_shown => all_shown = true,
+                () = &mut show, if !all_rendered => all_rendered = true,
             }
         }
     };
@@ -107,22 +107,22 @@ pub(crate) async fn drive(
             std::future::pending::<()>().await;
         }
     };
-    if !all_shown {
+    if !all_rendered {
         tokio::select! {
             () = show => {}
             () = most => {}
             interrupt = interrupts.next() => return Err(unread(run, words, interrupt.exit())),
         }
     }
-    if let Some(told @ Interrupt::Leave(_)) = stopped.get() {
+    if let Some(signal @ Interrupt::Leave(_)) = stopped.get() {
         // The run ended first: its followers are notified.
-        interrupts.put_back(told);
+        interrupts.put_back(signal);
     }
     Ok(ended)
 }
 
-/// Shows updates as fast as the reader takes them. All facts are shown; streamed pieces may be dropped.
-async fn shown(updates: Option<Updates>, view: &mut View) {
+/// Renders updates as fast as the reader takes them. All facts are rendered; streamed pieces may be dropped.
+async fn render(updates: Option<Updates>, view: &mut View) {
     let _at_last = Withdrawn::default();
     let Some(mut updates) = updates else { return };
     while let Some(update) = view.waiting(updates.next()).await {
@@ -150,14 +150,14 @@ pub(crate) async fn drive_and_listen(
         while let Some(line) = terminal.overheard().await {
             let text = line.trim();
             let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-            let said = match (word, rest.trim()) {
+            let sent = match (word, rest.trim()) {
                 ("", _) | ("/steer", "") => Ok(()),
                 ("/pause", "") => handle.pause(None).await,
                 ("/pause", reason) => handle.pause(Some(reason.into())).await,
                 ("/steer", rest) => handle.steer(rest).await,
                 _ => handle.steer(text).await,
             };
-            if let Err(error) = said {
+            if let Err(error) = sent {
                 Failure::from(error).show();
             }
         }
@@ -294,11 +294,13 @@ fn cut(run: &Run, limit: LimitKind, exit: Exit, words: &Words) -> Failure {
 
 /// Whether a run has an output, or ends with a text of its model: not with a sentence that stands in for one.
 fn has_answer(run: &Run) -> bool {
-    let said = |message: &Message| {
-        if let Message::Assistant(said) = message { said.beside_calls() } else { None }
+    let text_of = |message: &Message| {
+        if let Message::Assistant(reply) = message { reply.beside_calls() } else { None }
     };
     run.output().is_some()
-        || run.text().is_some_and(|text| run.messages().any(|message| said(message).as_deref() == Some(text)))
+        || run
+            .text()
+            .is_some_and(|text| run.messages().any(|message| text_of(message).as_deref() == Some(text)))
 }
 
 /// A number to raise a limit to: twice as much, or enough for what the next model call may need.

@@ -39,7 +39,7 @@ impl Interrupt {
 /// Listens for these signals, from here on to the end of the process.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
-    heard: Vec<(Interrupt, Signal)>,
+    listening: Vec<(Interrupt, Signal)>,
     /// One that came and was not acted on.
     kept: Option<Interrupt>,
 }
@@ -59,11 +59,11 @@ impl Interrupts {
             (Interrupt::Leave(Exit::HungUp), SignalKind::hangup(), true),
             (Interrupt::Leave(Exit::Quit), SignalKind::quit(), true),
         ];
-        let heard = ends.into_iter().filter(|(_, kind, optional)| {
+        let wanted = ends.into_iter().filter(|(_, kind, optional)| {
             !optional || ignored & 1_u64.wrapping_shl(kind.as_raw_value().cast_unsigned() - 1) == 0
         });
-        let listening = heard.map(|(interrupt, kind, _)| Ok((interrupt, signal(kind).map_err(failed)?)));
-        listening.collect::<Result<_, _>>().map(|heard| Self { heard, kept: None })
+        let listening = wanted.map(|(interrupt, kind, _)| Ok((interrupt, signal(kind).map_err(failed)?)));
+        listening.collect::<Result<_, _>>().map(|listening| Self { listening, kept: None })
     }
 
     /// Ends at the next signal.
@@ -80,7 +80,7 @@ impl Interrupts {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Interrupt> {
-        for (interrupt, signal) in &mut self.heard {
+        for (interrupt, signal) in &mut self.listening {
             // `None` would mean that no signal can come any more.
             if let Poll::Ready(Some(())) = signal.poll_recv(context) {
                 return Poll::Ready(*interrupt);
@@ -113,7 +113,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_signal_that_is_put_back_ends_what_comes_next_once() {
-        let mut interrupts = Interrupts { heard: Vec::new(), kept: None };
+        let mut interrupts = Interrupts { listening: Vec::new(), kept: None };
         interrupts.put_back(Interrupt::Leave(Exit::Terminated));
         let failure = interrupts.or(pending::<()>()).await.unwrap_err();
         assert_eq!(failure.exit, Exit::Terminated);

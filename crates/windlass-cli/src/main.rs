@@ -56,14 +56,14 @@ fn main() -> ExitCode {
         }
     };
     match out::close() {
-        Err(out::Unshown::Signal(exit)) => exit.into(),
-        Err(out::Unshown::Broken(error)) if exit == failure::Exit::Good => {
+        Err(out::Unwritten::Signal(exit)) => exit.into(),
+        Err(out::Unwritten::Broken(error)) if exit == failure::Exit::Good => {
             let failure = failure::Failure::from(error);
             failure.show();
             // What is broken stays so; the error itself is waited for.
-            let _told = out::close();
+            let _closed = out::close();
             failure.exit.into()
         }
-        Ok(()) | Err(out::Unshown::Broken(_)) => exit.into(),
+        Ok(()) | Err(out::Unwritten::Broken(_)) => exit.into(),
     }
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use windlass_core::secret::mask;
 
-pub(crate) use closing::{UNREAD, Unshown, close, hurry};
+pub(crate) use closing::{UNREAD, Unwritten, close, hurry};
 pub(crate) use printer::{Stream, left_out, never_wait};
 use printer::{Weight, framed, is_live, printer};
 pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, is_prompting, waiting};

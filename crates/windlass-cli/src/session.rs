@@ -126,17 +126,17 @@ async fn file_of(log: &SqliteLog, state: &State) -> Result<Option<String>, Failu
 
 /// How the conversation stands, in a few lines.
 fn recap(session: &str, last: &RunSummary, state: &State, view: &mut View) {
-    let said = |message: &Message| match message {
+    let line = |message: &Message| match message {
         Message::User { content, .. } | Message::TaskDelegation { content } => {
             Some(("you", content.text().into_owned()))
         }
-        Message::Assistant(said) => {
-            let text = said.beside_calls().unwrap_or_default().to_string();
+        Message::Assistant(reply) => {
+            let text = reply.beside_calls().unwrap_or_default().to_string();
             (!text.trim().is_empty()).then_some(("agent", text))
         }
         Message::System { .. } | Message::Tool(_) => None,
     };
-    let messages: Vec<_> = state.history().iter().filter_map(|message| said(message)).collect();
+    let messages: Vec<_> = state.history().iter().filter_map(|message| line(message)).collect();
     view.remark(&format!(
         "session `{}`: {}, the last run {} ({})",
         name(session),

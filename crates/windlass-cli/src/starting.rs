@@ -47,14 +47,14 @@ fn words(servers: &[WaitedFor]) -> String {
 /// The same in lines of their own.
 async fn report(environment: &dyn Environment, waits: &Waits) -> std::convert::Infallible {
     let begun = environment.now();
-    let (mut said, mut at) = (Vec::new(), begun);
+    let (mut reported, mut at) = (Vec::new(), begun);
     environment.sleep_until(begun + QUIET_MS).await;
     loop {
         let (servers, now) = (waits.now(), environment.now());
-        if !servers.is_empty() && (servers != said || now.saturating_sub(at) >= AGAIN_MS) {
+        if !servers.is_empty() && (servers != reported || now.saturating_sub(at) >= AGAIN_MS) {
             let elapsed = now.saturating_sub(begun) / 1_000;
             out::note(format_args!("waiting for {}: {elapsed} s", words(&servers)));
-            (said, at) = (servers, now);
+            (reported, at) = (servers, now);
         }
         environment.sleep_until(now.saturating_add(LOOK_MS)).await;
     }

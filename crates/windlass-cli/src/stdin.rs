@@ -106,13 +106,13 @@ pub(crate) fn whole() -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
 
-/// Everything on stdin, of at most so many bytes. Where nothing comes for a while, what is waited for is said once.
+/// Everything on stdin, of at most so many bytes. Where nothing comes for a while, what is waited for is reported once.
 pub(crate) fn bytes(most: u64) -> io::Result<Vec<u8>> {
-    let (mut bytes, mut said) = (Vec::new(), false);
+    let (mut bytes, mut reported) = (Vec::new(), false);
     let mut chunk = [0; 16 * 1024];
     loop {
-        if !said && !is_ready_within(&PATIENCE)? {
-            said = true;
+        if !reported && !is_ready_within(&PATIENCE)? {
+            reported = true;
             out::note(
                 "waiting for the end of the input on stdin, which is read first (`</dev/null` gives none, Ctrl-D ends it)",
             );

@@ -103,7 +103,8 @@ impl Page {
                 self.ends(indent + INDENT, &lines, |line| (Style::Plain, "| ", line));
             }
             Value::String(text) => {
-                let text = if is_bare(text) { self.shortened(text) } else { self.shortened(&shown(value)) };
+                let text =
+                    if is_bare(text) { self.shortened(text) } else { self.shortened(&rendered(value)) };
                 self.line(indent, format!("{label} {text}").trim_start());
             }
             Value::Object(fields) if !fits(value) => {
@@ -117,7 +118,7 @@ impl Page {
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) | Value::Array(_) => {
-                self.line(indent, format!("{label} {}", shown(value)).trim_start());
+                self.line(indent, format!("{label} {}", rendered(value)).trim_start());
             }
         }
     }
@@ -147,7 +148,7 @@ impl Page {
         &mut self,
         indent: usize,
         lines: &'l [L],
-        shown: impl Fn(&'l L) -> (Style, &'static str, &'l str),
+        render: impl Fn(&'l L) -> (Style, &'static str, &'l str),
     ) {
         let (head, tail) = LINES;
         let all = self.whole || lines.len() <= head + tail;
@@ -156,7 +157,7 @@ impl Page {
             if at == tail {
                 self.more(indent, tail - head);
             }
-            let (style, sign, text) = shown(line);
+            let (style, sign, text) = render(line);
             let text = self.shortened(text);
             self.styled(style, indent, &format!("{sign}{text}"));
         }
@@ -209,7 +210,7 @@ fn is_flat(value: &Value) -> bool {
 }
 
 /// A value as JSON on one line, however long.
-fn shown(value: &Value) -> String {
+fn rendered(value: &Value) -> String {
     let short = value.to_string();
     if short.chars().count() <= ONE_LINE { shown_value(value) } else { short }
 }

@@ -125,8 +125,8 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
                 file.display(),
                 sound.name
             ))?;
-            let said = sound.missing.iter().chain(&sound.warnings);
-            said.for_each(|said| out::note(format_args!("{}: {said}", file.display())));
+            let remarks = sound.missing.iter().chain(&sound.warnings);
+            remarks.for_each(|remark| out::note(format_args!("{}: {remark}", file.display())));
             sound.unmatched.iter().map(warnings::pattern_line).for_each(out::note);
         } else if let Err(failures) = checked {
             let last = failures.len() - 1;

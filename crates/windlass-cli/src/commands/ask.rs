@@ -74,15 +74,15 @@ pub(crate) async fn run(args: AskArgs, grammar: fn() -> clap::Command) -> Result
 
 /// The question, if the words are one. A word that is no command would otherwise cost a model call.
 fn question(
-    said: &[String],
+    words: &[String],
     after_dashes: &[String],
     grammar: fn() -> clap::Command,
 ) -> Result<Option<String>, Failure> {
     if !after_dashes.is_empty() {
-        let all: Vec<&str> = said.iter().chain(after_dashes).map(String::as_str).collect();
+        let all: Vec<&str> = words.iter().chain(after_dashes).map(String::as_str).collect();
         return filled(&all.join(" ")).map(Some);
     }
-    match said {
+    match words {
         [] => Ok(None),
         [one] if one == "-" || one.trim().contains(char::is_whitespace) => Ok(Some(one.clone())),
         [one] if one.trim().is_empty() => filled(one).map(Some),
@@ -98,8 +98,8 @@ fn filled(text: &str) -> Result<String, Failure> {
 }
 
 /// Says why the words are neither a command nor a question, and what was probably meant.
-fn no_question(said: &[String], grammar: fn() -> clap::Command) -> Failure {
-    let first = said.first().map_or("", String::as_str);
+fn no_question(words: &[String], grammar: fn() -> clap::Command) -> Failure {
+    let first = words.first().map_or("", String::as_str);
     let cli = grammar();
     let names: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
     if names.contains(&first) {
@@ -107,23 +107,23 @@ fn no_question(said: &[String], grammar: fn() -> clap::Command) -> Failure {
             .hint(format!("put options after the command: `windlass {first} --help` lists them"));
     }
     let failure = Failure::new(Exit::Usage, format!("`{first}` is not a command"));
-    let rest: Vec<String> = said.iter().skip(1).map(|word| quoted(word)).collect();
-    let all = said.join(" ");
+    let rest: Vec<String> = words.iter().skip(1).map(|word| quoted(word)).collect();
+    let all = words.join(" ");
     if home::is_yaml(Path::new(first)) {
         let rest = if rest.is_empty() { "\"your question\"".to_owned() } else { rest.join(" ") };
         return failure.hint(format!("`windlass run {} {rest}` runs the agent of that file", quoted(first)));
     }
     // A question's first word is often close to a command by chance.
-    let begins = |name: &String| said.len() == 1 || name.chars().next() == first.chars().next();
-    let words = |name: String| {
+    let begins = |name: &String| words.len() == 1 || name.chars().next() == first.chars().next();
+    let with_rest = |name: String| {
         let all: Vec<String> = std::iter::once(name).chain(rest.iter().cloned()).collect();
         format!("`windlass {}`", all.join(" "))
     };
     let close = nearest(first, names).into_iter().filter(begins).take(MOST_SUGGESTED);
-    let close: Vec<String> = close.map(words).collect();
+    let close: Vec<String> = close.map(with_rest).collect();
     let near = (!close.is_empty()).then(|| format!("did you mean {}?", close.join(" or ")));
     let failure = failure.maybe_hint(near);
-    if said.len() == 1 {
+    if words.len() == 1 {
         failure.hint(format!("a question of one word comes after `--`: `windlass -- {}`", quoted(first)))
     } else {
         failure.hint(format!("a question stands in quotes: `windlass {}`", quoted(&all)))

@@ -131,7 +131,7 @@ impl Chat {
         let mut last = Ok(Exit::Good);
         loop {
             match prompt.line(&mut self.interrupts).await? {
-                Line::Said(text) => match Box::pin(self.line(text.trim())).await {
+                Line::Text(text) => match Box::pin(self.line(text.trim())).await {
                     // A question was left with `/quit`.
                     done if self.quits() => return Ok(self.quit(done.err().as_ref())),
                     Ok(true) => {}

@@ -33,7 +33,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     let telemetry = Telemetry::start();
     trace(telemetry.is_some());
     own_providers()?;
-    keep_what_is_learnt(cli.command.as_ref());
+    use_capability_cache(cli.command.as_ref());
     let Some(command) = cli.command else { return on_runtime(ask::run(cli.ask, Cli::command)) };
     match command {
         Command::Chat(args) => on_runtime(chat::run(args)),
@@ -53,9 +53,9 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
 /// Adds the user's providers: those of `WINDLASS_PROVIDERS`, else of `providers.yaml` among Windlass's files.
 fn own_providers() -> Result<(), Failure> {
     let named = std::env::var_os("WINDLASS_PROVIDERS").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let usual =
+    let default =
         || home::folder().ok().map(|folder| folder.join("providers.yaml")).filter(|path| path.exists());
-    let Some(path) = named.or_else(usual) else { return Ok(()) };
+    let Some(path) = named.or_else(default) else { return Ok(()) };
     add_providers(&path).map_err(|error| {
         if path.exists() {
             return error.into();
@@ -65,8 +65,8 @@ fn own_providers() -> Result<(), Failure> {
     })
 }
 
-/// The file of learnt models is among Windlass's files. Tests take nothing from there.
-fn keep_what_is_learnt(command: Option<&Command>) {
+/// Keeps what is known of models' capabilities among Windlass's files. Tests take nothing from there.
+fn use_capability_cache(command: Option<&Command>) {
     if matches!(command, Some(Command::Test(_))) {
         return;
     }
@@ -93,11 +93,12 @@ fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit,
 }
 
 /// `WINDLASS_LOG=info` (or `windlass_tools=debug`, …) shows the log lines of all parts on stderr.
-fn trace(told: bool) {
+fn trace(correlated: bool) {
     let Ok(filter) = std::env::var("WINDLASS_LOG") else { return };
     let filter = tracing_subscriber::EnvFilter::new(filter);
     let lines =
         tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| out::LogLines);
     // It fails only if it was set before, which cannot happen.
-    let _first = if told { lines.event_format(Correlated::default()).try_init() } else { lines.try_init() };
+    let _first =
+        if correlated { lines.event_format(Correlated::default()).try_init() } else { lines.try_init() };
 }

@@ -169,8 +169,8 @@ async fn ask(name: &str, json: bool) -> Result<Exit, Failure> {
     let text = reply.text.as_deref().unwrap_or_default();
     if !json {
         let thoughts_only = text.is_empty() && reply.stop == StopReason::Length;
-        let said = if thoughts_only { "(only thoughts)" } else { text };
-        out::line(format_args!("{name} answers: {}", cut(said, REPLY_CHARS)))?;
+        let words = if thoughts_only { "(only thoughts)" } else { text };
+        out::line(format_args!("{name} answers: {}", cut(words, REPLY_CHARS)))?;
         out::note(format_args!("{}, {}", usage(&reply.usage, None), span(took)));
     }
     let mut findings = Vec::with_capacity(ABILITIES.len());

@@ -108,12 +108,12 @@ impl HowArgs {
 
 /// Runs the agent to its end.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
-    let (path, told) = if args.from_env {
+    let (path, input) = if args.from_env {
         from_environment(args.file, args.input.as_deref())?
     } else {
         (args.file.unwrap_or_default(), args.input)
     };
-    if told.is_none() && !path.exists() {
+    if input.is_none() && !path.exists() {
         check_for_question(&path)?;
     }
     let file = agents::read(&path, &args.overrides)?;
@@ -121,7 +121,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     let input = if args.how.batch.batch.is_some() {
         Input::default()
     } else {
-        Input::read(told, &args.attach, NO_INPUT)?
+        Input::read(input, &args.attach, NO_INPUT)?
     };
     let RunArgs { session, overrides, log, view, how, .. } = args;
     Box::pin(begin(Begin { path, file, input, session, overrides, log, view, how })).await
@@ -219,8 +219,8 @@ fn from_environment(
         return Err(Failure::new(Exit::Usage, "`--from-env` takes only the input and no agent file")
             .hint("`windlass run --from-env \"your question\"`"));
     }
-    let told = first.map(|words| words.to_string_lossy().into_owned());
-    Ok((PathBuf::from(from_env::NAME), told))
+    let input = first.map(|words| words.to_string_lossy().into_owned());
+    Ok((PathBuf::from(from_env::NAME), input))
 }
 
 /// Returns a fresh id for an unnamed conversation.

@@ -1,7 +1,7 @@
 //! `windlass tools`: the tools of an agent, and a call of one by hand.
 
+mod approval;
 mod batch;
-mod gate;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::starting::watched;
 use crate::stdin;
 use crate::view::warnings;
 use crate::waiting::awaited;
-use gate::Gate;
+use approval::Approval;
 
 /// Maximum number of characters shown of a description.
 const DESCRIPTION_CHARS: usize = 80;
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
             let found = interrupts.or(tools_of(&file)).await??;
             let health = interrupts.or(found.health()).await?;
             list(&found, json)?;
-            told(&health)
+            verdict(&health)
         }
         ToolsCommand::Call { file, tool, args, json } => {
             out::calm(json);
@@ -181,8 +181,8 @@ async fn tools_of(path: &Path) -> Result<Found, Failure> {
     Ok(Found { file, tools, servers, services })
 }
 
-/// Says what cannot be used; that makes the exit code.
-fn told(health: &[(String, ServiceError)]) -> Result<Exit, Failure> {
+/// The exit code: a failure if something cannot be used.
+fn verdict(health: &[(String, ServiceError)]) -> Result<Exit, Failure> {
     match health {
         [] => Ok(Exit::Good),
         [(name, error), ..] => {
@@ -204,17 +204,17 @@ fn list(found: &Found, json: bool) -> Result<(), Failure> {
     for tool in tools.iter() {
         if json {
             let warning = warnings.iter().find(|warning| *warning.tool == *tool.name);
-            let gate = Gate::of(tool, &policy);
+            let approval = Approval::of(tool, &policy);
             out::json(&json!({
                 "name": tool.name, "description": tool.description, "parameters": tool.parameters,
-                "effect": tool.effect, "approve": gate.asks(), "approve_because": gate.reasons(),
-                "denied_by": gate.denied_by(), "timeout_ms": tool.timeout_ms,
+                "effect": tool.effect, "approve": approval.asks(), "approve_because": approval.reasons(),
+                "denied_by": approval.denied_by(), "timeout_ms": tool.timeout_ms,
                 "origin": tool.origin, "warning": warning.map(|warning| &warning.reason),
             }))?;
         } else {
-            let gate = Gate::of(tool, &policy).words();
+            let approval = Approval::of(tool, &policy).words();
             out::line(format_args!(
-                "{} ({}; {}{gate})",
+                "{} ({}; {}{approval})",
                 name(&tool.name),
                 name(&tool.origin),
                 effect(tool.effect)

@@ -13,14 +13,14 @@ use crate::limits::check_descriptors;
 /// Time that a terminated process waits for its readers: two seconds.
 pub(crate) const UNREAD: Duration = Duration::from_secs(2);
 /// Time that the end waits before it starts a runtime to listen for signals: a tenth of a second.
-const USUAL: Duration = Duration::from_millis(100);
+const GRACE: Duration = Duration::from_millis(100);
 
 /// Whether this process was told to stop.
 static HURRIED: AtomicBool = AtomicBool::new(false);
 
-/// Why not everything was shown.
+/// Why not everything was written.
 #[derive(Debug)]
-pub(crate) enum Unshown {
+pub(crate) enum Unwritten {
     /// Stdout cannot be written.
     Broken(io::Error),
     /// A signal came first, with this exit code.
@@ -35,14 +35,14 @@ pub(crate) fn hurry() {
 /// Waits until everything is written.
 ///
 /// # Errors
-/// Something will not be shown. A reader that went away is no error.
-pub(crate) fn close() -> Result<(), Unshown> {
+/// Something will not be written. A reader that went away is no error.
+pub(crate) fn close() -> Result<(), Unwritten> {
     let printer = printer();
     // No question stands any more.
     printer.let_go();
     // If stderr is closed, the message is dropped.
     let _unread = printer.say_left_out();
-    if !printer.drained_within(USUAL) {
+    if !printer.drained_within(GRACE) {
         match runtime() {
             Some(runtime) => runtime.block_on(waited())?,
             // Without a runtime a signal has its usual effect, or none.
@@ -50,7 +50,7 @@ pub(crate) fn close() -> Result<(), Unshown> {
         }
     }
     match printer.broken() {
-        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Unshown::Broken(error)),
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Unwritten::Broken(error)),
         _ => Ok(()),
     }
 }
@@ -61,7 +61,7 @@ fn runtime() -> Option<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().ok()
 }
 
-async fn waited() -> Result<(), Unshown> {
+async fn waited() -> Result<(), Unwritten> {
     let most = async {
         if HURRIED.load(Ordering::Relaxed) {
             tokio::time::sleep(UNREAD).await;
@@ -72,7 +72,7 @@ async fn waited() -> Result<(), Unshown> {
     tokio::select! {
         () = printer().drained() => Ok(()),
         () = most => Ok(()),
-        exit = signalled() => Err(Unshown::Signal(exit)),
+        exit = signalled() => Err(Unwritten::Signal(exit)),
     }
 }
 

@@ -85,7 +85,7 @@ struct Turn {
     /// Everything that came.
     text: String,
     /// Number of its bytes that were shown.
-    shown: usize,
+    rendered: usize,
     reasoning: String,
 }
 
@@ -164,7 +164,7 @@ impl Plain {
                 self.turn.reasoning.push_str(text);
             }
             Update::Void { action } if self.turn.action == Some(*action) => {
-                if self.turn.shown > 0 {
+                if self.turn.rendered > 0 {
                     self.warn("the reply broke off; ignore the part shown above");
                 }
                 self.turn = Turn::default();
@@ -200,9 +200,9 @@ impl Plain {
         if self.answers == Answers::Final {
             return;
         }
-        if let Some(rest) = self.turn.text.get(self.turn.shown..).filter(|rest| !rest.is_empty()) {
+        if let Some(rest) = self.turn.text.get(self.turn.rendered..).filter(|rest| !rest.is_empty()) {
             self.paper.piece(rest);
-            self.turn.shown = self.turn.text.len();
+            self.turn.rendered = self.turn.text.len();
         }
     }
 
@@ -268,23 +268,27 @@ impl Plain {
         self.settle(turn.beside_calls().as_deref().unwrap_or_default());
         self.end_line();
         let action = self.turn.action.take();
-        self.turn =
-            Turn { text: self.turn.text.clone(), shown: self.turn.shown, action, reasoning: String::new() };
+        self.turn = Turn {
+            text: self.turn.text.clone(),
+            rendered: self.turn.rendered,
+            action,
+            reasoning: String::new(),
+        };
     }
 
     /// The reply is complete: shows the rest of its text.
     fn settle(&mut self, text: &str) {
-        let shown = self.turn.text.get(..self.turn.shown).unwrap_or_default();
-        if !text.starts_with(shown) {
+        let rendered = self.turn.text.get(..self.turn.rendered).unwrap_or_default();
+        if !text.starts_with(rendered) {
             // The text may have lost the calls that were read from it.
-            if is_left_of(text, shown) {
+            if is_left_of(text, rendered) {
                 text.clone_into(&mut self.turn.text);
-                self.turn.shown = text.len();
+                self.turn.rendered = text.len();
                 return;
             }
             // Pieces were missed.
             self.end_line();
-            self.turn.shown = 0;
+            self.turn.rendered = 0;
         }
         text.clone_into(&mut self.turn.text);
         self.show_rest();
@@ -317,19 +321,20 @@ impl Plain {
 
     /// The final answer, unless it was shown as it came.
     fn answer(&mut self, text: &str, output: Option<&Value>) {
-        if !self.is_shown(text, output) {
+        if !self.is_rendered(text, output) {
             self.end_line();
             self.paper.piece(text);
         }
     }
 
     /// Whether the last reply that streamed to a terminal is this answer, or holds this output.
-    fn is_shown(&self, text: &str, output: Option<&Value>) -> bool {
+    fn is_rendered(&self, text: &str, output: Option<&Value>) -> bool {
         match self.answers {
             Answers::Final => false,
             Answers::Streamed => {
-                let shown = self.turn.text.trim();
-                shown == text.trim() || output.is_some_and(|output| in_json(shown).as_ref() == Some(output))
+                let rendered = self.turn.text.trim();
+                rendered == text.trim()
+                    || output.is_some_and(|output| in_json(rendered).as_ref() == Some(output))
             }
         }
     }
@@ -346,7 +351,7 @@ impl Plain {
                 self.answer(text, end.output.as_ref());
             }
             // The text of any other end must not look like an answer.
-            Status::Limit(_) | Status::Failed(_) if !self.is_shown(text, None) && !text.is_empty() => {
+            Status::Limit(_) | Status::Failed(_) if !self.is_rendered(text, None) && !text.is_empty() => {
                 self.end_line();
                 out::say(format_args!("at the end: {}", text.trim_end()));
             }

@@ -20,7 +20,7 @@ const HISTORY_LINES: usize = 1_000;
 /// Result of reading a line.
 #[derive(Debug)]
 pub(super) enum Line {
-    Said(String),
+    Text(String),
     /// Ctrl-C at the prompt.
     Interrupted,
     End,
@@ -59,7 +59,7 @@ impl Prompt {
         let (place, history) = match self {
             Self::Pipe(stdin) => {
                 let line = interrupts.or(stdin.line()).await?;
-                return Ok(line.map_err(|error| failed(&error))?.map_or(Line::End, Line::Said));
+                return Ok(line.map_err(|error| failed(&error))?.map_or(Line::End, Line::Text));
             }
             Self::Terminal { editor, history } => (editor, history),
         };
@@ -87,7 +87,7 @@ impl Prompt {
                 {
                     keep(&mut editor, path);
                 }
-                Line::Said(line)
+                Line::Text(line)
             }
             Err(ReadlineError::Interrupted) => Line::Interrupted,
             Err(ReadlineError::Eof) => Line::End,

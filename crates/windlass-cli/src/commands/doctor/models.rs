@@ -16,8 +16,8 @@ const LOCAL_MS: u64 = 1_000;
 
 /// Each provider, asked for its models.
 pub(crate) async fn providers() -> Vec<Finding> {
-    let usual = all_providers().iter().filter(|provider| !provider.is_given());
-    let asked = usual.map(|provider| async move {
+    let listed = all_providers().iter().filter(|provider| !provider.is_given());
+    let asked = listed.map(|provider| async move {
         if provider.local { local(provider).await } else { remote(provider).await }
     });
     let mut findings = join_all(asked).await;

@@ -50,10 +50,10 @@ impl Admission<'_> {
                 ));
                 tokio::select! {
                     turn = self.turn(behind, run) => turn,
-                    told = interrupts.next() => {
+                    interrupt = interrupts.next() => {
                         let words =
                             "the message waits in the log: the next message to the session runs it first";
-                        Err(Failure::note(told.exit(), words))
+                        Err(Failure::note(interrupt.exit(), words))
                     }
                 }
             }

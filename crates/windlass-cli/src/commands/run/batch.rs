@@ -56,8 +56,8 @@ pub(super) struct Batch<'a> {
     pub(super) words: &'a Words,
 }
 
-/// The fate of a query in this batch.
-enum Fate {
+/// The outcome of a query in this batch.
+enum Outcome {
     /// It has ended in an earlier process.
     Known(Status),
     /// It was run, or continued, here.
@@ -123,8 +123,8 @@ impl Batch<'_> {
             if !again {
                 began = SystemEnvironment.now();
             }
-            let fate = self.query(query, &session, interrupts).await?;
-            if matches!(fate, Fate::Elsewhere) {
+            let outcome = self.query(query, &session, interrupts).await?;
+            if matches!(outcome, Outcome::Elsewhere) {
                 left.push_back((place, query));
                 held += 1;
                 again = held >= left.len();
@@ -136,11 +136,11 @@ impl Batch<'_> {
             }
             held = 0;
             let took = SystemEnvironment.now().saturating_sub(began);
-            waits |= !matches!(fate, Fate::Known(_));
+            waits |= !matches!(outcome, Outcome::Known(_));
             let place = Place { batch: &id, number: place + 1, of: queries.len() };
-            self.report(&place, query, &fate, took)?;
-            sums.add(&fate);
-            if let Fate::Run(run) = &fate
+            self.report(&place, query, &outcome, took)?;
+            sums.add(&outcome);
+            if let Outcome::Run(run) = &outcome
                 && run.status() == Some(Status::Cancelled)
             {
                 return Err(Failure::note(Exit::Cancelled, format!("batch {id} was stopped"))
@@ -197,14 +197,14 @@ impl Batch<'_> {
         query: &Query,
         session: &SessionId,
         interrupts: &mut Interrupts,
-    ) -> Result<Fate, Failure> {
+    ) -> Result<Outcome, Failure> {
         let prepared = match self.last(session).await? {
-            Some((_, RunState::Ended(status))) => return Ok(Fate::Known(status)),
+            Some((_, RunState::Ended(status))) => return Ok(Outcome::Known(status)),
             Some((run, RunState::Running | RunState::Suspended)) => {
                 match self.agent.resume(run).options(self.options.clone()).prepare().await {
-                    Err(Error::Log(StoreError::Held { .. })) => return Ok(Fate::Elsewhere),
+                    Err(Error::Log(StoreError::Held { .. })) => return Ok(Outcome::Elsewhere),
                     // Another process has brought it to its end meanwhile.
-                    Err(_) if self.ended(session).await?.is_some() => return Ok(Fate::Elsewhere),
+                    Err(_) if self.ended(session).await?.is_some() => return Ok(Outcome::Elsewhere),
                     prepared => prepared.map(Some),
                 }
             }
@@ -216,11 +216,11 @@ impl Batch<'_> {
         let prepared = match prepared {
             Ok(Some(prepared)) => prepared,
             // Another process has begun it.
-            Ok(None) => return Ok(Fate::Elsewhere),
+            Ok(None) => return Ok(Outcome::Elsewhere),
             Err(error @ Error::Log(_)) => return Err(error.into()),
-            Err(error) => return Ok(Fate::Failed(error.into())),
+            Err(error) => return Ok(Outcome::Failed(error.into())),
         };
-        self.drive(prepared, interrupts).await.map(|run| Fate::Run(Box::new(run)))
+        self.drive(prepared, interrupts).await.map(|run| Outcome::Run(Box::new(run)))
     }
 
     async fn drive(&self, prepared: Prepared, interrupts: &mut Interrupts) -> Result<Run, Failure> {
@@ -232,22 +232,22 @@ impl Batch<'_> {
         Ok(run)
     }
 
-    fn report(&self, place: &Place<'_>, query: &Query, fate: &Fate, took: u64) -> Result<(), Failure> {
+    fn report(&self, place: &Place<'_>, query: &Query, outcome: &Outcome, took: u64) -> Result<(), Failure> {
         let Place { batch: id, number, of } = place;
-        let status = match fate {
-            Fate::Known(status) => format!("{status} (before)"),
-            Fate::Run(run) => run.run_state().to_string(),
-            Fate::Failed(failure) => failure.message().to_owned(),
-            Fate::Elsewhere => "another process runs it".to_owned(),
+        let status = match outcome {
+            Outcome::Known(status) => format!("{status} (before)"),
+            Outcome::Run(run) => run.run_state().to_string(),
+            Outcome::Failed(failure) => failure.message().to_owned(),
+            Outcome::Elsewhere => "another process runs it".to_owned(),
         };
         if self.view.json {
-            let run = if let Fate::Run(run) = fate { Some(run) } else { None };
+            let run = if let Outcome::Run(run) = outcome { Some(run) } else { None };
             out::json(&json!({
                 "type": "query",
                 "batch": id,
                 "query": query.key,
                 "input": query.input,
-                "before": matches!(fate, Fate::Known(_)),
+                "before": matches!(outcome, Outcome::Known(_)),
                 "status": status,
                 "run": run.map(|run| run.id()),
                 "text": run.and_then(|run| run.text()),
@@ -293,14 +293,14 @@ impl Batch<'_> {
 }
 
 impl Sums {
-    fn add(&mut self, fate: &Fate) {
-        let state = match fate {
-            Fate::Known(status) => {
+    fn add(&mut self, outcome: &Outcome) {
+        let state = match outcome {
+            Outcome::Known(status) => {
                 self.known += 1;
                 Some(RunState::Ended(*status))
             }
-            Fate::Run(run) => Some(run.run_state()),
-            Fate::Failed(_) | Fate::Elsewhere => None,
+            Outcome::Run(run) => Some(run.run_state()),
+            Outcome::Failed(_) | Outcome::Elsewhere => None,
         };
         match state {
             Some(RunState::Ended(status)) if exit_of(status) == Exit::Good => self.answered += 1,

@@ -49,11 +49,11 @@ pub(super) async fn run(
     let work = async {
         // The reports end with it.
         let sender = sender;
-        let tell = |report| {
-            let _told = sender.send(report);
+        let send = |report| {
+            let _sent = sender.send(report);
             Ok::<_, Error>(())
         };
-        if wait { host.supervise(&leave, tell).await } else { host.take_up_due(&leave, tell).await }
+        if wait { host.supervise(&leave, send).await } else { host.take_up_due(&leave, send).await }
     };
     let show = async {
         while let Some(report) = reports.recv().await {
@@ -117,9 +117,9 @@ impl Sums {
         while let Some(page) = pages.next().await? {
             for line in &page {
                 if let Some(holder) = &line.holder {
-                    self.say(line.run, &format!("held by {}", holder.0), None)?;
+                    self.print(line.run, &format!("held by {}", holder.0), None)?;
                 } else if let Some(parent) = line.parent {
-                    self.say(line.run, &format!("is resumed with its parent run {parent}"), None)?;
+                    self.print(line.run, &format!("is resumed with its parent run {parent}"), None)?;
                 }
             }
         }
@@ -131,16 +131,16 @@ impl Sums {
         match outcome {
             Outcome::Driven(driven) => {
                 self.resumed += 1;
-                self.say(run, &run_state(&driven), Some(Told::Resumed))
+                self.print(run, &run_state(&driven), Some(Printed::Resumed))
             }
             Outcome::GivenUp(lost) => {
                 let words = format!("passed over: {}", lost_words(run, lost));
-                self.say(run, &words, Some(Told::GivenUp(lost)))
+                self.print(run, &words, Some(Printed::GivenUp(lost)))
             }
             Outcome::Failed(error) => {
                 self.failed += 1;
                 let failure = self.failure(run, error).await?;
-                self.say(run, "not resumed", Some(Told::Failed(failure)))
+                self.print(run, "not resumed", Some(Printed::Failed(failure)))
             }
         }
     }
@@ -158,41 +158,41 @@ impl Sums {
         })
     }
 
-    fn say(&self, run: RunId, status: &str, told: Option<Told>) -> Result<(), Failure> {
+    fn print(&self, run: RunId, status: &str, outcome: Option<Printed>) -> Result<(), Failure> {
         // Runs go on whether or not anybody reads what became of them.
         if !out::has_room(Stream::Out) || !out::has_room(Stream::Err) {
             out::left_out();
             return Ok(());
         }
         if self.view.json {
-            let failure = if let Some(Told::Failed(failure)) = &told { Some(failure) } else { None };
+            let failure = if let Some(Printed::Failed(failure)) = &outcome { Some(failure) } else { None };
             let mut line = json!({
                 "type": "resumed",
                 "run": run,
-                "resumed": matches!(told, Some(Told::Resumed)),
+                "resumed": matches!(outcome, Some(Printed::Resumed)),
                 "status": status,
                 "failure": failure.map(Failure::json),
             });
-            if let (Some(Told::GivenUp(lost)), Some(line)) = (&told, line.as_object_mut()) {
+            if let (Some(Printed::GivenUp(lost)), Some(line)) = (&outcome, line.as_object_mut()) {
                 line.insert("lost_attempts".to_owned(), lost.attempts.into());
                 line.insert("lost_in".to_owned(), json!(lost.run));
             }
             return Ok(out::json(&line)?);
         }
         out::line(format_args!("{run}  {status}"))?;
-        match told {
-            Some(Told::GivenUp(_)) => {
+        match outcome {
+            Some(Printed::GivenUp(_)) => {
                 out::note(format_args!("`windlass runs resume {run}` allows {LOST_ATTEMPTS} more attempts"));
             }
-            Some(Told::Failed(failure)) => failure.show(),
-            Some(Told::Resumed) | None => {}
+            Some(Printed::Failed(failure)) => failure.show(),
+            Some(Printed::Resumed) | None => {}
         }
         Ok(())
     }
 }
 
-/// The outcome for a due run, as it is shown.
-enum Told {
+/// The outcome for a due run, as it is printed.
+enum Printed {
     Resumed,
     GivenUp(Lost),
     Failed(Failure),

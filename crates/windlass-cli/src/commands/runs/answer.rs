@@ -82,10 +82,11 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     };
     let checked = match checked {
         Ok(checked) => checked,
-        Err(refused) => return Err(told(&*log, run, &question, refused).await?),
+        Err(refused) => return Err(with_answer(&*log, run, &question, refused).await?),
     };
     if let Some(given) = control::answer_waits(&*log, run, &question).await? {
-        let waits = format!("question {question} has an answer that waits for the run: {}", said(&given));
+        let waits =
+            format!("question {question} has an answer that waits for the run: {}", described(&given));
         let hint = format!("windlass runs resume{} {}", log_args.words(), args.run);
         return Err(Failure::new(Exit::Failed, waits).hint(hint));
     }
@@ -95,14 +96,14 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
         if let Err(refused) = checked.deliver(&*log).await {
             // Somebody else was faster.
-            return Err(told(&*log, run, &question, refused.into()).await?);
+            return Err(with_answer(&*log, run, &question, refused.into()).await?);
         }
         left(&question, &holder);
         return Ok(Exit::Good);
     }
     let mut go_on =
         GoOn { log_args, log: log.clone(), view: args.view, interrupts, unpause: None, cassette: None };
-    // What keeps us from going on is said before the answer is given.
+    // What keeps us from going on is reported before the answer is given.
     let words =
         [args.run.as_str(), question.as_str()].into_iter().chain(args.answer.iter().map(String::as_str));
     let again = Again::new(format!("windlass runs answer{}", log_args.words())).then(words);
@@ -116,18 +117,18 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
 }
 
 /// The refusal, with who answered the question before.
-async fn told(
+async fn with_answer(
     log: &dyn Log,
     run: RunId,
     question: &QuestionId,
     refused: Failure,
 ) -> Result<Failure, Failure> {
     let Some(given) = control::given(log, run, question).await? else { return Ok(refused) };
-    Ok(refused.detail(format!("{question} was answered before: {}", said(&given))))
+    Ok(refused.detail(format!("{question} was answered before: {}", described(&given))))
 }
 
 /// The answer, who gave it, and when.
-fn said(given: &Given) -> String {
+fn described(given: &Given) -> String {
     let by = given.received.by.as_ref().map(|by| format!("{by}, ")).unwrap_or_default();
     format!("{} ({by}{})", given.received.answer.name(), time(given.at))
 }

@@ -36,15 +36,15 @@ pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let (log, run) = find::open(log_args, &args.run).await?;
     let grace = Duration::from_millis(load(&*log, run).await?.policy().bounds.grace_ms);
     let client = client(&log);
-    let wish = || client.cancel(run, "windlass runs cancel", Request::default());
-    let status = match wish().await? {
+    let cancel = || client.cancel(run, "windlass runs cancel", Request::default());
+    let status = match cancel().await? {
         Cancelled::Ended(run) => ended(&run),
         Cancelled::Asked(_) => match tokio::time::timeout(grace + PATIENCE, run_end(&*log, run)).await {
             Ok(end) => end?.status.to_string(),
             // Who died meanwhile ends nothing any more.
             Err(_) => match log.summary(run).await?.holder {
                 Some(holder) => return Err(unheard(run, &holder, log_args)),
-                None => match wish().await? {
+                None => match cancel().await? {
                     Cancelled::Ended(run) => ended(&run),
                     Cancelled::Asked(holder) => return Err(unheard(run, &holder, log_args)),
                 },

@@ -57,10 +57,10 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
     while let Some(text) = next_line(&mut reader, &name, number + 1)? {
         number += 1;
         if let Some(imported) = importer.line(&text).await.map_err(|error| unread(&name, error))? {
-            told(&imported, &args, log_args)?;
+            report(&imported, &args, log_args)?;
         }
     }
-    told(&importer.finish().await.map_err(|error| unread(&name, error))?, &args, log_args)?;
+    report(&importer.finish().await.map_err(|error| unread(&name, error))?, &args, log_args)?;
     Ok(Exit::Good)
 }
 
@@ -95,7 +95,7 @@ fn at_line(name: &str, number: u64, what: impl Into<String>) -> Failure {
     Failure::new(Exit::BadFile, format!("{name}, line {number}: {}", what.into()))
 }
 
-fn told(imported: &Imported, args: &ImportArgs, log_args: &LogArgs) -> io::Result<()> {
+fn report(imported: &Imported, args: &ImportArgs, log_args: &LogArgs) -> io::Result<()> {
     let run = imported.state.run();
     if args.json {
         return out::json(&json::imported(imported));

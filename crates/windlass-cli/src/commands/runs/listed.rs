@@ -150,7 +150,7 @@ impl Lister<'_> {
             let first = first.first().and_then(|batch| batch.events.first());
             let Some(Fact::RunStarted(start)) = first.map(|event| &event.fact) else { break };
             if let RunInput::Messages(messages) = &start.input {
-                return Ok(words + &said(messages, &line.title));
+                return Ok(words + &title_of(messages, &line.title));
             }
             let Some(base) = &start.base else { break };
             if words.is_empty() {
@@ -167,17 +167,17 @@ impl Lister<'_> {
 }
 
 /// The task of a child, else the title that the log has, else what the input is made of.
-fn said(messages: &[Arc<Message>], title: &str) -> String {
+fn title_of(messages: &[Arc<Message>], title: &str) -> String {
     let task = messages.iter().find_map(|message| match &**message {
         Message::TaskDelegation { content } => Some(content.text().into_owned()),
         Message::User { .. } | Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
     });
     let title = task.unwrap_or_else(|| title.to_owned());
-    if title.trim().is_empty() { unspoken(messages) } else { title }
+    if title.trim().is_empty() { title_without_text(messages) } else { title }
 }
 
 /// The title of an input without text.
-fn unspoken(messages: &[Arc<Message>]) -> String {
+fn title_without_text(messages: &[Arc<Message>]) -> String {
     let mut media = Vec::new();
     for message in messages {
         if let Message::User { content: Content::Parts(parts), .. } = &**message {

@@ -59,7 +59,7 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
             .hint("nothing was deleted; add `--older-than 30d`, `--status failed` or both"));
     }
     let Some(log) = log_args.open_existing()? else {
-        return told(&Pruned::default(), 0, &args);
+        return report(&Pruned::default(), 0, &args);
     };
     let now = now();
     let mut prune = Prune {
@@ -75,19 +75,19 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
         let Prunable { runs, kept } = log.prunable(prune.clone()).await?;
         let found = Pruned { runs, kept, ..Pruned::default() };
         if args.dry_run && args.json {
-            return told(&found, held, &args);
+            return report(&found, held, &args);
         }
         let lines = lines(&log, &found).await?;
         if args.dry_run {
             lines.iter().try_for_each(out::line)?;
-            return told(&found, held, &args);
+            return report(&found, held, &args);
         }
         let doomed = Doomed { what: count(found.runs.len() as u64, "run"), lines };
         if !doomed.consent().await? {
             return Ok(Exit::Failed);
         }
     }
-    told(&delete(&*log, prune).await?, held, &args)
+    report(&delete(&*log, prune).await?, held, &args)
 }
 
 /// The runs as `runs list` shows them.
@@ -99,7 +99,7 @@ async fn lines(log: &SqliteLog, found: &Pruned) -> Result<Vec<String>, Failure> 
     if runs.is_empty() { Ok(Vec::new()) } else { listed::table(log, &runs).await }
 }
 
-fn told(pruned: &Pruned, held: u64, args: &PruneArgs) -> Result<Exit, Failure> {
+fn report(pruned: &Pruned, held: u64, args: &PruneArgs) -> Result<Exit, Failure> {
     if args.json {
         for line in json::pruned(pruned, args.dry_run) {
             out::json(&line)?;

@@ -20,7 +20,7 @@ use crate::out;
 
 /// The request that is shown, and its form.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wish<'a> {
+pub(super) struct Options<'a> {
     pub(super) run: RunId,
     pub(super) number: u64,
     pub(super) curl: bool,
@@ -29,14 +29,18 @@ pub(super) struct Wish<'a> {
     pub(super) with: Option<&'a Path>,
 }
 
-pub(super) async fn show(log: &Arc<SqliteLog>, wish: Wish<'_>, log_args: &LogArgs) -> Result<Exit, Failure> {
-    let (run, number) = (wish.run, wish.number);
+pub(super) async fn show(
+    log: &Arc<SqliteLog>,
+    options: Options<'_>,
+    log_args: &LogArgs,
+) -> Result<Exit, Failure> {
+    let (run, number) = (options.run, options.number);
     let state = load(&**log, run).await?;
     let again = Again::new(format!("windlass runs show{} {run} --request {number}", log_args.words()));
-    let wanted = Wanted { with: wish.with, agents: &[], replaces: wish.with.is_some(), again };
+    let wanted = Wanted { with: options.with, agents: &[], replaces: options.with.is_some(), again };
     let mut interrupts = Interrupts::listen()?;
     let found = agents::of_run(&state, &wanted, log, None, &mut interrupts).await?;
-    let Some(recorded) = found.agent.recorded_request(run, number, !wish.unfollowed).await? else {
+    let Some(recorded) = found.agent.recorded_request(run, number, !options.unfollowed).await? else {
         let made = Timeline::of(&**log, run).await?.model_calls.len() as u64;
         let made = count(made, "finished model call");
         let message = format!("run {run} has no request {number}: it has {made}");
@@ -50,7 +54,7 @@ pub(super) async fn show(log: &Arc<SqliteLog>, wish: Wish<'_>, log_args: &LogArg
             "the tour and scripted models are asked without one; `--with FILE` names another agent file",
         ));
     };
-    if wish.curl {
+    if options.curl {
         out::exact(&request.to_curl())?;
         return Ok(Exit::Good);
     }
@@ -64,8 +68,8 @@ pub(super) async fn show(log: &Arc<SqliteLog>, wish: Wish<'_>, log_args: &LogArg
         Some((_, event)) => failed_reply(&**log, &event.fact).await?,
         None => None,
     };
-    if wish.json {
-        let mut value = as_json(&wish, recorded.seq, request, reply.as_ref());
+    if options.json {
+        let mut value = as_json(&options, recorded.seq, request, reply.as_ref());
         if let (Some(failed), Some(fields)) = (&failed, value.as_object_mut()) {
             fields.insert("failed_reply".to_owned(), forms::failed_reply(failed));
         }
@@ -84,7 +88,7 @@ async fn event(log: &SqliteLog, run: RunId, call: &ModelCall) -> Result<Option<(
 }
 
 fn as_json(
-    wish: &Wish<'_>,
+    options: &Options<'_>,
     seq: u64,
     request: &WrittenRequest,
     reply: Option<&(u64, Event)>,
@@ -93,8 +97,8 @@ fn as_json(
         request.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     json!({
         "type": "request",
-        "run": wish.run,
-        "number": wish.number,
+        "run": options.run,
+        "number": options.number,
         "seq": seq,
         "method": request.method,
         "url": request.url,

@@ -76,8 +76,9 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let (log, id) = find::open(log_args, &args.run).await?;
     if let Some(number) = args.request {
         let (curl, unfollowed, json) = (args.curl, args.unfollowed, args.json);
-        let wish = request::Wish { run: id, number, curl, unfollowed, json, with: args.with.as_deref() };
-        return request::show(&log, wish, log_args).await;
+        let options =
+            request::Options { run: id, number, curl, unfollowed, json, with: args.with.as_deref() };
+        return request::show(&log, options, log_args).await;
     }
     if args.tree {
         return tree(&log, id, args.json).await;
@@ -290,12 +291,12 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize, cuts: &Cuts) -> st
                     ))?;
                 }
             }
-            Message::Assistant(said) => {
-                let text = said.beside_calls().unwrap_or_default();
-                if !text.is_empty() || said.calls.is_empty() {
+            Message::Assistant(reply) => {
+                let text = reply.beside_calls().unwrap_or_default();
+                if !text.is_empty() || reply.calls.is_empty() {
                     out::line(format_args!("assistant: {text}"))?;
                 }
-                for call in &said.calls {
+                for call in &reply.calls {
                     let args = approvals.args(&call.id).unwrap_or(&call.args);
                     out::line(format_args!("-> {} {}", name(&call.name), shown_args(args)))?;
                     for line in approvals.lines(&call.id, &call.args) {
@@ -315,10 +316,10 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize, cuts: &Cuts) -> st
         }
     }
     if let Some(text) = run.text() {
-        let said = run.messages().last().is_some_and(|last| {
-            if let Message::Assistant(said) = &**last { said.text.as_deref() == Some(text) } else { false }
+        let is_last = run.messages().last().is_some_and(|last| {
+            if let Message::Assistant(reply) = &**last { reply.text.as_deref() == Some(text) } else { false }
         });
-        if !said {
+        if !is_last {
             out::line(format_args!("\nat the end: {text}"))?;
         }
     }

@@ -65,8 +65,8 @@ pub(super) struct PauseArgs {
 
 pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
-    let said = Steered { pinned: args.pin, ..Steered::new(args.kind, args.text.join(" ")) };
-    match client(&log).steer(run, said, Request::default()).await? {
+    let message = Steered { pinned: args.pin, ..Steered::new(args.kind, args.text.join(" ")) };
+    match client(&log).steer(run, message, Request::default()).await? {
         Delivery::Driven(_) | Delivery::Taken => out::note("the message enters at the run's next turn"),
         Delivery::Waiting => out::note(format_args!(
             "the run has no driver now; the message enters after `windlass runs resume{} {run}`",

@@ -57,19 +57,19 @@ pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure>
     Ok(Exit::Good)
 }
 
-/// The next events; says once if nobody drives the run any more.
+/// The next events; reports once if nobody drives the run any more.
 async fn next(
     batches: &mut (impl Stream<Item = Result<Batch, StoreError>> + Unpin),
     log: &SqliteLog,
     run: RunId,
     words: &str,
 ) -> Option<Result<Batch, StoreError>> {
-    let mut told = false;
+    let mut reported = false;
     loop {
         if let Ok(batch) = tokio::time::timeout(LOOK, batches.next()).await {
             return batch;
         }
-        if told {
+        if reported {
             continue;
         }
         match log.summary(run).await {
@@ -77,7 +77,7 @@ async fn next(
                 out::note(format_args!(
                     "the process that drove run {run} has died; `windlass runs resume{words} {run}` goes on"
                 ));
-                told = true;
+                reported = true;
             }
             Ok(_) => {}
             Err(error) => return Some(Err(error)),

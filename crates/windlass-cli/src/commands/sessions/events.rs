@@ -32,14 +32,14 @@ pub(super) struct EventsArgs {
 
 pub(super) async fn run(args: EventsArgs, log: Option<Arc<SqliteLog>>) -> Result<Exit, Failure> {
     let id = SessionId::from(args.session.as_str());
-    let told = match &log {
+    let events = match &log {
         Some(log) if !session_runs(&**log, Some(&id)).await?.is_empty() => {
             session_events(&**log, &id).await?
         }
         _ => return Err(unknown(log.as_deref(), &args.session).await?),
     };
     let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);
-    for event in told.iter().skip(told.len().saturating_sub(limit)) {
+    for event in events.iter().skip(events.len().saturating_sub(limit)) {
         if args.json { out::json(event)? } else { show(event)? }
     }
     Ok(Exit::Good)

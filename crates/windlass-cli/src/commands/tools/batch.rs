@@ -39,7 +39,7 @@ pub(super) async fn run(file: &Path, interrupts: &mut Interrupts) -> Result<Exit
     let mut exit = Exit::Good;
     for Line { tool, arguments } in calls {
         let ended = one(&found, &tool, arguments, interrupts).await;
-        let mut told = match ended {
+        let mut line = match ended {
             Ok(content) => json!({ "tool": tool, "result": content }),
             Err(failure) if failure.exit.is_left() || matches!(failure.exit, Exit::Cancelled) => {
                 return Err(failure);
@@ -49,8 +49,8 @@ pub(super) async fn run(file: &Path, interrupts: &mut Interrupts) -> Result<Exit
                 json!({ "tool": tool, "error": failure.json() })
             }
         };
-        mask_json(&mut told);
-        out::json(&told)?;
+        mask_json(&mut line);
+        out::json(&line)?;
     }
     Ok(exit)
 }

@@ -22,15 +22,15 @@ impl Plain {
         }
     }
 
-    /// Events that were written together. The failure that ends a run is said once: by the error that follows.
+    /// Events that were written together. The failure that ends a run is reported once: by the error that follows.
     pub(super) fn events(&mut self, update: &Update) {
         let mut fails = false;
         let failed = |fact: &Fact| matches!(fact, Fact::RunEnded(end) if end.status == Status::Failed(FailKind::Model));
         each(update, |_, event| fails |= failed(&event.fact));
         let last = |fact: &Fact| matches!(fact, Fact::TurnFailed(turn) if turn.retry_at.is_none() && turn.next_model.is_none());
-        let said = fails && self.says_end;
+        let reported = fails && self.says_end;
         each(update, |_, event| {
-            if !(said && last(&event.fact)) {
+            if !(reported && last(&event.fact)) {
                 self.event(event);
             }
         });

@@ -159,7 +159,7 @@ fn from_table(text: &str, between: Option<u8>) -> Result<Vec<Query>, String> {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let whole = text.len();
     let (between, text) = match first.trim_end().strip_prefix("sep=").map(str::as_bytes) {
-        Some([said]) => (Some(*said), rest),
+        Some([words]) => (Some(*words), rest),
         _ => (between, text),
     };
     let reader = |between: u8| csv::ReaderBuilder::new().delimiter(between).from_reader(text.as_bytes());
