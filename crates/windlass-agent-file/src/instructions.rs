@@ -100,7 +100,7 @@ impl Instructions {
             YamlError::new(place, &keys.path, Problem::Other { code: "agent.template", message, help });
         Err(match &keys.value {
             InstructionKeys::Text(_) => error,
-            InstructionKeys::File(file) => error.in_file(&reading.shown(&file.file.value.0)),
+            InstructionKeys::File(file) => error.in_file(&reading.rendered_path(&file.file.value.0)),
         })
     }
 }
@@ -152,8 +152,8 @@ pub(super) fn check_file(
 ) -> Result<(PathBuf, String), YamlError> {
     let (path, text) = read_file(code, file, reading)?;
     check_reading(&text, templated.known).map_err(|Fault { line, reason }| {
-        let shown = reading.shown(&file.value.0);
-        invalid(Place { line, column: 1 }, &file.path, templated, &reason).in_file(&shown)
+        let rendered = reading.rendered_path(&file.value.0);
+        invalid(Place { line, column: 1 }, &file.path, templated, &reason).in_file(&rendered)
     })?;
     Ok((path, text))
 }
@@ -164,9 +164,9 @@ fn read_file(
     reading: &Reading<'_>,
 ) -> Result<(PathBuf, String), YamlError> {
     let path = reading.path(&file.value.0);
-    let shown = reading.shown(&file.value.0);
+    let rendered = reading.rendered_path(&file.value.0);
     let text = crate::files::read_text(reading.files, &path, MAX_INSTRUCTIONS_BYTES)
-        .map_err(|reason| file.error(code, format!("{shown} cannot be read: {reason}")))?;
+        .map_err(|reason| file.error(code, format!("{rendered} cannot be read: {reason}")))?;
     reading.note(&path, &text);
     Ok((path, text))
 }

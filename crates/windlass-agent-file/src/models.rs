@@ -130,8 +130,8 @@ impl ModelEntry {
         windlass_models::providers::list_price(&self.use_)
     }
 
-    /// The input of [`windlass_models::resolve`](mod@windlass_models::resolve); `usual` are the agent's timeouts.
-    pub fn settings(&self, usual: Timeouts) -> ModelSettings {
+    /// The input of [`windlass_models::resolve`](mod@windlass_models::resolve); `defaults` are the agent's timeouts.
+    pub fn settings(&self, defaults: Timeouts) -> ModelSettings {
         ModelSettings {
             use_: self.use_.clone(),
             base_url: self.base_url.as_ref().map(|url| url.expose().to_owned()),
@@ -140,7 +140,7 @@ impl ModelEntry {
             key_command: self.key_command.clone(),
             key_folder: self.key_folder.clone(),
             headers: self.headers.clone(),
-            timeouts: self.timeouts.over(usual),
+            timeouts: self.timeouts.over(defaults),
             rate: self.rate,
             cache_control: self.cache_control,
             api: self.api,

@@ -91,7 +91,7 @@ impl<'e> Reading<'e> {
     }
 
     /// A path of the file as messages show it: as near to what is written as it can be.
-    pub(super) fn shown(&self, written: &str) -> String {
+    pub(super) fn rendered_path(&self, written: &str) -> String {
         if self.parent == Path::new(".") {
             written.to_owned()
         } else {

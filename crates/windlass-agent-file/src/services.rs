@@ -201,17 +201,17 @@ pub(super) fn entry(choice: &At<ServiceChoice>, outer: &Overrides, reading: &Rea
 }
 
 fn sandbox(options: &SandboxOptions, reading: &Reading<'_>) -> SandboxSettings {
-    let usual = SandboxSettings::default();
+    let defaults = SandboxSettings::default();
     SandboxSettings {
-        kind: options.kind.map_or(usual.kind, |kind| match kind {
+        kind: options.kind.map_or(defaults.kind, |kind| match kind {
             Kind::Process => SandboxKind::Process,
             Kind::Local => SandboxKind::Local,
         }),
-        python: options.python.as_ref().map_or(usual.python, |python| python.0.clone()),
-        modules: options.modules.clone().unwrap_or(usual.modules),
-        builtins: options.builtins.clone().unwrap_or(usual.builtins),
-        seconds: options.seconds.map_or(usual.seconds, Whole::get),
-        memory_mb: options.memory_mb.map_or(usual.memory_mb, Whole::get),
+        python: options.python.as_ref().map_or(defaults.python, |python| python.0.clone()),
+        modules: options.modules.clone().unwrap_or(defaults.modules),
+        builtins: options.builtins.clone().unwrap_or(defaults.builtins),
+        seconds: options.seconds.map_or(defaults.seconds, Whole::get),
+        memory_mb: options.memory_mb.map_or(defaults.memory_mb, Whole::get),
         folder: Some(reading.folder.clone()),
     }
 }

@@ -88,13 +88,13 @@ impl TimeoutSettings {
     }
 
     /// The timeouts of a model call: these over the given ones.
-    pub fn over(&self, usual: Timeouts) -> Timeouts {
+    pub fn over(&self, defaults: Timeouts) -> Timeouts {
         Timeouts {
-            connect_ms: self.connect_ms.unwrap_or(usual.connect_ms),
-            first_token_ms: self.first_token_ms.unwrap_or(usual.first_token_ms),
-            idle_ms: self.idle_ms.unwrap_or(usual.idle_ms),
-            thinking_ms: self.thinking_ms.unwrap_or(usual.thinking_ms),
-            total_ms: self.total_ms.unwrap_or(usual.total_ms),
+            connect_ms: self.connect_ms.unwrap_or(defaults.connect_ms),
+            first_token_ms: self.first_token_ms.unwrap_or(defaults.first_token_ms),
+            idle_ms: self.idle_ms.unwrap_or(defaults.idle_ms),
+            thinking_ms: self.thinking_ms.unwrap_or(defaults.thinking_ms),
+            total_ms: self.total_ms.unwrap_or(defaults.total_ms),
         }
     }
 }

@@ -78,7 +78,7 @@ fn colon(lines: &Lines<'_>, column: usize) -> (String, String) {
     let line = lines.this();
     let before: String = line.chars().take(column.saturating_sub(1)).collect();
     if let Some((key, _)) = before.trim_start().trim_start_matches("- ").split_once(": ") {
-        let key = shown(key);
+        let key = rendered_key(key);
         let message = format!("the text of `{key}` holds a colon and a space, which begin a map");
         return (message, format!("quote it: `{key}: \"... : ...\"`, or put it under `{key}: |`"));
     }
@@ -99,7 +99,7 @@ fn colon(lines: &Lines<'_>, column: usize) -> (String, String) {
 }
 
 fn no_space(key: &str, line: usize) -> (String, String) {
-    let key = shown(key);
+    let key = rendered_key(key);
     (format!("`{key}:` in line {line} is followed by no space"), format!("write `{key}: value`"))
 }
 
@@ -117,7 +117,7 @@ fn has_value(line: &str) -> bool {
 }
 
 /// A key as messages show it. A longer one is a text, which may be anything.
-fn shown(key: &str) -> &str {
+fn rendered_key(key: &str) -> &str {
     if key.len() <= 40 && !key.contains(char::is_whitespace) { key } else { "key" }
 }
 
