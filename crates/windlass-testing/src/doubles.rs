@@ -53,12 +53,12 @@ impl Working {
         let fresh = Execution { run: context.run, call: context.call.clone(), args, lost: false };
         let place = inner.execute(key, fresh);
         let cancelled = inner.cancels(During::Tool, number);
-        let (said, _) = inner.steers(During::Tool, number);
+        let (steered, _) = inner.steers(During::Tool, number);
         drop(inner);
         let call = (context.run, context.call.clone(), context.attempt);
         let working =
             Self { script: script.clone(), tool: key.to_owned(), place, call, done: false, answered: false };
-        (working, cancelled || said > 0)
+        (working, cancelled || steered > 0)
     }
 
     /// Notes that the call has come to its end.

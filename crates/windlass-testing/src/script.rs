@@ -154,7 +154,7 @@ pub(crate) struct Inner {
     pub(crate) problem: Option<String>,
     pub(crate) handle: Option<RunHandle>,
     /// Outside inputs of the current run, in order.
-    pub(crate) said: Vec<InputKind>,
+    pub(crate) sent: Vec<InputKind>,
     /// The person's answer that a question was given last, in process.
     pub(crate) answered: BTreeMap<QuestionId, usize>,
     /// The place of the answer that an open question will have.
@@ -190,7 +190,7 @@ impl Script {
             wrong_given: Vec::new(),
             problem: None,
             handle: None,
-            said: Vec::new(),
+            sent: Vec::new(),
             answered: BTreeMap::new(),
             promised: BTreeMap::new(),
             post: None,
@@ -323,18 +323,18 @@ impl Inner {
     }
 
     /// Steers or cancels the run. Who does that and hears of no success does it again after a restart.
-    fn say(&mut self, what: InputKind) {
-        self.said.push(what.clone());
+    fn deliver(&mut self, what: InputKind) {
+        self.sent.push(what.clone());
         self.send(what);
     }
 
-    /// Says again what the log does not have. What was left in the durable inbox is not lost.
-    pub(crate) fn say_again(&self, logged: impl Fn(&InputKind) -> usize) {
+    /// Sends again what the log does not have. What was left in the durable inbox is not lost.
+    pub(crate) fn resend(&self, logged: impl Fn(&InputKind) -> usize) {
         if self.post.is_some() {
             return;
         }
-        for (place, what) in self.said.iter().enumerate() {
-            let before = self.said.iter().take(place).filter(|other| *other == what).count();
+        for (place, what) in self.sent.iter().enumerate() {
+            let before = self.sent.iter().take(place).filter(|other| *other == what).count();
             if before >= logged(what) {
                 self.send(what.clone());
             }
@@ -393,7 +393,7 @@ impl Inner {
             Some(Fact::CancelRequested(_)) if root && self.post.is_none() => {
                 // Whoever cancels sees that nothing comes of it, and does it again when the work is repeated.
                 self.cancel = self.cancelled.take();
-                self.said.retain(|what| !matches!(what, InputKind::Cancel { .. }));
+                self.sent.retain(|what| !matches!(what, InputKind::Cancel { .. }));
             }
             Some(Fact::InputReceived(received)) if root => {
                 let place = self.answered.get(&received.question).copied();
@@ -445,39 +445,39 @@ impl Inner {
         let hit = self.cancel.is_some_and(|cancel| cancel.during == during && cancel.call == call);
         if hit {
             self.cancelled = self.cancel.take();
-            self.say(InputKind::Cancel { reason: None });
+            self.deliver(InputKind::Cancel { reason: None });
         }
         hit
     }
 
     /// Cancels the run, once.
     pub(crate) fn cancel_now(&mut self) {
-        if !self.said.iter().any(|what| matches!(what, InputKind::Cancel { .. })) {
-            self.say(InputKind::Cancel { reason: None });
+        if !self.sent.iter().any(|what| matches!(what, InputKind::Cancel { .. })) {
+            self.deliver(InputKind::Cancel { reason: None });
         }
     }
 
     /// Says something to the run, once.
     pub(crate) fn steer_now(&mut self, text: &str) {
         let what = InputKind::Steer(text.into());
-        if !self.said.contains(&what) {
-            self.say(what);
+        if !self.sent.contains(&what) {
+            self.deliver(what);
         }
     }
 
     /// Pauses the run, once.
     pub(crate) fn pause_now(&mut self) {
         let what = InputKind::Pause { reason: Some("a pause after an event".into()) };
-        if !self.said.contains(&what) {
-            self.say(what);
+        if !self.sent.contains(&what) {
+            self.deliver(what);
         }
     }
 
     /// Answers a question, once.
     pub(crate) fn answer_now(&mut self, question: &QuestionId, answer: Answer) {
         let what = InputKind::Answered { question: question.clone(), answer, by: None };
-        if !self.said.contains(&what) {
-            self.say(what);
+        if !self.sent.contains(&what) {
+            self.deliver(what);
         }
     }
 
@@ -487,7 +487,7 @@ impl Inner {
             std::mem::take(&mut self.steer).into_iter().partition(|steer| steer.when.is(during, call));
         self.steer = later;
         for steer in &now {
-            self.say(steer.what.input());
+            self.deliver(steer.what.input());
         }
         (now.len(), now.iter().any(|steer| matches!(steer.what, Interrupt::Abort(_))))
     }

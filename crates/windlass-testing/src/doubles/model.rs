@@ -84,8 +84,8 @@ async fn answer(model: ScriptedModel, request: ModelRequest) -> Deltas {
         let mut inner = script.lock();
         let root = script.is_root();
         let cancelled = root && inner.cancels(During::Model, call.number);
-        let (said, aborted) = if root { inner.steers(During::Model, call.number) } else { (0, false) };
-        (cancelled || aborted, said > 0)
+        let (steered, aborted) = if root { inner.steers(During::Model, call.number) } else { (0, false) };
+        (cancelled || aborted, steered > 0)
     };
     // What the script says that a call costs is paid, however it ends: it comes before anything that takes time.
     let paid = stream::iter([Ok(Delta::Usage(entry.usage.unwrap_or_default()))]);

@@ -89,9 +89,9 @@ impl Sample {
 
     fn usage(count: &Value) -> Self {
         let usage = json!({ "prompt_tokens": count, "completion_tokens": count, "total_tokens": count });
-        let said =
+        let text =
             json!({ "choices": [{ "index": 0, "delta": { "content": "hi" }, "finish_reason": "stop" }] });
-        Self::stream(&[said, json!({ "choices": [], "usage": usage })])
+        Self::stream(&[text, json!({ "choices": [], "usage": usage })])
     }
 
     fn events(deltas: &[Value]) -> Self {

@@ -233,9 +233,9 @@ fn redirect(status: u16, to: &str) -> Vec<u8> {
 
 /// Repeats what the client said of itself, in every form that a masker must know.
 fn echo(status: u16, head: &str) -> Vec<u8> {
-    let said = head.replace("\r\n", " ");
-    let error = serde_json::json!({ "error": { "message": said, "type": said, "code": said } }).to_string();
-    let challenge = said.replace('"', "'");
+    let echo = head.replace("\r\n", " ");
+    let error = serde_json::json!({ "error": { "message": echo, "type": echo, "code": echo } }).to_string();
+    let challenge = echo.replace('"', "'");
     format!(
         "HTTP/1.1 {status} {challenge}\r\nwww-authenticate: Bearer realm=\"{challenge}\"\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{error}",

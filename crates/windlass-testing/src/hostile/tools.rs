@@ -271,8 +271,8 @@ impl Session<'_> {
                 page(["echo", ESCAPES, "", &"n".repeat(1 << 20), "twin", "twin"].map(plain).to_vec(), None)
             }
             ToolAttack::Description(bytes) => {
-                let said = format!("{ESCAPES}{}", "d".repeat(*bytes));
-                page(vec![tool("echo", &said, &json!({ "type": "object" }))], None)
+                let description = format!("{ESCAPES}{}", "d".repeat(*bytes));
+                page(vec![tool("echo", &description, &json!({ "type": "object" }))], None)
             }
             ToolAttack::ExplodingSchema(levels) => one(exploding(*levels)),
             ToolAttack::DeepSchema(levels) => {
@@ -345,8 +345,8 @@ impl Session<'_> {
             ToolAttack::ReusesIds => self.flood(|_| ask(id.clone(), "sampling/createMessage")),
             ToolAttack::FloodsNotifications => self.flood(|_| tell(ESCAPES)),
             ToolAttack::FloodsLongNotifications(bytes) => {
-                let told = tell(&"x".repeat(*bytes));
-                self.flood(|_| told.clone())
+                let notification = tell(&"x".repeat(*bytes));
+                self.flood(|_| notification.clone())
             }
             ToolAttack::FloodsText => self.flood(|_| ESCAPES.to_owned()),
             ToolAttack::EndlessLine => self.client.flood(b"x").map(|()| false),

@@ -287,8 +287,8 @@ impl Stage<'_> {
         for steer in now {
             match steer.what {
                 Interrupt::Say(Steered { text, kind: SteerKind::Steering, pinned, .. }) => {
-                    let said = Message::user(text);
-                    messages.push(if pinned { said.pinned() } else { said });
+                    let message = Message::user(text);
+                    messages.push(if pinned { message.pinned() } else { message });
                 }
                 Interrupt::Say(_) | Interrupt::Pause(_) | Interrupt::Abort(_) => {
                     return Err(format!("before model call {first} no run goes on that could hear this"));
@@ -358,15 +358,15 @@ impl Stage<'_> {
         prepared.map(Some).map_err(|error| refusal(&error))
     }
 
-    /// Lets the script reach the run. What was said to it and is not in the log was lost with a crash: it is said again.
+    /// Lets the script reach the run. What was sent to it and is not in the log was lost with a crash: it is sent again.
     fn reach(&self, prepared: &Prepared) {
         let batches = self.batches(prepared.id());
         let logged = |what: &InputKind| {
             let same = |event: &&Event| {
-                if let InputKind::Steer(said) = what {
-                    // The driver adds a prompt to what was said.
-                    let Fact::Steered(heard) = &event.fact else { return false };
-                    Steered { prompt: None, run: None, ..heard.clone() } == *said
+                if let InputKind::Steer(sent) = what {
+                    // The driver adds a prompt to it.
+                    let Fact::Steered(logged) = &event.fact else { return false };
+                    Steered { prompt: None, run: None, ..logged.clone() } == *sent
                 } else if let InputKind::Pause { .. } = what {
                     matches!(&event.fact, Fact::InputRequested(asked) if asked.kind == QuestionKind::Pause)
                 } else if matches!(what, InputKind::Cancel { .. }) {
@@ -380,10 +380,10 @@ impl Stage<'_> {
         let mut script = self.script.lock();
         script.handle = Some(prepared.handle());
         if batches.is_empty() {
-            script.said.clear();
+            script.sent.clear();
             script.promised.clear();
         }
-        script.say_again(logged);
+        script.resend(logged);
     }
 
     fn state(&self, run: windlass_core::RunId) -> Result<State, String> {

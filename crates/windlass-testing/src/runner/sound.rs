@@ -45,18 +45,18 @@ pub(crate) fn cancelled(run: &RunRecord) -> Checked {
 /// A run to which something was said after some event: it is heard at the next turn, once.
 pub(crate) fn steered(run: &RunRecord) -> Checked {
     self::run(run)?;
-    let said = run
+    let steered = run
         .events
         .iter()
-        .position(|event| matches!(&event.fact, Fact::Steered(said) if &*said.text == STEERED));
-    let Some(said) = said else { return Ok(()) };
+        .position(|event| matches!(&event.fact, Fact::Steered(message) if &*message.text == STEERED));
+    let Some(steered) = steered else { return Ok(()) };
     let turns = |events: &[Event]| {
         let numbers = events.iter().filter_map(|event| {
             if let Fact::TurnStarted(turn) = &event.fact { Some(turn.turn) } else { None }
         });
         numbers.collect::<BTreeSet<u32>>().len()
     };
-    let (before, all) = (turns(run.events.get(..said).unwrap_or_default()), turns(&run.events));
+    let (before, all) = (turns(run.events.get(..steered).unwrap_or_default()), turns(&run.events));
     let heard = run
         .state
         .history()
@@ -157,7 +157,7 @@ fn valid_history(state: &State) -> Checked {
                     format!("a {} message", message.role()),
                 ));
             }
-            Message::Assistant(said) => waiting = said.calls.iter().map(|call| &call.id).collect(),
+            Message::Assistant(reply) => waiting = reply.calls.iter().map(|call| &call.id).collect(),
             Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } => {}
         }
     }
