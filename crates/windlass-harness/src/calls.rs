@@ -252,7 +252,7 @@ fn one(
         let end = run_and_kill(&mut home.command(step, &words), Moment::Never, PATIENCE)?;
         let hit = end.killed || fs::read_to_string(&traced)?.contains("(INJECTED)");
         if hit {
-            seen = Some(said(home, &end));
+            seen = Some(outcome(home, &end));
         }
         Ok(Lived { troubled: hit, ..Lived::ended(end) })
     };
@@ -279,7 +279,7 @@ fn at(error: HarnessError, trial: &Trial) -> HarnessError {
 }
 
 /// A process's final output, without parts that differ between runs.
-pub(crate) fn said(home: &Home, end: &windlass_testing::ProcessEnd) -> String {
+pub(crate) fn outcome(home: &Home, end: &windlass_testing::ProcessEnd) -> String {
     if end.killed {
         return "the process dies".to_owned();
     }

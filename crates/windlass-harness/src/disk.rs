@@ -6,7 +6,7 @@ use std::process::Command;
 
 use windlass_testing::{Moment, run_and_kill};
 
-use crate::calls::said;
+use crate::calls::outcome;
 use crate::error::HarnessError;
 use crate::ground::Ground;
 use crate::home::{Home, Step};
@@ -90,7 +90,7 @@ fn full(ground: &Ground, kib: u32, ending: &Ending) -> Result<Matrix, HarnessErr
             return undisturbed(home, step);
         }
         let lived = undisturbed(home, step)?;
-        seen = Some((step.name(), said(home, &lived.end)));
+        seen = Some((step.name(), outcome(home, &lived.end)));
         disk.remount(&format!("size={ROOM}k"))?;
         Ok(Lived { troubled: true, ..lived })
     };
@@ -159,7 +159,7 @@ fn half_way(
                 trouble(true)?;
                 let end = run_and_kill(&mut home.command(step, &[]), Moment::Never, PATIENCE)?;
                 trouble(false)?;
-                matrix.note(fault, step.name(), &said(home, &end), "the same end");
+                matrix.note(fault, step.name(), &outcome(home, &end), "the same end");
                 Ok(Lived { troubled: true, ..Lived::ended(end) })
             }
             _ => undisturbed(home, step),

@@ -29,7 +29,7 @@ pub enum Reply {
     /// The last word: all results that the model was told, one after the other.
     Results,
     /// The last word: the messages that it answers, each in brackets.
-    Said,
+    Messages,
 }
 
 /// Progress of a conversation, and its agent.
@@ -42,20 +42,23 @@ pub struct Asked<'a> {
     /// Number of tool results since the last answer.
     pub results: usize,
     /// The messages of people since the last answer.
-    pub said: &'a [String],
+    pub messages: &'a [String],
 }
 
 impl Asked<'_> {
     /// The digits of the last message as one number, so that each message of a sender has its own.
     pub fn last_number(&self) -> u32 {
-        let digits =
-            self.said.last().into_iter().flat_map(|text| text.chars().filter_map(|char| char.to_digit(10)));
+        let digits = self
+            .messages
+            .last()
+            .into_iter()
+            .flat_map(|text| text.chars().filter_map(|char| char.to_digit(10)));
         digits.fold(0, |number, digit| number.wrapping_mul(10).wrapping_add(digit))
     }
 
     /// The part that the last message is about; 0 if it names none.
     pub fn last_part(&self) -> u32 {
-        self.said.last().and_then(|text| part_in(text)).unwrap_or_default()
+        self.messages.last().and_then(|text| part_in(text)).unwrap_or_default()
     }
 }
 
@@ -99,16 +102,20 @@ fn answer(stream: TcpStream, script: Script) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut out = stream;
     while let Some(request) = read(&mut reader)? {
-        let heard = Heard::in_request(&request);
+        let conversation = Conversation::in_request(&request);
         let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
-        let asked =
-            Asked { model, part: part(&request), results: heard.results_since, said: &heard.said_since };
+        let asked = Asked {
+            model,
+            part: part(&request),
+            results: conversation.results_since,
+            messages: &conversation.messages_since,
+        };
         let reply = script(&asked);
         let streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
         if streamed {
-            stream_reply(&mut out, &reply, &heard)?;
+            stream_reply(&mut out, &reply, &conversation)?;
         } else {
-            whole_reply(&mut out, &reply, &heard)?;
+            whole_reply(&mut out, &reply, &conversation)?;
         }
     }
     Ok(())
@@ -158,44 +165,44 @@ fn part_in(text: &str) -> Option<u32> {
 
 /// The part of the work that a request's task names.
 fn part(request: &Value) -> u32 {
-    let mut told = messages(request).iter().filter(|message| role(message) == "user");
-    told.find_map(|message| part_in(&content(message))).unwrap_or_default()
+    let mut tasks = messages(request).iter().filter(|message| role(message) == "user");
+    tasks.find_map(|message| part_in(&content(message))).unwrap_or_default()
 }
 
 /// The content of a request's conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Heard {
+struct Conversation {
     /// All tool results, in order.
     results: Vec<String>,
     /// Number of those since the last answer.
     results_since: usize,
     /// The messages of people since the last answer.
-    said_since: Vec<String>,
+    messages_since: Vec<String>,
 }
 
-impl Heard {
+impl Conversation {
     fn in_request(request: &Value) -> Self {
-        let mut heard = Self::default();
+        let mut conversation = Self::default();
         for message in messages(request) {
             match role(message) {
                 "tool" => {
-                    heard.results.push(content(message));
-                    heard.results_since += 1;
+                    conversation.results.push(content(message));
+                    conversation.results_since += 1;
                 }
-                "user" => heard.said_since.push(content(message)),
+                "user" => conversation.messages_since.push(content(message)),
                 // A reply without calls is an answer.
                 "assistant" if message.get("tool_calls").is_none() => {
-                    (heard.results_since, heard.said_since) = (0, Vec::new());
+                    (conversation.results_since, conversation.messages_since) = (0, Vec::new());
                 }
                 _ => {}
             }
         }
-        heard
+        conversation
     }
 
     fn last_word(&self, reply: &Reply) -> String {
-        if *reply == Reply::Said {
-            let said: String = self.said_since.iter().map(|text| bracketed(text)).collect();
+        if *reply == Reply::Messages {
+            let said: String = self.messages_since.iter().map(|text| bracketed(text)).collect();
             return format!("Answers{said}.");
         }
         format!("All done: {}.", self.results.join("; "))
@@ -226,14 +233,14 @@ fn calls_json(calls: &[ScriptedCall], before: usize, indexed: bool) -> Vec<Value
     calls.iter().enumerate().map(one).collect()
 }
 
-fn whole_reply(out: &mut TcpStream, reply: &Reply, heard: &Heard) -> io::Result<()> {
+fn whole_reply(out: &mut TcpStream, reply: &Reply, conversation: &Conversation) -> io::Result<()> {
     let (message, finish) = match reply {
         Reply::Calls(calls) => {
-            let calls = calls_json(calls, heard.results.len(), false);
+            let calls = calls_json(calls, conversation.results.len(), false);
             (json!({ "role": "assistant", "content": "Next.", "tool_calls": calls }), "tool_calls")
         }
-        Reply::Results | Reply::Said => {
-            (json!({ "role": "assistant", "content": heard.last_word(reply) }), "stop")
+        Reply::Results | Reply::Messages => {
+            (json!({ "role": "assistant", "content": conversation.last_word(reply) }), "stop")
         }
     };
     let body = json!({
@@ -254,7 +261,7 @@ fn usage() -> Value {
 }
 
 /// Piece by piece, each with a write of its own: a kill may fall between any two.
-fn stream_reply(out: &mut TcpStream, reply: &Reply, heard: &Heard) -> io::Result<()> {
+fn stream_reply(out: &mut TcpStream, reply: &Reply, conversation: &Conversation) -> io::Result<()> {
     out.write_all(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
     )?;
@@ -270,13 +277,13 @@ fn stream_reply(out: &mut TcpStream, reply: &Reply, heard: &Heard) -> io::Result
     match reply {
         Reply::Calls(calls) => {
             event(&json!({ "content": "Next." }), None)?;
-            for call in calls_json(calls, heard.results.len(), true) {
+            for call in calls_json(calls, conversation.results.len(), true) {
                 event(&json!({ "tool_calls": [call] }), None)?;
             }
             event(&json!({}), Some("tool_calls"))?;
         }
-        Reply::Results | Reply::Said => {
-            let text = heard.last_word(reply);
+        Reply::Results | Reply::Messages => {
+            let text = conversation.last_word(reply);
             let chars: Vec<char> = text.chars().collect();
             for piece in chars.chunks(chars.len().div_ceil(PIECES).max(1)) {
                 event(&json!({ "content": piece.iter().collect::<String>() }), None)?;

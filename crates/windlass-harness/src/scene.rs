@@ -198,10 +198,10 @@ fn session(asked: &Asked<'_>) -> Reply {
     match (asked.last_part(), asked.results) {
         // Equal calls in a row would end a run that many messages steer.
         (0, 0) => calls(&[("look", asked.last_number())]),
-        (0, _) => Reply::Said,
+        (0, _) => Reply::Messages,
         (part, 0) => calls(&[("look", part), ("pay", part)]),
         (part, 2) => calls(&[("send", part)]),
-        _ => Reply::Said,
+        _ => Reply::Messages,
     }
 }
 
