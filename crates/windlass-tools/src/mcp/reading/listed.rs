@@ -54,7 +54,9 @@ pub(super) fn is_list(result: &Map<String, Value>) -> bool {
 pub(super) fn mend(result: &mut Map<String, Value>) {
     let tools = match result.remove("tools") {
         Some(Value::Array(tools)) => tools.into_iter().map(entry).collect(),
-        Some(Value::Object(tools)) => tools.into_iter().map(named).map(entry).collect(),
+        Some(Value::Object(tools)) => {
+            tools.into_iter().map(|(name, listed)| entry(named(name, listed))).collect()
+        }
         None | Some(Value::Null) => Vec::new(),
         Some(other @ (Value::Bool(_) | Value::Number(_) | Value::String(_))) => vec![entry(other)],
     };
@@ -71,7 +73,7 @@ pub(super) fn mend(result: &mut Map<String, Value>) {
 }
 
 /// One tool of a map: its key is its name, if it has none of its own.
-fn named((name, mut listed): (String, Value)) -> Value {
+fn named(name: String, mut listed: Value) -> Value {
     if let Value::Object(tool) = &mut listed {
         tool.entry("name").or_insert_with(|| name.into());
     }
