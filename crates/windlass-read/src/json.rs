@@ -66,11 +66,11 @@ fn limit(reached: &LimitReached) -> Value {
 
 /// Limits on tokens or cost that were exceeded, in written units.
 fn overshoots(state: &State) -> Vec<Value> {
-    let shown = state.overshoots().map(|(kind, max, used)| {
+    let exceeded = state.overshoots().map(|(kind, max, used)| {
         let written = |kept: u64| kept as f64 / kind.scale();
         json!({ "limit": kind, "max": written(max), "used": written(used) })
     });
-    shown.collect()
+    exceeded.collect()
 }
 
 /// A question of a run that waits for its answer. `asked_by` is there where an agent below asks.

@@ -138,9 +138,11 @@ impl Teller {
 
     fn tell(&mut self, number: u64, event: &Event) -> Vec<Value> {
         self.heed(&event.fact);
-        let told: Vec<KaosEvent> = match &event.fact {
+        let events: Vec<KaosEvent> = match &event.fact {
             Fact::RunStarted(start) => match &start.input {
-                RunInput::Messages(messages) => messages.iter().filter_map(|message| said(message)).collect(),
+                RunInput::Messages(messages) => {
+                    messages.iter().filter_map(|message| message_event(message)).collect()
+                }
                 RunInput::Continue(_) | RunInput::Fork(_) => Vec::new(),
             },
             Fact::Steered(steered) => vec![KaosEvent::new("user_message", json!(steered.text))],
@@ -198,7 +200,11 @@ impl Teller {
             | Fact::LimitRaised(_)
             | Fact::CancelRequested(_) => Vec::new(),
         };
-        told.into_iter().enumerate().map(|(place, told)| self.event(number, place, event.at, told)).collect()
+        events
+            .into_iter()
+            .enumerate()
+            .map(|(place, kaos)| self.event(number, place, event.at, kaos))
+            .collect()
     }
 
     fn handed_back(&self, finished: &DelegationFinished) -> Vec<KaosEvent> {
@@ -222,7 +228,8 @@ impl Teller {
         vec![KaosEvent::new("tool_call", json!({ "tool": call.name, "arguments": args(Some(call)) }))]
     }
 
-    fn event(&self, number: u64, place: usize, at: u64, told: KaosEvent) -> Value {
+    fn event(&self, number: u64, place: usize, at: u64, kaos: KaosEvent) -> Value {
+        let KaosEvent { kind, content } = kaos;
         let mut metadata = json!({ "run": self.run, "event": number });
         if let (Some((trace, span)), Some(fields)) = (&self.trace, metadata.as_object_mut()) {
             fields.extend([("trace_id".to_owned(), json!(trace)), ("span_id".to_owned(), json!(span))]);
@@ -230,8 +237,8 @@ impl Teller {
         json!({
             "event_id": format!("event_{:08x}", fingerprint(&format!("{} {number} {place}", self.run))),
             "timestamp": timestamp(at),
-            "event_type": told.kind,
-            "content": told.content,
+            "event_type": kind,
+            "content": content,
             "metadata": metadata,
         })
     }
@@ -243,7 +250,7 @@ fn ids(parent: &str) -> Option<(String, String)> {
     Some((parts.next()?.to_owned(), parts.next()?.to_owned()))
 }
 
-fn said(message: &Message) -> Option<KaosEvent> {
+fn message_event(message: &Message) -> Option<KaosEvent> {
     match message {
         Message::User { content, .. } => Some(KaosEvent::new("user_message", json!(content.text()))),
         Message::TaskDelegation { content } => {

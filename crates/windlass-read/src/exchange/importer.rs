@@ -209,13 +209,13 @@ impl Coming {
             return Err(format!("expected event {}, found event {seq}", self.next));
         }
         self.next += 1;
-        let said = |error: serde_json::Error| format!("event {seq}: {error}");
-        let fact = Fact::from_body_of(self.schema, line.event, &line.data.to_string()).map_err(said)?;
+        let at_event = |error: serde_json::Error| format!("event {seq}: {error}");
+        let fact = Fact::from_body_of(self.schema, line.event, &line.data.to_string()).map_err(at_event)?;
         let event = Event { at: line.at, fact };
         match (self.batches.last_mut(), line.cause) {
             (Some((first, _, events)), None) if *first == append => events.push(event),
             (_, Some(cause)) if append == seq => {
-                let cause = Cause::from_json_of(self.schema, &cause.to_string()).map_err(said)?;
+                let cause = Cause::from_json_of(self.schema, &cause.to_string()).map_err(at_event)?;
                 self.batches.push((append, cause, vec![event]));
             }
             (_, None) if append == seq => {

@@ -15,10 +15,10 @@ pub fn question_digest(open: &OpenQuestion) -> Text {
     let OpenQuestion { id, kind, call, text, suggestions, .. } = open;
     let whole = serde_json::to_vec(&(id, kind, call, text, suggestions)).unwrap_or_default();
     let digest = Sha256::digest(whole);
-    let mut shown = String::with_capacity(2 * BYTES);
+    let mut hex = String::with_capacity(2 * BYTES);
     for byte in digest.iter().take(BYTES) {
         // Writing into a String cannot fail.
-        let _infallible = write!(shown, "{byte:02x}");
+        let _infallible = write!(hex, "{byte:02x}");
     }
-    shown.into()
+    hex.into()
 }

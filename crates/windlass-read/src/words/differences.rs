@@ -17,14 +17,14 @@ pub fn lines(before: &Value, after: &Value, between: &str, cuts: &Cuts) -> Vec<S
     if more > 0 {
         cuts.note();
     }
-    let shown = changes.iter().take(PLACES).map(|change| {
+    let rendered_changes = changes.iter().take(PLACES).map(|change| {
         let place = if change.place.is_empty() { "value" } else { &change.place };
-        format!("{place}: {}{between}{}", shown(&change.before, cuts), shown(&change.after, cuts))
+        format!("{place}: {}{between}{}", rendered(&change.before, cuts), rendered(&change.after, cuts))
     });
-    shown.chain((more > 0).then(|| format!("and {more} more"))).collect()
+    rendered_changes.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
-fn shown(value: &Value, cuts: &Cuts) -> String {
+fn rendered(value: &Value, cuts: &Cuts) -> String {
     if value.is_null() { "nothing".to_owned() } else { cuts.chars(&value.to_string(), VALUE_CHARS) }
 }
 

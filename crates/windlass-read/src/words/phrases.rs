@@ -49,7 +49,7 @@ pub fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
         Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
         Fact::InputRequested(asked) => asked::requested(asked, calls, cuts),
         Fact::InputReceived(received) => answered(received, cuts),
-        Fact::Steered(steered) => format!("{}: {}", told(steered.kind), cuts.line(&steered.text)),
+        Fact::Steered(steered) => format!("{}: {}", kind_words(steered.kind), cuts.line(&steered.text)),
         Fact::RunPaused(_) => "stood still".to_owned(),
         Fact::MessageQueued(queued) => format!("was followed by a message that run {} answers", queued.run),
         Fact::Adjusted(adjusted) => match &adjusted.refused {
@@ -102,7 +102,7 @@ fn doubt(answer: bool, call: &str) -> String {
     format!("{lost} {call}: the call may have happened")
 }
 
-fn told(kind: SteerKind) -> &'static str {
+fn kind_words(kind: SteerKind) -> &'static str {
     match kind {
         SteerKind::Steering => "was told by a person",
         SteerKind::Correction => "was corrected by a person",
@@ -209,11 +209,11 @@ pub fn not_compacted(reason: &NotCompacted, cuts: &Cuts) -> String {
 fn started(start: &RunStarted, cuts: &Cuts) -> String {
     match &start.input {
         RunInput::Messages(messages) => {
-            let said = messages.iter().rev().find_map(|message| match &**message {
+            let text = messages.iter().rev().find_map(|message| match &**message {
                 Message::User { content, .. } | Message::TaskDelegation { content } => Some(content.text()),
                 Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
             });
-            said.map_or_else(|| "began".to_owned(), |said| format!("began with: {}", cuts.line(&said)))
+            text.map_or_else(|| "began".to_owned(), |text| format!("began with: {}", cuts.line(&text)))
         }
         RunInput::Continue(_) => "began where the run that a limit cut had ended".to_owned(),
         RunInput::Fork(_) => "began as a fork".to_owned(),
@@ -261,15 +261,15 @@ fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
         Purpose::Judge | Purpose::Verify => return format!("got a verdict: {}", cuts.line(&text)),
         Purpose::Decide => return format!("got a decision: {}", cuts.line(&text)),
     }
-    let said = |text: &str| format!("got the reply: {}", cuts.line(text));
+    let reply = |text: &str| format!("got the reply: {}", cuts.line(text));
     if turn.calls.is_empty() {
-        return said(&text);
+        return reply(&text);
     }
     let call =
         |call: &ToolCall| format!("`{}` with {}", name(&call.name), cuts.line(&shown_args(&call.args)));
     let asks: Vec<_> = turn.calls.iter().map(call).collect();
     let asks = format!("was asked by the model to run {}", asks.join(" and "));
-    if text.trim().is_empty() { asks } else { format!("{}; it {asks}", said(&text)) }
+    if text.trim().is_empty() { asks } else { format!("{}; it {asks}", reply(&text)) }
 }
 
 fn unanswered(failed: &TurnFailed, cuts: &Cuts) -> String {

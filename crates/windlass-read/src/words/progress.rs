@@ -47,7 +47,7 @@ fn of_run(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
     } else if let Fact::Adjusted(adjusted) = fact {
         Some(adjustment(adjusted, cuts))
     } else if let Fact::Steered(steered) = fact {
-        Some(remark(format!("{}: {}", told(steered.kind), cuts.line(&steered.text))))
+        Some(remark(format!("{}: {}", kind_words(steered.kind), cuts.line(&steered.text))))
     } else if let Fact::RunPaused(_) = fact {
         Some(remark("paused"))
     } else if let Fact::MessageQueued(queued) = fact {
@@ -210,7 +210,7 @@ fn behind(resumed: &RunResumed) -> String {
     behind.unwrap_or_default()
 }
 
-fn told(kind: SteerKind) -> &'static str {
+fn kind_words(kind: SteerKind) -> &'static str {
     match kind {
         SteerKind::Steering => "steered",
         SteerKind::Correction => "corrected",

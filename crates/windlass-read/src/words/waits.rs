@@ -12,11 +12,11 @@ const NAMES: usize = 3;
 /// What a run waits for at that time; `doing` is added to the model that speaks. `None`: it waits for nothing.
 pub fn waiting(waits: &Waits, now: Millis, doing: &str) -> Option<String> {
     let speaking = waits.speaking().map(|wait| wait.number);
-    let said = |wait: &Wait| {
+    let in_words = |wait: &Wait| {
         let doing = if Some(wait.number) == speaking { doing } else { "" };
         other(waits, wait, now).map(|words| words + doing)
     };
-    let mut words: Vec<String> = waits.open().iter().filter_map(said).collect();
+    let mut words: Vec<String> = waits.open().iter().filter_map(in_words).collect();
     let tools: Vec<String> = waits.open().iter().filter_map(|wait| tool(waits, wait)).collect();
     if !tools.is_empty() {
         let more = tools.len().saturating_sub(NAMES);

@@ -25,7 +25,7 @@ pub(super) struct Plan {
 pub(super) fn planned(timeline: &Timeline, state: &State) -> Plan {
     let of = |found: Option<&Perception>| found.map_or(Value::Null, |found| json!(found));
     let versions = state.plan().map_or(&[][..], |plan| &plan.versions);
-    let mut shown: Vec<Value> =
+    let mut listed: Vec<Value> =
         (0..versions.len()).filter_map(|place| version(timeline, versions, place)).collect();
     if timeline.ending == By::Person
         && let Some(answer) = timeline.answer()
@@ -39,10 +39,10 @@ pub(super) fn planned(timeline: &Timeline, state: &State) -> Plan {
             ("status", json!("completed")),
             ("attempts", json!(1)),
         ];
-        if shown.is_empty() {
-            shown.push(json!({ "plan_text": [], "steps": [] }));
+        if listed.is_empty() {
+            listed.push(json!({ "plan_text": [], "steps": [] }));
         }
-        let last = shown.last_mut().and_then(|version| version.get_mut("steps")?.as_array_mut());
+        let last = listed.last_mut().and_then(|version| version.get_mut("steps")?.as_array_mut());
         let concluded = versions
             .last()
             .and_then(|version| version.steps.last())
@@ -52,7 +52,7 @@ pub(super) fn planned(timeline: &Timeline, state: &State) -> Plan {
         }
     }
     let last = state.plan().and_then(|plan| plan.perception.as_ref());
-    Plan { perception: of(timeline.perception.as_ref()), found: of(last), versions: shown }
+    Plan { perception: of(timeline.perception.as_ref()), found: of(last), versions: listed }
 }
 
 fn version(timeline: &Timeline, versions: &[PlanVersion], place: usize) -> Option<Value> {
@@ -64,12 +64,12 @@ fn version(timeline: &Timeline, versions: &[PlanVersion], place: usize) -> Optio
         let useless = done.perception.as_ref().is_some_and(|found| !found.local_goal_achieved);
         // The first step of a new plan stands in for the last one of the plan before.
         let parent = if at == 0 { before.checked_sub(1) } else { None };
-        let mut shown = step_of(timeline, done);
-        if let Some(fields) = shown.as_object_mut() {
+        let mut step = step_of(timeline, done);
+        if let Some(fields) = step.as_object_mut() {
             fields.insert("was_replanned".to_owned(), json!(replaced && last && useless));
             fields.insert("parent_index".to_owned(), json!(parent));
         }
-        shown
+        step
     });
     Some(json!({ "plan_text": version.text, "steps": steps.collect::<Vec<_>>() }))
 }
@@ -159,8 +159,8 @@ impl Plan {
     }
 
     pub(super) fn note(&self, timeline: &Timeline) -> String {
-        let said = self.found.get("reasoning").and_then(Value::as_str);
-        said.map_or_else(|| timeline.status(), str::to_owned)
+        let reasoning = self.found.get("reasoning").and_then(Value::as_str);
+        reasoning.map_or_else(|| timeline.status(), str::to_owned)
     }
 }
 
