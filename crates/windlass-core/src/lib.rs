@@ -75,17 +75,17 @@
 //!
 //! | subject | names | source |
 //! |---|---|---|
-//! | facts, and the start of a run | [`Fact`], [`RunStarted`](event::RunStarted): [`mod@event`] | `event.rs`, `start.rs` |
-//! | work and inputs | [`ActionKind`], [`InputKind`] | `action.rs` |
+//! | facts, and the start of a run | [`Fact`], [`RunStarted`](event::RunStarted): [`mod@event`] | `protocol/fact.rs`, `protocol/fact/` |
+//! | work and inputs | [`ActionKind`], [`InputKind`] | `protocol/action.rs`, `protocol/input.rs` |
 //! | the state of a run | [`State`], and its parts: [`mod@run`] | `state.rs`, one file a part in `state/` |
-//! | decisions | [`accept()`], [`decide()`] | `decide/`, first `turns.rs` |
-//! | the fold, and replay | [`evolve()`], [`rebuild()`](run::rebuild), [`replay()`] | `evolve.rs`, `rebuild.rs` |
-//! | conversations | [`Message`]: [`mod@message`] | `message.rs`, `history.rs` |
-//! | model calls by purpose, and what is sent | [`Purpose`](model::Purpose), [`RequestView`](model::RequestView): [`mod@model`] | `asks/`, `view/` |
-//! | tools, and the check of their arguments | [`ToolSpec`]: [`mod@tool`], [`mod@schema`] | `tool.rs`, `schema/` |
+//! | decisions | [`accept()`], [`decide()`] | `machine/decide/`, first `turns.rs` |
+//! | the fold, and replay | [`evolve()`], [`rebuild()`](run::rebuild), [`replay()`] | `machine/evolve.rs`, `machine/rebuild.rs` |
+//! | conversations | [`Message`]: [`mod@message`] | `vocabulary/message.rs`, `vocabulary/history.rs` |
+//! | model calls by purpose, and what is sent | [`Purpose`](model::Purpose), [`RequestView`](model::RequestView): [`mod@model`] | `vocabulary/purpose.rs`, `machine/purposes/`, `view/` |
+//! | tools, and the check of their arguments | [`ToolSpec`]: [`mod@tool`], [`mod@schema`] | `vocabulary/tool.rs`, `codec/args.rs` |
 //! | the settings of a loop | [`Policy`], [`Preset`](policy::Preset): [`mod@policy`], [`mod@settings`] | `policy/` |
-//! | limits, use and reservations | [`LimitKind`](policy::LimitKind), [`Counters`](budget::Counters): [`mod@budget`] | `ledger.rs`, `budget.rs`, `decide/admission.rs` |
-//! | secrets; text forms of calls | [`mod@secret`], [`mod@text`] | `secret/`, `forms.rs`, `fenced.rs` |
+//! | limits, use and reservations | [`LimitKind`](policy::LimitKind), [`Counters`](budget::Counters): [`mod@budget`] | `state/ledger.rs`, `vocabulary/budget.rs`, `machine/decide/admission.rs` |
+//! | secrets; text forms of calls | [`mod@secret`], [`mod@text`] | `codec/`, and the crate `windlass-text` |
 //!
 //! `ARCHITECTURE.md` has the invariants with the test that holds each.
 mod codec;

@@ -3,8 +3,8 @@
 use crate::policy::context::Compact;
 use crate::policy::iterations::Objective;
 use crate::policy::limits::{AtLimit, Limit};
-use crate::policy::presets::{Alias, Preset};
 use crate::policy::presets::refine_results::{results, say_failures};
+use crate::policy::presets::{Alias, Preset};
 use crate::policy::texts::{LogTexts, Texts};
 use crate::policy::values::{Batch, Repetition, Talk};
 use crate::policy::views::View;

@@ -81,7 +81,8 @@ impl Reexports {
                     self.globs.push((within.clone(), parent.to_vec()));
                 } else {
                     let name = if alias.is_empty() { last } else { alias.trim() };
-                    self.names.insert(within.iter().cloned().chain([name.to_owned()]).collect(), target.clone());
+                    self.names
+                        .insert(within.iter().cloned().chain([name.to_owned()]).collect(), target.clone());
                 }
             }
         }
@@ -114,7 +115,9 @@ impl Reexports {
                 let named: Module = target.iter().chain([last]).cloned().collect();
                 (self.defined.contains(&named) || self.names.contains_key(&named)).then_some(named)
             });
-            if let Some(target) = behind.filter(|target| target.as_slice() != name && !self.defined.contains(name)) {
+            if let Some(target) =
+                behind.filter(|target| target.as_slice() != name && !self.defined.contains(name))
+            {
                 return Some(target.into_iter().chain(rest.iter().cloned()).collect());
             }
         }
