@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use windlass_text::python::name_in_code;
 
 /// A step of code: Python source, the functions that it may call, and the values that it starts with.
 ///
@@ -68,58 +69,9 @@ impl Function {
     /// assert_eq!(Function::new("import", ["path"]).in_code(), "import_");
     /// ```
     pub fn in_code(&self) -> String {
-        let mut name: String =
-            self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        if name.chars().next().is_none_or(|first| first.is_ascii_digit()) {
-            name.insert(0, '_');
-        }
-        if TAKEN.contains(&name.as_str()) {
-            name.push('_');
-        }
-        name
+        name_in_code(&self.name)
     }
 }
-
-/// Python's keywords, and names that have a meaning here.
-const TAKEN: &[&str] = &[
-    "False",
-    "None",
-    "True",
-    "ToolError",
-    "and",
-    "as",
-    "assert",
-    "async",
-    "await",
-    "break",
-    "class",
-    "continue",
-    "def",
-    "del",
-    "elif",
-    "else",
-    "except",
-    "finally",
-    "for",
-    "from",
-    "global",
-    "if",
-    "import",
-    "in",
-    "is",
-    "lambda",
-    "nonlocal",
-    "not",
-    "or",
-    "parallel",
-    "pass",
-    "raise",
-    "return",
-    "try",
-    "while",
-    "with",
-    "yield",
-];
 
 /// A call that the code makes of a host's function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

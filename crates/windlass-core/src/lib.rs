@@ -107,31 +107,19 @@ mod tests;
 
 pub use windlass_text::secret;
 
-pub use crate::machine::decide::accept;
-pub use crate::machine::decide::decide;
+pub use crate::machine::decide::{accept, decide};
 pub use crate::machine::evolve::evolve;
 pub use crate::machine::pending::pending;
 pub use crate::machine::rebuild::replay;
 pub use crate::policy::Policy;
-pub use crate::protocol::action::Action;
-pub use crate::protocol::action::ActionKind;
-pub use crate::protocol::fact::Event;
-pub use crate::protocol::fact::Fact;
-pub use crate::protocol::input::Input;
-pub use crate::protocol::input::InputKind;
+pub use crate::protocol::action::{Action, ActionKind};
+pub use crate::protocol::fact::{Event, Fact};
+pub use crate::protocol::input::{Input, InputKind};
 pub use crate::protocol::invalid_input::InvalidInput;
-pub use crate::state::RunState;
-pub use crate::state::State;
-pub use crate::vocabulary::ids::ActionId;
-pub use crate::vocabulary::ids::CallId;
-pub use crate::vocabulary::ids::Owner;
-pub use crate::vocabulary::ids::QuestionId;
-pub use crate::vocabulary::ids::RunId;
-pub use crate::vocabulary::ids::SessionId;
-pub use crate::vocabulary::ids::Text;
+pub use crate::state::{RunState, State};
+pub use crate::vocabulary::ids::{ActionId, CallId, Owner, QuestionId, RunId, SessionId, Text};
 pub use crate::vocabulary::message::Message;
-pub use crate::vocabulary::outcome::CallOutcome;
-pub use crate::vocabulary::outcome::Status;
+pub use crate::vocabulary::outcome::{CallOutcome, Status};
 pub use crate::vocabulary::question::Answer;
 pub use crate::vocabulary::tool::ToolSpec;
 
@@ -196,28 +184,15 @@ pub mod run {
     pub use crate::machine::decide::Accepted;
     pub use crate::machine::decide::turns::MAX_CALLS;
     pub use crate::machine::kind::StateKind;
-    pub use crate::machine::narrate::LogLevel;
-    pub use crate::machine::narrate::LogLine;
-    pub use crate::machine::narrate::narrate;
-    pub use crate::machine::narrate::not_heard;
-    pub use crate::machine::narrate::overshot;
-    pub use crate::machine::rebuild::Difference;
-    pub use crate::machine::rebuild::rebuild;
+    pub use crate::machine::narrate::{LogLevel, LogLine, narrate, not_heard, overshot};
+    pub use crate::machine::rebuild::{Difference, rebuild};
     pub use crate::policy::own_tools::branch::MAX_STEP_BRANCHES;
-    pub use crate::protocol::input::Found;
-    pub use crate::protocol::input::HookEnd;
-    pub use crate::protocol::input::HostCall;
-    pub use crate::protocol::input::QuotaWait;
-    pub use crate::protocol::input::StepEdits;
+    pub use crate::protocol::input::{Found, HookEnd, HostCall, QuotaWait, StepEdits};
     pub use crate::state::Request;
     pub use crate::state::context::ContextUse;
     pub use crate::state::offer::offered;
-    pub use crate::state::open_call::OpenCall;
-    pub use crate::state::open_call::Origin;
-    pub use crate::state::plan::DoneStep;
-    pub use crate::state::plan::FailedStep;
-    pub use crate::state::plan::Plan;
-    pub use crate::state::plan::PlanVersion;
+    pub use crate::state::open_call::{OpenCall, Origin};
+    pub use crate::state::plan::{DoneStep, FailedStep, Plan, PlanVersion};
     pub use crate::state::questions::OpenQuestion;
     pub use crate::state::remedies::QUOTA_WAITS;
     pub use crate::state::stalls::StallAlarm;
@@ -227,44 +202,30 @@ pub mod run {
 
 /// Requests to models and their replies.
 pub mod model {
-    pub use crate::view::Growth;
-    pub use crate::view::Messages;
     pub use crate::view::View as RequestView;
     pub use crate::view::result::SUMMED_BYTES;
-    pub use crate::view::transcript::SUMMARY_PROMPT;
-    pub use crate::view::transcript::transcript;
-    pub use crate::vocabulary::model::Carried;
-    pub use crate::vocabulary::model::MAX_REPLY_BYTES;
-    pub use crate::vocabulary::model::ModelChoice;
-    pub use crate::vocabulary::model::Prices;
-    pub use crate::vocabulary::model::Role;
-    pub use crate::vocabulary::purpose::Purpose;
-    pub use crate::vocabulary::purpose::ToolChoice;
-    pub use crate::vocabulary::reply::FailureDetail;
-    pub use crate::vocabulary::reply::FailureKind;
-    pub use crate::vocabulary::reply::KEPT_REPLY_BYTES;
-    pub use crate::vocabulary::reply::ModelFailure;
-    pub use crate::vocabulary::reply::Pico;
-    pub use crate::vocabulary::reply::Refusal;
-    pub use crate::vocabulary::reply::Reply;
-    pub use crate::vocabulary::reply::ReplyCall;
-    pub use crate::vocabulary::reply::StopReason;
-    pub use crate::vocabulary::reply::Usage;
+    pub use crate::view::transcript::{SUMMARY_PROMPT, transcript};
+    pub use crate::view::{Growth, Messages};
+    pub use crate::vocabulary::model::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices, Role};
+    pub use crate::vocabulary::purpose::{Purpose, ToolChoice};
+    pub use crate::vocabulary::reply::{
+        FailureDetail, FailureKind, KEPT_REPLY_BYTES, ModelFailure, Pico, Refusal, Reply, ReplyCall,
+        StopReason, Usage,
+    };
 }
 
 /// Forms of text: calls in XML and fences, names to compare and to show, steps that reading takes.
 pub mod text {
     pub use crate::codec::by_schema::pieces::AnswerPieces;
-    pub use crate::codec::fenced::fenced_message;
-    pub use crate::codec::fenced::fenced_prompt;
+    pub use crate::codec::fenced::{fenced_message, fenced_prompt};
     pub use crate::vocabulary::amount::estimated_tokens;
     pub use crate::vocabulary::reply::AnswerForm;
     pub use windlass_text::glob::covers;
     pub use windlass_text::json::{MAX_VALUES, without_halves};
     pub use windlass_text::nearest::{did_you_mean, nearest};
+    pub use windlass_text::shown::unseen::is_unseen;
     pub use windlass_text::shown::{shown_args, shown_name, shown_value};
     pub use windlass_text::steps::{Shape, Steps, doubling};
-    pub use windlass_text::unseen::is_unseen;
     pub use windlass_text::xml::{from_xml, to_xml, xml_form};
 }
 

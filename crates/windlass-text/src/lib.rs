@@ -7,8 +7,8 @@
 pub mod glob;
 pub mod json;
 pub mod nearest;
+pub mod python;
 pub mod secret;
 pub mod shown;
 pub mod steps;
-pub mod unseen;
 pub mod xml;

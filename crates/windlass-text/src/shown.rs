@@ -1,12 +1,14 @@
 //! Values as people see them in questions: what will be used, in one line, bounded, and so that no two values that
 //! differ look the same unless something is visibly left out.
 
+pub mod unseen;
+
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use crate::json::{given_args, read};
-use crate::unseen::is_unseen;
+use crate::shown::unseen::is_unseen;
 
 /// The most characters of a value in a question; what begins before may end a little later.
 const MAX_SHOWN: usize = 4_000;

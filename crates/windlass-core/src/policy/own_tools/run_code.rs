@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use windlass_text::python::name_in_code;
 
 use crate::policy::code::CodeMode;
 use crate::vocabulary::tool::{Offer, ToolKind, ToolSpec};
@@ -22,46 +23,6 @@ const ABOUT: &str = "Runs Python code that calls the functions below, and return
     returns their results as a list. A function that fails raises ToolError. A result that is a JSON object or list is a dict or \
     list, any other result is a str. End with `return VALUE`; what is printed is returned, too. Variables do not outlive the \
     code. There are no files, no network and no other modules than Python's math, re and json.";
-/// Python's keywords, and names that have a meaning in code.
-const TAKEN: &[&str] = &[
-    "False",
-    "None",
-    "True",
-    "ToolError",
-    "and",
-    "as",
-    "assert",
-    "async",
-    "await",
-    "break",
-    "class",
-    "continue",
-    "def",
-    "del",
-    "elif",
-    "else",
-    "except",
-    "finally",
-    "for",
-    "from",
-    "global",
-    "if",
-    "import",
-    "in",
-    "is",
-    "lambda",
-    "nonlocal",
-    "not",
-    "or",
-    "parallel",
-    "pass",
-    "raise",
-    "return",
-    "try",
-    "while",
-    "with",
-    "yield",
-];
 
 impl ToolSpec {
     /// The tool that runs code, which calls `tools`. Under [`CodeMode::Steps`] no model is offered it.
@@ -91,18 +52,9 @@ impl ToolSpec {
         matches!(self.kind, ToolKind::Run | ToolKind::Ask | ToolKind::Delegate) && self.is_known()
     }
 
-    /// The name that code calls it by: characters that Python's names do not have become `_`, and words that Python needs get a
-    /// `_` behind them. `windlass_code::Function::in_code` is the same rule, on the other side.
+    /// The name that code calls it by.
     pub fn name_in_code(&self) -> String {
-        let mut name: String =
-            self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        if name.chars().next().is_none_or(|first| first.is_ascii_digit()) {
-            name.insert(0, '_');
-        }
-        if TAKEN.contains(&name.as_str()) {
-            name.push('_');
-        }
-        name
+        name_in_code(&self.name)
     }
 
     /// The names of its parameters, in the order of positional arguments: required ones first.
