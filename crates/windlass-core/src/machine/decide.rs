@@ -28,24 +28,19 @@ pub(crate) mod takeover;
 pub(crate) mod turns;
 pub(crate) mod verification;
 
-use windlass_schema::Checks;
-
 use crate::machine::decide::delegation::Done;
 use crate::machine::decision::{Decided, Decision};
 use crate::machine::pending::pending;
 use crate::protocol::cause::Cause;
 use crate::protocol::fact::run::{RunInput, RunResumed};
-use crate::protocol::fact::{
-    Adjusted, CancelRequested, Event, Fact, InputReceived, InputRequested, MessageQueued,
-};
+use crate::protocol::fact::{Adjusted, CancelRequested, Event, InputRequested, MessageQueued};
 use crate::protocol::input::{Input, InputKind};
 use crate::protocol::invalid_input::InvalidInput;
 use crate::state::ending::Closing;
 use crate::state::open_call::Stage;
 use crate::state::{Phase, State};
-use crate::vocabulary::ids::{ActionId, CLOCK_JUMP_MS, Millis, QuestionId};
+use crate::vocabulary::ids::{ActionId, CLOCK_JUMP_MS, Millis};
 use crate::vocabulary::limit::LimitKind;
-use crate::vocabulary::question::Answer;
 
 /// Decides which events follow from an input. The same state and input always give the same events.
 ///
@@ -77,13 +72,11 @@ pub fn decide(state: &State, input: Input) -> Result<Accepted, InvalidInput> {
     let behind = if input.at < state.clock.now { state.clock.behind_ms } else { 0 };
     let at = input.at.saturating_add(behind).max(state.clock.now);
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
-    let (state, checks) = (state.clone(), Checks::default());
-    let events = Vec::with_capacity(4);
-    let mut decision = Decision { state, events, at, behind, objection: None, by: None, checks };
+    let mut decision = Decision::new(state.clone(), at, behind);
     let cause = Cause::of(&input.what);
     decision.decide(input.what)?;
-    let cause = cause.without_recorded(&decision.events);
-    Ok(Accepted { events: decision.events, cause, state: decision.state })
+    let (events, state) = decision.made();
+    Ok(Accepted { cause: cause.without_recorded(&events), events, state })
 }
 
 impl Decision {
@@ -169,18 +162,6 @@ impl Decision {
             return Err(InvalidInput::NothingToFork { run: base.map_or(run, |base| base.run) });
         }
         Ok(())
-    }
-
-    /// Adds a fact and folds it, so that what follows is decided on the state after it.
-    pub(crate) fn record(&mut self, fact: impl Into<Fact>) {
-        let event = Event { at: self.at, fact: fact.into() };
-        self.state.apply(&event);
-        self.events.push(event);
-    }
-
-    /// Records an answer with its giver.
-    pub(crate) fn received(&mut self, question: QuestionId, answer: Answer) {
-        self.record(InputReceived { question, answer, by: self.by.clone() });
     }
 
     fn cancel(&mut self, request: CancelRequested) -> Decided {

@@ -8,17 +8,12 @@ use crate::state::State;
 use crate::state::asks::Ask;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::outcome::{FailKind, Status};
-use crate::vocabulary::reply::{FailureKind, ModelFailure, Reply};
+use crate::vocabulary::reply::{FailureKind, ModelFailure};
 
-pub(crate) const RULES: Rules = Rules { said: State::acted, replied, failed };
-
-/// The reply is on record with its calls; what follows depends on what the run is about to do.
-pub(crate) fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
-    decision.turn_replied(ask, reply);
-}
+pub(crate) const RULES: Rules = Rules { said: State::acted, replied: Decision::turn_replied, failed };
 
 /// A closing call that failed is the end of the closing; any other one is the end of the run.
-pub(crate) fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) {
+fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) {
     let kind = if failure.kind == FailureKind::TooLarge { FailKind::TooLarge } else { FailKind::Model };
     let error: Text = decision.words_of(ask, &failure).into();
     let text = text_of(&decision.state.setup.policy.wording.texts, &failure);

@@ -2,4 +2,4 @@
 
 use crate::machine::purposes::{Rules, act};
 
-pub(crate) const RULES: Rules = Rules { ..act::RULES };
+pub(crate) const RULES: Rules = act::RULES;
