@@ -34,3 +34,11 @@ fn the_allow_list_has_no_runtime_clock_or_io() {
     let found: Vec<_> = ALLOWED.lines().filter(|name| banned.contains(name)).collect();
     assert!(found.is_empty(), "{found:?}");
 }
+
+#[test]
+fn the_leaves_below_the_core_are_held_to_its_lints() {
+    let core = include_str!("../../clippy.toml");
+    assert!(core.contains("disallowed-methods") && core.contains("disallowed-types"));
+    assert_eq!(include_str!("../../../windlass-text/clippy.toml"), core);
+    assert_eq!(include_str!("../../../windlass-schema/clippy.toml"), core);
+}
