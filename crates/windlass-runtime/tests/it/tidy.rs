@@ -172,6 +172,20 @@ fn character(rest: &str) -> usize {
     }
 }
 
+/// The place of the brace that closes the one at `open`.
+fn closing_brace(code: &str, open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    let closes = code[open..].char_indices().find(|(_, c)| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    closes.map(|(at, _)| open + at)
+}
+
 /// Name, first line and number of lines of each function.
 fn functions(code: &str) -> Vec<(String, usize, usize)> {
     let mut found = Vec::new();
@@ -184,16 +198,7 @@ fn functions(code: &str) -> Vec<(String, usize, usize)> {
         let Some(body) = body.filter(|body| !name.is_empty() && code[*body..].starts_with('{')) else {
             continue;
         };
-        let mut depth = 0_usize;
-        let end = code[body..].char_indices().find(|(_, c)| {
-            match c {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                _ => {}
-            }
-            depth == 0
-        });
-        let end = body + end.unwrap_or_else(|| panic!("the braces of `{name}` do not match")).0;
+        let end = closing_brace(code, body).unwrap_or_else(|| panic!("the braces of `{name}` do not match"));
         found.push((name, code[..at].lines().count(), code[at..=end].lines().count()));
     }
     found

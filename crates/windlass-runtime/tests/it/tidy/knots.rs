@@ -81,21 +81,30 @@ fn expand(prefix: &str, tree: &str, out: &mut Vec<String>) {
     }
 }
 
+/// The `use` items of a text: where each begins and ends, and its trees written out.
+fn uses(code: &str) -> Vec<(usize, usize, Vec<String>)> {
+    let mut found: Vec<(usize, usize, Vec<String>)> = Vec::new();
+    for (at, _) in code.match_indices("use ") {
+        if found.last().is_some_and(|(_, end, _)| at < *end) || code[..at].ends_with(is_word) {
+            continue;
+        }
+        let Some(end) = code[at..].find(';').map(|end| at + end + 1) else { continue };
+        let mut trees = Vec::new();
+        expand("", &code[at + 4..end - 1].replace('\n', " "), &mut trees);
+        found.push((at, end, trees));
+    }
+    found
+}
+
 /// All paths that a text names.
 fn paths(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = String::new();
     let mut from = 0;
-    for (at, _) in code.match_indices("use ") {
-        if at < from || code[..at].ends_with(is_word) {
-            continue;
-        }
-        let Some(end) = code[at..].find(';').map(|end| at + end) else { continue };
-        let mut trees = Vec::new();
-        expand("", &code[at + 4..end].replace('\n', " "), &mut trees);
+    for (at, end, trees) in uses(code) {
         found.extend(trees.iter().map(|path| path.split(" as ").next().unwrap().to_owned()));
         rest.push_str(&code[from..at]);
-        from = end + 1;
+        from = end;
     }
     rest.push_str(&code[from..]);
     for root in ["crate", "super", "self"] {

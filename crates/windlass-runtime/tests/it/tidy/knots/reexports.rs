@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Module, absolute, expand, is_word};
+use super::super::closing_brace;
+use super::{Module, absolute, is_word, uses};
 
 /// Where the names of a crate come from that a file gives without defining them.
 #[derive(Debug, Default)]
@@ -24,19 +25,11 @@ fn blocks(code: &str) -> Vec<(String, usize, usize)> {
         }
         let name: String = code[at + 4..].chars().take_while(|c| is_word(*c)).collect();
         let open = at + 4 + name.len();
-        if !code[open..].trim_start().starts_with('{') {
+        let brace = open + code[open..].find(|c: char| !c.is_whitespace()).unwrap_or(0);
+        if !code[brace..].starts_with('{') {
             continue;
         }
-        let mut depth = 0_usize;
-        let end = code[open..].char_indices().find(|(_, c)| {
-            match c {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                _ => {}
-            }
-            *c == '}' && depth == 0
-        });
-        found.push((name, open, open + end.map_or(code.len() - open, |(end, _)| end)));
+        found.push((name, brace, closing_brace(code, brace).unwrap_or(code.len())));
     }
     found
 }
@@ -54,17 +47,14 @@ impl Reexports {
 
     fn read(&mut self, module: &Module, code: &str, files: &[(Module, &str)]) {
         let blocks = blocks(code);
-        for (at, _) in code.match_indices("use ") {
+        for (at, _, trees) in uses(code) {
             let line = code[..at].rfind('\n').map_or(0, |line| line + 1);
             let visibility = code[line..at].trim();
             if visibility != "pub" && !(visibility.starts_with("pub(") && visibility.ends_with(')')) {
                 continue;
             }
-            let Some(end) = code[at..].find(';').map(|end| at + end) else { continue };
             let inner = blocks.iter().filter(|(_, open, end)| (*open..*end).contains(&at));
             let within: Module = module.iter().cloned().chain(inner.map(|(name, ..)| name.clone())).collect();
-            let mut trees = Vec::new();
-            expand("", &code[at + 4..end].replace('\n', " "), &mut trees);
             for tree in trees {
                 let (path, alias) = tree.split_once(" as ").unwrap_or((&tree, ""));
                 let path = path.trim();
