@@ -47,7 +47,7 @@ impl Amount {
         }
     }
 
-    /// What is left of it.
+    /// The rest of it without the other.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         Self {

@@ -124,7 +124,7 @@ impl LimitKind {
         (kept as f64 / self.scale()).to_string()
     }
 
-    /// What a kept value counts, in words that agree with its number: `model call` of 1, `model calls` of 2.
+    /// The noun for a kept value, which agrees with its number: `model call` of 1, `model calls` of 2.
     pub fn noun(self, kept: u64) -> &'static str {
         let one = self.show(kept) == "1";
         match self {

@@ -357,7 +357,7 @@ pub enum SteerKind {
     Steering,
     /// Something that the agent has got wrong.
     Correction,
-    /// What an earlier message meant.
+    /// The meaning of an earlier message.
     Clarification,
     /// Another objective: it takes the place of the instructions from the next turn on.
     Objective,

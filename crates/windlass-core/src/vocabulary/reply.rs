@@ -353,7 +353,7 @@ impl FailureKind {
     }
 }
 
-/// What an answer is.
+/// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerForm {

@@ -34,7 +34,7 @@ impl Agent {
     /// # Errors
     /// The log failed. How the run ended is in its status.
     pub async fn run(&self, input: impl Into<RunMessages>) -> Result<Run, Error> {
-        self.prepare(input, DriveOptions::default()).await?.drive().await
+        self.run_with(input, DriveOptions::default()).await
     }
 
     /// Runs the agent with options, such as a session or a choice of its tools.

@@ -18,11 +18,11 @@ const FEW_LIMITERS: usize = 64;
 #[derive(Debug)]
 pub(super) struct Table {
     hasher: RandomState,
-    limiters: Mutex<Limiters>,
+    limiters: Mutex<Kept>,
 }
 
 #[derive(Debug)]
-struct Limiters {
+struct Kept {
     by_hash: HashMap<u64, Arc<Limiter>>,
     /// At so many limiters idle ones are dropped.
     sweep_at: usize,
@@ -37,7 +37,7 @@ impl Table {
     }
 
     pub(super) fn new() -> Self {
-        let limiters = Limiters { by_hash: HashMap::new(), sweep_at: FEW_LIMITERS };
+        let limiters = Kept { by_hash: HashMap::new(), sweep_at: FEW_LIMITERS };
         Self { hasher: RandomState::new(), limiters: Mutex::new(limiters) }
     }
 
