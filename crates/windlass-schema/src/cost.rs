@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::document::place_of;
-use crate::graph::{Graph, Node, Part};
+use crate::graph::{Edge, Graph, Node, Part};
 use crate::limits::COMPARED_IN_PAIRS;
 use crate::pattern::PatternCost;
 
@@ -157,7 +157,7 @@ impl<'g> Counter<'g> {
         }
         let mut below = Cost::default();
         for edge in &node.edges {
-            own = own.saturating_add(self.part(&edge.part, edge.to, checked, (&mut below, depth + 1))?);
+            own = own.saturating_add(self.handed_on(edge, checked, &mut below, depth + 1)?);
         }
         let cost = below.on_top(own, node);
         if kept {
@@ -167,13 +167,14 @@ impl<'g> Counter<'g> {
     }
 
     /// Adds the cost of what is handed on; gives that of finding it.
-    fn part(
+    fn handed_on(
         &mut self,
-        part: &Part,
-        to: usize,
+        edge: &Edge,
         checked: Checked<'_>,
-        (below, depth): (&mut Cost, usize),
+        below: &mut Cost,
+        depth: usize,
     ) -> Result<u64, TooCostly> {
+        let (part, to) = (&edge.part, edge.to);
         self.spend(1)?;
         let mut finding: u64 = 0;
         match (part, checked) {

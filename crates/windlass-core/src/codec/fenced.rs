@@ -178,17 +178,18 @@ fn with_blocks(said: &AssistantMessage) -> String {
 ///
 /// Arguments stay where they stand: no value is made of them, so that reading a reply costs its length once.
 pub(crate) fn blocks_in(text: &Text, steps: &Steps) -> Vec<ReadCall> {
-    let (mut calls, between) = take_blocks((text, &text[..]), TOOL_FENCE, MOST_BLOCKS, steps);
+    let (mut calls, between) = take_blocks(text, &text[..], TOOL_FENCE, MOST_BLOCKS, steps);
     for part in between {
         let room = MOST_BLOCKS - calls.len();
-        calls.extend(take_blocks((text, part), DELEGATE_FENCE, room, steps).0);
+        calls.extend(take_blocks(text, part, DELEGATE_FENCE, room, steps).0);
     }
     calls
 }
 
 /// Splits part of a text into at most `most` blocks and the text between them. Text after the last block stays text.
 fn take_blocks<'t>(
-    (text, part): (&Text, &'t str),
+    text: &Text,
+    part: &'t str,
     fence: &str,
     most: usize,
     steps: &Steps,

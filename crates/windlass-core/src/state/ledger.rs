@@ -137,7 +137,8 @@ impl Ledger {
 
 impl State {
     /// Tokens of what a call would send, by rule of thumb.
-    pub(crate) fn estimated_input(&self, (purpose, about): Subject<'_>, wire: Wire) -> u64 {
+    pub(crate) fn estimated_input(&self, subject: Subject<'_>, wire: Wire) -> u64 {
+        let (purpose, about) = subject;
         self.view_bytes(purpose, about, wire) / BYTES_A_TOKEN
     }
 

@@ -239,6 +239,71 @@ fn functions_are_short() {
     assert!(long.is_empty(), "these functions are too long:\n{}", long.join("\n"));
 }
 
+/// A tuple among the parameters of a function hides how many it has. `From` of a pair has no other form.
+#[test]
+fn no_function_has_a_tuple_of_parameters() {
+    let mut found = Vec::new();
+    for source in sources() {
+        for (at, _) in source.code.match_indices("fn ") {
+            let item = &source.code[at + 3..];
+            let name: String = item.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let is_word =
+                source.code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+            let Some(open) = parameters(&item[name.len()..]).filter(|_| !is_word && !name.is_empty()) else {
+                continue;
+            };
+            if name != "from" && tuples(&item[name.len() + open..]) {
+                found.push(format!("{}:{}: `{name}`", source.path, source.code[..=at].lines().count()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "give these a struct with a name, or fewer parameters:\n{}", found.join("\n"));
+}
+
+/// Where the list of parameters begins behind a function's name and its own parameters of types.
+fn parameters(rest: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    rest.char_indices().find_map(|(at, c)| {
+        match c {
+            '<' => depth += 1,
+            // An arrow closes nothing.
+            '>' if !rest[..at].ends_with('-') => depth = depth.checked_sub(1)?,
+            '(' if depth == 0 => return Some(Some(at)),
+            '{' | ';' => return Some(None),
+            _ => {}
+        }
+        None
+    })?
+}
+
+/// Whether a parameter of the list that begins here is a pattern of several.
+fn tuples(list: &str) -> bool {
+    let (mut depth, mut begins, mut found) = (0_usize, true, false);
+    for c in list.chars() {
+        match c {
+            '(' if depth == 1 && begins => found = true,
+            ')' if depth == 1 => break,
+            _ => {}
+        }
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        begins = depth == 1 && (matches!(c, ',' | '(') || begins && c.is_whitespace());
+    }
+    found
+}
+
+#[test]
+fn a_tuple_of_parameters_is_told_from_a_parameter_of_a_type() {
+    let finds = |code: &str| parameters(code).is_some_and(|open| tuples(&code[open..]));
+    assert!(finds("(&self, (a, b): (A, B))"));
+    assert!(finds("<T: Fn(A) -> B>(\n    (a, b): (A, B),\n    c: C,\n)"));
+    assert!(!finds("(a: (A, B), f: impl Fn(A) -> B)"));
+    assert!(!finds("<F>(f: F) where F: Fn((A, B))"));
+}
+
 #[test]
 fn the_core_s_pending_is_called_at_one_place_outside_of_it() {
     let mut calls = Vec::new();

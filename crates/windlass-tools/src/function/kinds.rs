@@ -120,7 +120,7 @@ impl AsContent {
 impl AsNothing {
     /// A word instead of nothing: models take an empty result for a failure.
     #[expect(clippy::missing_errors_doc, reason = "it never fails; the others of its kind do")]
-    pub fn content(self, (): ()) -> ToolResult {
+    pub fn content(self, _nothing: ()) -> ToolResult {
         Ok("done".into())
     }
 }

@@ -56,6 +56,14 @@ struct Wanted<'c> {
     need: Need,
 }
 
+/// When a failed call is tried again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retry {
+    pub(crate) at: Millis,
+    /// Whether that is when a quota opens.
+    pub(crate) for_quota: bool,
+}
+
 impl Decision {
     /// Begins a model call if it is admitted; otherwise ends the run at the limit under the limit's policy.
     pub(crate) fn begin(&mut self, next: TurnStarted) {
@@ -85,17 +93,12 @@ impl Decision {
 
     /// Another attempt follows one that failed, after a wait, if it is admitted with what that one used.
     pub(crate) fn begin_after(&mut self, failed: &Ask, failure: ModelFailure, wait: u64, next: TurnStarted) {
-        self.begin_at(failed, failure, (self.at.saturating_add(wait), false), next);
+        self.begin_at(failed, failure, Retry { at: self.at.saturating_add(wait), for_quota: false }, next);
     }
 
     /// The same at a time, which may be when a quota opens.
-    pub(crate) fn begin_at(
-        &mut self,
-        failed: &Ask,
-        failure: ModelFailure,
-        (at, for_quota): (Millis, bool),
-        next: TurnStarted,
-    ) {
+    pub(crate) fn begin_at(&mut self, failed: &Ask, failure: ModelFailure, retry: Retry, next: TurnStarted) {
+        let Retry { at, for_quota } = retry;
         let asked = self.state.setup.models.get(failed.model as usize);
         let mut ledger = self.state.ledger.clone();
         ledger.count(&failure.usage, asked.and_then(|model| model.prices));

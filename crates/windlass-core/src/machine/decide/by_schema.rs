@@ -18,7 +18,8 @@ use crate::vocabulary::reply::{AnswerForm, Reply, StopReason};
 impl Decision {
     /// The call that a reply by schema is, which stays in its text; or the form of an answer, which takes the place of the text.
     pub(crate) fn calls_by_schema(
-        (ask, form): (&Ask, AnswerForm),
+        ask: &Ask,
+        form: AnswerForm,
         reply: &mut Reply,
         steps: &Steps,
     ) -> (Vec<ReadCall>, Option<AnswerForm>) {

@@ -1,5 +1,6 @@
 //! Remedies: a model call has failed for good with every model that it may ask, and time or a person may help.
 
+use crate::machine::decide::admission::Retry;
 use crate::machine::decision::Decision;
 use crate::protocol::fact::run::ResumedBy;
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
@@ -30,7 +31,7 @@ impl Decision {
         let remedies = self.state.remedies_of(ask, failure, self.at);
         if let Some(Opening { at, model }) = self.awaited(&remedies) {
             let next = TurnStarted { model, attempt: 1, ..ask.again() };
-            self.begin_at(ask, failure.clone(), (at.max(self.at), true), next);
+            self.begin_at(ask, failure.clone(), Retry { at: at.max(self.at), for_quota: true }, next);
             return true;
         }
         match remedies.expired {

@@ -117,7 +117,7 @@ impl Decision {
         let mut answer = None;
         let wire = if ignores_schema { Wire::Fenced } else { self.state.wire() };
         if let (Wire::Schema, true, Some(form)) = (wire, calls.is_empty(), self.state.by_schema(ask)) {
-            (calls, answer) = Self::calls_by_schema((ask, form), &mut reply, &steps);
+            (calls, answer) = Self::calls_by_schema(ask, form, &mut reply, &steps);
         }
         let source = stored_reply::source(reply.text.as_ref(), reply.reasoning.as_ref());
         match (wire, source) {
