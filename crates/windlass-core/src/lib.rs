@@ -184,7 +184,7 @@ pub mod run {
     pub use crate::machine::decide::Accepted;
     pub use crate::machine::decide::turns::MAX_CALLS;
     pub use crate::machine::kind::StateKind;
-    pub use crate::machine::narrate::{LogLevel, LogLine, narrate, not_heard, overshot};
+    pub use crate::machine::log_lines::{LogLevel, LogLine, log_line, not_heard, overshot};
     pub use crate::machine::rebuild::{Difference, rebuild};
     pub use crate::policy::own_tools::branch::MAX_STEP_BRANCHES;
     pub use crate::protocol::input::{Found, HookEnd, HostCall, QuotaWait, StepEdits};

@@ -5,7 +5,7 @@ pub(crate) mod decision;
 pub(crate) mod evolve;
 pub(crate) mod forking;
 pub(crate) mod kind;
-pub(crate) mod narrate;
+pub(crate) mod log_lines;
 pub(crate) mod pending;
 pub(crate) mod purposes;
 pub(crate) mod rebuild;

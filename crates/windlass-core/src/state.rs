@@ -1,8 +1,8 @@
 //! State: the fold of a run's events, and what the edge may ask of it.
 
 pub(crate) mod approval;
-pub(crate) mod asks;
-pub(crate) mod board;
+pub(crate) mod blackboard;
+pub(crate) mod candidates;
 pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod conversation;
@@ -10,6 +10,7 @@ pub(crate) mod ending;
 pub(crate) mod halving;
 pub(crate) mod hedging;
 pub(crate) mod ledger;
+pub(crate) mod model_calls;
 pub(crate) mod offer;
 pub(crate) mod open_call;
 pub(crate) mod payloads;
@@ -27,7 +28,6 @@ pub(crate) mod setup;
 pub(crate) mod size;
 pub(crate) mod stalls;
 pub(crate) mod status;
-pub(crate) mod suspects;
 pub(crate) mod transcript;
 pub(crate) mod turn;
 
@@ -42,11 +42,11 @@ use crate::policy::values::{Memory, Stop};
 use crate::protocol::fact::interrupts::Steered;
 use crate::protocol::fact::run::{AgentRef, Recalled, ToolRecord};
 use crate::protocol::fact::{MessageQueued, RunEnded};
-use crate::state::asks::{Ask, Asks};
 use crate::state::clock::Clock;
 use crate::state::conversation::Conversation;
 use crate::state::ending::Ending;
 use crate::state::ledger::Ledger;
+use crate::state::model_calls::{ModelCall, ModelCalls};
 use crate::state::open_call::{Asked, OpenCall, Stage};
 use crate::state::progress::Progress;
 use crate::state::questions::{OpenQuestion, Questions};
@@ -79,7 +79,7 @@ pub struct State {
     pub(crate) conversation: Conversation,
     pub(crate) phase: Phase,
     /// The open model calls.
-    pub(crate) asks: Asks,
+    pub(crate) model_calls: ModelCalls,
     pub(crate) turn: Turn,
     pub(crate) ledger: Ledger,
     pub(crate) questions: Questions,
@@ -149,7 +149,7 @@ impl State {
             toolbox: Toolbox::default(),
             conversation: Conversation::default(),
             phase: Phase::New,
-            asks: Asks::default(),
+            model_calls: ModelCalls::default(),
             turn: Turn::default(),
             ledger: Ledger::default(),
             questions: Questions::default(),
@@ -339,15 +339,15 @@ impl State {
         let waits = match &self.phase {
             Phase::New | Phase::Stepping { .. } | Phase::Ended(_) => false,
             Phase::Between => true,
-            Phase::Asking => self.turns_ask().is_some_and(Ask::waits_for_quota),
+            Phase::Asking => self.turns_model_call().is_some_and(ModelCall::waits_for_quota),
             Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
                 Stage::Running { .. }
                 | Stage::Coding { .. }
                 | Stage::Delegated { .. }
                 | Stage::Retrying { .. } => false,
                 Stage::Verifying => {
-                    let asked = self.asks.get(Purpose::Verify, Some(&call.call.id));
-                    asked.is_some_and(Ask::waits_for_quota)
+                    let asked = self.model_calls.get(Purpose::Verify, Some(&call.call.id));
+                    asked.is_some_and(ModelCall::waits_for_quota)
                 }
                 Stage::Doubted { asked, .. } => *asked == Asked::Person,
                 Stage::Queued
@@ -359,7 +359,7 @@ impl State {
                 | Stage::Done(_) => true,
             }),
         };
-        let waits = waits && self.asks.asked().next().is_none();
+        let waits = waits && self.model_calls.in_progress().next().is_none();
         let waits = waits && (self.questions.are_put() || self.only_quotas_wait());
         if waits { RunState::Suspended } else { RunState::Running }
     }
@@ -377,14 +377,17 @@ impl State {
 
     /// The model call that an action is, while a try of it is going on.
     pub fn request(&self, action: ActionId) -> Option<Request<'_>> {
-        let ask = self.asked(action)?;
-        let model = self.setup.models.get(ask.model as usize)?;
-        Some(Request { model, purpose: ask.purpose, turn: ask.turn })
+        let model_call = self.model_call(action)?;
+        let model = self.setup.models.get(model_call.model as usize)?;
+        Some(Request { model, purpose: model_call.purpose, turn: model_call.turn })
     }
 
     /// The wire of the current or next model.
     pub fn wire(&self) -> Wire {
-        let asked = self.turns_ask().filter(|ask| ask.retry_at.is_none()).map(|ask| ask.model);
+        let asked = self
+            .turns_model_call()
+            .filter(|model_call| model_call.retry_at.is_none())
+            .map(|model_call| model_call.model);
         let asked = asked.unwrap_or_else(|| self.next_model());
         self.setup
             .models
@@ -447,7 +450,7 @@ impl State {
 
     /// Whether an action of the edge is going on whose end must still come in.
     pub(crate) fn in_flight(&self) -> bool {
-        if self.asks.asked().next().is_some() {
+        if self.model_calls.in_progress().next().is_some() {
             return true;
         }
         match &self.phase {

@@ -22,7 +22,7 @@ use crate::policy::cache::CachePoint;
 use crate::policy::results::Results;
 use crate::policy::views::table_of_views;
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::history::History;
 use crate::vocabulary::ids::{ActionId, CallId, Text};
 use crate::vocabulary::message::Message;
@@ -64,7 +64,7 @@ impl Purpose {
 /// The functions of a view.
 pub(crate) struct Maker {
     /// Builds the request.
-    pub(crate) view: fn(&State, &Ask) -> View,
+    pub(crate) view: fn(&State, &ModelCall) -> View,
     /// [`View::bytes`] of a request over that wire now, without building it.
     pub(crate) bytes: fn(&State, Wire) -> u64,
     /// How its messages change from one call to the next.
@@ -234,16 +234,16 @@ impl FromIterator<Arc<Message>> for Messages {
 impl State {
     /// The request of the model call with this action; `None`: no such call is in progress.
     pub fn view(&self, action: ActionId) -> Option<View> {
-        let ask = self.asked(action)?;
-        let probed = self.probed(ask);
-        Some((self.maker(ask.purpose).view)(probed.as_ref().unwrap_or(self), ask))
+        let model_call = self.model_call(action)?;
+        let probed = self.probed(model_call);
+        Some((self.maker(model_call.purpose).view)(probed.as_ref().unwrap_or(self), model_call))
     }
 
     /// How the request of this action's model call changes from one call to the next; `None`: no such call is in progress.
     pub fn growth(&self, action: ActionId) -> Option<Growth> {
-        let ask = self.asked(action)?;
+        let model_call = self.model_call(action)?;
         // What is kept of earlier requests begins no request without some of their items.
-        Some(if ask.without.is_empty() { self.growth_of(ask.purpose) } else { Growth::Built })
+        Some(if model_call.without.is_empty() { self.growth_of(model_call.purpose) } else { Growth::Built })
     }
 
     /// How requests of a purpose change from one to the next.

@@ -178,7 +178,7 @@ pub enum Delta {
 
 impl Delta {
     /// About how many bytes of text it brings.
-    pub fn heft(&self) -> u64 {
+    pub fn text_bytes(&self) -> u64 {
         let bytes = match self {
             Self::Text(text) | Self::Reasoning(text) => text.len(),
             Self::Sealed(sealed) => sealed.data.len(),
@@ -187,7 +187,7 @@ impl Delta {
                 args.len() + id.as_ref().map_or(0, String::len) + name.as_ref().map_or(0, String::len)
             }
             Self::Usage(_) | Self::Stop(_) | Self::Thought => 0,
-            Self::Whole(reply) => return reply.heft(),
+            Self::Whole(reply) => return reply.text_bytes(),
         };
         bytes as u64
     }

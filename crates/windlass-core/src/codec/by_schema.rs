@@ -24,7 +24,7 @@ use crate::codec::phases::unfenced;
 use crate::policy::results::Results;
 use crate::policy::values::{Stop, Talk};
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::call_args::{CallArgs, Span};
 use crate::vocabulary::ids::{ActionId, Text};
 use crate::vocabulary::message::{AssistantMessage, Message};
@@ -183,11 +183,14 @@ fn calls(said: &AssistantMessage) -> String {
 
 impl State {
     /// What an answer to this call is, if the call asks for a reply by schema.
-    pub(crate) fn by_schema(&self, ask: &Ask) -> Option<AnswerForm> {
+    pub(crate) fn by_schema(&self, model_call: &ModelCall) -> Option<AnswerForm> {
         let policy = &self.setup.policy;
-        let wire =
-            self.setup.models.get(ask.model as usize).map_or(policy.request.wire, |m| policy.wire_of(m));
-        let own = ask.purpose == policy.request.purpose;
+        let wire = self
+            .setup
+            .models
+            .get(model_call.model as usize)
+            .map_or(policy.request.wire, |m| policy.wire_of(m));
+        let own = model_call.purpose == policy.request.purpose;
         (own && wire == Wire::Schema && self.has_tools()).then(|| self.answer_form())
     }
 
@@ -209,26 +212,28 @@ impl State {
 
     /// The reader of the answer while this call's reply is being written; `None`: its text is the reply.
     pub fn answer_pieces(&self, action: ActionId) -> Option<AnswerPieces> {
-        let form = self.by_schema(self.asked(action)?)?;
+        let form = self.by_schema(self.model_call(action)?)?;
         Some(AnswerPieces::of(form))
     }
 
     /// The wire for a model that has refused what its wire asks for; `None`: it has not, or there is no other.
-    pub(crate) fn wire_after(&self, ask: &Ask, failure: &ModelFailure) -> Option<Wire> {
-        let (policy, model) = (&self.setup.policy, self.setup.models.get(ask.model as usize)?);
+    pub(crate) fn wire_after(&self, model_call: &ModelCall, failure: &ModelFailure) -> Option<Wire> {
+        let (policy, model) = (&self.setup.policy, self.setup.models.get(model_call.model as usize)?);
         if policy.request.wire != Wire::Auto || !self.has_tools() {
             return None;
         }
         let unsupported = failure.kind == FailureKind::Unsupported;
         let schemas = failure.refuses == Some(Refusal::Schema);
         match policy.wire_of(model) {
-            Wire::Auto if ask.choice == ToolChoice::None => None,
+            Wire::Auto if model_call.choice == ToolChoice::None => None,
             // A request without a schema was refused for one: that is the grammar of its tools.
             Wire::Auto if schemas => self.setup.output.is_none().then_some(Wire::Fenced),
             Wire::Auto if !failure.refuses_tools() => None,
             Wire::Auto if model.structured == Some(true) => Some(Wire::Schema),
             Wire::Auto => Some(Wire::Fenced),
-            Wire::Schema if self.by_schema(ask).is_some() && (unsupported || failure.refuses.is_some()) => {
+            Wire::Schema
+                if self.by_schema(model_call).is_some() && (unsupported || failure.refuses.is_some()) =>
+            {
                 Some(Wire::Fenced)
             }
             Wire::Schema | Wire::Native | Wire::Fenced => None,

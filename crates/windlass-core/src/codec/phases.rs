@@ -11,7 +11,7 @@ use crate::codec::fenced::{delegation, tool_call};
 use crate::codec::forms::ReadCall;
 use crate::policy::values::{Phases, Stop};
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::call_args::Span;
 use crate::vocabulary::ids::{ActionId, Text};
 use crate::vocabulary::purpose::ToolChoice;
@@ -30,14 +30,14 @@ pub(crate) const NO_ACTION: &str = "If no action is needed, respond with {} and 
 impl State {
     /// Whether this call asks for actions only: their text is no answer, and is not shown while it is written.
     pub fn asks_for_actions(&self, action: ActionId) -> bool {
-        self.asked(action).is_some_and(|ask| self.is_for_actions(ask))
+        self.model_call(action).is_some_and(|model_call| self.is_for_actions(model_call))
     }
 
-    pub(crate) fn is_for_actions(&self, ask: &Ask) -> bool {
+    pub(crate) fn is_for_actions(&self, model_call: &ModelCall) -> bool {
         let replies = &self.setup.policy.replies;
         replies.phases == Phases::Two
             && replies.stop == Stop::Text
-            && ask.choice == ToolChoice::Auto
+            && model_call.choice == ToolChoice::Auto
             && self.toolbox.all.iter().any(ToolSpec::is_offered)
     }
 }

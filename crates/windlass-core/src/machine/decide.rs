@@ -179,11 +179,11 @@ impl Decision {
         if action.run != self.state.run {
             return Err(self.unknown(action));
         }
-        if let Some(ask) = self.state.asks.freed_by(action.seq)
-            && let Some(at) = ask.retry_at
+        if let Some(model_call) = self.state.model_calls.freed_by(action.seq)
+            && let Some(at) = model_call.retry_at
         {
             due(at, now)?;
-            let next = ask.again();
+            let next = model_call.again();
             self.begin(next);
             return Ok(());
         }

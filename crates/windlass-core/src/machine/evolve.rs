@@ -58,7 +58,7 @@ impl State {
             Fact::CallStarted(started) => self.call_started(started, seq),
             Fact::CallRetried(retried) => {
                 self.ledger.counters.retries += 1;
-                self.lay_code_aside(&retried.call);
+                self.suspend_code(&retried.call);
                 if let Some(call) = self.call_mut(&retried.call) {
                     call.failed += 1;
                     call.stage = Stage::Retrying { seq, at: retried.retry_at };
@@ -91,7 +91,7 @@ impl State {
             Fact::InputReceived(received) => self.input_received(received),
             Fact::IterationStarted(started) => self.iteration_started(started),
             Fact::Judged(_) => self.progress.unread = 0,
-            Fact::BlackboardSaved(_) => self.progress.board.save(),
+            Fact::BlackboardSaved(_) => self.progress.blackboard.save(),
             Fact::BlackboardRestored(restored) => self.blackboard_restored(restored),
             Fact::Steered(steered) => self.conversation.steering.push(steered.clone()),
             Fact::RunPaused(paused) => self.paused(paused, seq),
@@ -103,7 +103,7 @@ impl State {
             Fact::HistoryEdited(edited) => self.history_edited(edited),
             // The count itself is in the reply's usage.
             Fact::ContextMeasured(_) => {}
-            Fact::ContextWarned(_) => self.conversation.gauge.warning = Warning::Given,
+            Fact::ContextWarned(_) => self.conversation.tracker.warning = Warning::Given,
             Fact::Compacted(compacted) => self.compacted(compacted),
             Fact::CompactionSkipped(_) => self.compaction_skipped(),
             Fact::StepBranched(branched) => self.acting(&branched.calls, &Origin::Hook),
@@ -117,7 +117,7 @@ impl State {
             }
             Fact::RunEnded(end) => {
                 self.questions.withdraw();
-                self.asks.clear();
+                self.model_calls.clear();
                 self.take_results_as_they_are();
                 self.plan_ended(end.text.as_ref());
                 self.phase = Phase::Ended(Box::new(end.clone()));
@@ -181,9 +181,9 @@ impl State {
         self.questions.paused = Some(Paused { seq, next: paused.next.clone() });
         // A hook has been heard.
         if matches!(self.phase, Phase::Asking | Phase::Stepping { .. }) {
-            let laid_aside = self.turns_ask().map(|ask| ask.remedies.clone());
+            let laid_aside = self.turns_model_call().map(|model_call| model_call.remedies.clone());
             self.turn.remedies = laid_aside.unwrap_or_default();
-            self.asks.give_up_waiting();
+            self.model_calls.give_up_waiting();
             self.phase = Phase::Between;
         }
     }
@@ -247,14 +247,14 @@ impl State {
         let stage = if stopping { ClosingStage::Stopping } else { ClosingStage::Idle };
         let closing = Closing { reached: reached.clone(), seq, at, stage, beyond: None };
         self.ending = Ending::Limit(Box::new(closing));
-        self.turn.streaks.rejected = 0;
+        self.turn.consecutive.rejected = 0;
     }
 
     /// A model call that waited for its next try is not tried again, a hook is not asked any more.
     fn give_up_waiting(&mut self) {
-        self.asks.give_up_waiting();
+        self.model_calls.give_up_waiting();
         self.take_results_as_they_are();
-        let asking = self.turns_ask().is_some();
+        let asking = self.turns_model_call().is_some();
         if matches!(self.phase, Phase::Asking if !asking) || matches!(self.phase, Phase::Stepping { .. }) {
             self.phase = Phase::Between;
         }

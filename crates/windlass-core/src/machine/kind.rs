@@ -80,13 +80,13 @@ impl State {
         match &self.phase {
             Phase::New => StateKind::NotStarted,
             Phase::Ended(_) => StateKind::Ended,
-            Phase::Asking if self.asks.asked().next().is_none() => StateKind::Waiting,
+            Phase::Asking if self.model_calls.in_progress().next().is_none() => StateKind::Waiting,
             Phase::Asking if self.ending.closing().is_some() => StateKind::Closing,
             Phase::Asking => StateKind::Calling,
             Phase::Stepping { .. } => StateKind::Hook,
             // A call beside the loop, which the next turn waits for.
-            Phase::Between if self.asks.asked().next().is_some() => StateKind::Calling,
-            Phase::Between if self.asks.iter().next().is_some() => StateKind::Waiting,
+            Phase::Between if self.model_calls.in_progress().next().is_some() => StateKind::Calling,
+            Phase::Between if self.model_calls.iter().next().is_some() => StateKind::Waiting,
             Phase::Between if self.questions.paused.is_some() => StateKind::Paused,
             Phase::Between => StateKind::LimitAsked,
             Phase::Acting(calls) => {

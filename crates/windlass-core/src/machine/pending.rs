@@ -16,9 +16,9 @@ pub fn pending(state: &State) -> Vec<Action> {
         return stops(state).collect();
     }
     let mut add = |seq, work| actions.push(Action { id: state.action(seq), work });
-    for ask in state.asks.iter() {
-        let call = ActionKind::CallModel { purpose: ask.purpose };
-        add(ask.seq, ask.retry_at.map_or(call, |at| ActionKind::SetTimer { at }));
+    for model_call in state.model_calls.iter() {
+        let call = ActionKind::CallModel { purpose: model_call.purpose };
+        add(model_call.seq, model_call.retry_at.map_or(call, |at| ActionKind::SetTimer { at }));
     }
     match &state.phase {
         Phase::Acting(calls) => {

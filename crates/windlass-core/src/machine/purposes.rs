@@ -12,18 +12,18 @@ pub(crate) mod verify;
 use crate::machine::decision::Decision;
 use crate::protocol::fact::turns::TurnCompleted;
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::purpose::Purpose;
 use crate::vocabulary::reply::{ModelFailure, Reply};
 
 /// The functions that differ between purposes. What a purpose is to the loop stands in its table, what is sent in `view.rs`.
 pub(crate) struct Rules {
-    /// Folds a reply, once its ask is closed and its usage is counted.
+    /// Folds a reply, once its call is closed and its usage is counted.
     pub(crate) said: fn(&mut State, &TurnCompleted),
     /// Decides on a reply.
-    pub(crate) replied: fn(&mut Decision, &Ask, Reply),
+    pub(crate) replied: fn(&mut Decision, &ModelCall, Reply),
     /// Decides on a failure that is not retried.
-    pub(crate) failed: fn(&mut Decision, &Ask, ModelFailure),
+    pub(crate) failed: fn(&mut Decision, &ModelCall, ModelFailure),
 }
 
 impl Purpose {

@@ -25,10 +25,10 @@ const TOOL: u64 = 512;
 
 impl InputKind {
     /// Approximate size of the input's text, in bytes.
-    pub fn heft(&self) -> u64 {
+    pub fn text_bytes(&self) -> u64 {
         match self {
             Self::Start(start) => of_start(start),
-            Self::Replied { reply, .. } => reply.heft(),
+            Self::Replied { reply, .. } => reply.text_bytes(),
             Self::ModelFailed { failure, .. } => of_failure(failure),
             Self::CallEnded { outcome, .. }
             | Self::CallLost { outcome, .. }
@@ -58,7 +58,7 @@ impl InputKind {
 
 impl Reply {
     /// About how many bytes of text it brings.
-    pub fn heft(&self) -> u64 {
+    pub fn text_bytes(&self) -> u64 {
         let text = self.text.as_ref().map_or(0, |text| text.len() as u64);
         let calls = self.calls.iter().map(|call| (call.name.len() + call.args.len()) as u64 + CALL);
         text + self.reasoning.as_ref().map_or(0, of_reasoning) + of_media(&self.media) + calls.sum::<u64>()
@@ -67,7 +67,7 @@ impl Reply {
 
 impl Fact {
     /// Approximate size of the fact's text, in bytes.
-    pub fn heft(&self) -> u64 {
+    pub fn text_bytes(&self) -> u64 {
         let optional = |text: &Option<Text>| text.as_ref().map_or(0, |text| text.len() as u64);
         let tools = |tools: &[ToolSpec]| tools.len() as u64 * TOOL;
         match self {

@@ -12,7 +12,7 @@ use crate::vocabulary::message::{Content, Message};
 
 /// Size of requests, and places that compactions look at.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Gauge {
+pub(crate) struct ContextTracker {
     /// The last request that a provider counted.
     pub(crate) counted: Option<Sent>,
     /// The estimate for it.
@@ -104,7 +104,7 @@ impl ContextUse {
     }
 }
 
-impl Gauge {
+impl ContextTracker {
     /// For a run that begins with this conversation.
     pub(crate) fn below(&self) -> Self {
         Self { warning: Warning::None, tried: None, skip: Skip::None, ..self.clone() }
@@ -149,11 +149,11 @@ pub(crate) fn result_handle(call: &CallId) -> Text {
 impl State {
     /// Size of the requests against the budget.
     pub fn context_use(&self) -> ContextUse {
-        let gauge = &self.conversation.gauge;
+        let tracker = &self.conversation.tracker;
         ContextUse {
             tokens: self.next_tokens(0),
-            estimated: gauge.estimated,
-            counted: gauge.counted.map_or(0, |sent| sent.tokens),
+            estimated: tracker.estimated,
+            counted: tracker.counted.map_or(0, |sent| sent.tokens),
             max_tokens: self.setup.policy.past.context.max_tokens,
         }
     }
@@ -161,7 +161,7 @@ impl State {
     /// Tokens of the next request, `more` bytes of text included that enter with it.
     pub(crate) fn next_tokens(&self, more: u64) -> u64 {
         let bytes = self.view_bytes(self.setup.policy.request.purpose, None, self.wire());
-        self.conversation.gauge.tokens(bytes.saturating_add(more))
+        self.conversation.tracker.tokens(bytes.saturating_add(more))
     }
 
     /// The conversation up to the last replies, which stay whole. Of an open turn the reply is in the conversation, and its
@@ -185,9 +185,11 @@ impl State {
     /// this run.
     fn may_go(&self, at: usize, message: &Message) -> bool {
         match message {
-            Message::System { .. } => self.conversation.gauge.summary.is_some_and(|summary| summary.at == at),
+            Message::System { .. } => {
+                self.conversation.tracker.summary.is_some_and(|summary| summary.at == at)
+            }
             Message::User { .. } | Message::TaskDelegation { .. } => {
-                at < self.conversation.gauge.begun && !message.is_pinned()
+                at < self.conversation.tracker.begun && !message.is_pinned()
             }
             Message::Assistant(_) | Message::Tool(_) => true,
         }
@@ -195,7 +197,7 @@ impl State {
 
     /// The messages that a summary of this part would stand for, with their places.
     pub(crate) fn summed_up(&self, covers: Covers) -> impl Iterator<Item = (usize, &Arc<Message>)> {
-        let from = self.conversation.gauge.swept;
+        let from = self.conversation.tracker.swept;
         let part = self.conversation.history.since(from).take(covers.until.saturating_sub(from)).enumerate();
         part.map(move |(place, message)| (from + place, message))
             .filter(|(at, message)| self.may_go(*at, message))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync, VectorSync};
 
 use crate::protocol::fact::interrupts::Steered;
-use crate::state::context::{Gauge, LeftOut};
+use crate::state::context::{ContextTracker, LeftOut};
 use crate::vocabulary::history::{History, Splice};
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::message::Message;
@@ -28,7 +28,7 @@ pub(crate) struct Conversation {
     /// What a compaction removed, by the name under which the model reads it.
     pub(crate) left_out: RedBlackTreeMapSync<Text, LeftOut>,
     /// Size of requests, and places that compactions look at.
-    pub(crate) gauge: Gauge,
+    pub(crate) tracker: ContextTracker,
     /// Replies in vain and what was said about them, if any: the session goes on without them.
     pub(crate) passing: Option<Arc<Vec<Arc<Message>>>>,
     /// Which model wrote the replies from a place on, by its name; an empty name: nobody knows.
@@ -76,6 +76,12 @@ impl Conversation {
 
     /// The same messages, for a run that begins with them: nothing was said or called in it yet.
     pub(crate) fn below(&self) -> Self {
-        Self { steering: Vec::new(), last_text: None, outputs: 0, gauge: self.gauge.below(), ..self.clone() }
+        Self {
+            steering: Vec::new(),
+            last_text: None,
+            outputs: 0,
+            tracker: self.tracker.below(),
+            ..self.clone()
+        }
     }
 }

@@ -8,7 +8,7 @@
 pub(crate) const MAX_PROBES: u32 = 32;
 
 /// Maximum number of items of one search: the newest ones.
-pub(crate) const MAX_SUSPECTS: usize = 256;
+pub(crate) const MAX_CANDIDATES: usize = 256;
 
 /// A search among so many items. One item at least.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,11 @@
 //! Hedges: a model that takes too long to reply, and the next one of the list that is asked beside it.
 //!
-//! Both attempts are asks of one purpose, each with an action of its own. The first whole reply wins; the other attempt
-//! is stopped and paid for. While both go on, each is marked ([`Ask::beside`]).
+//! Both attempts are model calls of one purpose, each with an action of its own. The first whole reply wins; the other attempt
+//! is stopped and paid for. While both go on, each is marked ([`ModelCall::alongside`]).
 
 use crate::protocol::fact::turns::{HedgeSkipped, TurnFailed, TurnHedged, TurnStarted};
 use crate::state::State;
-use crate::state::asks::{Ask, Beside};
+use crate::state::model_calls::{Alongside, ModelCall};
 use crate::vocabulary::amount::Amount;
 use crate::vocabulary::budget::Need;
 use crate::vocabulary::ids::{ActionId, Millis};
@@ -16,7 +16,7 @@ impl State {
     pub(crate) fn hedge_at(&self, turn: &TurnStarted) -> Option<Millis> {
         if turn.after_loss {
             // The time that the lost attempt took counts.
-            return self.asks.get(turn.purpose, turn.about.as_ref())?.hedge_at;
+            return self.model_calls.get(turn.purpose, turn.about.as_ref())?.hedge_at;
         }
         let after = self.setup.models.get(turn.model as usize)?.hedge_ms?;
         // A closing call goes beyond a limit already, and a search for refused items is about one model.
@@ -30,44 +30,49 @@ impl State {
         if self.ending.closing().is_some() {
             return None;
         }
-        self.asks.asked().filter(|ask| ask.beside == Beside::Alone).filter_map(|ask| ask.hedge_at).min()
+        self.model_calls
+            .in_progress()
+            .filter(|model_call| model_call.alongside == Alongside::Alone)
+            .filter_map(|model_call| model_call.hedge_at)
+            .min()
     }
 
     /// The other attempt at the same call, while two go on.
-    pub(crate) fn beside(&self, ask: &Ask) -> Option<&Ask> {
-        if ask.beside == Beside::Alone {
+    pub(crate) fn alongside(&self, model_call: &ModelCall) -> Option<&ModelCall> {
+        if model_call.alongside == Alongside::Alone {
             return None;
         }
-        let same = |other: &&Ask| other.purpose == ask.purpose && other.about == ask.about;
-        self.asks.asked().filter(same).find(|other| other.seq != ask.seq)
+        let same =
+            |other: &&ModelCall| other.purpose == model_call.purpose && other.about == model_call.about;
+        self.model_calls.in_progress().filter(same).find(|other| other.seq != model_call.seq)
     }
 
     /// The action of the other attempt at the same model call, while two models are asked for it.
     pub fn asked_beside(&self, action: ActionId) -> Option<ActionId> {
-        let other = self.beside(self.asked(action)?)?;
+        let other = self.alongside(self.model_call(action)?)?;
         Some(self.action(other.seq))
     }
 
     /// Whether a model call is the second attempt, beside one that took too long.
     pub fn is_hedge(&self, action: ActionId) -> bool {
-        self.asked(action).is_some_and(|ask| ask.beside == Beside::Hedge)
+        self.model_call(action).is_some_and(|model_call| model_call.alongside == Alongside::Hedge)
     }
 
     /// Another model is asked, too.
     pub(crate) fn turn_hedged(&mut self, hedged: &TurnHedged, seq: u64) {
         let about = hedged.about.as_ref();
-        let Some(first) = self.asks.get_mut(hedged.purpose, about) else { return };
-        first.beside = Beside::First;
+        let Some(first) = self.model_calls.get_mut(hedged.purpose, about) else { return };
+        first.alongside = Alongside::First;
         let first = first.clone();
         let model = self.setup.models.get(hedged.model as usize);
         let need = model.map_or_else(Need::unknown, |model| self.need((hedged.purpose, about), model));
         let sent = first.sent.map(|_| self.request_size(hedged.purpose, about, hedged.model));
-        self.asks.add(Ask {
+        self.model_calls.add(ModelCall {
             seq,
             model: hedged.model,
             attempt: 1,
             hedge_at: None,
-            beside: Beside::Hedge,
+            alongside: Alongside::Hedge,
             reserved: need.reserve(&self.left(None)),
             sent,
             ..first
@@ -76,26 +81,26 @@ impl State {
 
     /// The call goes on with the one model.
     pub(crate) fn hedge_skipped(&mut self, skipped: &HedgeSkipped) {
-        if let Some(first) = self.asks.get_mut(skipped.purpose, skipped.about.as_ref()) {
+        if let Some(first) = self.model_calls.get_mut(skipped.purpose, skipped.about.as_ref()) {
             first.hedge_at = None;
         }
     }
 
     /// One of two attempts has ended without a reply that counts; the one of the model `goes_on` goes on.
     pub(crate) fn one_failed(&mut self, turn: &TurnFailed, goes_on: u32) {
-        let failed = self.asks.close_other(turn.purpose, turn.about.as_ref(), goes_on);
+        let failed = self.model_calls.close_other(turn.purpose, turn.about.as_ref(), goes_on);
         self.asked_for(&turn.failure.usage, failed.as_ref());
         if let Some(stopped) = failed.filter(|_| turn.failure.kind == FailureKind::Cancelled) {
             self.keep_reserved(&stopped, &turn.failure.usage);
         }
-        if let Some(left) = self.asks.get_mut(turn.purpose, turn.about.as_ref()) {
-            (left.beside, left.hedge_at) = (Beside::Alone, None);
+        if let Some(left) = self.model_calls.get_mut(turn.purpose, turn.about.as_ref()) {
+            (left.alongside, left.hedge_at) = (Alongside::Alone, None);
         }
     }
 
     /// An attempt was stopped before its provider had told what it used, and may be billed in full: of its reservation, all that
     /// the estimate leaves stays.
-    fn keep_reserved(&mut self, stopped: &Ask, estimate: &Usage) {
+    fn keep_reserved(&mut self, stopped: &ModelCall, estimate: &Usage) {
         if estimate.estimated {
             let prices = self.setup.models.get(stopped.model as usize).and_then(|model| model.prices);
             let cost = prices.map_or(0, |prices| prices.cost(estimate));
@@ -106,7 +111,7 @@ impl State {
 
     /// The process is gone, and with it the attempts. Only the first of two is made again: it may be hedged again.
     pub(crate) fn hedges_lost(&mut self) {
-        for hedge in self.asks.take_hedges() {
+        for hedge in self.model_calls.take_hedges() {
             self.ledger.hold(hedge.reserved.sure);
         }
     }

@@ -9,7 +9,7 @@ use crate::protocol::fact::calls::DelegationFinished;
 use crate::protocol::fact::run::ResumedBy;
 use crate::protocol::fact::turns::TurnStarted;
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::proof::Proof;
 use crate::vocabulary::amount::{Amount, BYTES_A_TOKEN, Counters, METERED};
 use crate::vocabulary::budget::{Budget, Need, Reservation};
@@ -174,27 +174,30 @@ impl State {
 
     /// Amount of a limit that is used, reserved or lent, given `ledger`. A call that begins does not count itself.
     pub(crate) fn committed(&self, kind: LimitKind, ledger: &Ledger, next: Option<&TurnStarted>) -> u64 {
-        let own = |ask: &&Ask| next.is_none_or(|next| ask.purpose != next.purpose || ask.about != next.about);
-        let going = self.asks.asked().filter(own).map(|ask| ask.reserved.total().of(kind));
+        let own = |model_call: &&ModelCall| {
+            next.is_none_or(|next| model_call.purpose != next.purpose || model_call.about != next.about)
+        };
+        let going =
+            self.model_calls.in_progress().filter(own).map(|model_call| model_call.reserved.total().of(kind));
         let lent = self.loans().filter_map(|loan| loan.get(kind));
         going.chain(lent).fold(ledger.committed().of(kind), u64::saturating_add)
     }
 
     /// The needs of a model call that is going on, for an account that it draws on before it begins.
     pub fn need_of(&self, action: ActionId) -> Option<Need> {
-        let ask = self.asked(action)?;
-        Some(self.need_of_ask(ask, self.setup.models.get(ask.model as usize)?))
+        let model_call = self.model_call(action)?;
+        Some(self.need_of_ask(model_call, self.setup.models.get(model_call.model as usize)?))
     }
 
     /// Upper bound for a call of `model` that has begun: of its own request, in which items may be left out.
-    fn need_of_ask(&self, ask: &Ask, model: &ModelChoice) -> Need {
-        let probed = self.probed(ask);
-        probed.as_ref().unwrap_or(self).need((ask.purpose, ask.about.as_ref()), model)
+    fn need_of_ask(&self, model_call: &ModelCall, model: &ModelChoice) -> Need {
+        let probed = self.probed(model_call);
+        probed.as_ref().unwrap_or(self).need((model_call.purpose, model_call.about.as_ref()), model)
     }
 
     /// The reservation of a model call that is going on.
     pub fn reservation(&self, action: ActionId) -> Option<Reservation> {
-        self.asked(action).map(|ask| ask.reserved)
+        self.model_call(action).map(|model_call| model_call.reserved)
     }
 
     /// Remaining part of the run's limits on tokens and cost.
@@ -207,9 +210,10 @@ impl State {
 
     /// Reservation of a model call that begins now with the current conversation.
     pub(crate) fn reserve(&self, turn: &TurnStarted) -> Reservation {
-        let ask = self.asks.get(turn.purpose, turn.about.as_ref());
-        let known = ask.zip(self.setup.models.get(turn.model as usize));
-        let need = known.map_or_else(Need::unknown, |(ask, model)| self.need_of_ask(ask, model));
+        let model_call = self.model_calls.get(turn.purpose, turn.about.as_ref());
+        let known = model_call.zip(self.setup.models.get(turn.model as usize));
+        let need =
+            known.map_or_else(Need::unknown, |(model_call, model)| self.need_of_ask(model_call, model));
         need.reserve(&self.left(Some(turn)))
     }
 
@@ -218,8 +222,8 @@ impl State {
         if !self.stopping() {
             self.hedges_lost();
         }
-        for ask in self.asks.iter_mut().filter(|ask| ask.retry_at.is_none()) {
-            self.ledger.lose(std::mem::take(&mut ask.reserved).sure);
+        for model_call in self.model_calls.iter_mut().filter(|model_call| model_call.retry_at.is_none()) {
+            self.ledger.lose(std::mem::take(&mut model_call.reserved).sure);
         }
         if by == ResumedBy::Person {
             self.ledger.lost = 0;
@@ -262,7 +266,9 @@ impl State {
 
     /// The amount that stays reserved if the process that drives the run dies now.
     pub fn reserved_if_lost(&self) -> Amount {
-        self.asks.asked().fold(self.ledger.reserved, |sum, ask| sum.plus(ask.reserved.sure))
+        self.model_calls
+            .in_progress()
+            .fold(self.ledger.reserved, |sum, model_call| sum.plus(model_call.reserved.sure))
     }
 
     /// The limits on tokens and cost that were exceeded: the limit, its value, and the usage in its stored unit. Calls of
@@ -292,7 +298,7 @@ impl State {
     /// Consecutive attempts at one model call that were lost if the process that drives the run is gone now, the one in
     /// progress included.
     pub fn lost_attempts(&self) -> u32 {
-        if self.asks.asked().next().is_some() { self.ledger.lost.saturating_add(1) } else { 0 }
+        if self.model_calls.in_progress().next().is_some() { self.ledger.lost.saturating_add(1) } else { 0 }
     }
 
     /// Whether so many consecutive attempts at one model call were lost that only a person should resume the run. Meant for

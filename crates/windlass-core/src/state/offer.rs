@@ -44,11 +44,14 @@ impl State {
         let reads = self.conversation.has_more_to_read().then(read_result);
         let searches = search.then(search_tools);
         let codes = code.limits().map(|_| ToolSpec::run_code(&given, code));
-        let board = (self.setup.policy.request.view == View::Blackboard).then(update_blackboard);
-        self.toolbox.all = if reads.is_none() && searches.is_none() && codes.is_none() && board.is_none() {
+        let blackboard = (self.setup.policy.request.view == View::Blackboard).then(update_blackboard);
+        self.toolbox.all = if reads.is_none() && searches.is_none() && codes.is_none() && blackboard.is_none()
+        {
             given
         } else {
-            Arc::new(given.iter().chain(reads).chain(searches).chain(board).chain(&codes).cloned().collect())
+            Arc::new(
+                given.iter().chain(reads).chain(searches).chain(blackboard).chain(&codes).cloned().collect(),
+            )
         };
         self.toolbox.shown = match (self.none_may_run(), search) {
             (true, _) => {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::state::board::Board;
+use crate::state::blackboard::Blackboard;
 use crate::state::plan::Plan;
 use crate::vocabulary::history::{History, Splice};
 use crate::vocabulary::ids::Text;
@@ -26,9 +26,9 @@ pub(crate) struct Progress {
     /// Place from which on stands what a closing call is told.
     pub(crate) closing: Option<usize>,
     /// The blackboard, where the view is made of it.
-    pub(crate) board: Board,
+    pub(crate) blackboard: Blackboard,
     /// The tool of the last call, and how many calls in a row it had.
-    pub(crate) streak: Option<(Text, u32)>,
+    pub(crate) consecutive_tool: Option<(Text, u32)>,
     /// Places of replies that were in vain, with the results of their calls.
     vain: Vec<usize>,
     /// The conversation without them and without reasoning, where the view is made of it.

@@ -1,7 +1,7 @@
 //! Remedies: what may let a model call succeed that has failed with every model it may ask.
 
 use crate::protocol::input::QuotaWait;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::Stage;
 use crate::state::{RunState, State};
 use crate::vocabulary::ids::{Millis, Text};
@@ -99,10 +99,16 @@ impl Remedies {
 
 impl State {
     /// What a model call's failures say, this one included.
-    pub(crate) fn remedies_of(&self, ask: &Ask, failure: &ModelFailure, now: Millis) -> Remedies {
-        let key_from = self.setup.models.get(ask.model as usize).and_then(|model| model.key_command.as_ref());
-        let mut remedies = ask.remedies.clone();
-        remedies.note(failure, ask.model, key_from, now);
+    pub(crate) fn remedies_of(
+        &self,
+        model_call: &ModelCall,
+        failure: &ModelFailure,
+        now: Millis,
+    ) -> Remedies {
+        let key_from =
+            self.setup.models.get(model_call.model as usize).and_then(|model| model.key_command.as_ref());
+        let mut remedies = model_call.remedies.clone();
+        remedies.note(failure, model_call.model, key_from, now);
         remedies
     }
 
@@ -116,11 +122,11 @@ impl State {
         if self.run_state() != RunState::Suspended || self.questions.are_put() {
             return None;
         }
-        let named = |ask: &Ask| {
-            let model = self.setup.models.get(ask.model as usize)?.name.clone();
-            Some(QuotaWait { model, until: ask.retry_at? })
+        let named = |model_call: &ModelCall| {
+            let model = self.setup.models.get(model_call.model as usize)?.name.clone();
+            Some(QuotaWait { model, until: model_call.retry_at? })
         };
-        let own = self.asks.iter().filter(|ask| ask.waits_for_quota()).filter_map(named);
+        let own = self.model_calls.iter().filter(|model_call| model_call.waits_for_quota()).filter_map(named);
         let below = self.open_calls().filter_map(|open| {
             let Stage::DelegateDeferred { model, until, .. } = &open.stage else { return None };
             Some(QuotaWait { model: model.clone(), until: *until })
@@ -131,12 +137,12 @@ impl State {
     /// Whether calls wait for a quota, here or in tasks, and no other one is going on or waits.
     pub(crate) fn only_quotas_wait(&self) -> bool {
         let mut below = self.open_calls().filter(|open| matches!(open.stage, Stage::DelegateDeferred { .. }));
-        let any = self.asks.iter().next().is_some() || below.next().is_some();
-        any && self.asks.iter().all(Ask::waits_for_quota)
+        let any = self.model_calls.iter().next().is_some() || below.next().is_some();
+        any && self.model_calls.iter().all(ModelCall::waits_for_quota)
     }
 }
 
-impl Ask {
+impl ModelCall {
     /// Whether its next try waits for a quota.
     pub(crate) fn waits_for_quota(&self) -> bool {
         self.retry_at.is_some() && self.remedies.waiting

@@ -36,20 +36,20 @@ pub(crate) struct Turn {
     /// The search for the items that its provider refuses.
     pub(crate) search: Option<Box<Search>>,
     /// What happened several times in a row, up to this turn.
-    pub(crate) streaks: Streaks,
+    pub(crate) consecutive: Consecutive,
 }
 
 impl Turn {
     /// The next turn: nothing of this one is left but why its reply stopped, what cut it, and the streaks.
     pub(crate) fn next(&mut self, number: u32) {
-        let streaks = std::mem::take(&mut self.streaks);
-        *self = Self { number, stop: self.stop, cut: self.cut, streaks, ..Self::default() };
+        let consecutive = std::mem::take(&mut self.consecutive);
+        *self = Self { number, stop: self.stop, cut: self.cut, consecutive, ..Self::default() };
     }
 }
 
 /// Things that happened several times in a row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Streaks {
+pub(crate) struct Consecutive {
     /// Prompts after turns without a call.
     pub(crate) prompts: u32,
     /// Replies that were cut off, refused or filtered.

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use crate::protocol::action::ActionKind;
-use crate::state::context::Gauge;
+use crate::state::context::ContextTracker;
 use crate::state::open_call::Stage;
 use crate::state::setup::Toolbox;
 use crate::state::{Phase, State};
@@ -83,7 +83,7 @@ fn renamed(mut state: State, names: &mut Names) -> State {
         Phase::Stepping { seq } => names.rename(seq),
         Phase::New | Phase::Between | Phase::Asking | Phase::Ended(_) => {}
     }
-    state.asks.iter_mut().for_each(|ask| names.rename(&mut ask.seq));
+    state.model_calls.iter_mut().for_each(|model_call| names.rename(&mut model_call.seq));
     for question in &mut state.questions.open {
         names.rename(&mut question.seq);
     }
@@ -97,7 +97,7 @@ fn renamed(mut state: State, names: &mut Names) -> State {
     }
     if state.setup.policy.past.context.compact == crate::policy::context::Compact::Off {
         // Without a budget nothing follows from the size of requests.
-        state.conversation.gauge = Gauge::default();
+        state.conversation.tracker = ContextTracker::default();
     }
     state
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::view::{Growth, Maker, Messages, View, full, minimal};
 use crate::vocabulary::message::{Content, Message, Part};
 use crate::vocabulary::model::Wire;
@@ -14,8 +14,8 @@ pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 /// The line between the input and the blackboard (PromptChain).
 const CURRENT_STATE: &str = "CURRENT STATE:\n";
 
-fn view(state: &State, ask: &Ask) -> View {
-    let (whole, wire) = (full::view(state, ask), full::wire(state, ask));
+fn view(state: &State, model_call: &ModelCall) -> View {
+    let (whole, wire) = (full::view(state, model_call), full::wire(state, model_call));
     let messages: Messages = shown(state).collect();
     let said = messages.iter().map(|message| full::message_bytes(message, wire)).sum::<u64>();
     View { bytes: full::prompt_bytes(state) + said, messages: messages.worded_like(&whole.messages), ..whole }
@@ -32,21 +32,25 @@ fn bytes(state: &State, wire: Wire) -> u64 {
         full::message_bytes(message, wire)
     });
     let messages = messages.sum::<u64>();
-    full::prompt_bytes(state) + messages + (between + board(state).len()) as u64
+    full::prompt_bytes(state) + messages + (between + blackboard(state).len()) as u64
 }
 
 fn shown(state: &State) -> impl Iterator<Item = Arc<Message>> {
     let last = state.progress.input.clone().last();
     let mut shown: Vec<Arc<Message>> = Vec::new();
-    let mut board = Some(board(state));
+    let mut blackboard = Some(blackboard(state));
     for (place, message) in minimal::shown(state) {
-        let followed = board.as_ref().filter(|_| Some(place) == last).and_then(|board| after(message, board));
+        let followed = blackboard
+            .as_ref()
+            .filter(|_| Some(place) == last)
+            .and_then(|blackboard| after(message, blackboard));
         if followed.is_some() {
-            board = None;
+            blackboard = None;
         }
         shown.push(followed.unwrap_or_else(|| message.clone()));
     }
-    let missing = board.map(|board| Arc::new(Message::user(format!("{CURRENT_STATE}{board}"))));
+    let missing =
+        blackboard.map(|blackboard| Arc::new(Message::user(format!("{CURRENT_STATE}{blackboard}"))));
     missing.into_iter().chain(shown)
 }
 
@@ -63,25 +67,25 @@ fn lead(input: &Message) -> &'static str {
 }
 
 /// The blackboard follows the input in one message. `None`: the input is no message of a user.
-fn after(input: &Message, board: &str) -> Option<Arc<Message>> {
+fn after(input: &Message, blackboard: &str) -> Option<Arc<Message>> {
     let content = match input {
         Message::User { content: Content::Text(text), .. } => {
-            Content::Text([&**text, lead(input), CURRENT_STATE, board].concat().into())
+            Content::Text([&**text, lead(input), CURRENT_STATE, blackboard].concat().into())
         }
         Message::User { content, .. } | Message::TaskDelegation { content } => {
             let own = match content {
                 Content::Text(text) => vec![Part::Text { text: text.clone() }],
                 Content::Parts(parts) => parts.clone(),
             };
-            let board = Part::Text { text: format!("{CURRENT_STATE}{board}").into() };
-            Content::Parts(own.into_iter().chain([board]).collect())
+            let blackboard = Part::Text { text: format!("{CURRENT_STATE}{blackboard}").into() };
+            Content::Parts(own.into_iter().chain([blackboard]).collect())
         }
         Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => return None,
     };
     Some(Arc::new(Message::User { content, pinned: input.is_pinned() }))
 }
 
-fn board(state: &State) -> String {
+fn blackboard(state: &State) -> String {
     let objective = state.setup.objectives().find_map(|message| match &*message {
         Message::System { text } => Some(text.clone()),
         Message::User { .. } | Message::TaskDelegation { .. } | Message::Assistant(_) | Message::Tool(_) => {
@@ -89,5 +93,5 @@ fn board(state: &State) -> String {
         }
     });
     let objective = objective.as_deref().unwrap_or_default();
-    state.progress.board.show(objective, state.ledger.counters.iterations)
+    state.progress.blackboard.show(objective, state.ledger.counters.iterations)
 }

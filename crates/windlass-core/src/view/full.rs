@@ -9,7 +9,7 @@ use crate::codec::by_schema::prompt::object_prompt;
 use crate::codec::fenced::{actions_prompt, fenced_prompt};
 use crate::policy::values::{Phases, Stop};
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::view::{Growth, Maker, Messages, View, Wording};
 use crate::vocabulary::message::Message;
 use crate::vocabulary::model::Wire;
@@ -19,14 +19,14 @@ use crate::vocabulary::tool::ToolSpec;
 
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
 
-pub(crate) fn view(state: &State, ask: &Ask) -> View {
+pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
     let (setup, policy) = (&state.setup, &state.setup.policy);
-    let wire = wire(state, ask);
+    let wire = wire(state, model_call);
     let shown = &state.toolbox.shown;
     // In two phases the prompt stays the same, so that the provider's cache of it stays valid.
-    let hidden = ask.choice == ToolChoice::None && policy.replies.phases == Phases::One;
-    if let Some(form) = state.by_schema(ask) {
-        return by_schema(state, ask, form);
+    let hidden = model_call.choice == ToolChoice::None && policy.replies.phases == Phases::One;
+    if let Some(form) = state.by_schema(model_call) {
+        return by_schema(state, model_call, form);
     }
     let (wording, prompt, tools, choice) = if wire == Wire::Fenced {
         // The tools stand in the prompt, and no provider is told of them.
@@ -39,9 +39,9 @@ pub(crate) fn view(state: &State, ask: &Ask) -> View {
         let wording = Wording::Blocks(Arc::new(policy.wording.results.clone()));
         (Some(wording), Arc::new(prompt), Arc::default(), ToolChoice::None)
     } else {
-        (None, setup.prompt.clone(), shown.clone(), ask.choice.clone())
+        (None, setup.prompt.clone(), shown.clone(), model_call.choice.clone())
     };
-    let answers = policy.replies.stop == Stop::Text && !state.is_for_actions(ask);
+    let answers = policy.replies.stop == Stop::Text && !state.is_for_actions(model_call);
     let output_form = setup.output.as_ref().filter(|_| answers);
     View {
         prompt,
@@ -57,7 +57,7 @@ pub(crate) fn view(state: &State, ask: &Ask) -> View {
 
 /// The same where replies are objects by schema: the provider is told of no tools, and the schema has the forms that the choice
 /// among them leaves.
-fn by_schema(state: &State, ask: &Ask, form: AnswerForm) -> View {
+fn by_schema(state: &State, model_call: &ModelCall, form: AnswerForm) -> View {
     let (setup, policy) = (&state.setup, &state.setup.policy);
     let (shown, results) = (&state.toolbox.shown, &policy.wording.results);
     let output = setup.output.as_deref().filter(|_| form == AnswerForm::Output).map(plain_schema);
@@ -70,7 +70,7 @@ fn by_schema(state: &State, ask: &Ask, form: AnswerForm) -> View {
         ),
         tools: Arc::default(),
         choice: ToolChoice::None,
-        output_form: Some(Arc::new(alternatives(shown, &ask.choice, answer))),
+        output_form: Some(Arc::new(alternatives(shown, &model_call.choice, answer))),
         cache_points: policy.request.cache.said().to_vec(),
         max_tokens: None,
         bytes: bytes(state, Wire::Schema),
@@ -86,9 +86,9 @@ pub(crate) fn bytes(state: &State, wire: Wire) -> u64 {
 }
 
 /// The wire of the model that is asked.
-pub(crate) fn wire(state: &State, ask: &Ask) -> Wire {
+pub(crate) fn wire(state: &State, model_call: &ModelCall) -> Wire {
     let (setup, policy) = (&state.setup, &state.setup.policy);
-    setup.models.get(ask.model as usize).map_or(policy.request.wire, |model| policy.wire_of(model))
+    setup.models.get(model_call.model as usize).map_or(policy.request.wire, |model| policy.wire_of(model))
 }
 
 /// Bytes of a message over that wire.

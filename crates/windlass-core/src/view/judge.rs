@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::view::{Growth, Maker, View, contract};
 use crate::vocabulary::message::Message;
 use crate::vocabulary::model::Wire;
 
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
-fn view(state: &State, ask: &Ask) -> View {
-    let output_form = contract::schema(state, ask.purpose);
+fn view(state: &State, model_call: &ModelCall) -> View {
+    let output_form = contract::schema(state, model_call.purpose);
     View { output_form, ..View::about(state.setup.policy.wording.texts.judge.clone(), asked(state)) }
 }
 

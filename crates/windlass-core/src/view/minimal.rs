@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::view::{Growth, Maker, Messages, View, full};
 use crate::vocabulary::message::Message;
 use crate::vocabulary::model::Wire;
 
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
-fn view(state: &State, ask: &Ask) -> View {
-    let whole = full::view(state, ask);
+fn view(state: &State, model_call: &ModelCall) -> View {
+    let whole = full::view(state, model_call);
     let messages: Messages = shown(state).map(|(_, message)| message.clone()).collect();
-    let bytes = bytes(state, full::wire(state, ask));
+    let bytes = bytes(state, full::wire(state, model_call));
     View { messages: messages.worded_like(&whole.messages), bytes, ..whole }
 }
 

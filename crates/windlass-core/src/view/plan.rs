@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::policy::own_tools::run_code::functions;
 use crate::policy::values::Strategy;
 use crate::state::State;
-use crate::state::asks::Ask;
 use crate::state::ending::Closing;
+use crate::state::model_calls::ModelCall;
 use crate::state::plan::{DoneStep, Plan, PlanStage, REMEMBERED};
 use crate::view::{Growth, Maker, View, contract, full};
 use crate::vocabulary::ids::{Millis, Text};
@@ -22,10 +22,10 @@ const LOOKED_AT: usize = 64;
 /// Made from the plan each time.
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
-fn view(state: &State, ask: &Ask) -> View {
-    let Some(plan) = state.plan() else { return full::view(state, ask) };
-    let (prompt, messages) = made(state, plan, ask.purpose);
-    let output_form = contract::schema(state, ask.purpose);
+fn view(state: &State, model_call: &ModelCall) -> View {
+    let Some(plan) = state.plan() else { return full::view(state, model_call) };
+    let (prompt, messages) = made(state, plan, model_call.purpose);
+    let output_form = contract::schema(state, model_call.purpose);
     View { output_form, ..View::alone(prompt, messages) }
 }
 

@@ -2,17 +2,17 @@
 //! that each request begins with the one before it.
 
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::view::{Growth, Maker, Messages, View, full};
 use crate::vocabulary::history::History;
 use crate::vocabulary::model::Wire;
 
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
 
-fn view(state: &State, ask: &Ask) -> View {
-    let whole = full::view(state, ask);
+fn view(state: &State, model_call: &ModelCall) -> View {
+    let whole = full::view(state, model_call);
     let history = now(state);
-    let bytes = bytes_of(state, &history, full::wire(state, ask));
+    let bytes = bytes_of(state, &history, full::wire(state, model_call));
     View { messages: Messages::from(history).worded_like(&whole.messages), bytes, ..whole }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_text::steps::Steps;
 
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::transcript::lines;
 use crate::view::{Growth, Maker, View, full};
 use crate::vocabulary::history::History;
@@ -19,9 +19,9 @@ pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution conci
 pub(crate) const MAKER: Maker = Maker { view, bytes: full::bytes, growth: Growth::Built };
 
 /// The whole conversation as one message.
-fn view(state: &State, ask: &Ask) -> View {
+fn view(state: &State, model_call: &ModelCall) -> View {
     let message = Arc::new(transcript(&state.conversation.history));
-    View { messages: [message].into_iter().collect(), ..full::view(state, ask) }
+    View { messages: [message].into_iter().collect(), ..full::view(state, model_call) }
 }
 
 /// The conversation so far, line by line, and after it what the last message says.

@@ -6,7 +6,7 @@ use windlass_text::json::object_in;
 use crate::policy::verify::Verification;
 use crate::protocol::fact::verdict::Verdict;
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::OpenCall;
 use crate::state::transcript::conversation_text;
 use crate::view::{Growth, Maker, View};
@@ -26,8 +26,8 @@ const PREDICT: &str = ", \"predicted_result\": the result that you expect, as te
 
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
-fn view(state: &State, ask: &Ask) -> View {
-    let open = ask.about.as_ref().and_then(|call| state.open_call(call));
+fn view(state: &State, model_call: &ModelCall) -> View {
+    let open = model_call.about.as_ref().and_then(|call| state.open_call(call));
     let verify = &state.setup.policy.tools.verify;
     let how: Option<&Verification> =
         open.and_then(|open| verify.of(open.target_name()).or_else(|| verify.of(&open.call.name)));

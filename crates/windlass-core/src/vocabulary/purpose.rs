@@ -52,8 +52,8 @@ purposes! {
     Perceive = "perceive", Turn, Listens, AsModelCall, "Judge the query, or the result of a step of a plan.";
     Decide = "decide", Turn, Listens, AsModelCall, "Make a plan, and decide on its next step.";
     Merge = "merge", Turn, Conversation, AsModelCall, "Merge a branch's end into its parent.";
-    Summarise = "summarise", Aside, Apart, Not, "Sum up messages, or a long tool result, that the conversation holds no longer.";
-    Verify = "verify", Aside, Apart, Not, "Judge a tool call before it runs.";
+    Summarise = "summarise", Background, Apart, Not, "Sum up messages, or a long tool result, that the conversation holds no longer.";
+    Verify = "verify", Background, Apart, Not, "Judge a tool call before it runs.";
     Judge = "judge", Turn, Apart, Not, "Judge whether an answer does what was asked.";
 }
 
@@ -96,7 +96,7 @@ pub(crate) enum Place {
     /// A step of it: nothing else is decided until it has ended, and a new one begins a turn.
     Turn,
     /// It runs concurrently with the loop's other work.
-    Aside,
+    Background,
 }
 
 /// Whether a call is a part of the conversation.

@@ -16,7 +16,7 @@ pub(crate) type Decided = (Option<ActionId>, Result<Accepted, InvalidInput>);
 
 /// Decides on an input. The agent's own checks look at the output of a reply.
 pub(crate) async fn decided(agent: &Agent, state: &State, at: Millis, what: InputKind) -> Decided {
-    let size = state.heft_of(&what);
+    let size = state.work_bytes(&what);
     if size < LARGE_BYTES || !agent.environment().has_threads() {
         return decided_here(state, agent.checks(), at, what);
     }
@@ -48,7 +48,7 @@ pub(crate) async fn fits(
     at: Millis,
     what: InputKind,
 ) -> Result<(), Error> {
-    let size = state.heft_of(&what);
+    let size = state.work_bytes(&what);
     let accepted = off_thread(environment, size, move || accept(&state, Input { at, what }).map(drop)).await;
     accepted.map_err(Error::Refused)
 }

@@ -22,7 +22,7 @@ const LEFT_OUT: &str = "[left out: its bytes hold a credential of this agent]";
 
 /// An input without secrets, as far as it comes from models, tools and other agents.
 pub(crate) async fn masked(environment: &dyn Environment, mut what: InputKind) -> InputKind {
-    let size = if Masker::of_process().is_empty() { 0 } else { what.heft() };
+    let size = if Masker::of_process().is_empty() { 0 } else { what.text_bytes() };
     if size < LARGE_BYTES {
         mask_input(&mut what);
         return what;

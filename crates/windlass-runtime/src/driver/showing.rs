@@ -1,6 +1,6 @@
 //! Updates about a run while it is driven.
 
-use windlass_core::run::{LogLevel, narrate, overshot};
+use windlass_core::run::{LogLevel, log_line, overshot};
 use windlass_core::{State, evolve};
 use windlass_store::Batch;
 
@@ -18,7 +18,7 @@ impl<W: Work> Driver<W> {
                 let before = state.clone();
                 state = evolve(state, event);
                 let over = overshot(&before, &state);
-                for line in narrate(&state, event).into_iter().chain(over) {
+                for line in log_line(&state, event).into_iter().chain(over) {
                     if line.level == LogLevel::Info {
                         tracing::info!(run = %after.run(), "{}", line.text);
                     } else {

@@ -165,7 +165,7 @@ impl ModelWork {
                     {
                         content.note(environment.now());
                     }
-                    let size = delta.heft();
+                    let size = delta.text_bytes();
                     (count, bytes) = (count + 1, bytes + size);
                     let taken = if size < LARGE_BYTES {
                         taking.take(delta)
@@ -320,7 +320,7 @@ impl Taking {
         delta: Delta,
     ) -> (Self, Result<(), ModelFailure>) {
         self.unpublished = Some(Vec::new());
-        let taken = off_thread(environment, delta.heft(), move || {
+        let taken = off_thread(environment, delta.text_bytes(), move || {
             let taken = self.take(delta);
             (self, taken)
         });

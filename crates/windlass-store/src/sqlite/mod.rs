@@ -271,7 +271,7 @@ impl Log for SqliteLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             // Long texts take their time to be written and hashed.
-            let size = append.events.iter().map(|event| event.fact.heft()).sum();
+            let size = append.events.iter().map(|event| event.fact.text_bytes()).sum();
             let new = if size < LARGE_BYTES {
                 stored(append)?
             } else {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_core::event::{CallFinished, CallRetried, CodeFinished, DelegationDeferred};
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
-use windlass_core::run::{narrate, overshot};
+use windlass_core::run::{log_line, overshot};
 use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL, RUN_CODE};
 use windlass_core::{CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve, replay};
 use windlass_store::Batch;
@@ -169,7 +169,7 @@ pub(crate) fn log_lines(run: &State, base: Option<&State>, batches: &[Batch]) ->
     batches.iter().flat_map(|batch| batch.events.iter()).fold(start, |state, event| {
         let next = evolve(state.clone(), event);
         let over = overshot(&state, &next);
-        lines.extend(narrate(&next, event).into_iter().chain(over).map(|line| line.text));
+        lines.extend(log_line(&next, event).into_iter().chain(over).map(|line| line.text));
         next
     });
     lines

@@ -6,9 +6,9 @@
 use crate::machine::decision::Decision;
 use crate::policy::values::Turns;
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
-use crate::state::asks::Ask;
 use crate::state::ending::Closing;
 use crate::state::ledger::Ledger;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::amount::METERED;
 use crate::vocabulary::budget::Need;
 use crate::vocabulary::ids::{Millis, Text};
@@ -72,7 +72,7 @@ impl Decision {
         }
         match self.admits(&self.state.ledger, &next) {
             Ok(()) => self.record(next),
-            Err(_) if next.purpose.place() == Place::Aside => self.refuse_aside(&next),
+            Err(_) if next.purpose.place() == Place::Background => self.refuse_background(&next),
             Err(refusal) => self.refuse(refusal),
         }
     }
@@ -83,28 +83,42 @@ impl Decision {
     }
 
     /// A call beside the loop that is open may not go on: the loop goes on without it.
-    fn refuse_aside(&mut self, next: &TurnStarted) {
-        let Some(ask) = self.state.asks.get(next.purpose, next.about.as_ref()).cloned() else { return };
+    fn refuse_background(&mut self, next: &TurnStarted) {
+        let Some(model_call) = self.state.model_calls.get(next.purpose, next.about.as_ref()).cloned() else {
+            return;
+        };
         let model = self.state.setup.models.get(next.model as usize).map(|model| model.name.clone());
         let why = "the limits of the run leave too little for it";
         let failure = ModelFailure::new(FailureKind::Cancelled, why, model.unwrap_or_default());
-        (ask.purpose.rules().failed)(self, &ask, failure);
+        (model_call.purpose.rules().failed)(self, &model_call, failure);
     }
 
     /// Another attempt follows one that failed, after a wait, if it is admitted with what that one used.
-    pub(crate) fn begin_after(&mut self, failed: &Ask, failure: ModelFailure, wait: u64, next: TurnStarted) {
+    pub(crate) fn begin_after(
+        &mut self,
+        failed: &ModelCall,
+        failure: ModelFailure,
+        wait: u64,
+        next: TurnStarted,
+    ) {
         self.begin_at(failed, failure, Retry { at: self.at.saturating_add(wait), for_quota: false }, next);
     }
 
     /// The same at a time, which may be when a quota opens.
-    pub(crate) fn begin_at(&mut self, failed: &Ask, failure: ModelFailure, retry: Retry, next: TurnStarted) {
+    pub(crate) fn begin_at(
+        &mut self,
+        failed: &ModelCall,
+        failure: ModelFailure,
+        retry: Retry,
+        next: TurnStarted,
+    ) {
         let Retry { at, for_quota } = retry;
         let asked = self.state.setup.models.get(failed.model as usize);
         let mut ledger = self.state.ledger.clone();
         ledger.count(&failure.usage, asked.and_then(|model| model.prices));
         let admitted = self.admits(&ledger, &next);
         let rules = failed.purpose.rules();
-        if admitted.is_err() && failed.purpose.place() == Place::Aside {
+        if admitted.is_err() && failed.purpose.place() == Place::Background {
             return (rules.failed)(self, failed, failure);
         }
         let retry_at = admitted.is_ok().then_some(at);
@@ -131,7 +145,7 @@ impl Decision {
             return self.admit_closing(closing, &call);
         }
         let mut limits = state.setup.policy.bounds.limits.iter();
-        if next.purpose.place() == Place::Aside {
+        if next.purpose.place() == Place::Background {
             // It begins no turn: limits on the loop's steps do not stop it.
             return limits
                 .filter(|(kind, _)| METERED.contains(kind) || **kind == LimitKind::Seconds)
@@ -208,8 +222,9 @@ impl Decision {
     /// The run goes where a call leads that was not admitted.
     fn refuse(&mut self, refusal: Refusal) {
         let seconds = matches!(refusal, Refusal::Limit { limit: LimitKind::Seconds, .. });
-        let late =
-            seconds && self.state.ending.closing().is_none() && self.state.asks.asked().next().is_some();
+        let late = seconds
+            && self.state.ending.closing().is_none()
+            && self.state.model_calls.in_progress().next().is_some();
         if late {
             // The deadline comes first on record, as where it passes while a process is there.
             self.deadline_passed();

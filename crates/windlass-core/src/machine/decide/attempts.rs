@@ -2,7 +2,7 @@
 
 use crate::machine::decision::{Decided, Decision};
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::ids::ActionId;
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::model::Role;
@@ -11,10 +11,10 @@ use crate::vocabulary::reply::{FailureKind, ModelFailure, Reply};
 
 impl TurnFailed {
     /// The end of a call that is not tried again.
-    pub(crate) fn last(ask: &Ask, failure: ModelFailure) -> Self {
-        let (purpose, about) = (ask.purpose, ask.about.clone());
+    pub(crate) fn last(model_call: &ModelCall, failure: ModelFailure) -> Self {
+        let (purpose, about) = (model_call.purpose, model_call.about.clone());
         Self {
-            turn: ask.turn,
+            turn: model_call.turn,
             purpose,
             about,
             failure,
@@ -33,89 +33,94 @@ impl Decision {
         reply: Reply,
         lost: Option<Box<ModelFailure>>,
     ) -> Decided {
-        let Some(ask) = self.state.asked(action).cloned() else { return Err(self.unknown(action)) };
-        self.outrun(&ask, lost.map(|lost| *lost));
-        if !self.probe_answered(&ask, &reply) {
-            (ask.purpose.rules().replied)(self, &ask, reply);
+        let Some(model_call) = self.state.model_call(action).cloned() else {
+            return Err(self.unknown(action));
+        };
+        self.outrun(&model_call, lost.map(|lost| *lost));
+        if !self.probe_answered(&model_call, &reply) {
+            (model_call.purpose.rules().replied)(self, &model_call, reply);
         }
         Ok(())
     }
 
     pub(crate) fn model_failed(&mut self, action: ActionId, failure: ModelFailure, jitter: u16) -> Decided {
-        let Some(ask) = self.state.asked(action).cloned() else { return Err(self.unknown(action)) };
-        if self.other_goes_on(&ask, &failure) {
+        let Some(model_call) = self.state.model_call(action).cloned() else {
+            return Err(self.unknown(action));
+        };
+        if self.other_goes_on(&model_call, &failure) {
             return Ok(());
         }
         if self.state.stopping() {
-            self.record(TurnFailed::last(&ask, failure));
+            self.record(TurnFailed::last(&model_call, failure));
             self.after_stop();
             return Ok(());
         }
         if let FailureKind::OverBudget(limit) = failure.kind {
-            self.over_budget(&ask, failure, limit);
+            self.over_budget(&model_call, failure, limit);
             return Ok(());
         }
-        if let Some(wait) = self.retry_wait(&ask, &failure, jitter) {
-            let next = TurnStarted { attempt: ask.attempt + 1, ..ask.again() };
-            self.begin_after(&ask, failure, wait, next);
+        if let Some(wait) = self.retry_wait(&model_call, &failure, jitter) {
+            let next = TurnStarted { attempt: model_call.attempt + 1, ..model_call.again() };
+            self.begin_after(&model_call, failure, wait, next);
             return Ok(());
         }
-        if self.forced_choice_refused(&ask, &failure)
-            || self.one_tool_refused(&ask, &failure)
-            || self.tools_refused(&ask, &failure)
+        if self.forced_choice_refused(&model_call, &failure)
+            || self.one_tool_refused(&model_call, &failure)
+            || self.tools_refused(&model_call, &failure)
         {
             return Ok(());
         }
         // A model with a role has one that can do its work whatever was wrong with it.
-        let helps = self.state.role_of(ask.model) != Role::Main && failure.kind != FailureKind::Cancelled;
-        if let Some(next) = self.state.stands_in_for(ask.model)
+        let helps =
+            self.state.role_of(model_call.model) != Role::Main && failure.kind != FailureKind::Cancelled;
+        if let Some(next) = self.state.stands_in_for(model_call.model)
             && (helps || failure.kind.may_fall_back())
         {
-            let next = TurnStarted { model: next, attempt: 1, without: Vec::new(), ..ask.again() };
-            self.begin_after(&ask, failure, 0, next);
+            let next = TurnStarted { model: next, attempt: 1, without: Vec::new(), ..model_call.again() };
+            self.begin_after(&model_call, failure, 0, next);
             return Ok(());
         }
-        if !self.halve(&ask, &failure) && !self.is_remedied(&ask, &failure) {
-            (ask.purpose.rules().failed)(self, &ask, failure);
+        if !self.halve(&model_call, &failure) && !self.is_remedied(&model_call, &failure) {
+            (model_call.purpose.rules().failed)(self, &model_call, failure);
         }
         Ok(())
     }
 
     /// The account that the run draws on could not pay for a call, which was not made: the run ends at that limit.
-    fn over_budget(&mut self, ask: &Ask, failure: ModelFailure, limit: LimitKind) {
-        if self.state.ending.closing().is_some() || ask.purpose.place() == Place::Aside {
-            (ask.purpose.rules().failed)(self, ask, failure);
+    fn over_budget(&mut self, model_call: &ModelCall, failure: ModelFailure, limit: LimitKind) {
+        if self.state.ending.closing().is_some() || model_call.purpose.place() == Place::Background {
+            (model_call.purpose.rules().failed)(self, model_call, failure);
             return;
         }
-        let needed = ask.reserved.sure.of(limit);
-        self.record(TurnFailed::last(ask, failure));
+        let needed = model_call.reserved.sure.of(limit);
+        self.record(TurnFailed::last(model_call, failure));
         self.reach(limit, self.reached(limit), needed);
     }
 
     /// A model or server that takes no tools, or no schemas: from here on calls go to it in another form, and the same turn is asked
     /// again. It happens twice a model at most, because each form is left once.
-    fn tools_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
-        let Some(wire) = self.state.wire_after(ask, failure) else { return false };
+    fn tools_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
+        let Some(wire) = self.state.wire_after(model_call, failure) else { return false };
         let retry_at = Some(self.at);
-        self.record(TurnFailed { retry_at, ..TurnFailed::last(ask, failure.clone()) });
-        self.learn_wire(ask.model, wire);
-        self.begin(TurnStarted { attempt: 1, ..ask.again() });
+        self.record(TurnFailed { retry_at, ..TurnFailed::last(model_call, failure.clone()) });
+        self.learn_wire(model_call.model, wire);
+        self.begin(TurnStarted { attempt: 1, ..model_call.again() });
         true
     }
 
     /// Delay before a retry with the same model; `None`: the failure is final.
-    fn retry_wait(&self, ask: &Ask, failure: &ModelFailure, jitter: u16) -> Option<u64> {
+    fn retry_wait(&self, model_call: &ModelCall, failure: &ModelFailure, jitter: u16) -> Option<u64> {
         let transport = self.state.setup.policy.transport;
-        if !failure.kind.retryable() || failure.is_final || ask.attempt > transport.retries {
+        if !failure.kind.retryable() || failure.is_final || model_call.attempt > transport.retries {
             return None;
         }
-        if failure.kind == FailureKind::Timeout && ask.remedies.has_timed_out(ask.model) {
+        if failure.kind == FailureKind::Timeout && model_call.remedies.has_timed_out(model_call.model) {
             return None;
         }
         if let Some(asked) = failure.retry_after_ms {
             return (asked <= transport.max_wait_ms).then_some(asked);
         }
-        let doubled = transport.wait_ms.saturating_mul(1 << (ask.attempt - 1).min(20));
+        let doubled = transport.wait_ms.saturating_mul(1 << (model_call.attempt - 1).min(20));
         let most = doubled.min(transport.max_wait_ms);
         // Up to half of the wait is left to chance, so that clients that failed together do not come back together.
         Some(most - most * u64::from(jitter.min(1_000)) / 2_000)

@@ -9,7 +9,7 @@ use crate::codec::by_schema::{Said, faulty, read};
 use crate::codec::forms::ReadCall;
 use crate::machine::decision::Decision;
 use crate::protocol::fact::Adjusted;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::model::Wire;
 use crate::vocabulary::purpose::ToolChoice;
@@ -18,7 +18,7 @@ use crate::vocabulary::reply::{AnswerForm, Reply, StopReason};
 impl Decision {
     /// The call that a reply by schema is, which stays in its text; or the form of an answer, which takes the place of the text.
     pub(crate) fn calls_by_schema(
-        ask: &Ask,
+        model_call: &ModelCall,
         form: AnswerForm,
         reply: &mut Reply,
         steps: &Steps,
@@ -35,7 +35,7 @@ impl Decision {
                 return (Vec::new(), Some(form));
             }
             // Where no tool is offered, everything else is text.
-            (Said::Call(_) | Said::Neither(_) | Said::Prose, _) if ask.choice == ToolChoice::None => {
+            (Said::Call(_) | Said::Neither(_) | Said::Prose, _) if model_call.choice == ToolChoice::None => {
                 return (Vec::new(), None);
             }
             (Said::Call(call), _) => return (vec![call], None),
@@ -48,14 +48,14 @@ impl Decision {
 
     /// Whether the reply says that the server holds no model to schemas: it is no object at all, though the model was learnt to be
     /// asked by schema.
-    pub(crate) fn ignores_schema(&self, ask: &Ask, reply: &Reply) -> bool {
+    pub(crate) fn ignores_schema(&self, model_call: &ModelCall, reply: &Reply) -> bool {
         let learnt = self.state.setup.policy.request.wire == Wire::Auto;
         let whole = matches!(reply.stop, StopReason::Stop | StopReason::ToolCalls);
         let text = reply.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
         learnt
             && whole
             && reply.calls.is_empty()
-            && self.state.by_schema(ask).is_some()
+            && self.state.by_schema(model_call).is_some()
             && text.is_some_and(|text| !crate::codec::phases::unfenced(text).starts_with('{'))
     }
 

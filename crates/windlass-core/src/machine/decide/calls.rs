@@ -167,7 +167,7 @@ impl Decision {
         } else if self.is_code(&open) {
             self.start_code(&open);
         } else {
-            self.save_board(&open);
+            self.save_blackboard(&open);
             let noted = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Blackboard);
             self.record(CallStarted { call: call.clone(), attempt: open.attempt + 1 });
             if noted {

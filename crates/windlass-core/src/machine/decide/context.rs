@@ -9,8 +9,8 @@ use crate::protocol::fact::context::{
     Compacted, CompactionSkipped, ContextMeasured, ContextWarned, NotCompacted,
 };
 use crate::protocol::fact::turns::{TurnCompleted, TurnStarted};
-use crate::state::asks::Ask;
 use crate::state::context::{Covers, Sent, Skip, Warning, result_handle};
+use crate::state::model_calls::ModelCall;
 use crate::state::{Phase, State};
 use crate::view::Growth;
 use crate::vocabulary::amount::BYTES_A_TOKEN;
@@ -43,7 +43,7 @@ impl Decision {
     }
 
     fn is_summarising(&self) -> bool {
-        self.state.asks.get(Purpose::Summarise, None).is_some()
+        self.state.model_calls.get(Purpose::Summarise, None).is_some()
     }
 
     /// Makes the conversation smaller where it is due. Says whether a summary is being made, which takes its time.
@@ -82,8 +82,9 @@ impl Decision {
     }
 
     /// A summary has come: it takes the place of its messages, unless that is no gain.
-    pub(crate) fn summarised(&mut self, ask: &Ask, stop: StopReason, text: Option<Text>) {
-        let Some(covers) = ask.covers.filter(|covers| covers.edits == self.state.history().edits()) else {
+    pub(crate) fn summarised(&mut self, model_call: &ModelCall, stop: StopReason, text: Option<Text>) {
+        let Some(covers) = model_call.covers.filter(|covers| covers.edits == self.state.history().edits())
+        else {
             return self.not_compacted(NotCompacted::Edited);
         };
         let text = text.filter(|text| !text.trim().is_empty());
@@ -120,7 +121,7 @@ impl Decision {
     /// Everything stays as it was. That nothing can be removed is recorded once, until something was.
     pub(crate) fn not_compacted(&mut self, reason: NotCompacted) {
         let again =
-            reason == NotCompacted::NothingToRemove && self.state.conversation.gauge.skip == Skip::Recorded;
+            reason == NotCompacted::NothingToRemove && self.state.conversation.tracker.skip == Skip::Recorded;
         if !again {
             self.record(CompactionSkipped { reason });
         }
@@ -134,9 +135,9 @@ impl Decision {
     }
 
     /// Records a reply that is only read.
-    pub(crate) fn record_read(&mut self, ask: &Ask, reply: Reply) {
+    pub(crate) fn record_read(&mut self, model_call: &ModelCall, reply: Reply) {
         let objection = self.objection.clone();
-        self.record(TurnCompleted { objection, ..TurnCompleted::read_only(ask, reply) });
+        self.record(TurnCompleted { objection, ..TurnCompleted::read_only(model_call, reply) });
     }
 
     /// A call beside the loop has ended: whether the run is being stopped, so that nothing follows from it.
@@ -154,7 +155,7 @@ impl Decision {
         let (Some(max_tokens), Some(at)) = (context.max_tokens, context.tokens_at(context.warn_at)) else {
             return;
         };
-        if self.state.conversation.gauge.warning == Warning::Given {
+        if self.state.conversation.tracker.warning == Warning::Given {
             return;
         }
         let tokens = self.state.next_tokens(self.steering_bytes());
@@ -183,16 +184,19 @@ impl Decision {
 
     /// The run ends while calls beside the loop are going on: their requests are counted by estimate.
     pub(crate) fn abandon_asides(&mut self) {
-        let aside = |ask: &&Ask| ask.purpose.place() == Place::Aside;
-        let asides: Vec<Ask> = self.state.asks.asked().filter(aside).cloned().collect();
-        for ask in asides {
-            let model = self.state.setup.models.get(ask.model as usize).map(|model| model.name.clone());
+        let aside = |model_call: &&ModelCall| model_call.purpose.place() == Place::Background;
+        let background: Vec<ModelCall> =
+            self.state.model_calls.in_progress().filter(aside).cloned().collect();
+        for model_call in background {
+            let model =
+                self.state.setup.models.get(model_call.model as usize).map(|model| model.name.clone());
             let input =
-                self.state.view_bytes(ask.purpose, ask.about.as_ref(), self.state.wire()) / BYTES_A_TOKEN;
+                self.state.view_bytes(model_call.purpose, model_call.about.as_ref(), self.state.wire())
+                    / BYTES_A_TOKEN;
             let usage = Usage { input, estimated: true, ..Usage::default() };
             let failure =
                 ModelFailure::new(FailureKind::Cancelled, "the run ended", model.unwrap_or_default());
-            self.record(self.ended(&ask, ModelFailure { usage, ..failure }));
+            self.record(self.ended(&model_call, ModelFailure { usage, ..failure }));
         }
     }
 }
@@ -201,14 +205,14 @@ impl State {
     /// Whether the conversation is to be made smaller: it has grown beyond the policy's share of the budget, or for as
     /// many replies as the policy says, and there are old messages that no attempt has seen.
     fn compaction_is_due(&self) -> bool {
-        let (context, gauge) = (&self.setup.policy.past.context, &self.conversation.gauge);
+        let (context, tracker) = (&self.setup.policy.past.context, &self.conversation.tracker);
         if context.compact == Compact::Off
             || !self.shows_old_messages()
-            || gauge.tried == Some(self.before_last())
+            || tracker.tried == Some(self.before_last())
         {
             return false;
         }
-        let many = context.every.is_some_and(|every| gauge.replies >= every);
+        let many = context.every.is_some_and(|every| tracker.replies >= every);
         many || context.tokens_at(context.at).is_some_and(|at| self.next_tokens(0) >= at)
     }
 
@@ -220,7 +224,7 @@ impl State {
     /// Old tool results, each replaced by a note that says how to read it, where that is shorter.
     fn droppable(&self) -> Vec<Splice> {
         let covers = self.before_last();
-        let from = self.conversation.gauge.swept;
+        let from = self.conversation.tracker.swept;
         let part = self.conversation.history.since(from).take(covers.until.saturating_sub(from)).enumerate();
         let dropped = part.filter_map(|(place, message)| {
             let Message::Tool(result) = &**message else { return None };
@@ -259,7 +263,7 @@ impl State {
             gone += 1;
             next = Some(at + 1);
         }
-        exchanges += self.conversation.gauge.summary.map_or(0, |summary| summary.exchanges);
+        exchanges += self.conversation.tracker.summary.map_or(0, |summary| summary.exchanges);
         if let Some(last) = splices.last_mut() {
             let summary = format!(
                 "[Summary of previous {exchanges} exchanges]\n{}\n[{messages} messages, {bytes} bytes, are left out; \

@@ -11,8 +11,8 @@ use crate::policy::limits::AtLimit;
 use crate::policy::values::Stop;
 use crate::protocol::fact::turns::TurnFailed;
 use crate::protocol::fact::{OutputRejected, Rejection};
-use crate::state::asks::Ask;
 use crate::state::ending::ClosingStage;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::OpenCall;
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::message::ToolCall;
@@ -250,13 +250,16 @@ impl Decision {
     }
 
     /// A provider that knows no forced tool choice: the output is asked for as text instead (acorn).
-    pub(crate) fn forced_choice_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
+    pub(crate) fn forced_choice_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         let refused = matches!(failure.kind, FailureKind::Unsupported | FailureKind::BadRequest);
-        if self.state.ending.closing().is_none() || !refused || !matches!(ask.choice, ToolChoice::Named(_)) {
+        if self.state.ending.closing().is_none()
+            || !refused
+            || !matches!(model_call.choice, ToolChoice::Named(_))
+        {
             return false;
         }
         let failure = failure.clone();
-        self.record(TurnFailed::last(ask, failure));
+        self.record(TurnFailed::last(model_call, failure));
         self.ask_for_xml();
         true
     }
@@ -286,7 +289,7 @@ impl Decision {
     }
 
     fn no_try_is_left(&self) -> bool {
-        self.state.turn.streaks.rejected >= self.state.setup.policy.replies.parse_retries
+        self.state.turn.consecutive.rejected >= self.state.setup.policy.replies.parse_retries
     }
 
     /// The output that a reply in text is.

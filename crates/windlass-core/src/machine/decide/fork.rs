@@ -8,8 +8,8 @@ use crate::policy::limits::AtLimit;
 use crate::protocol::fact::limits::LimitReached;
 use crate::protocol::fact::turns::TurnStarted;
 use crate::state::Phase;
-use crate::state::asks::Ask;
 use crate::state::ending::Closing;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{Asked, OpenCall, Origin, Stage};
 use crate::vocabulary::message::Message;
 use crate::vocabulary::outcome::Status;
@@ -26,7 +26,7 @@ impl Decision {
             self.after_stop();
             return;
         }
-        let asks: Vec<Ask> = self.state.asks.iter().cloned().collect();
+        let model_calls: Vec<ModelCall> = self.state.model_calls.iter().cloned().collect();
         // Before the model calls: one that the limits refuse makes the loop go on by itself.
         match self.state.phase.clone() {
             Phase::Acting(_) => self.go_on_with_calls(),
@@ -34,15 +34,15 @@ impl Decision {
             // The call begins anew below; the hook is asked by this run.
             Phase::Asking | Phase::Stepping { .. } | Phase::New | Phase::Ended(_) => {}
         }
-        for ask in asks {
-            if self.state.asks.freed_by(ask.seq) == Some(&ask) {
-                self.call_again(&ask);
+        for model_call in model_calls {
+            if self.state.model_calls.freed_by(model_call.seq) == Some(&model_call) {
+                self.call_again(&model_call);
             }
         }
     }
 
     /// A model call that was going on, or waited for its next try, begins anew.
-    fn call_again(&mut self, next: &Ask) {
+    fn call_again(&mut self, next: &ModelCall) {
         let known = (next.model as usize) < self.state.setup.models.len();
         let next = next.again();
         self.begin(if known { next } else { TurnStarted { model: 0, attempt: 1, ..next } });

@@ -8,7 +8,7 @@ use crate::protocol::fact::turns::TurnStarted;
 use crate::protocol::fact::{InputRequested, MessageQueued};
 use crate::protocol::invalid_input::InvalidInput;
 use crate::state::Phase;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::questions::Paused;
 use crate::vocabulary::ids::{QuestionId, Text};
 use crate::vocabulary::message::Message;
@@ -62,7 +62,12 @@ impl Decision {
             next: None,
         });
         // What waits for a quota is going on for nobody: the pause has taken effect.
-        if let Some(next) = self.state.turns_ask().filter(|ask| ask.waits_for_quota()).map(Ask::again) {
+        if let Some(next) = self
+            .state
+            .turns_model_call()
+            .filter(|model_call| model_call.waits_for_quota())
+            .map(ModelCall::again)
+        {
             self.record(RunPaused { next: Some(next) });
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::policy::views::View;
 use crate::protocol::fact::iterations::{BlackboardRestored, BlackboardSaved, IterationStarted, Judged};
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::OpenCall;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::limit::LimitKind;
@@ -81,9 +81,9 @@ impl Decision {
         self.begin(TurnStarted::first(turn, Purpose::Judge, ToolChoice::None));
     }
 
-    pub(crate) fn judge_replied(&mut self, ask: &Ask, reply: Reply) {
+    pub(crate) fn judge_replied(&mut self, model_call: &ModelCall, reply: Reply) {
         let judged = reply.text.as_deref().and_then(verdict);
-        self.record_read(ask, reply);
+        self.record_read(model_call, reply);
         if self.state.stopping() {
             return self.after_stop();
         }
@@ -118,9 +118,9 @@ impl Decision {
     }
 
     /// The answer is the draft, for a judge could not be asked.
-    pub(crate) fn judge_failed(&mut self, ask: &Ask, failure: ModelFailure) {
-        let error = self.words_of(ask, &failure).into();
-        self.record(TurnFailed::last(ask, failure));
+    pub(crate) fn judge_failed(&mut self, model_call: &ModelCall, failure: ModelFailure) {
+        let error = self.words_of(model_call, &failure).into();
+        self.record(TurnFailed::last(model_call, failure));
         self.end(Status::Failed(FailKind::Model), self.state.draft(), Some(error));
     }
 
@@ -144,11 +144,11 @@ impl Decision {
 
 impl Decision {
     /// Before a call of another tool than the last one: the state to go back to if the run gets stuck with it.
-    pub(crate) fn save_board(&mut self, open: &OpenCall) {
+    pub(crate) fn save_blackboard(&mut self, open: &OpenCall) {
         let (policy, progress) = (&self.state.setup.policy, &self.state.progress);
-        let another = progress.streak.as_ref().is_none_or(|(last, _)| *last != open.call.name);
+        let another = progress.consecutive_tool.as_ref().is_none_or(|(last, _)| *last != open.call.name);
         let kept = policy.request.view == View::Blackboard && policy.calls.stuck != Stuck::Off;
-        if kept && another && progress.board.has_changed() {
+        if kept && another && progress.blackboard.has_changed() {
             self.record(BlackboardSaved { turn: self.state.turn.number });
         }
     }
@@ -156,7 +156,8 @@ impl Decision {
     /// One tool was called so many times in a row: the model is told.
     pub(crate) fn notice_stuck(&mut self) {
         let Stuck::After(most) = self.state.setup.policy.calls.stuck else { return };
-        let Some((tool, times)) = self.state.progress.streak.clone().filter(|(_, times)| *times >= most)
+        let Some((tool, times)) =
+            self.state.progress.consecutive_tool.clone().filter(|(_, times)| *times >= most)
         else {
             return;
         };

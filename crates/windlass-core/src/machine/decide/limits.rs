@@ -30,7 +30,7 @@ impl Decision {
             LimitKind::Seconds => state.clock.elapsed(self.at),
             LimitKind::StallSeconds => state.stalled_for(self.at),
             LimitKind::Repetition => {
-                state.turn.streaks.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times))
+                state.turn.consecutive.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times))
             }
         }
     }

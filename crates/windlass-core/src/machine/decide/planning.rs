@@ -8,7 +8,7 @@ use crate::policy::values::OnReplan;
 use crate::protocol::fact::plan::{PlanMade, PlanProposed, PlanStep, StepFinished, StepStatus, StepWork};
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
 use crate::protocol::fact::{InputRequested, OutputRejected, Rejection};
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::plan::{DoneStep, Plan, PlanStage};
 use crate::view::contract;
 use crate::vocabulary::ids::{CallId, QuestionId, Text};
@@ -38,11 +38,11 @@ impl Decision {
     }
 
     /// Records a reply of a planner: its text, if the loop goes on with it.
-    pub(crate) fn plan_reply(&mut self, ask: &Ask, reply: Reply) -> Option<Text> {
+    pub(crate) fn plan_reply(&mut self, model_call: &ModelCall, reply: Reply) -> Option<Text> {
         let (stop, text) = (reply.stop, reply.text.clone().unwrap_or_else(|| "".into()));
         let usage = reply.usage;
-        self.record_read(ask, reply);
-        self.measure(ask.sent, &usage);
+        self.record_read(model_call, reply);
+        self.measure(model_call.sent, &usage);
         if self.state.stopping() {
             self.after_stop();
             return None;
@@ -63,7 +63,7 @@ impl Decision {
             return;
         }
         let most = self.state.setup.policy.replies.parse_retries;
-        if self.state.turn.streaks.rejected >= most {
+        if self.state.turn.consecutive.rejected >= most {
             let raw = self.state.plan().map_or_else(|| "".into(), |plan| plan.said.clone());
             let error = format!("Failed to validate output after {most} retries: {message}{RAW_OUTPUT}{raw}");
             return self.fail(FailKind::Parse, error.into());
@@ -74,9 +74,9 @@ impl Decision {
     }
 
     /// No model could be asked: a step that does nothing says why (S).
-    pub(crate) fn planner_away(&mut self, ask: &Ask, failure: ModelFailure) {
-        let words: Text = self.words_of(ask, &failure).into();
-        self.record(TurnFailed::last(ask, failure));
+    pub(crate) fn planner_away(&mut self, model_call: &ModelCall, failure: ModelFailure) {
+        let words: Text = self.words_of(model_call, &failure).into();
+        self.record(TurnFailed::last(model_call, failure));
         if self.is_concluded() {
             return;
         }

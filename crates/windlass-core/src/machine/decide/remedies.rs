@@ -6,7 +6,7 @@ use crate::protocol::fact::run::ResumedBy;
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
 use crate::protocol::fact::{Adjusted, InputRequested};
 use crate::state::Phase;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{OpenCall, Stage};
 use crate::state::questions::OpenQuestion;
 use crate::state::remedies::{Expired, Opening, QUOTA_WAITS, Remedies};
@@ -24,19 +24,19 @@ const LONGEST_DOUBLED: u32 = 8;
 impl Decision {
     /// Whether the call is tried again once a quota opens, or once a person has renewed a key. What goes on by itself comes
     /// first. A closing call is not waited for: its run has come to its end.
-    pub(crate) fn is_remedied(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
+    pub(crate) fn is_remedied(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         if !failure.kind.may_fall_back() || self.state.ending.closing().is_some() {
             return false;
         }
-        let remedies = self.state.remedies_of(ask, failure, self.at);
+        let remedies = self.state.remedies_of(model_call, failure, self.at);
         if let Some(Opening { at, model }) = self.awaited(&remedies) {
-            let next = TurnStarted { model, attempt: 1, ..ask.again() };
-            self.begin_at(ask, failure.clone(), Retry { at: at.max(self.at), for_quota: true }, next);
+            let next = TurnStarted { model, attempt: 1, ..model_call.again() };
+            self.begin_at(model_call, failure.clone(), Retry { at: at.max(self.at), for_quota: true }, next);
             return true;
         }
         match remedies.expired {
-            Some(expired) if ask.purpose.place() == Place::Turn => {
-                self.ask_for_key(ask, failure, &expired);
+            Some(expired) if model_call.purpose.place() == Place::Turn => {
+                self.ask_for_key(model_call, failure, &expired);
                 true
             }
             Some(_) | None => false,
@@ -60,9 +60,9 @@ impl Decision {
     }
 
     /// Why a run ends whose model failed: the failure, and why its quota is not waited for.
-    pub(crate) fn words_of(&self, ask: &Ask, failure: &ModelFailure) -> String {
+    pub(crate) fn words_of(&self, model_call: &ModelCall, failure: &ModelFailure) -> String {
         let words = failure.to_string();
-        let remedies = self.state.remedies_of(ask, failure, self.at);
+        let remedies = self.state.remedies_of(model_call, failure, self.at);
         let (policy, opening) = (&self.state.setup.policy, self.opening(&remedies));
         let Some(opening) = opening.filter(|_| policy.request.wait_for_quota) else { return words };
         let model = self.state.setup.models.get(opening.model as usize).map(|model| model.name.clone());
@@ -82,7 +82,7 @@ impl Decision {
         }
     }
 
-    fn ask_for_key(&mut self, ask: &Ask, failure: &ModelFailure, expired: &Expired) {
+    fn ask_for_key(&mut self, model_call: &ModelCall, failure: &ModelFailure, expired: &Expired) {
         let Expired { model, program, status, words } = expired;
         let name = self.state.setup.models.get(*model as usize).map(|model| model.name.clone());
         let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
@@ -90,8 +90,8 @@ impl Decision {
             "The key of model {}, which `{program}` prints, has to be renewed{status}: {words}",
             name.unwrap_or_default()
         );
-        let next = TurnStarted { model: *model, attempt: 1, ..ask.again() };
-        self.record(TurnFailed::last(ask, failure.clone()));
+        let next = TurnStarted { model: *model, attempt: 1, ..model_call.again() };
+        self.record(TurnFailed::last(model_call, failure.clone()));
         let question = self.next_question();
         self.record(InputRequested {
             question,
@@ -134,8 +134,13 @@ impl Decision {
         if by != ResumedBy::Person || self.state.stopping() {
             return;
         }
-        let waiting: Vec<TurnStarted> =
-            self.state.asks.iter().filter(|ask| ask.waits_for_quota()).map(Ask::again).collect();
+        let waiting: Vec<TurnStarted> = self
+            .state
+            .model_calls
+            .iter()
+            .filter(|model_call| model_call.waits_for_quota())
+            .map(ModelCall::again)
+            .collect();
         let tasks: Vec<OpenCall> = self
             .open_calls()
             .iter()

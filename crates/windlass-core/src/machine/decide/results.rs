@@ -3,8 +3,8 @@
 use crate::machine::decision::Decision;
 use crate::protocol::fact::calls::ResultSummarised;
 use crate::protocol::fact::turns::TurnStarted;
-use crate::state::asks::Ask;
 use crate::state::context::result_handle;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{OpenCall, Stage, Summing};
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::message::{Content, Part};
@@ -36,7 +36,8 @@ impl Decision {
 
     /// The calls whose results wait for a summary that nobody is asked for yet.
     fn unsummed(&self) -> Vec<CallId> {
-        let asked = |open: &OpenCall| self.state.asks.get(Purpose::Summarise, Some(&open.call.id)).is_some();
+        let asked =
+            |open: &OpenCall| self.state.model_calls.get(Purpose::Summarise, Some(&open.call.id)).is_some();
         let waits = |open: &&OpenCall| open.summing == Summing::Waits && !asked(open);
         self.open_calls().iter().filter(waits).map(|open| open.call.id.clone()).collect()
     }
@@ -49,9 +50,9 @@ impl Decision {
     }
 
     /// A summary of a result has come: it takes the result's place, unless that is no gain.
-    pub(crate) fn result_replied(&mut self, ask: &Ask, call: CallId, reply: Reply) {
+    pub(crate) fn result_replied(&mut self, model_call: &ModelCall, call: CallId, reply: Reply) {
         let (stop, text) = (reply.stop, reply.text.clone());
-        self.record_read(ask, reply);
+        self.record_read(model_call, reply);
         let text = text.filter(|_| !matches!(stop, StopReason::Refused | StopReason::Filtered));
         let summary = self.state.open_call(&call).zip(text).and_then(|(open, text)| summary(open, &text));
         self.record(ResultSummarised { call, summary });

@@ -2,7 +2,7 @@
 
 use crate::machine::decision::Decision;
 use crate::protocol::fact::turns::TurnStarted;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{Asked, OpenCall, Stage};
 use crate::vocabulary::reply::{FailureKind, ModelFailure, Usage};
 use crate::vocabulary::tool::Effect;
@@ -36,8 +36,12 @@ impl Decision {
             self.abandon_turn("the process died while the run was being stopped", Usage::default());
             self.after_stop();
         } else {
-            let lost: Vec<TurnStarted> =
-                self.state.asks.asked().map(|ask| TurnStarted { after_loss: true, ..ask.again() }).collect();
+            let lost: Vec<TurnStarted> = self
+                .state
+                .model_calls
+                .in_progress()
+                .map(|model_call| TurnStarted { after_loss: true, ..model_call.again() })
+                .collect();
             for lost in lost {
                 self.begin(lost);
             }
@@ -70,12 +74,13 @@ impl Decision {
 
     /// Ends the model calls without work in progress.
     pub(crate) fn abandon_turn(&mut self, why: &str, usage: Usage) {
-        let asks: Vec<Ask> = self.state.asks.asked().cloned().collect();
-        for ask in asks {
-            let model = self.state.setup.models.get(ask.model as usize).map(|model| model.name.clone());
+        let model_calls: Vec<ModelCall> = self.state.model_calls.in_progress().cloned().collect();
+        for model_call in model_calls {
+            let model =
+                self.state.setup.models.get(model_call.model as usize).map(|model| model.name.clone());
             let model = model.unwrap_or_else(|| "".into());
             let failure = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, why, model) };
-            self.record(self.ended(&ask, failure));
+            self.record(self.ended(&model_call, failure));
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::policy::values::{Malformed, Talk, Turns};
 use crate::protocol::fact::turns::{TurnCompleted, TurnStarted};
 use crate::protocol::fact::{OutputRejected, Rejection, RunEnded};
 use crate::protocol::stored_reply;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::OpenCall;
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::limit::LimitKind;
@@ -65,16 +65,17 @@ impl Decision {
     }
 
     /// A reply to the loop's own call: it is on record with its calls, then the loop goes on.
-    pub(crate) fn turn_replied(&mut self, ask: &Ask, reply: Reply) {
-        let ignores = self.ignores_schema(ask, &reply);
-        let (completed, for_actions) = (self.read(ask, reply, ignores), self.state.is_for_actions(ask));
+    pub(crate) fn turn_replied(&mut self, model_call: &ModelCall, reply: Reply) {
+        let ignores = self.ignores_schema(model_call, &reply);
+        let (completed, for_actions) =
+            (self.read(model_call, reply, ignores), self.state.is_for_actions(model_call));
         let (stop, calls) = (completed.stop, completed.calls.len());
         let usage = completed.usage;
         self.record(completed);
         if ignores {
-            self.learn_wire(ask.model, Wire::Fenced);
+            self.learn_wire(model_call.model, Wire::Fenced);
         }
-        self.measure(ask.sent, &usage);
+        self.measure(model_call.sent, &usage);
         if self.state.stopping() {
             self.skip_all("the run was stopped");
             self.after_stop();
@@ -109,15 +110,16 @@ impl Decision {
 
     /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one. The reply
     /// stays whole: its text goes back to the model as it came.
-    fn read(&self, ask: &Ask, mut reply: Reply, ignores_schema: bool) -> TurnCompleted {
-        let (offered, for_actions) = (ask.choice != ToolChoice::None, self.state.is_for_actions(ask));
+    fn read(&self, model_call: &ModelCall, mut reply: Reply, ignores_schema: bool) -> TurnCompleted {
+        let (offered, for_actions) =
+            (model_call.choice != ToolChoice::None, self.state.is_for_actions(model_call));
         let steps = Steps::default();
         let mut calls: Vec<ReadCall> =
             std::mem::take(&mut reply.calls).into_iter().map(ReadCall::from).collect();
         let mut answer = None;
         let wire = if ignores_schema { Wire::Fenced } else { self.state.wire() };
-        if let (Wire::Schema, true, Some(form)) = (wire, calls.is_empty(), self.state.by_schema(ask)) {
-            (calls, answer) = Self::calls_by_schema(ask, form, &mut reply, &steps);
+        if let (Wire::Schema, true, Some(form)) = (wire, calls.is_empty(), self.state.by_schema(model_call)) {
+            (calls, answer) = Self::calls_by_schema(model_call, form, &mut reply, &steps);
         }
         let source = stored_reply::source(reply.text.as_ref(), reply.reasoning.as_ref());
         match (wire, source) {
@@ -135,8 +137,8 @@ impl Decision {
         calls = merge_repeats(calls);
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
-        let (calls, objection) = (self.identify(ask.turn, calls), self.objection.clone());
-        TurnCompleted { calls, objection, answer_form: answer, ..TurnCompleted::read_only(ask, reply) }
+        let (calls, objection) = (self.identify(model_call.turn, calls), self.objection.clone());
+        TurnCompleted { calls, objection, answer_form: answer, ..TurnCompleted::read_only(model_call, reply) }
     }
 
     /// Gives each call an id that is new in this conversation: the provider's own where it serves.
@@ -181,7 +183,7 @@ impl Decision {
     }
 
     pub(crate) fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
-        if self.state.turn.streaks.cut >= CUT_RETRIES {
+        if self.state.turn.consecutive.cut >= CUT_RETRIES {
             let error = if kind == FailKind::Truncated {
                 "the model's replies were cut off at the token limit"
             } else if kind == FailKind::Refused {
@@ -216,7 +218,7 @@ impl Decision {
         };
         match prompt {
             None => self.answered_with(text),
-            Some((most, _)) if self.state.turn.streaks.prompts >= most => {
+            Some((most, _)) if self.state.turn.consecutive.prompts >= most => {
                 let texts = &policy.wording.texts;
                 let error =
                     if policy.bounds.turns == Turns::One { &texts.no_call_at_once } else { &texts.no_call };
@@ -259,7 +261,7 @@ impl Decision {
     pub(crate) fn malformed_ends(&mut self, faults: &[(CallId, CallOutcome)]) -> bool {
         // In a fork some of the turn's faults may have been recorded already.
         let some = self.state.turn.malformed > 0;
-        let before = self.state.turn.streaks.malformed.saturating_sub(u32::from(some));
+        let before = self.state.turn.consecutive.malformed.saturating_sub(u32::from(some));
         let verdict = match self.state.setup.policy.replies.malformed {
             Malformed::FeedBack(most) => before >= most,
             Malformed::Answer => before >= READABLE_RETRIES || self.open_calls().iter().any(unreadable),

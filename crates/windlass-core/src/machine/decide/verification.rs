@@ -7,7 +7,7 @@ use crate::machine::decision::Decision;
 use crate::policy::verify::Verification;
 use crate::protocol::fact::turns::TurnStarted;
 use crate::protocol::fact::verdict::{CallVerified, Verdict};
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{OpenCall, Stage};
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::outcome::{CallOutcome, DeniedBy};
@@ -41,9 +41,10 @@ impl Decision {
     }
 
     /// A verdict has come: the call is refused, or goes on through the gate.
-    pub(crate) fn verified(&mut self, ask: &Ask, verdict: Verdict) {
+    pub(crate) fn verified(&mut self, model_call: &ModelCall, verdict: Verdict) {
         let waiting = |open: &&OpenCall| matches!(open.stage, Stage::Verifying);
-        let open = ask.about.as_ref().and_then(|call| self.state.open_call(call)).filter(waiting).cloned();
+        let open =
+            model_call.about.as_ref().and_then(|call| self.state.open_call(call)).filter(waiting).cloned();
         let Some(open) = open else { return };
         if self.judged_fit(&open, verdict)
             && let Some(open) = self.state.open_call(&open.call.id).cloned()

@@ -27,7 +27,7 @@ impl State {
     pub(crate) fn call_started(&mut self, started: &CallStarted, seq: u64) {
         if started.attempt == 1 {
             self.count_call();
-            self.count_streak(&started.call);
+            self.count_consecutive(&started.call);
         }
         let own = self.run;
         if let Some(call) = self.call_mut(&started.call) {
@@ -99,8 +99,8 @@ impl State {
     pub(crate) fn count_repeat(&mut self, name: &Text, args: &CallArgs) -> u32 {
         let exempt = self.tool(name).is_some_and(|tool| tool.poll);
         let same = |last: &&Repeated| !exempt && last.name == *name && same_args(&last.args, args);
-        let times = 1 + self.turn.streaks.repeated.as_ref().filter(same).map_or(0, |last| last.times);
-        self.turn.streaks.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
+        let times = 1 + self.turn.consecutive.repeated.as_ref().filter(same).map_or(0, |last| last.times);
+        self.turn.consecutive.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
         times
     }
 
@@ -114,7 +114,7 @@ impl State {
     pub(crate) fn count_round(&mut self) {
         self.turn.counted += 1;
         if self.turn.counted == 1 {
-            self.turn.streaks.rejected = 0;
+            self.turn.consecutive.rejected = 0;
             self.ledger.counters.tool_rounds += 1;
         }
     }
@@ -176,7 +176,7 @@ impl State {
         let code = self.open_call(&finished.call).and_then(|open| open.origin.code()).cloned();
         if code.is_none() {
             self.count_outcome(finished);
-            self.note_on_board(finished);
+            self.note_on_blackboard(finished);
         }
         if !self.setup.policy.tools.require.is_empty()
             && let Some(tool) = self.open_call(&finished.call).map(|open| open.target_name().clone())
@@ -214,7 +214,7 @@ impl State {
             CallOutcome::Malformed { .. } => {
                 // A hook's request is no fault of the model's.
                 if own {
-                    self.turn.streaks.malformed += u32::from(self.turn.malformed == 0);
+                    self.turn.consecutive.malformed += u32::from(self.turn.malformed == 0);
                     self.turn.malformed += 1;
                 }
             }

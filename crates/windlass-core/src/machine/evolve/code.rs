@@ -79,7 +79,7 @@ impl State {
 
     /// A try of code has failed: the next one makes its calls anew, with their keys, but for those with an effect that have
     /// happened.
-    pub(crate) fn lay_code_aside(&mut self, code: &CallId) {
+    pub(crate) fn suspend_code(&mut self, code: &CallId) {
         let (own, spent) = (self.run, |open: &OpenCall, state: &Self| {
             let once = state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
             once && matches!(&open.stage, Stage::Done(outcome) if outcome.is_ok())

@@ -20,8 +20,8 @@ impl State {
             // Of a request without some items only the provider knows the size.
             let sent = Some(self.request_size(turn.purpose, about, turn.model));
             let sent = sent.filter(|_| turn.without.is_empty());
-            if let Some(ask) = self.asks.get_mut(turn.purpose, about) {
-                ask.sent = sent;
+            if let Some(model_call) = self.model_calls.get_mut(turn.purpose, about) {
+                model_call.sent = sent;
             }
         } else if turn.purpose == Purpose::Summarise && about.is_none() {
             let covers = self.before_last();
@@ -29,9 +29,9 @@ impl State {
                 // The hook has been heard: the turn that follows waits for the summary.
                 self.phase = Phase::Between;
             }
-            let Some(ask) = self.asks.get_mut(turn.purpose, about) else { return };
-            if ask.covers.is_none() {
-                ask.covers = Some(covers);
+            let Some(model_call) = self.model_calls.get_mut(turn.purpose, about) else { return };
+            if model_call.covers.is_none() {
+                model_call.covers = Some(covers);
                 self.tried_to_compact();
             }
         }
@@ -42,14 +42,14 @@ impl State {
         let policy = &self.setup.policy;
         let wire = self.setup.models.get(model as usize).map(|model| policy.wire_of(model));
         let bytes = self.view_bytes(purpose, about, wire.unwrap_or(policy.request.wire));
-        Sent { bytes, tokens: self.conversation.gauge.tokens(bytes) }
+        Sent { bytes, tokens: self.conversation.tracker.tokens(bytes) }
     }
 
     /// A provider has counted a request.
     pub(crate) fn request_counted(&mut self, usage: &Usage, sent: Option<Sent>) {
         let Some(sent) = sent.filter(|_| usage.input > 0 && !usage.estimated) else { return };
-        self.conversation.gauge.counted = Some(Sent { tokens: usage.input, ..sent });
-        self.conversation.gauge.estimated = sent.tokens;
+        self.conversation.tracker.counted = Some(Sent { tokens: usage.input, ..sent });
+        self.conversation.tracker.estimated = sent.tokens;
     }
 
     pub(crate) fn history_edited(&mut self, edited: &HistoryEdited) {
@@ -58,30 +58,30 @@ impl State {
             self.conversation.history.edit(&edited.splices);
             return self.items_refused(refused);
         }
-        self.conversation.gauge.follow(&edited.splices);
-        self.conversation.gauge.warning = Warning::None;
+        self.conversation.tracker.follow(&edited.splices);
+        self.conversation.tracker.warning = Warning::None;
         self.edited(&edited.splices);
     }
 
     pub(crate) fn compaction_skipped(&mut self) {
-        self.conversation.gauge.skip = Skip::Recorded;
+        self.conversation.tracker.skip = Skip::Recorded;
         self.tried_to_compact();
     }
 
     pub(crate) fn compacted(&mut self, compacted: &Compacted) {
         let had_more = self.conversation.has_more_to_read();
         self.leave_out(compacted);
-        let gauge = &mut self.conversation.gauge;
-        gauge.follow(&compacted.splices);
+        let tracker = &mut self.conversation.tracker;
+        tracker.follow(&compacted.splices);
         let inserted = compacted.splices.iter().rev().find(|splice| !splice.insert.is_empty());
         if let (Some(splice), true) = (inserted, compacted.exchanges > 0) {
             let at = splice.at as usize;
-            gauge.summary = Some(Summary { at, exchanges: compacted.exchanges });
-            gauge.swept = at;
+            tracker.summary = Some(Summary { at, exchanges: compacted.exchanges });
+            tracker.swept = at;
         } else if let Some(splice) = inserted {
-            gauge.swept = splice.at as usize + 1;
+            tracker.swept = splice.at as usize + 1;
         }
-        (gauge.replies, gauge.warning, gauge.skip) = (0, Warning::None, Skip::None);
+        (tracker.replies, tracker.warning, tracker.skip) = (0, Warning::None, Skip::None);
         self.edited(&compacted.splices);
         self.tried_to_compact();
         if !had_more && self.conversation.has_more_to_read() {
@@ -112,6 +112,6 @@ impl State {
 
     /// A compaction was tried with the conversation as it stands.
     pub(crate) fn tried_to_compact(&mut self) {
-        self.conversation.gauge.tried = Some(self.before_last());
+        self.conversation.tracker.tried = Some(self.before_last());
     }
 }

@@ -51,7 +51,7 @@ impl State {
         self.ending = base.ending.carried_on();
         self.conversation.steering.extend(fork.message.clone().map(Steered::from));
         self.phase = base.phase.clone();
-        self.asks = base.asks.clone();
+        self.model_calls = base.model_calls.clone();
         let began = if self.setup.agent == base.setup.agent { Began::Here } else { Began::Elsewhere };
         let begun = NewBeginning { at, seq, began };
         self.go_on_anew(&base.setup.policy, fork, base.run, begun);
@@ -91,24 +91,25 @@ impl State {
         // A step of another loop is none of this one, which decides itself what it asks for.
         let other_loop = (old.replies.stop == Stop::Judge) != self.plans() && self.ending.closing().is_none();
         if stopping || other_loop {
-            self.asks.clear();
+            self.model_calls.clear();
         }
         // One model is asked anew, and may be hedged anew.
-        self.asks.take_hedges();
+        self.model_calls.take_hedges();
         // Whether summaries and verdicts are needed is decided anew.
-        self.asks.drop_asides();
+        self.model_calls.drop_background();
         self.turn.remedies = Remedies::default();
-        self.conversation.gauge.tried = None;
-        self.asks.iter_mut().for_each(|ask| {
-            (ask.seq, ask.retry_at, ask.reserved) = (seq, Some(at), Reservation::default());
-            ask.remedies = Remedies::default();
-            ask.without.clear();
+        self.conversation.tracker.tried = None;
+        self.model_calls.iter_mut().for_each(|model_call| {
+            (model_call.seq, model_call.retry_at, model_call.reserved) =
+                (seq, Some(at), Reservation::default());
+            model_call.remedies = Remedies::default();
+            model_call.without.clear();
         });
         self.turn.search = None;
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
-            Phase::Asking if self.turns_ask().is_some() => {
+            Phase::Asking if self.turns_model_call().is_some() => {
                 // The call begins anew, so that it hears what was said.
-                if self.turns_ask().is_some_and(|ask| ask.purpose.hears()) {
+                if self.turns_model_call().is_some_and(|model_call| model_call.purpose.hears()) {
                     self.hear();
                     self.distil();
                 }

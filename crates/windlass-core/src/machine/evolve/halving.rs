@@ -2,7 +2,7 @@
 
 use crate::protocol::fact::refused::{CandidateItem, ProbeAnswered, RefusedItems};
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::state::search::Search;
 use crate::state::{Phase, State};
 use crate::vocabulary::purpose::Counts;
@@ -15,17 +15,17 @@ impl State {
         if turn.without.is_empty() {
             return;
         }
-        if !search.suspects.is_empty() {
+        if !search.candidates.is_empty() {
             self.turn.search = Some(search);
             return;
         }
         // The first one leaves all of them out.
-        let (edits, behind) = (self.conversation.history.edits(), self.seals_behind(&turn.without));
+        let (edits, behind) = (self.conversation.history.edits(), self.sealed_behind(&turn.without));
         self.turn.search = Some(Box::new(Search { edits, behind, ..search.over(turn.without.clone()) }));
     }
 
     /// A call that the loop waits for has failed. Each request of a search that the provider refuses counts as a model call.
-    pub(crate) fn search_refused(&mut self, turn: &TurnFailed, failed: &Ask) {
+    pub(crate) fn search_refused(&mut self, turn: &TurnFailed, failed: &ModelCall) {
         if turn.failure.kind != FailureKind::BadRequest {
             return;
         }
@@ -41,19 +41,19 @@ impl State {
     }
 
     pub(crate) fn probe_answered(&mut self, probe: &ProbeAnswered) {
-        let ask = self.asks.close(probe.purpose, None);
-        self.asked_for(&probe.usage, ask.as_ref());
+        let model_call = self.model_calls.close(probe.purpose, None);
+        self.asked_for(&probe.usage, model_call.as_ref());
         self.phase = Phase::Between;
-        if let Some(ask) = &ask {
-            self.count_probe(ask);
+        if let Some(model_call) = &model_call {
+            self.count_probe(model_call);
         }
         if let Some(search) = &mut self.turn.search {
             **search = search.after(true);
         }
     }
 
-    fn count_probe(&mut self, ask: &Ask) {
-        let counts = ask.purpose.counts() == Counts::AsModelCall;
+    fn count_probe(&mut self, model_call: &ModelCall) {
+        let counts = model_call.purpose.counts() == Counts::AsModelCall;
         self.ledger.counters.model_calls += u64::from(counts);
     }
 

@@ -54,42 +54,42 @@ impl State {
     }
 
     /// A call began: it is one more of its tool in a row. Calls that may well be repeated begin no row.
-    pub(crate) fn count_streak(&mut self, call: &CallId) {
+    pub(crate) fn count_consecutive(&mut self, call: &CallId) {
         let Some(open) = self.open_call(call) else { return };
         let (name, tool) = (open.call.name.clone(), self.target(open));
         if tool.is_some_and(|tool| tool.poll || tool.kind != ToolKind::Run) {
             return;
         }
-        let before = self.progress.streak.take().filter(|(last, _)| *last == name);
-        self.progress.streak = Some((name, before.map_or(1, |(_, times)| times + 1)));
+        let before = self.progress.consecutive_tool.take().filter(|(last, _)| *last == name);
+        self.progress.consecutive_tool = Some((name, before.map_or(1, |(_, times)| times + 1)));
     }
 
     pub(crate) fn blackboard_restored(&mut self, restored: &BlackboardRestored) {
-        self.progress.board.restore();
-        self.progress.streak = None;
+        self.progress.blackboard.restore();
+        self.progress.consecutive_tool = None;
         self.conversation.history.push(Arc::new(Message::user(restored.note.clone())));
     }
 
     /// The end of a call is noted on the blackboard, or is what was written there.
-    pub(crate) fn note_on_board(&mut self, finished: &CallFinished) {
+    pub(crate) fn note_on_blackboard(&mut self, finished: &CallFinished) {
         if self.setup.policy.request.view != View::Blackboard {
             return;
         }
         let Some(open) = self.open_call(&finished.call) else { return };
         let (name, args) = (open.call.name.clone(), open.args().to_owned());
         let written = self.target(open).is_some_and(|tool| tool.kind == ToolKind::Blackboard);
-        let board = &mut self.progress.board;
+        let blackboard = &mut self.progress.blackboard;
         match &finished.outcome {
-            CallOutcome::Ok { .. } if written => board.update(&args),
-            CallOutcome::Ok { content } => board.add_result(&name, &content.text()),
+            CallOutcome::Ok { .. } if written => blackboard.update(&args),
+            CallOutcome::Ok { content } => blackboard.add_result(&name, &content.text()),
             CallOutcome::Error { message, .. } | CallOutcome::Malformed { message } => {
-                board.add_error(&name, message);
+                blackboard.add_error(&name, message);
             }
             CallOutcome::TimedOut { after_ms } => {
-                board.add_error(&name, &format!("timed out after {} seconds", *after_ms as f64 / 1e3));
+                blackboard.add_error(&name, &format!("timed out after {} seconds", *after_ms as f64 / 1e3));
             }
-            CallOutcome::Denied { .. } => board.add_error(&name, "denied"),
-            CallOutcome::UnknownTool { .. } => board.add_error(&name, "there is no such tool"),
+            CallOutcome::Denied { .. } => blackboard.add_error(&name, "denied"),
+            CallOutcome::UnknownTool { .. } => blackboard.add_error(&name, "there is no such tool"),
             CallOutcome::Rejected { .. }
             | CallOutcome::Skipped { .. }
             | CallOutcome::Interrupted

@@ -68,7 +68,7 @@ impl State {
     pub(crate) fn planned_said(&mut self, turn: &TurnCompleted) {
         self.turn.stop = turn.stop;
         if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
-            self.turn.streaks.cut = 0;
+            self.turn.consecutive.cut = 0;
         }
         self.plan_mut().said = turn.text.clone().unwrap_or_else(|| "".into());
     }
@@ -87,7 +87,7 @@ impl State {
     }
 
     pub(crate) fn perceived(&mut self, perceived: &Perceived) {
-        self.turn.streaks.rejected = 0;
+        self.turn.consecutive.rejected = 0;
         let perception = perceived.perception.clone();
         let plan = self.plan_mut();
         plan.rejected = None;
@@ -110,14 +110,14 @@ impl State {
     }
 
     pub(crate) fn plan_proposed(&mut self, proposed: &PlanProposed) {
-        self.turn.streaks.rejected = 0;
+        self.turn.consecutive.rejected = 0;
         let plan = self.plan_mut();
         plan.rejected = None;
         plan.stage = PlanStage::Proposed(Box::new(proposed.clone()));
     }
 
     pub(crate) fn plan_made(&mut self, made: &PlanMade) {
-        self.turn.streaks.rejected = 0;
+        self.turn.consecutive.rejected = 0;
         let plan = self.plan_mut();
         plan.rejected = None;
         plan.stage = PlanStage::Made;

@@ -54,7 +54,7 @@ impl State {
     /// Results whose summary is not asked for any more enter the conversation as they are.
     pub(crate) fn take_results_as_they_are(&mut self) {
         let Phase::Acting(open) = &self.phase else { return };
-        let asked = |open: &OpenCall| self.asks.get(Purpose::Summarise, Some(&open.call.id)).is_some();
+        let asked = |open: &OpenCall| self.model_calls.get(Purpose::Summarise, Some(&open.call.id)).is_some();
         let waits = |open: &&OpenCall| open.summing == Summing::Waits && !asked(open);
         let calls: Vec<CallId> = open.iter().filter(waits).map(|open| open.call.id.clone()).collect();
         for call in &calls {

@@ -100,10 +100,10 @@ impl State {
         }
         let splices = self.conversation.without_passing();
         if !splices.is_empty() {
-            self.conversation.gauge.follow(&splices);
+            self.conversation.tracker.follow(&splices);
             self.edited(&splices);
         }
-        self.conversation.gauge.begun = self.conversation.history.len();
+        self.conversation.tracker.begun = self.conversation.history.len();
         let first = self.conversation.history.len();
         // Of a conversation, the last message that somebody said is the input, unless it is a pinned rule.
         let input = messages.iter().rfind(|message| message.is_said() && !message.is_pinned());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::protocol::fact::OutputRejected;
 use crate::protocol::fact::turns::{TurnCompleted, TurnFailed, TurnStarted};
-use crate::state::asks::Ask;
 use crate::state::ending::ClosingStage;
+use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{Origin, Stage};
 use crate::state::{Phase, State};
 use crate::vocabulary::budget::Reservation;
@@ -15,11 +15,11 @@ use crate::vocabulary::reply::{StopReason, Usage};
 
 impl State {
     pub(crate) fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
-        let mut ask = Ask { hedge_at: self.hedge_at(turn), ..Ask::from((turn, seq)) };
+        let mut model_call = ModelCall { hedge_at: self.hedge_at(turn), ..ModelCall::from((turn, seq)) };
         if turn.purpose.place() == Place::Turn && turn.turn == self.turn.number {
-            ask.remedies = std::mem::take(&mut self.turn.remedies).asked(turn.model);
+            model_call.remedies = std::mem::take(&mut self.turn.remedies).asked(turn.model);
         }
-        self.asks.open(ask);
+        self.model_calls.open(model_call);
         if turn.purpose.place() == Place::Turn {
             self.step_started(turn);
             self.search_begun(turn);
@@ -29,14 +29,14 @@ impl State {
         }
         // Its request is the conversation as it stands now.
         self.request_begun(turn);
-        self.asks.reserve(seq, self.reserve(turn));
+        self.model_calls.reserve(seq, self.reserve(turn));
     }
 
     /// The loop waits for this call.
     pub(crate) fn step_started(&mut self, turn: &TurnStarted) {
         if turn.turn != self.turn.number {
             if self.turn.malformed == 0 && self.turn.counted > 0 {
-                self.turn.streaks.malformed = 0;
+                self.turn.consecutive.malformed = 0;
             }
             if turn.purpose.hears() {
                 self.hear();
@@ -78,16 +78,16 @@ impl State {
     }
 
     /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
-    pub(crate) fn asked_for(&mut self, usage: &Usage, ask: Option<&Ask>) {
-        let asked = ask.map_or(0, |ask| ask.model as usize);
+    pub(crate) fn asked_for(&mut self, usage: &Usage, model_call: Option<&ModelCall>) {
+        let asked = model_call.map_or(0, |model_call| model_call.model as usize);
         let prices = self.setup.models.get(asked).and_then(|model| model.prices);
         self.ledger.count(usage, prices);
     }
 
     pub(crate) fn turn_completed(&mut self, turn: &TurnCompleted) {
-        let ask = self.asks.close(turn.purpose, turn.about.as_ref());
-        self.asked_for(&turn.usage, ask.as_ref());
-        self.request_counted(&turn.usage, ask.and_then(|ask| ask.sent));
+        let model_call = self.model_calls.close(turn.purpose, turn.about.as_ref());
+        self.asked_for(&turn.usage, model_call.as_ref());
+        self.request_counted(&turn.usage, model_call.and_then(|model_call| model_call.sent));
         let rules = turn.purpose.rules();
         self.ledger.counters.model_calls += u64::from(turn.purpose.counts() == Counts::AsModelCall);
         if turn.purpose.place() == Place::Turn {
@@ -99,7 +99,7 @@ impl State {
     /// The reply of an acting call enters the conversation, and its calls are open.
     pub(crate) fn acted(&mut self, turn: &TurnCompleted) {
         self.turn.stop = turn.stop;
-        self.conversation.gauge.replies = self.conversation.gauge.replies.saturating_add(1);
+        self.conversation.tracker.replies = self.conversation.tracker.replies.saturating_add(1);
         if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
             self.conversation.last_text = Some(text);
         }
@@ -111,11 +111,11 @@ impl State {
             calls: turn.calls.clone(),
         })));
         if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
-            self.turn.streaks.cut = 0;
+            self.turn.consecutive.cut = 0;
         }
         if !turn.calls.is_empty() {
             self.progress.round = self.conversation.history.len().checked_sub(1);
-            self.turn.streaks.prompts = 0;
+            self.turn.consecutive.prompts = 0;
             self.acting(&turn.calls, &Origin::Model);
         }
     }
@@ -124,7 +124,7 @@ impl State {
         if let Some(goes_on) = turn.remaining_model {
             return self.one_failed(turn, goes_on);
         }
-        let failed = self.asks.close(turn.purpose, turn.about.as_ref());
+        let failed = self.model_calls.close(turn.purpose, turn.about.as_ref());
         self.asked_for(&turn.failure.usage, failed.as_ref());
         let Some(mut failed) = failed else { return };
         if turn.retry_at.is_none() && turn.next_model.is_none() {
@@ -143,7 +143,7 @@ impl State {
         };
         if turn.retry_at.is_some() {
             let (retry_at, reserved) = (turn.retry_at, Reservation::default());
-            self.asks.open(Ask { seq, model, attempt, retry_at, reserved, ..failed });
+            self.model_calls.open(ModelCall { seq, model, attempt, retry_at, reserved, ..failed });
         } else if turn.purpose.place() == Place::Turn {
             self.phase = Phase::Between;
         }
@@ -159,11 +159,11 @@ impl State {
         use crate::protocol::fact::Rejection::Unproven;
         match rejected.reason {
             Truncated | Refused | Filtered => {
-                self.turn.streaks.cut += 1;
+                self.turn.consecutive.cut += 1;
                 self.reply_in_vain();
             }
-            NoCall => self.turn.streaks.prompts += 1,
-            Invalid => self.turn.streaks.rejected += 1,
+            NoCall => self.turn.consecutive.prompts += 1,
+            Invalid => self.turn.consecutive.rejected += 1,
             Unproven => self.ledger.proof.sent_back += 1,
         }
         if self.plan_rejected(rejected) {

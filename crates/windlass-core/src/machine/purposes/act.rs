@@ -5,7 +5,7 @@ use crate::machine::purposes::Rules;
 use crate::policy::texts::{Texts, filled};
 use crate::protocol::fact::turns::TurnFailed;
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::outcome::{FailKind, Status};
 use crate::vocabulary::reply::{FailureKind, ModelFailure};
@@ -13,11 +13,11 @@ use crate::vocabulary::reply::{FailureKind, ModelFailure};
 pub(crate) const RULES: Rules = Rules { said: State::acted, replied: Decision::turn_replied, failed };
 
 /// A closing call that failed is the end of the closing; any other one is the end of the run.
-fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) {
+fn failed(decision: &mut Decision, model_call: &ModelCall, failure: ModelFailure) {
     let kind = if failure.kind == FailureKind::TooLarge { FailKind::TooLarge } else { FailKind::Model };
-    let error: Text = decision.words_of(ask, &failure).into();
+    let error: Text = decision.words_of(model_call, &failure).into();
     let text = text_of(&decision.state.setup.policy.wording.texts, &failure);
-    decision.record(TurnFailed::last(ask, failure));
+    decision.record(TurnFailed::last(model_call, failure));
     if decision.state.ending.closing().is_some() {
         decision.finish_closing(None);
     } else {

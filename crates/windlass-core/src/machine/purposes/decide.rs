@@ -3,14 +3,14 @@
 use crate::machine::decision::Decision;
 use crate::machine::purposes::Rules;
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::view::contract;
 use crate::vocabulary::reply::Reply;
 
 pub(crate) const RULES: Rules = Rules { said: State::planned_said, replied, failed: Decision::planner_away };
 
-fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
-    let Some(text) = decision.plan_reply(ask, reply) else { return };
+fn replied(decision: &mut Decision, model_call: &ModelCall, reply: Reply) {
+    let Some(text) = decision.plan_reply(model_call, reply) else { return };
     match contract::decision(&text) {
         Ok(decided) => decision.plan_decided(decided),
         Err(message) => decision.reject_plan(&message),

@@ -3,14 +3,14 @@
 use crate::machine::decision::Decision;
 use crate::machine::purposes::{Rules, decide};
 use crate::protocol::fact::plan::Perceived;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::view::contract;
 use crate::vocabulary::reply::Reply;
 
 pub(crate) const RULES: Rules = Rules { replied, ..decide::RULES };
 
-fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
-    let Some(text) = decision.plan_reply(ask, reply) else { return };
+fn replied(decision: &mut Decision, model_call: &ModelCall, reply: Reply) {
+    let Some(text) = decision.plan_reply(model_call, reply) else { return };
     match contract::perception(&text) {
         Ok(perception) => {
             decision.record(Perceived { perception });

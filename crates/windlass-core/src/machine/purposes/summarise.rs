@@ -6,28 +6,28 @@ use crate::machine::purposes::Rules;
 use crate::protocol::fact::context::NotCompacted;
 use crate::protocol::fact::turns::{TurnCompleted, TurnFailed};
 use crate::state::State;
-use crate::state::asks::Ask;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::reply::{ModelFailure, Reply};
 
 pub(crate) const RULES: Rules = Rules { said: |_: &mut State, _: &TurnCompleted| {}, replied, failed };
 
-fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
-    if let Some(call) = ask.about.clone() {
-        return decision.result_replied(ask, call, reply);
+fn replied(decision: &mut Decision, model_call: &ModelCall, reply: Reply) {
+    if let Some(call) = model_call.about.clone() {
+        return decision.result_replied(model_call, call, reply);
     }
     let (stop, text) = (reply.stop, reply.text.clone());
-    decision.record_read(ask, reply);
+    decision.record_read(model_call, reply);
     if decision.stopped_beside() {
         return;
     }
-    decision.summarised(ask, stop, text);
+    decision.summarised(model_call, stop, text);
     decision.go_on_after_summary();
 }
 
-fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) {
+fn failed(decision: &mut Decision, model_call: &ModelCall, failure: ModelFailure) {
     let reason = NotCompacted::Failed(failure.to_string().into());
-    decision.record(TurnFailed::last(ask, failure));
-    if ask.about.is_some() {
+    decision.record(TurnFailed::last(model_call, failure));
+    if model_call.about.is_some() {
         // The fold takes the result as it is.
         return decision.go_on();
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::state::halving::{Halving, MAX_PROBES, MAX_SUSPECTS, Step};
+use crate::state::halving::{Halving, MAX_CANDIDATES, MAX_PROBES, Step};
 
 /// How a search ended, with the number of its requests, and whether the last one was accepted.
 fn search(count: usize, is_accepted: impl Fn(&BTreeSet<usize>) -> bool) -> (Step, u32, bool) {
@@ -35,7 +35,7 @@ fn for_one(count: usize) -> u32 {
 proptest! {
     #[test]
     fn e58_the_search_finds_exactly_the_items_that_are_refused(
-        count in 1..=MAX_SUSPECTS, seeds in prop::collection::btree_set(any::<u16>(), 0..4),
+        count in 1..=MAX_CANDIDATES, seeds in prop::collection::btree_set(any::<u16>(), 0..4),
     ) {
         let bad: BTreeSet<usize> = seeds.into_iter().map(|seed| usize::from(seed) % count).collect();
         let (end, probes, _) = search(count, |without| bad.is_subset(without));
@@ -52,7 +52,7 @@ proptest! {
 
     #[test]
     fn e58_any_number_of_refused_items_is_within_the_bound(
-        count in 1..=MAX_SUSPECTS, refused in prop::collection::vec(any::<bool>(), MAX_SUSPECTS),
+        count in 1..=MAX_CANDIDATES, refused in prop::collection::vec(any::<bool>(), MAX_CANDIDATES),
     ) {
         let bad: BTreeSet<usize> = (0..count).filter(|item| refused[*item]).collect();
         let (end, probes, _) = search(count, |without| bad.is_subset(without));

@@ -315,7 +315,7 @@ fn steps(pieces: usize) -> (u64, usize, usize) {
             decoder.event(data, &mut out).expect("good");
             most = most.max(out.len());
             for delta in out.drain(..) {
-                given += usize::try_from(delta.heft()).expect("small");
+                given += usize::try_from(delta.text_bytes()).expect("small");
                 assembler.push(&delta).expect("below the bound");
             }
         }

@@ -165,7 +165,7 @@ fn steps(count: usize) -> (u64, usize) {
         while let Some(data) = parser.next_data() {
             decoder.event(data, &mut out).expect("good");
             for delta in out.drain(..) {
-                given += usize::try_from(delta.heft()).expect("small");
+                given += usize::try_from(delta.text_bytes()).expect("small");
                 assembler.push(&delta).expect("below the bound");
             }
         }

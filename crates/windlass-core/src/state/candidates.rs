@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::protocol::fact::refused::{CandidateItem, RefusalCandidate};
 use crate::state::State;
-use crate::state::asks::Ask;
-use crate::state::halving::MAX_SUSPECTS;
+use crate::state::halving::MAX_CANDIDATES;
+use crate::state::model_calls::ModelCall;
 use crate::vocabulary::history::{History, Splice};
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::message::{AssistantMessage, Content, Media, Message, Part, Reasoning, ToolMessage};
@@ -20,7 +20,7 @@ fn provider_of(model: &str) -> &str {
 #[derive(Default)]
 struct Sent {
     media: Vec<Media>,
-    seals: BTreeSet<Text>,
+    sealed_data: BTreeSet<Text>,
     calls: BTreeSet<CallId>,
 }
 
@@ -31,7 +31,7 @@ impl Sent {
             Message::Tool(result) => self.add_content(&result.content),
             Message::Assistant(said) => {
                 self.media.extend(said.media.iter().cloned());
-                self.seals.extend(sealed(said).cloned());
+                self.sealed_data.extend(sealed(said).cloned());
                 self.calls.extend(said.calls.iter().map(|call| call.id.clone()));
             }
             Message::System { .. } => {}
@@ -63,9 +63,9 @@ fn media(content: &Content) -> impl Iterator<Item = (CandidateItem, &Media)> {
 impl State {
     /// The items of an open call's request that its provider may refuse for ever, the oldest first: images, files, sealed
     /// reasoning of another model or of an earlier run, and ids of calls that another provider made.
-    pub(crate) fn suspects(&self, ask: &Ask) -> Vec<RefusalCandidate> {
-        let Some(model) = self.setup.models.get(ask.model as usize) else { return Vec::new() };
-        let Some(view) = self.view(self.action(ask.seq)) else { return Vec::new() };
+    pub(crate) fn candidates(&self, model_call: &ModelCall) -> Vec<RefusalCandidate> {
+        let Some(model) = self.setup.models.get(model_call.model as usize) else { return Vec::new() };
+        let Some(view) = self.view(self.action(model_call.seq)) else { return Vec::new() };
         let mut sent = Sent::default();
         view.messages.since(0).for_each(|message| sent.add(&message));
         let mut all = Vec::new();
@@ -80,7 +80,7 @@ impl State {
             };
             all.extend(found.into_iter().map(|what| RefusalCandidate { at: place as u64, what }));
         }
-        let newest = all.split_off(all.len().saturating_sub(MAX_SUSPECTS));
+        let newest = all.split_off(all.len().saturating_sub(MAX_CANDIDATES));
         self.with_new_ids(newest)
     }
 
@@ -102,8 +102,8 @@ impl State {
         }));
         let speaker = self.conversation.speaker(place);
         // Another key may have been used in an earlier run, and what stood before it may have been edited.
-        let earlier = place < self.conversation.gauge.begun || self.conversation.history.edits() > 0;
-        if sealed(said).is_some_and(|data| sent.seals.contains(data))
+        let earlier = place < self.conversation.tracker.begun || self.conversation.history.edits() > 0;
+        if sealed(said).is_some_and(|data| sent.sealed_data.contains(data))
             && may_be_foreign(said, speaker, asked, earlier)
         {
             found.push(CandidateItem::Reasoning);
@@ -121,36 +121,36 @@ impl State {
     }
 
     /// Sealed reasoning behind the first of these suspects, but for what is a suspect itself.
-    pub(crate) fn seals_behind(&self, suspects: &[RefusalCandidate]) -> Vec<RefusalCandidate> {
-        let Some(first) = suspects.first() else { return Vec::new() };
+    pub(crate) fn sealed_behind(&self, candidates: &[RefusalCandidate]) -> Vec<RefusalCandidate> {
+        let Some(first) = candidates.first() else { return Vec::new() };
         let from = usize::try_from(first.at).unwrap_or(usize::MAX).saturating_add(1);
         let behind = self.conversation.history.since(from).enumerate();
         let seal = behind.filter_map(|(place, message)| {
             let seal = RefusalCandidate { at: (from + place) as u64, what: CandidateItem::Reasoning };
             let sealed = matches!(&**message, Message::Assistant(said) if sealed(said).is_some());
-            (sealed && !suspects.contains(&seal)).then_some(seal)
+            (sealed && !candidates.contains(&seal)).then_some(seal)
         });
         seal.collect()
     }
 
     /// Gives each call id one that stands in for it: nine letters and digits, which every API takes.
-    fn with_new_ids(&self, mut suspects: Vec<RefusalCandidate>) -> Vec<RefusalCandidate> {
+    fn with_new_ids(&self, mut candidates: Vec<RefusalCandidate>) -> Vec<RefusalCandidate> {
         let taken = &self.conversation.call_ids;
         let mut free = (1_u32..).map(|number| CallId::from(format!("call{number:05}")));
-        for suspect in &mut suspects {
-            if let CandidateItem::CallId { replacement, .. } = &mut suspect.what
+        for candidate in &mut candidates {
+            if let CandidateItem::CallId { replacement, .. } = &mut candidate.what
                 && let Some(id) = free.find(|id| !taken.contains(id))
             {
                 *replacement = id;
             }
         }
-        suspects
+        candidates
     }
 
-    /// The state as a probe's request is made from it. `None`: the ask is no probe, or the conversation was edited since.
-    pub(crate) fn probed(&self, ask: &Ask) -> Option<Self> {
-        self.search_of(ask)?;
-        Some(self.leaving_out(&ask.without))
+    /// The state as a probe's request is made from it. `None`: the call is no probe, or the conversation was edited since.
+    pub(crate) fn probed(&self, model_call: &ModelCall) -> Option<Self> {
+        self.search_of(model_call)?;
+        Some(self.leaving_out(&model_call.without))
     }
 
     /// The state with placeholders in place of these items.
@@ -183,14 +183,14 @@ fn may_be_foreign(said: &AssistantMessage, speaker: Option<&Text>, asked: &str, 
 /// The changes that put placeholders in place of these items.
 pub(crate) fn left_out(history: &History, items: &[RefusalCandidate]) -> Vec<Splice> {
     let mut changes: BTreeMap<usize, Vec<&CandidateItem>> = BTreeMap::new();
-    for suspect in items {
-        let Ok(at) = usize::try_from(suspect.at) else { continue };
-        changes.entry(at).or_default().push(&suspect.what);
-        if let CandidateItem::CallId { call, .. } = &suspect.what {
+    for candidate in items {
+        let Ok(at) = usize::try_from(candidate.at) else { continue };
+        changes.entry(at).or_default().push(&candidate.what);
+        if let CandidateItem::CallId { call, .. } = &candidate.what {
             let results = history.since(at.saturating_add(1)).take_while(|next| is_result(next));
             let own = results.enumerate().filter(|(_, result)| answers(result, call));
             for (behind, _) in own {
-                changes.entry(at + 1 + behind).or_default().push(&suspect.what);
+                changes.entry(at + 1 + behind).or_default().push(&candidate.what);
             }
         }
     }

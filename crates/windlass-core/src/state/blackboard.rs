@@ -18,7 +18,7 @@ const ITEM_CHARS: usize = 500;
 
 /// The blackboard of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Board {
+pub(crate) struct Blackboard {
     /// What the model wrote.
     pub(crate) notes: Notes,
     /// Errors of calls.
@@ -41,7 +41,7 @@ pub(crate) struct Notes {
     confidence: Option<u8>,
 }
 
-impl Board {
+impl Blackboard {
     /// The model writes: the arguments fit the tool's schema.
     pub(crate) fn update(&mut self, args: &str) {
         let Ok(args) = read(args) else { return };

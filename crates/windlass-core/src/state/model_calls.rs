@@ -1,9 +1,5 @@
-//! Asks: model calls, each for a purpose.
-//!
-//! A purpose is one file in `asks/`: it says what its calls are to the loop, what is sent, what follows from a reply, and
-//! what follows once a call has failed for good. Admission, further tries, fallbacks and the switch of wires are the same
-//! for all of them (`decide/admission.rs`, `decide/attempts.rs`). To add a purpose: one file, its `mod` line below, its arm
-//! in [`Purpose::rules`], and its line in the table of [`Purpose`].
+//! The open model calls, each for a purpose (`vocabulary/purpose.rs`). Admission, further tries, fallbacks and the switch of wires are
+//! the same for all of them (`machine/decide/admission.rs`, `machine/decide/attempts.rs`).
 
 use crate::protocol::fact::refused::RefusalCandidate;
 use crate::protocol::fact::turns::{TurnCompleted, TurnStarted};
@@ -17,7 +13,7 @@ use crate::vocabulary::reply::Reply;
 
 /// Place of an attempt at a model call among those that go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum Alongside {
     /// It is the only one.
     #[default]
     Alone,
@@ -29,7 +25,7 @@ pub(crate) enum Beside {
 
 /// An open model call. There is one at most for each purpose and each call that it is about, and a hedge of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Ask {
+pub(crate) struct ModelCall {
     /// The event that freed it: its start, or the failure after which it waits.
     pub(crate) seq: u64,
     pub(crate) turn: u32,
@@ -46,7 +42,7 @@ pub(crate) struct Ask {
     /// When the next model of the list is asked beside this one, or was.
     pub(crate) hedge_at: Option<Millis>,
     /// Whether another attempt at the same call goes on beside it.
-    pub(crate) beside: Beside,
+    pub(crate) alongside: Alongside,
     /// Reservation of the current attempt.
     pub(crate) reserved: Reservation,
     /// Size of the request of a call that writes the conversation.
@@ -57,7 +53,7 @@ pub(crate) struct Ask {
     pub(crate) remedies: Remedies,
 }
 
-impl Ask {
+impl ModelCall {
     /// The current or delayed attempt of this call, as it is begun again.
     pub(crate) fn again(&self) -> TurnStarted {
         TurnStarted {
@@ -76,11 +72,11 @@ impl Ask {
 
 impl TurnCompleted {
     /// A reply that is only read: its calls, if it has any, are nobody's.
-    pub(crate) fn read_only(ask: &Ask, reply: Reply) -> Self {
+    pub(crate) fn read_only(model_call: &ModelCall, reply: Reply) -> Self {
         Self {
-            turn: ask.turn,
-            purpose: ask.purpose,
-            about: ask.about.clone(),
+            turn: model_call.turn,
+            purpose: model_call.purpose,
+            about: model_call.about.clone(),
             text: reply.text,
             reasoning: reply.reasoning,
             media: reply.media,
@@ -94,7 +90,7 @@ impl TurnCompleted {
     }
 }
 
-impl From<(&TurnStarted, u64)> for Ask {
+impl From<(&TurnStarted, u64)> for ModelCall {
     fn from((started, seq): (&TurnStarted, u64)) -> Self {
         Self {
             seq,
@@ -107,7 +103,7 @@ impl From<(&TurnStarted, u64)> for Ask {
             without: started.without.clone(),
             retry_at: None,
             hedge_at: None,
-            beside: Beside::Alone,
+            alongside: Alongside::Alone,
             reserved: Reservation::default(),
             sent: None,
             covers: None,
@@ -118,40 +114,43 @@ impl From<(&TurnStarted, u64)> for Ask {
 
 /// The open model calls, in the order in which they began.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Asks(Vec<Ask>);
+pub(crate) struct ModelCalls(Vec<ModelCall>);
 
-impl Asks {
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Ask> {
+impl ModelCalls {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, ModelCall> {
         self.0.iter()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Ask> {
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, ModelCall> {
         self.0.iter_mut()
     }
 
     /// The call that this event freed.
-    pub(crate) fn freed_by(&self, seq: u64) -> Option<&Ask> {
-        self.iter().find(|ask| ask.seq == seq)
+    pub(crate) fn freed_by(&self, seq: u64) -> Option<&ModelCall> {
+        self.iter().find(|model_call| model_call.seq == seq)
     }
 
-    /// The asks with an attempt in progress.
-    pub(crate) fn asked(&self) -> impl Iterator<Item = &Ask> {
-        self.iter().filter(|ask| ask.retry_at.is_none())
+    /// The calls with an attempt in progress.
+    pub(crate) fn in_progress(&self) -> impl Iterator<Item = &ModelCall> {
+        self.iter().filter(|model_call| model_call.retry_at.is_none())
     }
 
     /// Opens a call, or begins its next try.
-    pub(crate) fn open(&mut self, ask: Ask) {
-        match self.iter_mut().find(|open| open.purpose == ask.purpose && open.about == ask.about) {
+    pub(crate) fn open(&mut self, model_call: ModelCall) {
+        match self
+            .iter_mut()
+            .find(|open| open.purpose == model_call.purpose && open.about == model_call.about)
+        {
             Some(open) => {
-                let remedies = std::mem::take(&mut open.remedies).asked(ask.model);
-                *open = Ask { covers: ask.covers.or(open.covers), remedies, ..ask };
+                let remedies = std::mem::take(&mut open.remedies).asked(model_call.model);
+                *open = ModelCall { covers: model_call.covers.or(open.covers), remedies, ..model_call };
             }
-            None => self.0.push(ask),
+            None => self.0.push(model_call),
         }
     }
 
     /// Adds an attempt beside one that goes on.
-    pub(crate) fn add(&mut self, hedge: Ask) {
+    pub(crate) fn add(&mut self, hedge: ModelCall) {
         self.0.push(hedge);
     }
 
@@ -161,50 +160,54 @@ impl Asks {
         purpose: Purpose,
         about: Option<&CallId>,
         model: u32,
-    ) -> Option<Ask> {
-        let same = |ask: &Ask| ask.purpose == purpose && ask.about.as_ref() == about;
-        let place = self.iter().position(|ask| same(ask) && ask.model != model)?;
+    ) -> Option<ModelCall> {
+        let same =
+            |model_call: &ModelCall| model_call.purpose == purpose && model_call.about.as_ref() == about;
+        let place = self.iter().position(|model_call| same(model_call) && model_call.model != model)?;
         Some(self.0.remove(place))
     }
 
     /// Takes out the attempts beside others.
-    pub(crate) fn take_hedges(&mut self) -> Vec<Ask> {
-        let (hedges, kept) =
-            std::mem::take(&mut self.0).into_iter().partition(|ask| ask.beside == Beside::Hedge);
+    pub(crate) fn take_hedges(&mut self) -> Vec<ModelCall> {
+        let (hedges, kept) = std::mem::take(&mut self.0)
+            .into_iter()
+            .partition(|model_call| model_call.alongside == Alongside::Hedge);
         self.0 = kept;
-        self.iter_mut().for_each(|ask| ask.beside = Beside::Alone);
+        self.iter_mut().for_each(|model_call| model_call.alongside = Alongside::Alone);
         hedges
     }
 
     /// The open call of that purpose about that tool call.
-    pub(crate) fn get(&self, purpose: Purpose, about: Option<&CallId>) -> Option<&Ask> {
-        self.iter().find(|ask| ask.purpose == purpose && ask.about.as_ref() == about)
+    pub(crate) fn get(&self, purpose: Purpose, about: Option<&CallId>) -> Option<&ModelCall> {
+        self.iter().find(|model_call| model_call.purpose == purpose && model_call.about.as_ref() == about)
     }
 
-    pub(crate) fn get_mut(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<&mut Ask> {
-        self.iter_mut().find(|ask| ask.purpose == purpose && ask.about.as_ref() == about)
+    pub(crate) fn get_mut(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<&mut ModelCall> {
+        self.iter_mut().find(|model_call| model_call.purpose == purpose && model_call.about.as_ref() == about)
     }
 
     /// A call that is going on has reserved that.
     pub(crate) fn reserve(&mut self, seq: u64, reserved: Reservation) {
-        if let Some(ask) = self.iter_mut().find(|ask| ask.seq == seq) {
-            ask.reserved = reserved;
+        if let Some(model_call) = self.iter_mut().find(|model_call| model_call.seq == seq) {
+            model_call.reserved = reserved;
         }
     }
 
-    pub(crate) fn close(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<Ask> {
-        let place = self.iter().position(|ask| ask.purpose == purpose && ask.about.as_ref() == about)?;
+    pub(crate) fn close(&mut self, purpose: Purpose, about: Option<&CallId>) -> Option<ModelCall> {
+        let place = self
+            .iter()
+            .position(|model_call| model_call.purpose == purpose && model_call.about.as_ref() == about)?;
         Some(self.0.remove(place))
     }
 
     /// Drops the pending retries.
     pub(crate) fn give_up_waiting(&mut self) {
-        self.0.retain(|ask| ask.retry_at.is_none());
+        self.0.retain(|model_call| model_call.retry_at.is_none());
     }
 
     /// Drops the calls beside the loop.
-    pub(crate) fn drop_asides(&mut self) {
-        self.0.retain(|ask| ask.purpose.place() == Place::Turn);
+    pub(crate) fn drop_background(&mut self) {
+        self.0.retain(|model_call| model_call.purpose.place() == Place::Turn);
     }
 
     pub(crate) fn clear(&mut self) {
@@ -214,13 +217,13 @@ impl Asks {
 
 impl State {
     /// The model call that this action is, while a try of it is going on.
-    pub(crate) fn asked(&self, action: ActionId) -> Option<&Ask> {
-        let ask = self.asks.freed_by(action.seq).filter(|_| action.run == self.run)?;
-        ask.retry_at.is_none().then_some(ask)
+    pub(crate) fn model_call(&self, action: ActionId) -> Option<&ModelCall> {
+        let model_call = self.model_calls.freed_by(action.seq).filter(|_| action.run == self.run)?;
+        model_call.retry_at.is_none().then_some(model_call)
     }
 
     /// The model call that the loop waits for.
-    pub(crate) fn turns_ask(&self) -> Option<&Ask> {
-        self.asks.iter().find(|ask| ask.purpose.place() == Place::Turn)
+    pub(crate) fn turns_model_call(&self) -> Option<&ModelCall> {
+        self.model_calls.iter().find(|model_call| model_call.purpose.place() == Place::Turn)
     }
 }

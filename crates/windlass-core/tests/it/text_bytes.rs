@@ -53,9 +53,9 @@ fn all_that_comes_from_others_counts() {
         },
         InputKind::Steer(long().into()),
     ] {
-        assert!(what.heft() >= LONG, "{}", what.heft());
+        assert!(what.text_bytes() >= LONG, "{}", what.text_bytes());
     }
-    assert!(replied(Reply { calls: vec![call("{}"); 4], ..Reply::default() }).heft() < 10_000);
+    assert!(replied(Reply { calls: vec![call("{}"); 4], ..Reply::default() }).text_bytes() < 10_000);
 }
 
 /// What a person allows is looked at whole, however short the answer is; and so is what is kept of a reply.
@@ -69,11 +69,13 @@ fn a_call_that_waits_counts_with_the_answer_that_lets_it_go_on() {
     let args = json!({ "path": long() }).to_string();
     let reply = replied(Reply { calls: vec![call(&args)], ..Reply::default() });
     let events = accept(&begun, Input { at: BEGINNING, what: reply }).unwrap();
-    assert!(events[0].fact.heft() >= LONG);
+    assert!(events[0].fact.text_bytes() >= LONG);
     let state = events.iter().fold(begun.clone(), evolve);
     let question = state.questions()[0].id.clone();
     let allowed = InputKind::Answered { question, answer: Answer::Approve, by: None };
-    assert!(allowed.heft() < 100 && state.heft_of(&allowed) >= LONG && begun.heft_of(&allowed) < 100);
+    assert!(
+        allowed.text_bytes() < 100 && state.work_bytes(&allowed) >= LONG && begun.work_bytes(&allowed) < 100
+    );
 }
 
 /// Whoever keeps a fact writes about as many bytes as it has heft.
@@ -86,10 +88,10 @@ fn a_fact_s_heft_is_about_its_length() {
         start.input = windlass_core::event::RunInput::Messages(vec![Arc::new(Message::user(long()))]);
     }
     for event in accept(&begun, input).unwrap() {
-        let (heft, written) = (event.fact.heft(), event.fact.body().unwrap().len() as u64);
+        let (text_bytes, written) = (event.fact.text_bytes(), event.fact.body().unwrap().len() as u64);
         assert!(
-            heft <= written + 10_000 && written <= heft + 10_000,
-            "{}: {heft}, {written}",
+            text_bytes <= written + 10_000 && written <= text_bytes + 10_000,
+            "{}: {text_bytes}, {written}",
             event.fact.kind()
         );
     }

@@ -72,7 +72,7 @@ fn progress(state: &State, event: &Event) -> Option<LogLine> {
 }
 
 /// The preset's log line about an event; `state` is the state after it.
-pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
+pub fn log_line(state: &State, event: &Event) -> Option<LogLine> {
     if let Some(line) = progress(state, event) {
         return Some(line);
     }

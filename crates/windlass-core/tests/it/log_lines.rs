@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::model::{FailureKind, ModelFailure, Usage};
 use windlass_core::policy::{AtLimit, LimitKind, Preset};
-use windlass_core::run::{LogLevel, narrate};
+use windlass_core::run::{LogLevel, log_line};
 use windlass_core::{ActionKind, CallOutcome, Input, InputKind, Policy, State, accept, evolve, pending};
 
 use crate::environment;
@@ -19,7 +19,7 @@ fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
     while let Some(input) = inputs.pop() {
         for event in accept(&state, input).unwrap() {
             state = evolve(state, &event);
-            lines.extend(narrate(&state, &event).map(|line| {
+            lines.extend(log_line(&state, &event).map(|line| {
                 format!("{}{}", if line.level == LogLevel::Warning { "warning: " } else { "" }, line.text)
             }));
         }
