@@ -1,6 +1,7 @@
 //! Reads and folds a complete log.
 
 use std::path::Path;
+use windlass_core::event::RunFact;
 
 use windlass_core::{Event, Fact, Owner, RunId, SessionId, State, evolve};
 use windlass_read::load;
@@ -39,7 +40,7 @@ impl Look {
     /// Whether another run started it.
     fn is_child(&self) -> bool {
         let first = self.events().next().map(|event| &event.fact);
-        matches!(first, Some(Fact::RunStarted(start)) if start.parent.is_some())
+        matches!(first, Some(Fact::Run(RunFact::Started(start))) if start.parent.is_some())
     }
 
     /// The kind of the last event.
@@ -125,7 +126,7 @@ fn whole(look: &Look, line: &RunSummary) -> Result<(), String> {
     if line.version + 1 != next {
         return Err(format!("the listing says {} events, there are {}", line.version, next - 1));
     }
-    let based = matches!(look.events().next().map(|event| &event.fact), Some(Fact::RunStarted(start)) if start.base.is_some());
+    let based = matches!(look.events().next().map(|event| &event.fact), Some(Fact::Run(RunFact::Started(start))) if start.base.is_some());
     if !based && look.events().fold(State::new(look.run), evolve) != look.state {
         return Err("the fold of the events is another state than the one that was loaded".to_owned());
     }

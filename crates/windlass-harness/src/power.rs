@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use windlass_core::event::CallFact;
 
 use windlass_core::Fact;
 use windlass_testing::{Moment, run_and_kill};
@@ -85,7 +86,7 @@ pub fn power(ground: &Ground, variants: u64, seed: u64) -> Result<u64, HarnessEr
 
 /// Number of started attempts at calls of a run.
 fn started(look: &Look) -> usize {
-    look.events().filter(|event| matches!(event.fact, Fact::CallStarted(_))).count()
+    look.events().filter(|event| matches!(event.fact, Fact::Call(CallFact::Started(_)))).count()
 }
 
 fn strace(traced: &Path) -> Vec<String> {

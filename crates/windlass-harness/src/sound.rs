@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::event::{InputReceived, QuestionKind};
+use windlass_core::event::{CallFact, InputReceived, ModelFact, PeopleFact, QuestionKind, RunFact};
 use windlass_core::{Answer, CallId, CallOutcome, Fact, QuestionId};
 
 use crate::home::Receipt;
@@ -71,7 +71,7 @@ struct Attempt {
 fn calls(look: &Look) -> Result<BTreeMap<CallId, Told>, String> {
     let mut calls: BTreeMap<CallId, Told> = BTreeMap::new();
     for event in look.events() {
-        if let Fact::TurnCompleted(turn) = &event.fact {
+        if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             for call in &turn.calls {
                 let args: serde_json::Value = serde_json::from_str(&call.args).unwrap_or_default();
                 let n = args.get("n").and_then(serde_json::Value::as_u64).unwrap_or_default() as u32;
@@ -86,7 +86,7 @@ fn calls(look: &Look) -> Result<BTreeMap<CallId, Told>, String> {
                     return Err(format!("the call id {} is used twice", call.id));
                 }
             }
-        } else if matches!(event.fact, Fact::RunResumed(_)) {
+        } else if matches!(event.fact, Fact::Run(RunFact::Resumed(_))) {
             calls
                 .values_mut()
                 .filter(|call| call.started && !call.finished)
@@ -110,68 +110,25 @@ fn answered(calls: &mut BTreeMap<CallId, Told>, received: &InputReceived) {
 fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
     let unknown = |id: &CallId| format!("{} of {id}, which nobody asked for", fact.kind());
     match fact {
-        Fact::CallDoubted(doubted) => {
+        Fact::Call(CallFact::Doubted(doubted)) => {
             calls.get_mut(&doubted.call).ok_or_else(|| unknown(&doubted.call))?.attempt.doubted = true;
         }
-        Fact::InputRequested(asked) if asked.kind == QuestionKind::Outcome => {
+        Fact::People(PeopleFact::InputRequested(asked)) if asked.kind == QuestionKind::Outcome => {
             let id = asked.call.as_ref().ok_or("a question about no call")?;
             calls.get_mut(id).ok_or_else(|| unknown(id))?.attempt.question = Some(asked.question.clone());
         }
-        Fact::InputReceived(received) => answered(calls, received),
-        Fact::CallStarted(started) => {
+        Fact::People(PeopleFact::InputReceived(received)) => answered(calls, received),
+        Fact::Call(CallFact::Started(started)) => {
             let call = calls.get_mut(&started.call).ok_or_else(|| unknown(&started.call))?;
             may_start(&started.call, call)?;
             (call.started, call.attempt) = (true, Attempt::default());
         }
-        Fact::CallFinished(finished) => {
+        Fact::Call(CallFact::Finished(finished)) => {
             let call = calls.get_mut(&finished.call).ok_or_else(|| unknown(&finished.call))?;
             may_finish(&finished.call, call, &finished.outcome)?;
             call.finished = true;
         }
-        Fact::RunStarted(_)
-        | Fact::RunResumed(_)
-        | Fact::TurnStarted(_)
-        | Fact::TurnCompleted(_)
-        | Fact::TurnFailed(_)
-        | Fact::ProbeAnswered(_)
-        | Fact::TurnHedged(_)
-        | Fact::HedgeSkipped(_)
-        | Fact::CallHeld(_)
-        | Fact::CallDecided(_)
-        | Fact::ToolAllowed(_)
-        | Fact::CallRetried(_)
-        | Fact::CodeStarted(_)
-        | Fact::CodeCalled(_)
-        | Fact::CodeFinished(_)
-        | Fact::Perceived(_)
-        | Fact::PlanProposed(_)
-        | Fact::PlanMade(_)
-        | Fact::StepFinished(_)
-        | Fact::DelegationStarted(_)
-        | Fact::DelegationFinished(_)
-        | Fact::DelegationDeferred(_)
-        | Fact::InputRequested(_)
-        | Fact::Steered(_)
-        | Fact::RunPaused(_)
-        | Fact::MessageQueued(_)
-        | Fact::Adjusted(_)
-        | Fact::HistoryEdited(_)
-        | Fact::CallVerified(_)
-        | Fact::ResultSummarised(_)
-        | Fact::ContextMeasured(_)
-        | Fact::ContextWarned(_)
-        | Fact::Compacted(_)
-        | Fact::CompactionSkipped(_)
-        | Fact::StepBranched(_)
-        | Fact::OutputRejected(_)
-        | Fact::IterationStarted(_)
-        | Fact::Judged(_)
-        | Fact::BlackboardSaved(_)
-        | Fact::BlackboardRestored(_)
-        | Fact::LimitReached(_)
-        | Fact::LimitRaised(_)
-        | Fact::CancelRequested(_)
-        | Fact::RunEnded(_) => {}
+        _ => {}
     }
     Ok(())
 }

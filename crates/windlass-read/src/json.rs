@@ -7,7 +7,7 @@
 //! # use windlass_core::{Event, Fact};
 //! # use windlass_core::event::CancelRequested;
 //!
-//! let event = Event { at: 7, fact: Fact::CancelRequested(CancelRequested { reason: Some("enough".into()) }) };
+//! let event = Event { at: 7, fact: Fact::from(CancelRequested { reason: Some("enough".into()) }) };
 //! assert_eq!(
 //!     json::event(3, &event).to_string(),
 //!     r#"{"type":"event","seq":3,"at":7,"event":"CancelRequested","data":{"reason":"enough"}}"#

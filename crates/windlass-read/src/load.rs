@@ -4,6 +4,7 @@ pub(crate) mod failed_reply;
 pub(crate) mod pages;
 
 use futures_core::future::BoxFuture;
+use windlass_core::event::RunFact;
 use windlass_core::{Fact, RunId, State, evolve};
 use windlass_store::{Index, Log, StoreError};
 
@@ -29,7 +30,7 @@ pub async fn load_until(log: &dyn Log, run: RunId, version: u64) -> Result<State
         let first = log.read(run, 1, 1).await?;
         let start = first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
         match start {
-            Some(Fact::RunStarted(start)) => match &start.base {
+            Some(Fact::Run(RunFact::Started(start))) => match &start.base {
                 Some(base) if chain.len() < DEEPEST_BASE => chain.push((base.run, base.version)),
                 _ => break,
             },
@@ -63,7 +64,7 @@ pub async fn catch_up(log: &dyn Log, seen: State) -> Result<State, Error> {
 pub async fn start_of(log: &dyn Log, run: RunId) -> Result<windlass_core::event::RunStarted, Error> {
     let first = log.read(run, 1, 1).await?;
     match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
-        Some(Fact::RunStarted(start)) => Ok((**start).clone()),
+        Some(Fact::Run(RunFact::Started(start))) => Ok((**start).clone()),
         _ => Err(Error::Log(StoreError::UnknownRun { run })),
     }
 }
@@ -72,7 +73,7 @@ pub async fn start_of(log: &dyn Log, run: RunId) -> Result<windlass_core::event:
 pub(crate) async fn state_before(log: &dyn Log, run: RunId) -> Result<State, Error> {
     let first = log.read(run, 1, 1).await?;
     match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
-        Some(Fact::RunStarted(start)) => match &start.base {
+        Some(Fact::Run(RunFact::Started(start))) => match &start.base {
             Some(base) => {
                 let below = load_until(log, base.run, base.version).await;
                 let below = below.map_err(|error| {

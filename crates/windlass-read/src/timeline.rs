@@ -7,7 +7,8 @@ mod tasks;
 mod waits;
 
 use windlass_core::event::{
-    CallVerified, InputReceived, LimitReached, Millis, Perception, PlanMade, Rejection, RunEnded, RunInput,
+    CallFact, CallVerified, CodeFact, DelegationFact, InputReceived, LimitFact, LimitReached, Millis,
+    ModelFact, PeopleFact, Perception, PlanFact, PlanMade, Rejection, RunEnded, RunFact, RunInput,
     RunStarted, TurnCompleted, TurnFailed,
 };
 use windlass_core::message::ToolCall;
@@ -192,23 +193,23 @@ impl Timeline {
 
     /// Takes in what an event says of a plan.
     fn plans(&mut self, event: &Event) {
-        if let Fact::Perceived(perceived) = &event.fact {
+        if let Fact::Plan(PlanFact::Perceived(perceived)) = &event.fact {
             self.perception.get_or_insert_with(|| perceived.perception.clone());
-        } else if let Fact::PlanMade(made) = &event.fact {
+        } else if let Fact::Plan(PlanFact::Made(made)) = &event.fact {
             if let Some(id) = &made.call {
                 let call = ToolCall { id: id.clone(), ..ToolCall::default() };
                 self.codes.push(TimelineCall::opened(&call));
             }
             self.plan = Some(made.clone());
-        } else if let Fact::CodeStarted(started) = &event.fact {
+        } else if let Fact::Code(CodeFact::Started(started)) = &event.fact {
             if let Some(code) = self.codes.iter_mut().find(|code| code.id == started.call) {
                 code.begins(event.at);
             }
-        } else if let Fact::CallRetried(retried) = &event.fact {
+        } else if let Fact::Call(CallFact::Retried(retried)) = &event.fact {
             if let Some(code) = self.codes.iter_mut().find(|code| code.id == retried.call) {
                 code.retries += 1;
             }
-        } else if let Fact::CodeFinished(finished) = &event.fact
+        } else if let Fact::Code(CodeFact::Finished(finished)) = &event.fact
             && let Some(code) = self.codes.iter_mut().find(|code| code.id == finished.call)
         {
             (code.ended, code.outcome) = (Some(event.at), Some(finished.outcome.clone()));
@@ -235,7 +236,7 @@ struct Reader {
 
 /// Whether an event begins a step of the run.
 fn begins_step(fact: &Fact) -> bool {
-    matches!(fact, Fact::IterationStarted(_))
+    matches!(fact, Fact::Plan(PlanFact::IterationStarted(_)))
 }
 
 impl Reader {
@@ -256,57 +257,30 @@ impl Reader {
         let Some(step) = timeline.steps.last_mut() else { return };
         step.ended = step.ended.max(event.at);
         match &event.fact {
-            Fact::TurnCompleted(turn) => step.turn(turn),
-            Fact::TurnFailed(failed) => step.failed(failed),
-            Fact::ProbeAnswered(probe) => step.tokens += probe.usage.total(),
-            Fact::CallStarted(started) => step.begins(&started.call, event.at),
-            Fact::DelegationStarted(started) => step.begins(&started.call, event.at),
-            Fact::CodeStarted(started) => step.begins(&started.call, event.at),
-            Fact::CodeCalled(called) => step.opens(&called.calls),
-            Fact::CodeFinished(finished) => step.ends(&finished.call, &finished.outcome, event.at),
-            Fact::CallVerified(verified) => step.expects(verified),
-            Fact::CallRetried(retried) => step.retried(&retried.call),
-            Fact::CallFinished(finished) => step.ends(&finished.call, &finished.outcome, event.at),
-            Fact::DelegationFinished(finished) => {
+            Fact::Model(ModelFact::Completed(turn)) => step.turn(turn),
+            Fact::Model(ModelFact::Failed(failed)) => step.failed(failed),
+            Fact::Model(ModelFact::ProbeAnswered(probe)) => step.tokens += probe.usage.total(),
+            Fact::Call(CallFact::Started(started)) => step.begins(&started.call, event.at),
+            Fact::Delegation(DelegationFact::Started(started)) => step.begins(&started.call, event.at),
+            Fact::Code(CodeFact::Started(started)) => step.begins(&started.call, event.at),
+            Fact::Code(CodeFact::Called(called)) => step.opens(&called.calls),
+            Fact::Code(CodeFact::Finished(finished)) => {
+                step.ends(&finished.call, &finished.outcome, event.at);
+            }
+            Fact::Call(CallFact::Verified(verified)) => step.expects(verified),
+            Fact::Call(CallFact::Retried(retried)) => step.retried(&retried.call),
+            Fact::Call(CallFact::Finished(finished)) => {
+                step.ends(&finished.call, &finished.outcome, event.at);
+            }
+            Fact::Delegation(DelegationFact::Finished(finished)) => {
                 step.tokens += finished.usage.total();
                 step.ends(&finished.call, &finished.outcome, event.at);
             }
-            Fact::InputReceived(received) => timeline.answered(received),
-            Fact::OutputRejected(rejected) => step.rejected(rejected.reason),
-            Fact::LimitReached(reached) => timeline.warns(reached),
-            Fact::RunEnded(end) => timeline.end = Some(end.clone()),
-            Fact::RunStarted(_)
-            | Fact::RunResumed(_)
-            | Fact::InputRequested(_)
-            | Fact::TurnStarted(_)
-            | Fact::TurnHedged(_)
-            | Fact::HedgeSkipped(_)
-            | Fact::Adjusted(_)
-            | Fact::IterationStarted(_)
-            | Fact::Judged(_)
-            | Fact::BlackboardSaved(_)
-            | Fact::BlackboardRestored(_)
-            | Fact::Perceived(_)
-            | Fact::PlanProposed(_)
-            | Fact::PlanMade(_)
-            | Fact::StepFinished(_)
-            | Fact::ResultSummarised(_)
-            | Fact::ContextMeasured(_)
-            | Fact::ContextWarned(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionSkipped(_)
-            | Fact::CallHeld(_)
-            | Fact::CallDecided(_)
-            | Fact::ToolAllowed(_)
-            | Fact::CallDoubted(_)
-            | Fact::DelegationDeferred(_)
-            | Fact::Steered(_)
-            | Fact::RunPaused(_)
-            | Fact::MessageQueued(_)
-            | Fact::HistoryEdited(_)
-            | Fact::StepBranched(_)
-            | Fact::LimitRaised(_)
-            | Fact::CancelRequested(_) => {}
+            Fact::People(PeopleFact::InputReceived(received)) => timeline.answered(received),
+            Fact::Model(ModelFact::OutputRejected(rejected)) => step.rejected(rejected.reason),
+            Fact::Limit(LimitFact::Reached(reached)) => timeline.warns(reached),
+            Fact::Run(RunFact::Ended(end)) => timeline.end = Some(end.clone()),
+            _ => {}
         }
     }
 }

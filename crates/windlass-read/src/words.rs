@@ -5,7 +5,7 @@
 //! use windlass_core::Fact;
 //! use windlass_read::words::{Calls, Cuts, phrase};
 //!
-//! let fact = Fact::CancelRequested(CancelRequested { reason: Some("enough".into()) });
+//! let fact = Fact::from(CancelRequested { reason: Some("enough".into()) });
 //! assert_eq!(phrase(&fact, &Calls::default(), &Cuts::default()), "was told to stop: enough");
 //! ```
 

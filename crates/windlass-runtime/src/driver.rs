@@ -49,7 +49,7 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use windlass_core::event::{Millis, ResumedBy};
+use windlass_core::event::{Millis, ResumedBy, RunFact};
 use windlass_core::run::Accepted;
 use windlass_core::tool::ToolKind;
 use windlass_core::{
@@ -361,7 +361,11 @@ impl<W: Work> Driver<W> {
             self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
         let adjusted_models = |event: &Event| {
-            if let Fact::Adjusted(adjusted) = &event.fact { adjusted.models.clone() } else { None }
+            if let Fact::Run(RunFact::Adjusted(adjusted)) = &event.fact {
+                adjusted.models.clone()
+            } else {
+                None
+            }
         };
         batch.events.iter().filter_map(adjusted_models).for_each(|models| self.agent.learn(&models));
         if let Some(trace) = &mut self.trace {

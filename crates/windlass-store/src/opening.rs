@@ -1,6 +1,6 @@
 //! Data from a run's first event, for listings and for stores' indexes.
 
-use windlass_core::event::RunInput;
+use windlass_core::event::{RunFact, RunInput};
 use windlass_core::{Event, Fact, Message, Owner, RunId, SessionId, Text};
 
 /// The most bytes of a title, as [`RunSummary`](crate::RunSummary) promises.
@@ -19,7 +19,9 @@ pub(crate) struct Opening {
 impl Opening {
     /// A run whose first event is no `RunStarted` has no agent and no title: the store does not judge that.
     pub(crate) fn of(first: Option<&Event>) -> Self {
-        let Some(Event { fact: Fact::RunStarted(started), .. }) = first else { return Self::default() };
+        let Some(Event { fact: Fact::Run(RunFact::Started(started)), .. }) = first else {
+            return Self::default();
+        };
         Self {
             agent: started.agent.name.clone(),
             owner: started.owner.clone(),
@@ -33,7 +35,9 @@ impl Opening {
 /// The run that a first event names as its base.
 pub(crate) fn base(first: Option<&Event>) -> Option<RunId> {
     match first {
-        Some(Event { fact: Fact::RunStarted(started), .. }) => started.base.as_ref().map(|base| base.run),
+        Some(Event { fact: Fact::Run(RunFact::Started(started)), .. }) => {
+            started.base.as_ref().map(|base| base.run)
+        }
         _ => None,
     }
 }

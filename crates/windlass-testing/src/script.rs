@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use windlass_core::event::Millis;
+use windlass_core::event::{CallFact, ContextFact, Millis, ModelFact, PeopleFact};
 use windlass_core::tool::Effect;
-use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, InputKind, QuestionId, RunId};
+use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, InputKind, QuestionId, RunId, Text};
 use windlass_models::mock;
 use windlass_runtime::{Environment, RunHandle};
 use windlass_store::Inbox;
@@ -367,35 +367,33 @@ impl Inner {
         let path = self.doers.get(&run).cloned().unwrap_or_default();
         let root = self.handle.as_ref().map_or(path.is_empty(), |handle| handle.id() == run);
         match events.first().map(|event| &event.fact) {
-            Some(Fact::ProbeAnswered(probe)) => self.scene(&path).lose_end(&probe.model),
+            Some(Fact::Model(ModelFact::ProbeAnswered(probe))) => self.scene(&path).lose_end(&probe.model),
             // The reply that ended a search for what a provider refuses.
-            Some(Fact::HistoryEdited(edited)) if edited.refused.is_some() => {
-                let replied = events.iter().find_map(|event| {
-                    if let Fact::TurnCompleted(turn) = &event.fact { Some(&turn.model) } else { None }
-                });
-                if let Some(model) = replied {
+            Some(Fact::Context(ContextFact::HistoryEdited(edited))) if edited.refused.is_some() => {
+                if let Some(model) = replied(events) {
                     self.scene(&path).lose_end(model);
                 }
             }
-            Some(Fact::TurnCompleted(turn)) => self.scene(&path).lose_end(&turn.model),
-            Some(Fact::TurnFailed(failed)) => {
+            Some(Fact::Model(ModelFact::Completed(turn))) => self.scene(&path).lose_end(&turn.model),
+            Some(Fact::Model(ModelFact::Failed(failed))) => {
                 self.scene(&path).lose_end(&failed.failure.model);
                 // Of two attempts at one call, both are made again.
-                let replied = events.iter().find_map(|event| {
-                    if let Fact::TurnCompleted(turn) = &event.fact { Some(&turn.model) } else { None }
-                });
-                if let (Some(model), Some(_)) = (replied, failed.remaining_model) {
+                if let (Some(model), Some(_)) = (replied(events), failed.remaining_model) {
                     self.scene(&path).lose_end(model);
                 }
             }
-            Some(Fact::CallRetried(retried)) => self.lost_call(run, &retried.call, &retried.outcome),
-            Some(Fact::CallFinished(finished)) => self.lost_call(run, &finished.call, &finished.outcome),
-            Some(Fact::CancelRequested(_)) if root && self.post.is_none() => {
+            Some(Fact::Call(CallFact::Retried(retried))) => {
+                self.lost_call(run, &retried.call, &retried.outcome);
+            }
+            Some(Fact::Call(CallFact::Finished(finished))) => {
+                self.lost_call(run, &finished.call, &finished.outcome);
+            }
+            Some(Fact::People(PeopleFact::CancelRequested(_))) if root && self.post.is_none() => {
                 // Whoever cancels sees that nothing comes of it, and does it again when the work is repeated.
                 self.cancel = self.cancelled.take();
                 self.sent.retain(|what| !matches!(what, InputKind::Cancel { .. }));
             }
-            Some(Fact::InputReceived(received)) if root => {
+            Some(Fact::People(PeopleFact::InputReceived(received))) if root => {
                 let place = self.answered.get(&received.question).copied();
                 if let Some(entry) = place.and_then(|place| self.human.get_mut(place)) {
                     entry.1 = false;
@@ -491,4 +489,11 @@ impl Inner {
         }
         (now.len(), now.iter().any(|steer| matches!(steer.what, Interrupt::Abort(_))))
     }
+}
+
+/// The model whose reply is among these events.
+fn replied(events: &[Event]) -> Option<&Text> {
+    events.iter().find_map(|event| {
+        if let Fact::Model(ModelFact::Completed(turn)) = &event.fact { Some(&turn.model) } else { None }
+    })
 }

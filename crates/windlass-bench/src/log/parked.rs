@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Instant;
+use windlass_core::event::RunFact;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
@@ -56,10 +57,10 @@ async fn sample() -> Outcome<Vec<Batch>> {
 /// The same events as those of another run.
 fn as_run(run: RunId, events: &Arc<[Event]>) -> Arc<[Event]> {
     let each = |event: &Event| {
-        if let Fact::RunStarted(start) = &event.fact {
+        if let Fact::Run(RunFact::Started(start)) = &event.fact {
             let mut start = start.clone();
             start.run = run;
-            Event { at: event.at, fact: Fact::RunStarted(start) }
+            Event { at: event.at, fact: Fact::Run(RunFact::Started(start)) }
         } else {
             event.clone()
         }

@@ -14,7 +14,10 @@ use std::io;
 
 use serde_json::Value;
 use windlass_core::budget::Counters;
-use windlass_core::event::{DelegationStarted, RunEnded, RunInput, RunStarted, TurnCompleted};
+use windlass_core::event::{
+    CallFact, DelegationStarted, ModelFact, PeopleFact, RunEnded, RunFact, RunInput, RunStarted,
+    TurnCompleted,
+};
 use windlass_core::run::LogLevel;
 use windlass_core::{ActionId, CallId, Event, Fact, RunId, State, Status};
 use windlass_read::words::asked::by;
@@ -212,18 +215,18 @@ impl Plain {
         self.count(event);
         if let Some(line) = progress(event, &self.calls, &self.cuts) {
             if line.is_warning { self.warn(&line.text) } else { self.remark(&line.text) }
-        } else if let Fact::RunStarted(start) = &event.fact {
+        } else if let Fact::Run(RunFact::Started(start)) = &event.fact {
             self.run_started(start);
-        } else if let Fact::TurnCompleted(turn) = &event.fact {
+        } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             self.turn_completed(turn);
-        } else if let Fact::InputRequested(asked) = &event.fact {
+        } else if let Fact::People(PeopleFact::InputRequested(asked)) = &event.fact {
             if self.questions {
                 let by = by(asked, &self.calls);
                 self.warn(&format!("asked: {} ({}): {by}{}", asked.question, asked.kind, asked.text));
             }
-        } else if let Fact::InputReceived(one) = &event.fact {
+        } else if let Fact::People(PeopleFact::InputReceived(one)) = &event.fact {
             self.remark(&asked::answer(one));
-        } else if let Fact::RunEnded(end) = &event.fact {
+        } else if let Fact::Run(RunFact::Ended(end)) = &event.fact {
             self.ended(end, event.at);
         } else {
             self.call_begins(&event.fact);
@@ -234,16 +237,16 @@ impl Plain {
     /// Takes in what the line at the end says.
     fn count(&mut self, event: &Event) {
         let fact = &event.fact;
-        if let Fact::RunStarted(_) | Fact::RunResumed(_) = fact {
+        if let Fact::Run(RunFact::Started(_) | RunFact::Resumed(_)) = fact {
             self.started_at = event.at;
         }
-        if let Fact::RunStarted(start) = fact
+        if let Fact::Run(RunFact::Started(start)) = fact
             && let RunInput::Continue(carried) = &start.input
         {
             self.count_from(&carried.counters);
-        } else if let Fact::ProbeAnswered(_) | Fact::TurnCompleted(_) = fact {
+        } else if let Fact::Model(ModelFact::ProbeAnswered(_) | ModelFact::Completed(_)) = fact {
             self.model_calls += 1;
-        } else if let Fact::StepBranched(branched) = fact {
+        } else if let Fact::Call(CallFact::StepBranched(branched)) = fact {
             self.by_hook.extend(branched.calls.iter().map(|call| call.id.clone()));
         }
     }

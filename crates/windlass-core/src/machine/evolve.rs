@@ -17,7 +17,10 @@ use std::sync::Arc;
 use crate::protocol::fact::calls::CallFinished;
 use crate::protocol::fact::interrupts::RunPaused;
 use crate::protocol::fact::limits::{LimitRaised, LimitReached};
-use crate::protocol::fact::{Adjusted, Event, Fact, InputReceived, InputRequested};
+use crate::protocol::fact::{
+    Adjusted, CallFact, CodeFact, ContextFact, DelegationFact, Event, Fact, InputReceived, InputRequested,
+    LimitFact, ModelFact, PeopleFact, PlanFact, RunFact,
+};
 use crate::state::context::Warning;
 use crate::state::ending::{Closing, ClosingStage, Ending};
 use crate::state::open_call::{Asked, Origin, Stage};
@@ -40,23 +43,23 @@ impl State {
         self.clock.now = self.clock.now.max(event.at);
         let seq = self.version;
         match &event.fact {
-            Fact::RunStarted(start) => self.started(start, event.at, seq),
-            Fact::RunResumed(resumed) => {
+            Fact::Run(RunFact::Started(start)) => self.started(start, event.at, seq),
+            Fact::Run(RunFact::Resumed(resumed)) => {
                 self.clock.behind_ms = resumed.clock_behind_ms.unwrap_or(0);
                 self.taken_over(resumed.by);
             }
-            Fact::TurnStarted(turn) => self.turn_started(turn, seq),
-            Fact::TurnCompleted(turn) => self.turn_completed(turn),
-            Fact::TurnFailed(turn) => self.turn_failed(turn, seq),
-            Fact::ProbeAnswered(probe) => self.probe_answered(probe),
-            Fact::TurnHedged(hedged) => self.turn_hedged(hedged, seq),
-            Fact::HedgeSkipped(skipped) => self.hedge_skipped(skipped),
-            Fact::CallHeld(held) => self.call_held(held),
-            Fact::CallDecided(decided) => self.call_decided(decided),
-            Fact::ToolAllowed(allowed) => self.tool_allowed(allowed),
-            Fact::CallVerified(verified) => self.call_verified(verified),
-            Fact::CallStarted(started) => self.call_started(started, seq),
-            Fact::CallRetried(retried) => {
+            Fact::Model(ModelFact::Started(turn)) => self.turn_started(turn, seq),
+            Fact::Model(ModelFact::Completed(turn)) => self.turn_completed(turn),
+            Fact::Model(ModelFact::Failed(turn)) => self.turn_failed(turn, seq),
+            Fact::Model(ModelFact::ProbeAnswered(probe)) => self.probe_answered(probe),
+            Fact::Model(ModelFact::Hedged(hedged)) => self.turn_hedged(hedged, seq),
+            Fact::Model(ModelFact::HedgeSkipped(skipped)) => self.hedge_skipped(skipped),
+            Fact::Call(CallFact::Held(held)) => self.call_held(held),
+            Fact::Call(CallFact::Decided(decided)) => self.call_decided(decided),
+            Fact::Call(CallFact::ToolAllowed(allowed)) => self.tool_allowed(allowed),
+            Fact::Call(CallFact::Verified(verified)) => self.call_verified(verified),
+            Fact::Call(CallFact::Started(started)) => self.call_started(started, seq),
+            Fact::Call(CallFact::Retried(retried)) => {
                 self.ledger.counters.retries += 1;
                 self.suspend_code(&retried.call);
                 if let Some(call) = self.call_mut(&retried.call) {
@@ -64,58 +67,58 @@ impl State {
                     call.stage = Stage::Retrying { seq, at: retried.retry_at };
                 }
             }
-            Fact::CallDoubted(doubted) => {
+            Fact::Call(CallFact::Doubted(doubted)) => {
                 let lost = doubted.lost.clone().map(Box::new);
                 self.stage(&doubted.call, Stage::Doubted { seq, asked: Asked::Tool, lost });
             }
-            Fact::CallFinished(finished) => self.call_finished(finished),
-            Fact::ResultSummarised(summarised) => self.result_summarised(summarised),
-            Fact::CodeStarted(started) => self.code_started(started, seq),
-            Fact::CodeCalled(called) => self.code_called(called),
-            Fact::CodeFinished(finished) => self.code_finished(finished),
-            Fact::DelegationStarted(started) => self.delegation_started(started, seq),
-            Fact::DelegationDeferred(waits) => self.delegation_deferred(waits, seq),
-            Fact::DelegationFinished(finished) => {
+            Fact::Call(CallFact::Finished(finished)) => self.call_finished(finished),
+            Fact::Call(CallFact::ResultSummarised(summarised)) => self.result_summarised(summarised),
+            Fact::Code(CodeFact::Started(started)) => self.code_started(started, seq),
+            Fact::Code(CodeFact::Called(called)) => self.code_called(called),
+            Fact::Code(CodeFact::Finished(finished)) => self.code_finished(finished),
+            Fact::Delegation(DelegationFact::Started(started)) => self.delegation_started(started, seq),
+            Fact::Delegation(DelegationFact::Deferred(waits)) => self.delegation_deferred(waits, seq),
+            Fact::Delegation(DelegationFact::Finished(finished)) => {
                 self.ledger.returned(finished);
                 let (call, outcome) = (finished.call.clone(), finished.outcome.clone());
                 self.call_finished(&CallFinished { call, outcome, note: None, limit: None });
             }
-            Fact::Perceived(perceived) => self.perceived(perceived),
-            Fact::PlanProposed(proposed) => self.plan_proposed(proposed),
-            Fact::PlanMade(made) => self.plan_made(made),
-            Fact::StepFinished(finished) => {
+            Fact::Plan(PlanFact::Perceived(perceived)) => self.perceived(perceived),
+            Fact::Plan(PlanFact::Proposed(proposed)) => self.plan_proposed(proposed),
+            Fact::Plan(PlanFact::Made(made)) => self.plan_made(made),
+            Fact::Plan(PlanFact::StepFinished(finished)) => {
                 self.leave_hook();
                 self.step_finished(finished);
             }
-            Fact::InputRequested(asked) => self.input_requested(asked, seq),
-            Fact::InputReceived(received) => self.input_received(received),
-            Fact::IterationStarted(started) => self.iteration_started(started),
-            Fact::Judged(_) => self.progress.unread = 0,
-            Fact::BlackboardSaved(_) => self.progress.blackboard.save(),
-            Fact::BlackboardRestored(restored) => self.blackboard_restored(restored),
-            Fact::Steered(steered) => self.conversation.steering.push(steered.clone()),
-            Fact::RunPaused(paused) => self.paused(paused, seq),
-            Fact::MessageQueued(queued) => {
+            Fact::People(PeopleFact::InputRequested(asked)) => self.input_requested(asked, seq),
+            Fact::People(PeopleFact::InputReceived(received)) => self.input_received(received),
+            Fact::Plan(PlanFact::IterationStarted(started)) => self.iteration_started(started),
+            Fact::Plan(PlanFact::Judged(_)) => self.progress.unread = 0,
+            Fact::Plan(PlanFact::BlackboardSaved(_)) => self.progress.blackboard.save(),
+            Fact::Plan(PlanFact::BlackboardRestored(restored)) => self.blackboard_restored(restored),
+            Fact::People(PeopleFact::Steered(steered)) => self.conversation.steering.push(steered.clone()),
+            Fact::People(PeopleFact::Paused(paused)) => self.paused(paused, seq),
+            Fact::People(PeopleFact::MessageQueued(queued)) => {
                 self.conversation.steering.retain(|said| said.run != Some(queued.run));
                 self.questions.queued.push_back_mut(Arc::new(queued.clone()));
             }
-            Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
-            Fact::HistoryEdited(edited) => self.history_edited(edited),
+            Fact::Run(RunFact::Adjusted(adjusted)) => self.adjusted(adjusted, event.at, seq),
+            Fact::Context(ContextFact::HistoryEdited(edited)) => self.history_edited(edited),
             // The count itself is in the reply's usage.
-            Fact::ContextMeasured(_) => {}
-            Fact::ContextWarned(_) => self.conversation.tracker.warning = Warning::Given,
-            Fact::Compacted(compacted) => self.compacted(compacted),
-            Fact::CompactionSkipped(_) => self.compaction_skipped(),
-            Fact::StepBranched(branched) => self.acting(&branched.calls, &Origin::Hook),
-            Fact::OutputRejected(rejected) => self.output_rejected(rejected),
-            Fact::LimitReached(reached) => self.limit_reached(reached, event.at, seq),
-            Fact::LimitRaised(raised) => self.limit_raised(raised, seq),
-            Fact::CancelRequested(_) => {
+            Fact::Context(ContextFact::Measured(_)) => {}
+            Fact::Context(ContextFact::Warned(_)) => self.conversation.tracker.warning = Warning::Given,
+            Fact::Context(ContextFact::Compacted(compacted)) => self.compacted(compacted),
+            Fact::Context(ContextFact::CompactionSkipped(_)) => self.compaction_skipped(),
+            Fact::Call(CallFact::StepBranched(branched)) => self.acting(&branched.calls, &Origin::Hook),
+            Fact::Model(ModelFact::OutputRejected(rejected)) => self.output_rejected(rejected),
+            Fact::Limit(LimitFact::Reached(reached)) => self.limit_reached(reached, event.at, seq),
+            Fact::Limit(LimitFact::Raised(raised)) => self.limit_raised(raised, seq),
+            Fact::People(PeopleFact::CancelRequested(_)) => {
                 self.ending.cancel();
                 self.questions.withdraw();
                 self.give_up_waiting();
             }
-            Fact::RunEnded(end) => {
+            Fact::Run(RunFact::Ended(end)) => {
                 self.questions.withdraw();
                 self.model_calls.clear();
                 self.take_results_as_they_are();

@@ -2,7 +2,7 @@
 
 use crate::protocol::fact::calls::Decision;
 use crate::protocol::fact::fork::{Fork, MadeCall, StartedCall};
-use crate::protocol::fact::{Event, Fact};
+use crate::protocol::fact::{CallFact, CodeFact, DelegationFact, Event, Fact};
 use crate::state::open_call::{OpenCall, Stage};
 use crate::state::{Phase, State};
 use crate::vocabulary::budget::Budget;
@@ -29,11 +29,11 @@ fn made(state: &State, code: &OpenCall, later: &[Event]) -> Vec<MadeCall> {
     let before = state.code_calls(id).count();
     let mut calls: Vec<&ToolCall> = Vec::new();
     for event in later {
-        if let Fact::CodeCalled(called) = &event.fact
+        if let Fact::Code(CodeFact::Called(called)) = &event.fact
             && called.call == *id
         {
             calls.extend(&called.calls);
-        } else if matches!(&event.fact, Fact::CallRetried(retried) if retried.call == *id) {
+        } else if matches!(&event.fact, Fact::Call(CallFact::Retried(retried)) if retried.call == *id) {
             // The next try makes its calls anew.
             break;
         }
@@ -68,15 +68,15 @@ fn later_end(call: &CallId, open: Before, later: &[Event]) -> Option<StartedCall
     let mut lent = Budget::default();
     for event in later {
         let fact = &event.fact;
-        if let Fact::CallStarted(started) = fact {
+        if let Fact::Call(CallFact::Started(started)) = fact {
             again |= started.call == *call;
-        } else if let Fact::CodeStarted(started) = fact {
+        } else if let Fact::Code(CodeFact::Started(started)) = fact {
             again |= started.call == *call;
-        } else if let Fact::DelegationStarted(started) = fact {
+        } else if let Fact::Delegation(DelegationFact::Started(started)) = fact {
             if started.call == *call {
                 (again, child, lent) = (true, Some(started.run), started.budget);
             }
-        } else if let Fact::CallDecided(decided) = fact {
+        } else if let Fact::Call(CallFact::Decided(decided)) = fact {
             edited |= decided.call == *call && matches!(decided.decision, Decision::Edited { .. });
         } else if let Some((ended, found)) = fact.call_end()
             && ended == call

@@ -5,7 +5,9 @@ use crate::policy::values::Phases;
 use crate::protocol::fact::calls::CallStarted;
 use crate::protocol::fact::context::ContextWarned;
 use crate::protocol::fact::interrupts::Steered;
-use crate::protocol::fact::{Event, Fact};
+use crate::protocol::fact::{
+    CallFact, ContextFact, DelegationFact, Event, Fact, LimitFact, ModelFact, PlanFact, RunFact,
+};
 use crate::state::State;
 use crate::vocabulary::ids::CallId;
 use crate::vocabulary::limit::LimitKind;
@@ -58,9 +60,9 @@ fn progress(state: &State, event: &Event) -> Option<LogLine> {
     if state.policy().replies.phases != Phases::Two {
         return None;
     }
-    let (action, target) = if let Fact::CallStarted(started) = &event.fact {
+    let (action, target) = if let Fact::Call(CallFact::Started(started)) = &event.fact {
         ("tool_call", state.open_call(&started.call).filter(|_| started.attempt == 1)?.call.name.clone())
-    } else if let Fact::DelegationStarted(started) = &event.fact {
+    } else if let Fact::Delegation(DelegationFact::Started(started)) = &event.fact {
         ("delegate", Some(started.agent.clone()).filter(|_| started.attempt == 1)?)
     } else {
         return None;
@@ -80,31 +82,31 @@ pub fn log_line(state: &State, event: &Event) -> Option<LogLine> {
     let closing = state.ending.closing().is_some();
     let counters = state.counters();
     let info = |text| Some(LogLine { level: LogLevel::Info, text });
-    if let Fact::TurnStarted(turn) = &event.fact {
+    if let Fact::Model(ModelFact::Started(turn)) = &event.fact {
         let first = turn.attempt == 1 && turn.model == 0 && !turn.after_loss;
         let template = log.turn.as_ref().filter(|_| turn.purpose == Purpose::Act && first && !closing)?;
         info(counted(template, counters.model_calls + 1, state.policy().limit(LimitKind::ModelCalls)))
-    } else if let Fact::IterationStarted(started) = &event.fact {
+    } else if let Fact::Plan(PlanFact::IterationStarted(started)) = &event.fact {
         let max = state.policy().limit(LimitKind::Iterations);
         info(counted(log.iteration.as_ref()?, started.iteration, max))
-    } else if let Fact::TurnCompleted(turn) = &event.fact {
+    } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
         let template = log.calls.as_ref().filter(|_| turn.speaks() && !turn.calls.is_empty() && !closing)?;
         info(filled(template, &[("k", &turn.calls.len().to_string())]))
-    } else if let Fact::CallStarted(CallStarted { call, attempt: 1 }) = &event.fact {
+    } else if let Fact::Call(CallFact::Started(CallStarted { call, attempt: 1 })) = &event.fact {
         called(state, log.call.as_ref()?, call).and_then(info)
-    } else if let Fact::DelegationStarted(started) = &event.fact {
+    } else if let Fact::Delegation(DelegationFact::Started(started)) = &event.fact {
         let template = log.call.as_ref().filter(|_| started.attempt == 1)?;
         called(state, template, &started.call).and_then(info)
-    } else if let (Fact::RunEnded(_), Some(text)) = (&event.fact, not_heard(state)) {
+    } else if let (Fact::Run(RunFact::Ended(_)), Some(text)) = (&event.fact, not_heard(state)) {
         Some(LogLine { level: LogLevel::Unheard, text })
-    } else if let Fact::RunEnded(end) = &event.fact {
+    } else if let Fact::Run(RunFact::Ended(end)) = &event.fact {
         let template = log.answer.as_ref().filter(|_| end.status == Status::Answered)?;
         info(counted(template, counters.model_calls + 1, state.policy().limit(LimitKind::ModelCalls)))
-    } else if let Fact::ContextWarned(ContextWarned { tokens, max_tokens }) = &event.fact {
+    } else if let Fact::Context(ContextFact::Warned(ContextWarned { tokens, max_tokens })) = &event.fact {
         // Whoever set a budget wants to hear of it, whatever the preset logs.
         let text = format!("The context has {tokens} of {max_tokens} tokens");
         Some(LogLine { level: LogLevel::Warning, text })
-    } else if let Fact::LimitReached(reached) = &event.fact {
+    } else if let Fact::Limit(LimitFact::Reached(reached)) = &event.fact {
         let counts = matches!(reached.limit, LimitKind::ModelCalls | LimitKind::Iterations);
         let text = counted(log.limit.as_ref().filter(|_| counts)?, reached.reached, Some(reached.max));
         Some(LogLine { level: LogLevel::Warning, text })

@@ -8,7 +8,10 @@ use crate::protocol::cause::{Cause, CheckResult, StepEnd};
 use crate::protocol::fact::calls::{CallFinished, CallRetried, DelegationFinished};
 use crate::protocol::fact::code::CodeFinished;
 use crate::protocol::fact::run::{RunResumed, RunStarted};
-use crate::protocol::fact::{Adjusted, Event, Fact, InputReceived, InputRequested};
+use crate::protocol::fact::{
+    Adjusted, CallFact, CodeFact, ContextFact, DelegationFact, Event, Fact, InputReceived, InputRequested,
+    ModelFact, PeopleFact, RunFact,
+};
 use crate::protocol::input::{Found, HostCall, Input, InputKind, QuotaWait, StepEdits};
 use crate::state::State;
 use crate::vocabulary::ids::Text;
@@ -35,7 +38,8 @@ pub struct Difference {
 /// same events.
 pub fn rebuild(state: &State, cause: &Cause, events: &[Event]) -> Option<Input> {
     let first = events.first()?;
-    let behind = if let Fact::RunResumed(resumed) = &first.fact { resumed.clock_behind_ms } else { None };
+    let behind =
+        if let Fact::Run(RunFact::Resumed(resumed)) = &first.fact { resumed.clock_behind_ms } else { None };
     let at = first.at.saturating_sub(behind.unwrap_or(0));
     Some(Input { at, what: input(state, cause, events)? })
 }
@@ -56,7 +60,7 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             InputKind::ModelFailed { action: freed(action), failure, jitter: *jitter }
         }
         Cause::CallEnded { action } => {
-            if let Fact::CallDoubted(doubted) = &first.fact {
+            if let Fact::Call(CallFact::Doubted(doubted)) = &first.fact {
                 return Some(InputKind::CallLost { action: freed(action), outcome: doubted.lost.clone()? });
             }
             InputKind::CallEnded { action: freed(action), outcome: outcome(first)? }
@@ -66,12 +70,15 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             InputKind::CodeCalls { action: freed(action), calls }
         }
         Cause::CodeEnded { action } => {
-            let stdout =
-                if let Fact::CodeFinished(finished) = &first.fact { &finished.stdout } else { &None };
+            let stdout = if let Fact::Code(CodeFact::Finished(finished)) = &first.fact {
+                &finished.stdout
+            } else {
+                &None
+            };
             InputKind::CodeEnded { action: freed(action), outcome: outcome(first)?, stdout: stdout.clone() }
         }
         Cause::DelegateEnded { action } => {
-            let Fact::DelegationFinished(finished) = &first.fact else { return None };
+            let Fact::Delegation(DelegationFact::Finished(finished)) = &first.fact else { return None };
             let (outcome, usage, cost) = (finished.outcome.clone(), finished.usage, finished.cost);
             InputKind::DelegateEnded {
                 action: freed(action),
@@ -108,20 +115,22 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
 }
 
 fn answered(first: &Event) -> Option<InputKind> {
-    let Fact::InputReceived(InputReceived { question, answer, by }) = &first.fact else { return None };
+    let Fact::People(PeopleFact::InputReceived(InputReceived { question, answer, by })) = &first.fact else {
+        return None;
+    };
     Some(InputKind::Answered { question: question.clone(), answer: answer.clone(), by: by.clone() })
 }
 
 /// What people said to a run.
 fn said(first: &Event) -> Option<InputKind> {
-    if let Fact::Steered(steered) = &first.fact {
+    if let Fact::People(PeopleFact::Steered(steered)) = &first.fact {
         Some(InputKind::Steer(steered.clone()))
-    } else if let Fact::InputRequested(asked) = &first.fact {
+    } else if let Fact::People(PeopleFact::InputRequested(asked)) = &first.fact {
         Some(InputKind::Pause { reason: pause_reason(&asked.text) })
-    } else if let Fact::MessageQueued(queued) = &first.fact {
+    } else if let Fact::People(PeopleFact::MessageQueued(queued)) = &first.fact {
         let crate::protocol::fact::MessageQueued { run, request_digest, messages } = queued.clone();
         Some(InputKind::Queue { run, request_digest, messages })
-    } else if let Fact::CancelRequested(request) = &first.fact {
+    } else if let Fact::People(PeopleFact::CancelRequested(request)) = &first.fact {
         Some(InputKind::Cancel { reason: request.reason.clone() })
     } else {
         None
@@ -162,19 +171,19 @@ pub fn replay(state: &State, cause: &Cause, events: &[Event]) -> Result<State, B
 }
 
 fn started(first: &Event) -> Option<RunStarted> {
-    if let Fact::RunStarted(start) = &first.fact { Some((**start).clone()) } else { None }
+    if let Fact::Run(RunFact::Started(start)) = &first.fact { Some((**start).clone()) } else { None }
 }
 
 fn failure(first: &Event) -> Option<ModelFailure> {
-    if let Fact::TurnFailed(failed) = &first.fact { Some(failed.failure.clone()) } else { None }
+    if let Fact::Model(ModelFact::Failed(failed)) = &first.fact { Some(failed.failure.clone()) } else { None }
 }
 
 fn resumed(first: &Event) -> Option<RunResumed> {
-    if let Fact::RunResumed(resumed) = &first.fact { Some(resumed.clone()) } else { None }
+    if let Fact::Run(RunFact::Resumed(resumed)) = &first.fact { Some(resumed.clone()) } else { None }
 }
 
 fn adjusted(event: &Event) -> Option<Adjusted> {
-    if let Fact::Adjusted(adjusted) = &event.fact { Some(adjusted.clone()) } else { None }
+    if let Fact::Run(RunFact::Adjusted(adjusted)) = &event.fact { Some(adjusted.clone()) } else { None }
 }
 
 /// The reply of a turn, and the objection to it. Calls with a place were read from its text; the others were native.
@@ -182,14 +191,17 @@ fn adjusted(event: &Event) -> Option<Adjusted> {
 fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
     let mut facts = events.iter().filter(|event| !is_beside(event)).map(|event| &event.fact);
     let first = facts.next()?;
-    if let Fact::ProbeAnswered(probe) = first {
+    if let Fact::Model(ModelFact::ProbeAnswered(probe)) = first {
         // The rest of it counts for nothing.
         let reply = Reply { usage: probe.usage, model: probe.model.clone(), ..Reply::default() };
         return Some((Box::new(reply), None));
     }
     // The last request of a search for items that a provider refuses has found them.
-    let found = matches!(first, Fact::HistoryEdited(edited) if edited.refused.is_some());
-    let Fact::TurnCompleted(turn) = (if found { facts.next()? } else { first }) else { return None };
+    let found =
+        matches!(first, Fact::Context(ContextFact::HistoryEdited(edited)) if edited.refused.is_some());
+    let Fact::Model(ModelFact::Completed(turn)) = (if found { facts.next()? } else { first }) else {
+        return None;
+    };
     let native = turn.calls.iter().filter(|call| call.place.is_none()).map(|call| ReplyCall {
         id: Some(call.provider_id.clone().unwrap_or_else(|| call.id.0.clone())),
         name: call.name.clone(),
@@ -212,19 +224,19 @@ fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
 }
 
 fn is_beside(event: &Event) -> bool {
-    matches!(&event.fact, Fact::TurnFailed(failed) if failed.remaining_model.is_some())
+    matches!(&event.fact, Fact::Model(ModelFact::Failed(failed)) if failed.remaining_model.is_some())
 }
 
 /// The calls that code made at once.
 fn host_calls(first: &Event) -> Option<Vec<HostCall>> {
-    let Fact::CodeCalled(called) = &first.fact else { return None };
+    let Fact::Code(CodeFact::Called(called)) = &first.fact else { return None };
     let calls = called.calls.iter();
     Some(calls.map(|call| HostCall { name: call.name.clone(), args: call.args.to_text() }).collect())
 }
 
 /// The question of a delegate, by its id in the delegate's own run.
 fn asked(first: &Event) -> Option<InputRequested> {
-    let Fact::InputRequested(asked) = &first.fact else { return None };
+    let Fact::People(PeopleFact::InputRequested(asked)) = &first.fact else { return None };
     let mut asked = asked.clone();
     asked.question = asked.child_question.take()?;
     Some(asked)
@@ -232,7 +244,7 @@ fn asked(first: &Event) -> Option<InputRequested> {
 
 /// The wait of a delegate.
 fn waited(first: &Event) -> Option<QuotaWait> {
-    let Fact::DelegationDeferred(waits) = &first.fact else { return None };
+    let Fact::Delegation(DelegationFact::Deferred(waits)) = &first.fact else { return None };
     Some(QuotaWait { model: waits.model.clone(), until: waits.until })
 }
 
@@ -246,10 +258,11 @@ fn found_of(result: CheckResult, first: &Event) -> Option<Found> {
 
 /// The end of a call, at the beginning of an append.
 fn outcome(first: &Event) -> Option<CallOutcome> {
-    if let Fact::CallFinished(CallFinished { outcome, .. })
-    | Fact::CallRetried(CallRetried { outcome, .. })
-    | Fact::CodeFinished(CodeFinished { outcome, .. })
-    | Fact::DelegationFinished(DelegationFinished { outcome, .. }) = &first.fact
+    if let Fact::Call(
+        CallFact::Finished(CallFinished { outcome, .. }) | CallFact::Retried(CallRetried { outcome, .. }),
+    )
+    | Fact::Code(CodeFact::Finished(CodeFinished { outcome, .. }))
+    | Fact::Delegation(DelegationFact::Finished(DelegationFinished { outcome, .. })) = &first.fact
     {
         return Some(outcome.clone());
     }
@@ -260,13 +273,13 @@ fn outcome(first: &Event) -> Option<CallOutcome> {
 fn edits(ended: Option<StepEnd>, unrecorded: Option<&StepEdits>, events: &[Event]) -> StepEdits {
     let mut edits = unrecorded.cloned().unwrap_or_default();
     for event in events {
-        if let Fact::Adjusted(adjusted) = &event.fact {
+        if let Fact::Run(RunFact::Adjusted(adjusted)) = &event.fact {
             edits.adjusted = Some(adjusted.clone());
-        } else if let Fact::HistoryEdited(edited) = &event.fact {
+        } else if let Fact::Context(ContextFact::HistoryEdited(edited)) = &event.fact {
             edits.splices.clone_from(&edited.splices);
-        } else if let Fact::StepBranched(branched) = &event.fact {
+        } else if let Fact::Call(CallFact::StepBranched(branched)) = &event.fact {
             edits.branches = branched.calls.iter().map(|call| call.args.to_text()).collect();
-        } else if let Fact::RunEnded(run) = &event.fact
+        } else if let Fact::Run(RunFact::Ended(run)) = &event.fact
             && let Some(ended) = ended
         {
             edits.end = ended.whole(run);

@@ -6,7 +6,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::protocol::fact::{Event, Fact, InputRequested, RunEnded};
+use crate::protocol::fact::{
+    CallFact, CodeFact, ContextFact, DelegationFact, Event, Fact, InputRequested, PeopleFact, RunEnded,
+    RunFact,
+};
 use crate::protocol::input::{Found, HookEnd, HostCall, InputKind, QuotaWait, StepEdits};
 
 /// The input that caused the events of an append.
@@ -202,17 +205,18 @@ impl Cause {
     /// The cause without what these events, which follow from it, hold.
     pub(crate) fn without_recorded(mut self, events: &[Event]) -> Self {
         if let Self::DelegateAsks { unrecorded, .. } = &mut self
-            && let Some(Fact::InputRequested(_)) = events.first().map(|event| &event.fact)
+            && let Some(Fact::People(PeopleFact::InputRequested(_))) = events.first().map(|event| &event.fact)
         {
             *unrecorded = None;
         }
         if let Self::DelegateDeferred { unrecorded, .. } = &mut self
-            && let Some(Fact::DelegationDeferred(_)) = events.first().map(|event| &event.fact)
+            && let Some(Fact::Delegation(DelegationFact::Deferred(_))) =
+                events.first().map(|event| &event.fact)
         {
             *unrecorded = None;
         }
         if let Self::CodeCalls { unrecorded, .. } = &mut self
-            && let Some(Fact::CodeCalled(_)) = events.first().map(|event| &event.fact)
+            && let Some(Fact::Code(CodeFact::Called(_))) = events.first().map(|event| &event.fact)
         {
             *unrecorded = None;
         }
@@ -264,11 +268,11 @@ fn may_be_unrecorded(edits: &StepEdits) -> Option<Box<StepEdits>> {
 fn unrecorded_of(mut edits: Box<StepEdits>, events: &[Event]) -> (Option<StepEnd>, Option<Box<StepEdits>>) {
     let mut ended = None;
     for event in events {
-        if let Fact::HistoryEdited(_) = &event.fact {
+        if let Fact::Context(ContextFact::HistoryEdited(_)) = &event.fact {
             edits.splices.clear();
-        } else if let Fact::StepBranched(_) = &event.fact {
+        } else if let Fact::Call(CallFact::StepBranched(_)) = &event.fact {
             edits.branches.clear();
-        } else if let Fact::RunEnded(run) = &event.fact {
+        } else if let Fact::Run(RunFact::Ended(run)) = &event.fact {
             // Splices that were refused are the end: the hook's own plays no part then.
             let end = edits.end.take().filter(|_| edits.splices.is_empty());
             let kind = end.as_ref().map(|end| match end {

@@ -59,26 +59,37 @@ pub struct Event {
 }
 
 macro_rules! facts {
-    ($($(#[$doc:meta])* $name:ident($held:ty)),+ $(,)?) => {
-        /// A fact: one kind of event with its data. Each variant's data is a struct of the same name; large ones are boxed, so
-        /// that a log in memory keeps small events.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "type", content = "data")]
+    ($($(#[$about:meta])* $group:ident($of:ident) { $($(#[$doc:meta])* $short:ident = $name:ident($held:ty),)+ })+) => {
+        /// A fact: one kind of event with its data, by the part of the loop that it is about. A kind is stored under the name of
+        /// its struct, and its group is not stored; large data are boxed, so that a log in memory keeps small events.
+        #[derive(Clone, Debug, PartialEq)]
         pub enum Fact {
-            $($(#[$doc])* $name($held),)+
+            $($(#[$about])* $group($of),)+
         }
+
+        $($(#[$about])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $of {
+            $($(#[$doc])* $short($held),)+
+        }
+
+        impl From<$of> for Fact {
+            fn from(fact: $of) -> Self {
+                Self::$group(fact)
+            }
+        })+
 
         impl Fact {
             /// The schema version of newly written events.
             pub const SCHEMA: u32 = 1;
 
-            /// The names of all kinds, in the order of their definition.
-            pub const KINDS: &'static [&'static str] = &[$(stringify!($name)),+];
+            /// The names of all kinds, group by group.
+            pub const KINDS: &'static [&'static str] = &[$($(stringify!($name)),+),+];
 
             /// The kind's name, as it is stored and shown.
             pub fn kind(&self) -> &'static str {
                 match self {
-                    $(Self::$name(_) => stringify!($name),)+
+                    $($(Self::$group($of::$short(_)) => stringify!($name),)+)+
                 }
             }
 
@@ -88,7 +99,7 @@ macro_rules! facts {
             /// A value that JSON cannot hold; none of our types has one.
             pub fn body(&self) -> serde_json::Result<String> {
                 match self {
-                    $(Self::$name(data) => serde_json::to_string(data),)+
+                    $($(Self::$group($of::$short(data)) => serde_json::to_string(data),)+)+
                 }
             }
 
@@ -101,7 +112,9 @@ macro_rules! facts {
                 D: serde::Deserializer<'de>,
             {
                 match kind {
-                    $(stringify!($name) => <$held>::deserialize(data).map(Self::$name),)+
+                    $($(stringify!($name) => {
+                        <$held>::deserialize(data).map(|data| Self::$group($of::$short(data)))
+                    })+)+
                     other => Err(serde::de::Error::unknown_variant(other, Self::KINDS)),
                 }
             }
@@ -118,115 +131,173 @@ macro_rules! facts {
             }
         }
 
-        $(impl From<$name> for Fact {
+        $($(impl From<$name> for Fact {
             fn from(data: $name) -> Self {
-                Self::$name(<$held>::from(data))
+                Self::$group($of::$short(<$held>::from(data)))
             }
-        })+
+        })+)+
+
+        /// The written form of a fact, which has no groups.
+        #[derive(Serialize)]
+        #[serde(tag = "type", content = "data")]
+        enum Written<'f> {
+            $($($name(&'f $held),)+)+
+        }
+
+        impl Serialize for Fact {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $($(Self::$group($of::$short(data)) => Written::$name(data),)+)+
+                }
+                .serialize(serializer)
+            }
+        }
+
+        /// The same, as it is read.
+        #[derive(Deserialize)]
+        #[serde(tag = "type", content = "data")]
+        enum Read {
+            $($($name($held),)+)+
+        }
+
+        impl<'de> Deserialize<'de> for Fact {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Ok(match Read::deserialize(deserializer)? {
+                    $($(Read::$name(data) => Self::$group($of::$short(data)),)+)+
+                })
+            }
+        }
     };
 }
 
 facts! {
-    /// A run began.
-    RunStarted(Box<RunStarted>),
-    /// A holder took the run over after a crash or a pause.
-    RunResumed(RunResumed),
-    /// A model call was decided on; its request is built from the state when the call starts.
-    TurnStarted(TurnStarted),
-    /// A model call brought a whole reply.
-    TurnCompleted(TurnCompleted),
-    /// A model call failed; with `retry_at`, it is tried again.
-    TurnFailed(TurnFailed),
-    /// A request without some items of the conversation was accepted, in the search for the one that the provider refuses. Its
-    /// reply is not used.
-    ProbeAnswered(ProbeAnswered),
-    /// A model has taken too long to reply, and the next one is asked beside it.
-    TurnHedged(TurnHedged),
-    /// A model has taken too long to reply, and the limits leave too little for another one beside it.
-    HedgeSkipped(HedgeSkipped),
-    /// A call waits for a person's decision.
-    CallHeld(CallHeld),
-    /// A call was allowed or denied.
-    CallDecided(CallDecided),
-    /// A person allowed all calls of a tool for the rest of the session.
-    ToolAllowed(ToolAllowed),
-    /// A model judged a call before it runs.
-    CallVerified(Box<CallVerified>),
-    /// A call may run from here on: durable before done.
-    CallStarted(CallStarted),
-    /// A try of a call failed and another one follows.
-    CallRetried(CallRetried),
-    /// A call had started when the process died, and its effect must not be repeated blindly.
-    CallDoubted(CallDoubted),
-    /// A call has its one result.
-    CallFinished(CallFinished),
-    /// A model summed up the result of a call, or could not.
-    ResultSummarised(ResultSummarised),
-    /// Code that a model wrote may run from here on: durable before done.
-    CodeStarted(CodeStarted),
-    /// Code makes calls, and waits for their results.
-    CodeCalled(CodeCalled),
-    /// Code has its one result.
-    CodeFinished(CodeFinished),
-    /// A task was handed to another agent: durable before done.
-    DelegationStarted(Box<DelegationStarted>),
-    /// A handed-over task waits for the quota of a model, and is handed over again then.
-    DelegationDeferred(DelegationDeferred),
-    /// A handed-over task has its one result.
-    DelegationFinished(DelegationFinished),
-    /// Perception judged the query, or the result of a step.
-    Perceived(Box<Perceived>),
-    /// A plan waits for a person's word.
-    PlanProposed(PlanProposed),
-    /// A version of the plan was made or continued, with its next step.
-    PlanMade(PlanMade),
-    /// A step of the plan has its one result.
-    StepFinished(StepFinished),
-    /// A question was put to a person.
-    InputRequested(InputRequested),
-    /// A question was answered.
-    InputReceived(InputReceived),
-    /// A message to the running agent was accepted; it enters the conversation at the next turn.
-    Steered(Steered),
-    /// The run stands still until the question of its pause is answered: everything that was going on has ended.
-    RunPaused(RunPaused),
-    /// A message came to the session while the run was going on; a run of its own answers it afterwards.
-    MessageQueued(MessageQueued),
-    /// The run's tools, models or instructions changed while it was running.
-    Adjusted(Adjusted),
-    /// The conversation was changed: by a hook, or because the provider refuses items of it.
-    HistoryEdited(HistoryEdited),
-    /// The provider's count of a request differs from the estimate by more than a tenth.
-    ContextMeasured(ContextMeasured),
-    /// A request has reached the share of the context budget that gives a warning.
-    ContextWarned(ContextWarned),
-    /// The conversation was made smaller.
-    Compacted(Compacted),
-    /// The conversation should have been made smaller and is as before.
-    CompactionSkipped(CompactionSkipped),
-    /// A hook asked for branches; it is asked again once they have ended.
-    StepBranched(StepBranched),
-    /// A reply was not accepted, and the model is told why.
-    OutputRejected(OutputRejected),
-    /// An inner loop up to an answer began.
-    IterationStarted(IterationStarted),
-    /// An answer was judged.
-    Judged(Judged),
-    /// A snapshot was made of the blackboard.
-    BlackboardSaved(BlackboardSaved),
-    /// A run was stuck: the blackboard went back to its last snapshot, and the model is told. No result is removed.
-    BlackboardRestored(BlackboardRestored),
-    /// A limit cut the loop.
-    LimitReached(LimitReached),
-    /// A limit was raised by a person.
-    LimitRaised(LimitRaised),
-    /// Cancellation was requested.
-    CancelRequested(CancelRequested),
-    /// The run's one end.
-    RunEnded(RunEnded),
+    /// The run as a whole.
+    Run(RunFact) {
+        /// A run began.
+        Started = RunStarted(Box<RunStarted>),
+        /// A holder took the run over after a crash or a pause.
+        Resumed = RunResumed(RunResumed),
+        /// The run's tools, models or instructions changed while it was running.
+        Adjusted = Adjusted(Adjusted),
+        /// The run's one end.
+        Ended = RunEnded(RunEnded),
+    }
+    /// Model calls, and what became of them.
+    Model(ModelFact) {
+        /// A model call was decided on; its request is built from the state when the call starts.
+        Started = TurnStarted(TurnStarted),
+        /// A model call brought a whole reply.
+        Completed = TurnCompleted(TurnCompleted),
+        /// A model call failed; with `retry_at`, it is tried again.
+        Failed = TurnFailed(TurnFailed),
+        /// A request without some items of the conversation was accepted, in the search for the one that the provider refuses. Its
+        /// reply is not used.
+        ProbeAnswered = ProbeAnswered(ProbeAnswered),
+        /// A model has taken too long to reply, and the next one is asked beside it.
+        Hedged = TurnHedged(TurnHedged),
+        /// A model has taken too long to reply, and the limits leave too little for another one beside it.
+        HedgeSkipped = HedgeSkipped(HedgeSkipped),
+        /// A reply was not accepted, and the model is told why.
+        OutputRejected = OutputRejected(OutputRejected),
+    }
+    /// Calls of tools.
+    Call(CallFact) {
+        /// A call waits for a person's decision.
+        Held = CallHeld(CallHeld),
+        /// A call was allowed or denied.
+        Decided = CallDecided(CallDecided),
+        /// A person allowed all calls of a tool for the rest of the session.
+        ToolAllowed = ToolAllowed(ToolAllowed),
+        /// A model judged a call before it runs.
+        Verified = CallVerified(Box<CallVerified>),
+        /// A call may run from here on: durable before done.
+        Started = CallStarted(CallStarted),
+        /// A try of a call failed and another one follows.
+        Retried = CallRetried(CallRetried),
+        /// A call had started when the process died, and its effect must not be repeated blindly.
+        Doubted = CallDoubted(CallDoubted),
+        /// A call has its one result.
+        Finished = CallFinished(CallFinished),
+        /// A model summed up the result of a call, or could not.
+        ResultSummarised = ResultSummarised(ResultSummarised),
+        /// A hook asked for branches; it is asked again once they have ended.
+        StepBranched = StepBranched(StepBranched),
+    }
+    /// Code that a model wrote.
+    Code(CodeFact) {
+        /// Code that a model wrote may run from here on: durable before done.
+        Started = CodeStarted(CodeStarted),
+        /// Code makes calls, and waits for their results.
+        Called = CodeCalled(CodeCalled),
+        /// Code has its one result.
+        Finished = CodeFinished(CodeFinished),
+    }
+    /// Tasks that were handed to other agents.
+    Delegation(DelegationFact) {
+        /// A task was handed to another agent: durable before done.
+        Started = DelegationStarted(Box<DelegationStarted>),
+        /// A handed-over task waits for the quota of a model, and is handed over again then.
+        Deferred = DelegationDeferred(DelegationDeferred),
+        /// A handed-over task has its one result.
+        Finished = DelegationFinished(DelegationFinished),
+    }
+    /// Plans, iterations and the blackboard.
+    Plan(PlanFact) {
+        /// Perception judged the query, or the result of a step.
+        Perceived = Perceived(Box<Perceived>),
+        /// A plan waits for a person's word.
+        Proposed = PlanProposed(PlanProposed),
+        /// A version of the plan was made or continued, with its next step.
+        Made = PlanMade(PlanMade),
+        /// A step of the plan has its one result.
+        StepFinished = StepFinished(StepFinished),
+        /// An inner loop up to an answer began.
+        IterationStarted = IterationStarted(IterationStarted),
+        /// An answer was judged.
+        Judged = Judged(Judged),
+        /// A snapshot was made of the blackboard.
+        BlackboardSaved = BlackboardSaved(BlackboardSaved),
+        /// A run was stuck: the blackboard went back to its last snapshot, and the model is told. No result is removed.
+        BlackboardRestored = BlackboardRestored(BlackboardRestored),
+    }
+    /// The conversation as models are sent it.
+    Context(ContextFact) {
+        /// The conversation was changed: by a hook, or because the provider refuses items of it.
+        HistoryEdited = HistoryEdited(HistoryEdited),
+        /// The provider's count of a request differs from the estimate by more than a tenth.
+        Measured = ContextMeasured(ContextMeasured),
+        /// A request has reached the share of the context budget that gives a warning.
+        Warned = ContextWarned(ContextWarned),
+        /// The conversation was made smaller.
+        Compacted = Compacted(Compacted),
+        /// The conversation should have been made smaller and is as before.
+        CompactionSkipped = CompactionSkipped(CompactionSkipped),
+    }
+    /// Questions, answers and messages of people.
+    People(PeopleFact) {
+        /// A question was put to a person.
+        InputRequested = InputRequested(InputRequested),
+        /// A question was answered.
+        InputReceived = InputReceived(InputReceived),
+        /// A message to the running agent was accepted; it enters the conversation at the next turn.
+        Steered = Steered(Steered),
+        /// The run stands still until the question of its pause is answered: everything that was going on has ended.
+        Paused = RunPaused(RunPaused),
+        /// A message came to the session while the run was going on; a run of its own answers it afterwards.
+        MessageQueued = MessageQueued(MessageQueued),
+        /// Cancellation was requested.
+        CancelRequested = CancelRequested(CancelRequested),
+    }
+    /// Limits that cut the loop.
+    Limit(LimitFact) {
+        /// A limit cut the loop.
+        Reached = LimitReached(LimitReached),
+        /// A limit was raised by a person.
+        Raised = LimitRaised(LimitRaised),
+    }
 }
 
-/// See [`Fact::InputRequested`].
+/// See [`PeopleFact::InputRequested`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputRequested {
     /// The question's id.
@@ -249,7 +320,7 @@ pub struct InputRequested {
     pub next: Option<Box<TurnStarted>>,
 }
 
-/// See [`Fact::InputReceived`].
+/// See [`PeopleFact::InputReceived`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputReceived {
     /// The question.
@@ -261,7 +332,7 @@ pub struct InputReceived {
     pub by: Option<AnsweredBy>,
 }
 
-/// See [`Fact::MessageQueued`].
+/// See [`PeopleFact::MessageQueued`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageQueued {
     /// The id of the run that answers it.
@@ -274,7 +345,7 @@ pub struct MessageQueued {
     pub messages: Vec<Arc<Message>>,
 }
 
-/// See [`Fact::Adjusted`].
+/// See [`RunFact::Adjusted`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Adjusted {
     /// All tools from here on; `None`: as before.
@@ -309,7 +380,7 @@ pub struct Adjusted {
     pub refused: Option<RefusedTool>,
 }
 
-/// See [`Fact::HistoryEdited`].
+/// See [`ContextFact::HistoryEdited`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HistoryEdited {
     /// The changes, one after another: places count in the conversation as the earlier ones left it.
@@ -337,7 +408,7 @@ pub enum Rejection {
     Unproven,
 }
 
-/// See [`Fact::OutputRejected`].
+/// See [`ModelFact::OutputRejected`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputRejected {
     /// Why.
@@ -352,7 +423,7 @@ pub struct OutputRejected {
     pub run_only: bool,
 }
 
-/// See [`Fact::CancelRequested`].
+/// See [`PeopleFact::CancelRequested`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CancelRequested {
     /// Why, or by whom.
@@ -360,7 +431,7 @@ pub struct CancelRequested {
     pub reason: Option<Text>,
 }
 
-/// See [`Fact::RunEnded`].
+/// See [`RunFact::Ended`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEnded {
     /// Final status.

@@ -6,7 +6,10 @@ use crate::protocol::fact::calls::{CallDecided, Decision};
 use crate::protocol::fact::interrupts::{AnsweredBy, Steered};
 use crate::protocol::fact::plan::{Perception, PlanStep, StepWork};
 use crate::protocol::fact::run::{RunInput, RunStarted};
-use crate::protocol::fact::{Adjusted, Fact};
+use crate::protocol::fact::{
+    Adjusted, CallFact, CodeFact, ContextFact, DelegationFact, Fact, LimitFact, ModelFact, PeopleFact,
+    PlanFact, RunFact,
+};
 use crate::protocol::input::{Found, InputKind};
 use crate::vocabulary::history::Splice;
 use crate::vocabulary::ids::Text;
@@ -68,69 +71,113 @@ impl Reply {
 impl Fact {
     /// Approximate size of the fact's text, in bytes.
     pub fn text_bytes(&self) -> u64 {
-        let optional = |text: &Option<Text>| text.as_ref().map_or(0, |text| text.len() as u64);
-        let tools = |tools: &[ToolSpec]| tools.len() as u64 * TOOL;
         match self {
-            Self::RunStarted(start) => of_start(start) + tools(&start.tools),
-            Self::TurnCompleted(turn) => {
-                let reasoning = turn.reasoning.as_ref().map_or(0, of_reasoning);
-                let texts = [&turn.text, &turn.objection].map(optional);
-                texts.iter().sum::<u64>() + reasoning + of_media(&turn.media) + of_calls(&turn.calls)
-            }
-            Self::TurnFailed(turn) => of_failure(&turn.failure),
-            Self::CallDecided(CallDecided { decision: Decision::Edited { args }, .. }) => args.len() as u64,
-            Self::CallRetried(retried) => of_outcome(&retried.outcome),
-            Self::CallFinished(finished) => of_outcome(&finished.outcome) + optional(&finished.note),
-            Self::CodeCalled(called) => of_calls(&called.calls),
-            Self::CodeFinished(finished) => {
-                of_outcome(&finished.outcome) + optional(&finished.stdout) + optional(&finished.note)
-            }
-            Self::DelegationFinished(finished) => of_outcome(&finished.outcome),
-            Self::Perceived(perceived) => of_perception(&perceived.perception),
-            Self::PlanProposed(proposed) => of_plan(&proposed.text, Some(&proposed.step)),
-            Self::PlanMade(made) => of_plan(&made.text, made.step.as_ref()),
-            Self::StepFinished(finished) => optional(&finished.result),
-            Self::InputRequested(asked) => of_texts(asked.suggestions.iter().chain([&asked.text])),
-            Self::InputReceived(received) => of_answer(&received.answer) + of_name(received.by.as_ref()),
-            Self::Steered(steered) => of_steered(steered),
-            Self::MessageQueued(queued) => queued.messages.iter().map(|message| of_message(message)).sum(),
-            Self::Adjusted(adjusted) => {
-                of_adjusted(adjusted) + adjusted.tools.as_ref().map_or(0, |all| tools(all))
-            }
-            Self::HistoryEdited(edited) => of_splices(&edited.splices),
-            Self::Compacted(compacted) => of_splices(&compacted.splices),
-            Self::ResultSummarised(summarised) => summarised.summary.as_ref().map_or(0, Content::bytes),
-            Self::StepBranched(branched) => of_calls(&branched.calls),
-            Self::OutputRejected(rejected) => rejected.note.len() as u64,
-            Self::IterationStarted(started) => optional(&started.note),
-            Self::BlackboardRestored(restored) => restored.note.len() as u64,
-            Self::Judged(judged) => judged.missing.len() as u64,
-            Self::RunEnded(end) => {
-                optional(&end.text) + optional(&end.error) + end.output.as_ref().map_or(0, of_value)
-            }
-            Self::RunResumed(_)
-            | Self::RunPaused(_)
-            | Self::TurnStarted(_)
-            | Self::TurnHedged(_)
-            | Self::HedgeSkipped(_)
-            | Self::ProbeAnswered(_)
-            | Self::CallHeld(_)
-            | Self::CallDecided(_)
-            | Self::ToolAllowed(_)
-            | Self::CallVerified(_)
-            | Self::CallStarted(_)
-            | Self::CodeStarted(_)
-            | Self::CallDoubted(_)
-            | Self::DelegationStarted(_)
-            | Self::DelegationDeferred(_)
-            | Self::ContextMeasured(_)
-            | Self::ContextWarned(_)
-            | Self::CompactionSkipped(_)
-            | Self::BlackboardSaved(_)
-            | Self::LimitReached(_)
-            | Self::LimitRaised(_)
-            | Self::CancelRequested(_) => 0,
+            Self::Run(fact) => of_run(fact),
+            Self::Model(fact) => of_model(fact),
+            Self::Call(fact) => of_call(fact),
+            Self::Code(fact) => of_code(fact),
+            Self::Delegation(DelegationFact::Finished(finished)) => of_outcome(&finished.outcome),
+            Self::Plan(fact) => of_plan(fact),
+            Self::Context(fact) => of_context(fact),
+            Self::People(fact) => of_people(fact),
+            Self::Delegation(DelegationFact::Started(_) | DelegationFact::Deferred(_))
+            | Self::Limit(LimitFact::Reached(_) | LimitFact::Raised(_)) => 0,
         }
+    }
+}
+
+fn optional(text: Option<&Text>) -> u64 {
+    text.map_or(0, |text| text.len() as u64)
+}
+
+fn of_run(fact: &RunFact) -> u64 {
+    let tools = |tools: &[ToolSpec]| tools.len() as u64 * TOOL;
+    match fact {
+        RunFact::Started(start) => of_start(start) + tools(&start.tools),
+        RunFact::Adjusted(adjusted) => {
+            of_adjusted(adjusted) + adjusted.tools.as_ref().map_or(0, |all| tools(all))
+        }
+        RunFact::Ended(end) => {
+            optional(end.text.as_ref())
+                + optional(end.error.as_ref())
+                + end.output.as_ref().map_or(0, of_value)
+        }
+        RunFact::Resumed(_) => 0,
+    }
+}
+
+fn of_model(fact: &ModelFact) -> u64 {
+    match fact {
+        ModelFact::Completed(turn) => {
+            let reasoning = turn.reasoning.as_ref().map_or(0, of_reasoning);
+            let texts = optional(turn.text.as_ref()) + optional(turn.objection.as_ref());
+            texts + reasoning + of_media(&turn.media) + of_calls(&turn.calls)
+        }
+        ModelFact::Failed(turn) => of_failure(&turn.failure),
+        ModelFact::OutputRejected(rejected) => rejected.note.len() as u64,
+        ModelFact::Started(_)
+        | ModelFact::Hedged(_)
+        | ModelFact::HedgeSkipped(_)
+        | ModelFact::ProbeAnswered(_) => 0,
+    }
+}
+
+fn of_call(fact: &CallFact) -> u64 {
+    match fact {
+        CallFact::Decided(CallDecided { decision: Decision::Edited { args }, .. }) => args.len() as u64,
+        CallFact::Retried(retried) => of_outcome(&retried.outcome),
+        CallFact::Finished(finished) => of_outcome(&finished.outcome) + optional(finished.note.as_ref()),
+        CallFact::ResultSummarised(summarised) => summarised.summary.as_ref().map_or(0, Content::bytes),
+        CallFact::StepBranched(branched) => of_calls(&branched.calls),
+        CallFact::Held(_)
+        | CallFact::Decided(_)
+        | CallFact::ToolAllowed(_)
+        | CallFact::Verified(_)
+        | CallFact::Started(_)
+        | CallFact::Doubted(_) => 0,
+    }
+}
+
+fn of_code(fact: &CodeFact) -> u64 {
+    match fact {
+        CodeFact::Called(called) => of_calls(&called.calls),
+        CodeFact::Finished(finished) => {
+            of_outcome(&finished.outcome)
+                + optional(finished.stdout.as_ref())
+                + optional(finished.note.as_ref())
+        }
+        CodeFact::Started(_) => 0,
+    }
+}
+
+fn of_plan(fact: &PlanFact) -> u64 {
+    match fact {
+        PlanFact::Perceived(perceived) => of_perception(&perceived.perception),
+        PlanFact::Proposed(proposed) => of_plan_text(&proposed.text, Some(&proposed.step)),
+        PlanFact::Made(made) => of_plan_text(&made.text, made.step.as_ref()),
+        PlanFact::StepFinished(finished) => optional(finished.result.as_ref()),
+        PlanFact::IterationStarted(started) => optional(started.note.as_ref()),
+        PlanFact::BlackboardRestored(restored) => restored.note.len() as u64,
+        PlanFact::Judged(judged) => judged.missing.len() as u64,
+        PlanFact::BlackboardSaved(_) => 0,
+    }
+}
+
+fn of_context(fact: &ContextFact) -> u64 {
+    match fact {
+        ContextFact::HistoryEdited(edited) => of_splices(&edited.splices),
+        ContextFact::Compacted(compacted) => of_splices(&compacted.splices),
+        ContextFact::Measured(_) | ContextFact::Warned(_) | ContextFact::CompactionSkipped(_) => 0,
+    }
+}
+
+fn of_people(fact: &PeopleFact) -> u64 {
+    match fact {
+        PeopleFact::InputRequested(asked) => of_texts(asked.suggestions.iter().chain([&asked.text])),
+        PeopleFact::InputReceived(received) => of_answer(&received.answer) + of_name(received.by.as_ref()),
+        PeopleFact::Steered(steered) => of_steered(steered),
+        PeopleFact::MessageQueued(queued) => queued.messages.iter().map(|message| of_message(message)).sum(),
+        PeopleFact::Paused(_) | PeopleFact::CancelRequested(_) => 0,
     }
 }
 
@@ -205,7 +252,7 @@ fn of_answer(answer: &Answer) -> u64 {
     }
 }
 
-fn of_plan(lines: &[Text], step: Option<&PlanStep>) -> u64 {
+fn of_plan_text(lines: &[Text], step: Option<&PlanStep>) -> u64 {
     let work = step.map_or(0, |step| match &step.work {
         StepWork::Code(text) | StepWork::Conclude(text) => text.len() as u64,
         StepWork::Nop => 0,

@@ -3,7 +3,9 @@
 //! A run that does no work of its own is not stalled: time counts while models are asked, tools or code run, and not while
 //! the run waits for people, for a further try or for the agents that it handed tasks to. Those have stall limits of their own.
 
-use crate::protocol::fact::{Event, Fact};
+use crate::protocol::fact::{
+    CallFact, CodeFact, DelegationFact, Event, Fact, LimitFact, ModelFact, PeopleFact, RunFact,
+};
 use crate::state::State;
 use crate::state::open_call::Stage;
 use crate::vocabulary::ids::Millis;
@@ -22,22 +24,18 @@ pub struct StallAlarm {
 
 /// Whether a fact is progress: it brings content, a result or usage, or the run begins to count anew with it.
 fn is_progress(fact: &Fact) -> bool {
-    if let Fact::TurnFailed(failed) = fact {
+    if let Fact::Model(ModelFact::Failed(failed)) = fact {
         return failed.failure.usage.total() > 0;
     }
     matches!(
         fact,
-        Fact::RunStarted(_)
-            | Fact::RunResumed(_)
-            | Fact::Adjusted(_)
-            | Fact::TurnCompleted(_)
-            | Fact::CallFinished(_)
-            | Fact::CodeCalled(_)
-            | Fact::CodeFinished(_)
-            | Fact::DelegationFinished(_)
-            | Fact::InputReceived(_)
-            | Fact::LimitReached(_)
-            | Fact::LimitRaised(_)
+        Fact::Run(RunFact::Started(_) | RunFact::Resumed(_) | RunFact::Adjusted(_))
+            | Fact::Model(ModelFact::Completed(_))
+            | Fact::Call(CallFact::Finished(_))
+            | Fact::Code(CodeFact::Called(_) | CodeFact::Finished(_))
+            | Fact::Delegation(DelegationFact::Finished(_))
+            | Fact::People(PeopleFact::InputReceived(_))
+            | Fact::Limit(LimitFact::Reached(_) | LimitFact::Raised(_))
     )
 }
 

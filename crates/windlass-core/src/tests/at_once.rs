@@ -8,7 +8,7 @@ use crate::model::{FailureKind, ModelChoice, ModelFailure, Prices};
 use crate::policy::Policy;
 use crate::policy::limits::Limit;
 use crate::policy::presets::Preset;
-use crate::protocol::fact::{Event, Fact};
+use crate::protocol::fact::{Event, Fact, LimitFact, ModelFact, RunFact};
 use crate::protocol::input::{Input, InputKind};
 use crate::state::State;
 use crate::state::model_calls::ModelCall;
@@ -48,14 +48,16 @@ fn falls_back(state: &State) -> Vec<Event> {
 
 #[test]
 fn e40_a_call_that_is_going_on_counts_for_the_next_one() {
-    let begins = |events: &[Event]| events.iter().any(|event| matches!(event.fact, Fact::TurnStarted(_)));
+    let begins = |events: &[Event]| {
+        events.iter().any(|event| matches!(event.fact, Fact::Model(ModelFact::Started(_))))
+    };
     assert!(begins(&falls_back(&two(200))), "both fit");
     let events = falls_back(&two(199));
     assert!(!begins(&events), "what the other one may use is not there for it");
-    let cut = events
-        .iter()
-        .any(|event| matches!(&event.fact, Fact::LimitReached(reached) if reached.needed == 100));
+    let cut = events.iter().any(
+        |event| matches!(&event.fact, Fact::Limit(LimitFact::Reached(reached)) if reached.needed == 100),
+    );
     assert!(cut, "{events:?}");
-    let ended = |event: &Event| matches!(&event.fact, Fact::RunEnded(end) if end.status == Status::Limit(LimitKind::OutputTokens));
+    let ended = |event: &Event| matches!(&event.fact, Fact::Run(RunFact::Ended(end)) if end.status == Status::Limit(LimitKind::OutputTokens));
     assert!(events.iter().any(ended));
 }

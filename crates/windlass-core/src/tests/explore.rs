@@ -13,7 +13,7 @@ use crate::machine::evolve::evolve;
 use crate::machine::pending::pending;
 use crate::machine::rebuild::replay;
 use crate::protocol::action::ActionKind;
-use crate::protocol::fact::{Event, Fact};
+use crate::protocol::fact::{Event, Fact, RunFact};
 use crate::protocol::input::{Input, InputKind};
 use crate::run::{Accepted, StateKind};
 use crate::state::State;
@@ -124,7 +124,7 @@ impl Search {
                 seen.pairs.insert(pair);
                 for event in &events {
                     seen.kinds.insert(event.fact.kind());
-                    if let Fact::RunEnded(end) = &event.fact {
+                    if let Fact::Run(RunFact::Ended(end)) = &event.fact {
                         seen.ends.insert(end.status.to_string());
                     }
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{Adjusted, BindingDigests, Cause, ResumedBy};
+use windlass_core::event::{Adjusted, BindingDigests, CallFact, Cause, ResumedBy};
 use windlass_core::model::Usage;
 use windlass_core::policy::Preset;
 use windlass_core::{
@@ -86,7 +86,7 @@ fn l33_e24_the_digest_depends_on_arguments_and_tool() {
         events
             .iter()
             .find_map(|event| match &event.fact {
-                Fact::CallHeld(held) => Some(held.digest.clone()),
+                Fact::Call(CallFact::Held(held)) => Some(held.digest.clone()),
                 _ => None,
             })
             .unwrap()

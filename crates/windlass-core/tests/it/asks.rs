@@ -1,6 +1,6 @@
 //! Several model calls can be open at once: each has its action, its request, its tries and its reservation.
 
-use windlass_core::event::{ResumedBy, TurnStarted};
+use windlass_core::event::{ModelFact, ResumedBy, TurnStarted};
 use windlass_core::model::{FailureKind, ModelFailure, Purpose, Usage};
 use windlass_core::policy::Preset;
 use windlass_core::{
@@ -26,7 +26,7 @@ fn two_asked() -> State {
         note: None,
         without: Vec::new(),
     };
-    evolve(state, &Event { at: BEGINNING + 1, fact: Fact::TurnStarted(about) })
+    evolve(state, &Event { at: BEGINNING + 1, fact: Fact::Model(ModelFact::Started(about)) })
 }
 
 fn calls(state: &State) -> Vec<ActionId> {

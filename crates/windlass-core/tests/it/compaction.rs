@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use windlass_core::event::{Compacted, ResultSummarised};
+use windlass_core::event::{CallFact, Compacted, ContextFact, ResultSummarised};
 use windlass_core::policy::{Compact, Context};
 use windlass_core::{Fact, Message, Policy, State, evolve};
 
@@ -31,7 +31,12 @@ fn compactions(policy: Policy, steps: Vec<Step>) -> usize {
     let (mut state, mut count) = (State::new(environment::run_id()), 0);
     for event in &machine.events {
         let next = evolve(state.clone(), event);
-        if let Fact::Compacted(Compacted { bytes_before: before, bytes_after: after, .. }) = &event.fact {
+        if let Fact::Context(ContextFact::Compacted(Compacted {
+            bytes_before: before,
+            bytes_after: after,
+            ..
+        })) = &event.fact
+        {
             count += 1;
             assert_eq!((*before, *after), (state.history().bytes(), next.history().bytes()));
             assert!(after < before, "a compaction makes the conversation smaller");
@@ -49,7 +54,7 @@ fn compactions(policy: Policy, steps: Vec<Step>) -> usize {
 }
 
 fn first_changed(fact: &Fact) -> u64 {
-    if let Fact::Compacted(compacted) = fact { compacted.first_changed() } else { 0 }
+    if let Fact::Context(ContextFact::Compacted(compacted)) = fact { compacted.first_changed() } else { 0 }
 }
 
 #[test]
@@ -69,7 +74,9 @@ fn summed_up(policy: Policy, steps: Vec<Step>) -> usize {
     let (mut state, mut count) = (State::new(environment::run_id()), 0);
     for event in &machine.events {
         state = evolve(state, event);
-        if let Fact::ResultSummarised(ResultSummarised { call, summary: Some(summary) }) = &event.fact {
+        if let Fact::Call(CallFact::ResultSummarised(ResultSummarised { call, summary: Some(summary) })) =
+            &event.fact
+        {
             count += 1;
             let whole = state.left_out(&format!("result_{call}")).unwrap();
             assert!(summary.text().len() < whole.len(), "a summary is shorter");

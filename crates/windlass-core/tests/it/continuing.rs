@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::RunInput;
+use windlass_core::event::{CallFact, ModelFact, RunInput};
 use windlass_core::model::Usage;
 use windlass_core::policy::{Limit, LimitKind, Preset};
 use windlass_core::{
@@ -71,12 +71,13 @@ fn drive(mut state: State, start: Input, turns: usize) -> (State, Vec<Event>) {
 /// The end of a call that is being stopped.
 fn stopped(state: &State, events: &[Event]) -> Option<InputKind> {
     let finished = |call: &CallId| {
-        events.iter().any(|event| matches!(&event.fact, Fact::CallFinished(done) if done.call == *call))
+        events
+            .iter()
+            .any(|event| matches!(&event.fact, Fact::Call(CallFact::Finished(done)) if done.call == *call))
     };
-    let seq = events
-        .iter()
-        .position(|event| matches!(&event.fact, Fact::CallStarted(started) if !finished(&started.call)))?
-        as u64
+    let seq = events.iter().position(
+        |event| matches!(&event.fact, Fact::Call(CallFact::Started(started)) if !finished(&started.call)),
+    )? as u64
         + 1;
     let action = ActionId { run: state.run(), seq };
     Some(InputKind::CallEnded { action, outcome: CallOutcome::Interrupted })
@@ -145,7 +146,8 @@ fn e2_what_was_used_counts_against_the_higher_limit() {
         let (base, _) = drive(State::new(environment::run_id()), first, 100);
         let (state, events) = continued(&base, limited(kind, raised), 100);
         assert_eq!(state.ended().unwrap().status, Status::Limit(kind), "{kind}");
-        let turns = events.iter().filter(|event| matches!(event.fact, Fact::TurnCompleted(_))).count();
+        let turns =
+            events.iter().filter(|event| matches!(event.fact, Fact::Model(ModelFact::Completed(_)))).count();
         assert!(turns <= 2, "{kind}: only the difference was left, and {turns} turns were taken");
         if kind == LimitKind::Seconds {
             let spent = events.last().unwrap().at - events.first().unwrap().at;

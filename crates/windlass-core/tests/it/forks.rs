@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
+use windlass_core::event::{
+    AgentRef, Base, CallFact, CodeFact, Decision, DelegationFact, Fork, LimitFact, ModelFact, PlanFact,
+    RunFact, RunInput, RunStarted,
+};
 use windlass_core::model::{Purpose, Reply, StopReason, Usage};
 use windlass_core::policy::Preset;
 use windlass_core::run::Origin;
@@ -73,7 +76,7 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
     let before = base.before.iter().chain(&base.events[..place]).cloned().collect();
     // A closing call that the base had begun has a purse of its own.
     let line = || base.before.iter().chain(&base.events[..place]);
-    let plain = !line().any(|event| matches!(event.fact, Fact::LimitReached(_)));
+    let plain = !line().any(|event| matches!(event.fact, Fact::Limit(LimitFact::Reached(_))));
     // Neither has one that makes its requests anew from a plan.
     let purse = plain.then(|| Purse::carrying(&state.carried()));
     Some(Machine::begun_with(fresh, before, &input, tools, purse))
@@ -83,38 +86,42 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
 /// that a provider takes, and its own usage counted, no more.
 pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
     assert_eq!(state.version(), events.len() as u64);
-    let ends = events.iter().filter(|event| matches!(event.fact, Fact::RunEnded(_))).count();
+    let ends = events.iter().filter(|event| matches!(event.fact, Fact::Run(RunFact::Ended(_)))).count();
     assert_eq!(ends, usize::from(state.is_finished()));
     let mut open: BTreeMap<&CallId, bool> = BTreeMap::new();
     for event in before.iter().chain(events) {
         match &event.fact {
-            Fact::TurnCompleted(turn) => {
+            Fact::Model(ModelFact::Completed(turn)) => {
                 let fresh = |call| open.insert(call, true).is_none();
                 assert!(turn.calls.iter().map(|call| &call.id).all(fresh), "ids are unique");
             }
-            Fact::StepBranched(branched) => {
+            Fact::Call(CallFact::StepBranched(branched)) => {
                 let fresh = |call| open.insert(call, true).is_none();
                 assert!(branched.calls.iter().map(|call| &call.id).all(fresh), "ids are unique");
             }
-            Fact::CodeCalled(code) => {
+            Fact::Code(CodeFact::Called(code)) => {
                 assert_eq!(open.get(&code.call), Some(&true), "{code:?}");
                 let fresh = |call| open.insert(call, true).is_none();
                 assert!(code.calls.iter().map(|call| &call.id).all(fresh), "ids are unique");
             }
-            Fact::PlanMade(made) => {
+            Fact::Plan(PlanFact::Made(made)) => {
                 let fresh = |call| open.insert(call, true).is_none();
                 assert!(made.call.iter().all(fresh), "ids are unique");
             }
-            Fact::CodeStarted(started) => assert_eq!(open.get(&started.call), Some(&true), "{started:?}"),
-            Fact::CodeFinished(finished) => {
+            Fact::Code(CodeFact::Started(started)) => {
+                assert_eq!(open.get(&started.call), Some(&true), "{started:?}");
+            }
+            Fact::Code(CodeFact::Finished(finished)) => {
                 assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
             }
-            Fact::CallStarted(started) => assert_eq!(open.get(&started.call), Some(&true), "{started:?}"),
-            Fact::CallHeld(held) => assert_eq!(open.get(&held.call), Some(&true), "{held:?}"),
-            Fact::CallFinished(finished) => {
+            Fact::Call(CallFact::Started(started)) => {
+                assert_eq!(open.get(&started.call), Some(&true), "{started:?}");
+            }
+            Fact::Call(CallFact::Held(held)) => assert_eq!(open.get(&held.call), Some(&true), "{held:?}"),
+            Fact::Call(CallFact::Finished(finished)) => {
                 assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
             }
-            Fact::DelegationFinished(finished) => {
+            Fact::Delegation(DelegationFact::Finished(finished)) => {
                 assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
             }
             _ => {}
@@ -134,10 +141,10 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
     let mut used = Usage::default();
     for event in events {
         match &event.fact {
-            Fact::TurnCompleted(turn) => used.add(&turn.usage),
-            Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
-            Fact::ProbeAnswered(probe) => used.add(&probe.usage),
-            Fact::DelegationFinished(finished) => used.add(&finished.usage),
+            Fact::Model(ModelFact::Completed(turn)) => used.add(&turn.usage),
+            Fact::Model(ModelFact::Failed(turn)) => used.add(&turn.failure.usage),
+            Fact::Model(ModelFact::ProbeAnswered(probe)) => used.add(&probe.usage),
+            Fact::Delegation(DelegationFact::Finished(finished)) => used.add(&finished.usage),
             _ => {}
         }
     }
@@ -146,10 +153,10 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
 
 fn edited(events: &[Event]) -> BTreeSet<&CallId> {
     let calls = events.iter().filter_map(|event| match &event.fact {
-        Fact::CallDecided(decided) if matches!(decided.decision, Decision::Edited { .. }) => {
+        Fact::Call(CallFact::Decided(decided)) if matches!(decided.decision, Decision::Edited { .. }) => {
             Some(&decided.call)
         }
-        Fact::CallVerified(verified) => verified.args.as_ref().map(|_| &verified.call),
+        Fact::Call(CallFact::Verified(verified)) => verified.args.as_ref().map(|_| &verified.call),
         _ => None,
     });
     calls.collect()
@@ -157,7 +164,7 @@ fn edited(events: &[Event]) -> BTreeSet<&CallId> {
 
 fn coded(events: &[Event]) -> impl Iterator<Item = &CallId> {
     events.iter().filter_map(|event| match &event.fact {
-        Fact::CodeStarted(started) => Some(&started.call),
+        Fact::Code(CodeFact::Started(started)) => Some(&started.call),
         _ => None,
     })
 }
@@ -179,19 +186,23 @@ pub(crate) fn repeats_nothing(bases: &[&Machine], place: usize, fork: &Machine) 
         // What the base's base called after the base had left it only shares its id with a call of this line.
         let elsewhere = |call: &CallId| age > 0 && !below.contains(call);
         match &event.fact {
-            Fact::TurnCompleted(turn) => names.extend(turn.calls.iter().map(|call| (&call.id, &*call.name))),
-            Fact::CodeCalled(code) => names.extend(code.calls.iter().map(|call| (&call.id, &*call.name))),
-            Fact::CallStarted(call) if !elsewhere(&call.call) => {
+            Fact::Model(ModelFact::Completed(turn)) => {
+                names.extend(turn.calls.iter().map(|call| (&call.id, &*call.name)));
+            }
+            Fact::Code(CodeFact::Called(code)) => {
+                names.extend(code.calls.iter().map(|call| (&call.id, &*call.name)));
+            }
+            Fact::Call(CallFact::Started(call)) if !elsewhere(&call.call) => {
                 started.insert(&call.call);
                 running.insert(&call.call);
             }
             // A result that a person gives for a call in doubt is no end of a call that ran.
-            Fact::CallDoubted(call) => drop(running.remove(&call.call)),
-            Fact::CallRetried(call) => {
+            Fact::Call(CallFact::Doubted(call)) => drop(running.remove(&call.call)),
+            Fact::Call(CallFact::Retried(call)) => {
                 started.remove(&call.call);
                 running.remove(&call.call);
             }
-            Fact::CallFinished(call) if running.remove(&call.call) => {
+            Fact::Call(CallFact::Finished(call)) if running.remove(&call.call) => {
                 use CallOutcome::{Error, Ok, TimedOut};
                 if matches!(call.outcome, Ok { .. } | Error { .. } | TimedOut { .. }) {
                     ended.insert(&call.call);
@@ -217,8 +228,8 @@ pub(crate) fn repeats_nothing(bases: &[&Machine], place: usize, fork: &Machine) 
     let mut doubted = BTreeSet::new();
     for event in &fork.events {
         match &event.fact {
-            Fact::CallDoubted(call) => drop(doubted.insert(&call.call)),
-            Fact::CallStarted(call) if same(&call.call) => {
+            Fact::Call(CallFact::Doubted(call)) => drop(doubted.insert(&call.call)),
+            Fact::Call(CallFact::Started(call)) if same(&call.call) => {
                 assert!(
                     !ended.contains(&call.call),
                     "{} ended in the base, and runs again:\n{}",
@@ -255,7 +266,7 @@ pub(crate) fn repeats_no_host_call(base: &Machine, place: usize, fork: &Machine)
     let effects = effects(base);
     let (mut state, mut happened) = (base.origin.clone(), BTreeSet::new());
     for event in stored(&base.events[..place]) {
-        if let Fact::CallFinished(finished) = &event.fact
+        if let Fact::Call(CallFact::Finished(finished)) = &event.fact
             && finished.outcome.is_ok()
             && let Some(call) = host_call(&state, &finished.call)
             && effects.get(&*call.2).is_some_and(|effect| *effect == Effect::Once)
@@ -266,7 +277,7 @@ pub(crate) fn repeats_no_host_call(base: &Machine, place: usize, fork: &Machine)
     }
     let mut state = fork.origin.clone();
     for event in stored(&fork.events) {
-        if let Fact::CallStarted(started) = &event.fact {
+        if let Fact::Call(CallFact::Started(started)) = &event.fact {
             let again = host_call(&state, &started.call).filter(|call| happened.contains(call));
             assert_eq!(again, None, "it happened in the base:\n{}", story(&[base], place, fork));
         }
@@ -295,9 +306,9 @@ pub(crate) fn lines(events: &[Event]) -> impl Iterator<Item = String> {
 
 fn calls(events: &[Event]) -> impl Iterator<Item = &CallId> {
     let calls = events.iter().map(|event| match &event.fact {
-        Fact::TurnCompleted(turn) => turn.calls.iter().map(|call| &call.id).collect(),
-        Fact::CodeCalled(code) => code.calls.iter().map(|call| &call.id).collect(),
-        Fact::PlanMade(made) => made.call.iter().collect(),
+        Fact::Model(ModelFact::Completed(turn)) => turn.calls.iter().map(|call| &call.id).collect(),
+        Fact::Code(CodeFact::Called(code)) => code.calls.iter().map(|call| &call.id).collect(),
+        Fact::Plan(PlanFact::Made(made)) => made.call.iter().collect(),
         _ => Vec::new(),
     });
     calls.flatten()
@@ -324,7 +335,7 @@ fn a_fork_into_another_loop_begins_with_its_own_step() {
         let fork = begin(&base, base.events.len(), Other { policy: Some(other), say: false }).unwrap();
         let asked = |machine: &Machine| {
             let mut asked = machine.events.iter().filter_map(|event| match &event.fact {
-                Fact::TurnStarted(turn) => Some((turn.turn, turn.purpose)),
+                Fact::Model(ModelFact::Started(turn)) => Some((turn.turn, turn.purpose)),
                 _ => None,
             });
             (asked.next(), asked.next())
@@ -345,11 +356,11 @@ fn a_fork_of_a_paused_reply_sends_it_back() {
     let paused = Reply { stop: StopReason::Paused, ..reply(Some("Wait."), Vec::new(), Usage::default()) };
     let what = InputKind::replied(action, paused);
     assert!(base.offer(&Input { at: BEGINNING, what }), "it is a reply");
-    let is_reply = |event: &Event| matches!(event.fact, Fact::TurnCompleted(_));
+    let is_reply = |event: &Event| matches!(event.fact, Fact::Model(ModelFact::Completed(_)));
     let place = base.events.iter().position(is_reply).unwrap() + 1;
     let fork = begin(&base, place, Other { policy: None, say: false }).unwrap();
     for machine in [&base, &fork] {
         let last = machine.events.last().unwrap();
-        assert!(matches!(&last.fact, Fact::TurnStarted(turn) if turn.turn == 2), "{last:?}");
+        assert!(matches!(&last.fact, Fact::Model(ModelFact::Started(turn)) if turn.turn == 2), "{last:?}");
     }
 }

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::budget::Amount;
-use windlass_core::event::{Adjusted, Cause, ResumedBy, Steered};
+use windlass_core::event::{
+    Adjusted, CallFact, Cause, DelegationFact, LimitFact, ModelFact, ResumedBy, RunFact, Steered,
+};
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::policy::{LATER, LimitKind, Preset, Wire};
 use windlass_core::run::{Accepted, Found};
@@ -432,11 +434,11 @@ fn random_runs_see_every_kind_of_fact_and_end() {
         let machine = random_run(policy, steps);
         for event in &machine.events {
             kinds.insert(event.fact.kind());
-            if let Fact::TurnCompleted(turn) = &event.fact {
+            if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
                 objections += u32::from(turn.objection.is_some());
             }
             switches += u32::from(switched(&event.fact));
-            if let Fact::CallFinished(finished) = &event.fact {
+            if let Fact::Call(CallFact::Finished(finished)) = &event.fact {
                 let json = serde_json::to_value(&finished.outcome).unwrap();
                 outcomes.insert(json["outcome"].as_str().unwrap().to_owned());
             }
@@ -484,7 +486,7 @@ fn random_runs_see_every_kind_of_fact_and_end() {
 
 /// Whether this is what was learnt of a model that refuses tools (K41).
 fn switched(fact: &Fact) -> bool {
-    let Fact::Adjusted(adjusted) = fact else { return false };
+    let Fact::Run(RunFact::Adjusted(adjusted)) = fact else { return false };
     adjusted.models.as_ref().is_some_and(|models| models.iter().any(|model| model.wire.is_some()))
 }
 
@@ -500,8 +502,10 @@ fn e40_a_second_attempt_is_reserved_once_however_many_processes_die() {
     let step = |kind, pick, waits| Step { kind, pick, more: 0, waits };
     let machine =
         random_run(Preset::CHAT.policy(), vec![step(0, 5_120, 0), step(193, 0, 277), step(193, 0, 0)]);
-    let hedged = machine.events.iter().filter(|event| matches!(event.fact, Fact::TurnHedged(_))).count();
-    let resumed = machine.events.iter().filter(|event| matches!(event.fact, Fact::RunResumed(_))).count();
+    let hedged =
+        machine.events.iter().filter(|event| matches!(event.fact, Fact::Model(ModelFact::Hedged(_)))).count();
+    let resumed =
+        machine.events.iter().filter(|event| matches!(event.fact, Fact::Run(RunFact::Resumed(_)))).count();
     assert_eq!((hedged, resumed), (1, 2));
 }
 
@@ -513,7 +517,7 @@ proptest! {
         let machine = random_run(policy, steps);
         let mut wires = BTreeMap::new();
         for event in machine.events.iter().filter(|event| switched(&event.fact)) {
-            let Fact::Adjusted(Adjusted { models: Some(models), .. }) = &event.fact else { continue };
+            let Fact::Run(RunFact::Adjusted(Adjusted { models: Some(models), .. })) = &event.fact else { continue };
             for (name, wire) in models.iter().filter_map(|model| Some((model.name.clone(), model.wire?))) {
                 let before = wires.insert(name, wire);
                 let onwards = |before| before == wire || (before, wire) == (Wire::Schema, Wire::Fenced);
@@ -521,7 +525,7 @@ proptest! {
             }
         }
         let objected = machine.events.iter().rev().find_map(|event| match &event.fact {
-            Fact::TurnCompleted(turn) => Some(turn.objection.is_some()),
+            Fact::Model(ModelFact::Completed(turn)) => Some(turn.objection.is_some()),
             _ => None,
         });
         let end = machine.state.ended();
@@ -638,12 +642,12 @@ fn a_call_that_failed_as_a_tool_is_tried_again_as_the_agent_that_is_there_now() 
         let steps = kinds.map(|kind| Step { kind, pick: next(), more: next(), waits: 0 }).to_vec();
         let machine = Machine::new(policy.clone()).driven(steps);
         let retried = machine.events.iter().enumerate().filter_map(|(place, event)| {
-            if let Fact::CallRetried(retried) = &event.fact { Some((place, &retried.call)) } else { None }
+            if let Fact::Call(CallFact::Retried(retried)) = &event.fact { Some((place, &retried.call)) } else { None }
         });
         let mut handed_over = retried.map(|(place, call)| {
             machine.events[place..]
                 .iter()
-                .any(|event| matches!(&event.fact, Fact::DelegationStarted(begun) if begun.call == *call))
+                .any(|event| matches!(&event.fact, Fact::Delegation(DelegationFact::Started(begun)) if begun.call == *call))
         });
         handed_over.any(|so| so)
     });
@@ -669,8 +673,9 @@ fn e2_a_deadline_in_a_paused_closing_opens_no_second_one() {
         [(0, 23113, 1662, 0), (205, 0, 0, 0), (0, 1723, 3766, 6), (0, 17870, 0, 0), (0, 27391, 7671, 0)];
     let steps = steps.map(|(kind, pick, more, waits)| Step { kind, pick, more, waits }).to_vec();
     let machine = Machine::new(policy).driven(steps);
-    let limits = machine.events.iter().filter(|event| matches!(event.fact, Fact::LimitReached(_)));
+    let limits =
+        machine.events.iter().filter(|event| matches!(event.fact, Fact::Limit(LimitFact::Reached(_))));
     assert_eq!(limits.count(), 1);
-    let Fact::RunEnded(end) = &machine.events.last().unwrap().fact else { unreachable!() };
+    let Fact::Run(RunFact::Ended(end)) = &machine.events.last().unwrap().fact else { unreachable!() };
     assert_eq!(end.status, Status::Limit(LimitKind::ModelCalls));
 }

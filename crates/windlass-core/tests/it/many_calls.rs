@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::FailKind;
+use windlass_core::event::{CallFact, FailKind, ModelFact, RunFact};
 use windlass_core::model::{ReplyCall, Usage};
 use windlass_core::policy::Preset;
 use windlass_core::run::{Accepted, MAX_CALLS};
@@ -36,9 +36,9 @@ fn call(name: &str, id: Option<String>) -> ReplyCall {
 #[test]
 fn a_reply_with_too_many_calls_fails_and_each_of_those_kept_has_a_result() {
     let (state, facts) = after(vec![call("read", None); 50_000]);
-    let failed = |fact: &Fact| matches!(fact, Fact::RunEnded(end) if end.status == Status::Failed(FailKind::Malformed));
+    let failed = |fact: &Fact| matches!(fact, Fact::Run(RunFact::Ended(end)) if end.status == Status::Failed(FailKind::Malformed));
     assert!(state.is_finished() && facts.iter().any(failed));
-    let ended = facts.iter().filter(|fact| matches!(fact, Fact::CallFinished(_))).count();
+    let ended = facts.iter().filter(|fact| matches!(fact, Fact::Call(CallFact::Finished(_)))).count();
     assert_eq!(ended, MAX_CALLS + 1);
     let (state, _) = after(vec![call("read", None); MAX_CALLS]);
     assert!(!state.is_finished());
@@ -61,7 +61,7 @@ fn ids_that_take_the_place_of_made_ones_are_passed_by() {
         .collect();
     calls.push(call("read", None));
     let (_, facts) = after(calls);
-    let Fact::TurnCompleted(turn) = &facts[0] else { panic!("{:?}", facts[0]) };
+    let Fact::Model(ModelFact::Completed(turn)) = &facts[0] else { panic!("{:?}", facts[0]) };
     assert_eq!(*turn.calls[MAX_CALLS - 1].id.0, *format!("call_1_{MAX_CALLS}_{MAX_CALLS}"));
 }
 
@@ -70,7 +70,7 @@ fn names_of_100_kb_are_answered_with_tools_that_there_are() {
     let calls = (0..600).map(|n| call(&format!("{n}{}", "x".repeat(100_000)), None)).collect();
     let (_, facts) = after(calls);
     let nearest = facts.iter().filter_map(|fact| match fact {
-        Fact::CallFinished(finished) => match &finished.outcome {
+        Fact::Call(CallFact::Finished(finished)) => match &finished.outcome {
             CallOutcome::UnknownTool { nearest } => Some(nearest.len()),
             _ => None,
         },

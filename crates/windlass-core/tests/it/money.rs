@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use windlass_core::budget::{Amount, LOST_ATTEMPTS};
-use windlass_core::event::{Adjusted, Cause, LimitReached, ResumedBy, RunInput};
+use windlass_core::event::{Adjusted, Cause, LimitFact, LimitReached, ModelFact, ResumedBy, RunInput};
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, Prices, Usage};
 use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset, Transport};
 use windlass_core::run::{Accepted, StepEdits};
@@ -111,14 +111,14 @@ impl Run {
     }
 
     fn asked(&self) -> usize {
-        self.events.iter().filter(|event| matches!(event.fact, Fact::TurnStarted(_))).count()
+        self.events.iter().filter(|event| matches!(event.fact, Fact::Model(ModelFact::Started(_)))).count()
     }
 
     fn limit(&self) -> &LimitReached {
         let mut facts = self.events.iter().rev().map(|event| &event.fact);
         facts
             .find_map(|fact| match fact {
-                Fact::LimitReached(reached) => Some(reached),
+                Fact::Limit(LimitFact::Reached(reached)) => Some(reached),
                 _ => None,
             })
             .unwrap()

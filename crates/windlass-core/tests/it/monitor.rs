@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use windlass_core::event::{
-    CallDecided, CallFinished, CallStarted, CodeStarted, Decision, QuestionKind, TaskOrder,
+    CallDecided, CallFact, CallFinished, CallStarted, CodeFact, CodeStarted, ContextFact, Decision,
+    DelegationFact, LimitFact, ModelFact, PeopleFact, PlanFact, QuestionKind, RunFact, TaskOrder,
 };
 use windlass_core::model::{FailureKind, Purpose, Usage};
 use windlass_core::policy::{AtLimit, LimitKind, Stop};
@@ -137,26 +138,14 @@ impl Monitor {
 
     fn fact(&mut self, input: &InputKind, fact: &Fact, state: &State) -> Held {
         if self.cancelled {
-            let starts = matches!(
-                fact,
-                Fact::TurnStarted(_)
-                    | Fact::CallStarted(_)
-                    | Fact::CodeStarted(_)
-                    | Fact::CodeCalled(_)
-                    | Fact::CallRetried(_)
-                    | Fact::CallHeld(_)
-                    | Fact::CallDoubted(_)
-                    | Fact::InputRequested(_)
-                    | Fact::LimitRaised(_)
-            );
-            hold!(!starts, "nothing begins after a cancel: {}", fact.kind());
+            hold!(!begins(fact), "nothing begins after a cancel: {}", fact.kind());
         }
         self.count(fact)?;
         match fact {
-            Fact::TurnStarted(turn) if turn.purpose.speaks() => {
+            Fact::Model(ModelFact::Started(turn)) if turn.purpose.speaks() => {
                 hold!(self.open().next().is_none(), "all calls are answered before a model is asked");
             }
-            Fact::TurnCompleted(turn) => {
+            Fact::Model(ModelFact::Completed(turn)) => {
                 self.usage.add(&turn.usage);
                 hold!(turn.purpose.speaks() || turn.calls.is_empty(), "a judge calls nothing");
                 for call in &turn.calls {
@@ -165,7 +154,7 @@ impl Monitor {
                     hold!(new, "call ids are unique: {}", call.id);
                 }
             }
-            Fact::StepBranched(branched) => {
+            Fact::Call(CallFact::StepBranched(branched)) => {
                 for call in &branched.calls {
                     let new =
                         self.calls.insert(call.id.clone(), (call.name.to_string(), Seen::Wanted)).is_none();
@@ -173,23 +162,21 @@ impl Monitor {
                     self.by_hook.insert(call.id.clone());
                 }
             }
-            Fact::CodeStarted(_) | Fact::CodeCalled(_) | Fact::CodeFinished(_) | Fact::PlanMade(_) => {
-                self.code_fact(input, fact, state)?;
-            }
-            Fact::TurnFailed(turn) => self.usage.add(&turn.failure.usage),
-            Fact::ProbeAnswered(probe) => self.usage.add(&probe.usage),
-            Fact::RunResumed(_) => self.adopted(input, state),
-            Fact::CallHeld(held) => {
+            Fact::Code(_) | Fact::Plan(PlanFact::Made(_)) => self.code_fact(input, fact, state)?,
+            Fact::Model(ModelFact::Failed(turn)) => self.usage.add(&turn.failure.usage),
+            Fact::Model(ModelFact::ProbeAnswered(probe)) => self.usage.add(&probe.usage),
+            Fact::Run(RunFact::Resumed(_)) => self.adopted(input, state),
+            Fact::Call(CallFact::Held(held)) => {
                 self.held(input, &held.call, fact)?;
             }
-            Fact::CallDecided(decided) => self.decided(decided, fact)?,
-            Fact::ToolAllowed(allowed) => {
+            Fact::Call(CallFact::Decided(decided)) => self.decided(decided, fact)?,
+            Fact::Call(CallFact::ToolAllowed(allowed)) => {
                 let always = matches!(input, InputKind::Answered { answer: Answer::Always, .. });
                 hold!(always, "only a person makes a rule");
                 self.rules.extend(self.calls.get(&allowed.call).map(|(name, _)| name.clone()));
             }
-            Fact::CallStarted(started) => self.started(input, started, state)?,
-            Fact::CallRetried(retried) => {
+            Fact::Call(CallFact::Started(started)) => self.started(input, started, state)?,
+            Fact::Call(CallFact::Retried(retried)) => {
                 let out_of_time = matches!(retried.outcome, CallOutcome::TimedOut { .. });
                 let name = self.calls.get(&retried.call).map_or("", |(name, _)| name);
                 let once = spec(state, &retried.call, name).is_none_or(|tool| tool.effect == Effect::Once);
@@ -197,37 +184,39 @@ impl Monitor {
                 self.step(&retried.call, Seen::Failed, fact, |seen| *seen == Seen::Running)?;
                 self.settled.insert(retried.call.clone());
             }
-            Fact::CallDoubted(doubted) => {
+            Fact::Call(CallFact::Doubted(doubted)) => {
                 self.doubted(input, &doubted.call, fact, state)?;
             }
-            Fact::DelegationStarted(started) => {
+            Fact::Delegation(DelegationFact::Started(started)) => {
                 self.begun.insert(started.call.clone());
                 // Of a call that failed as a tool: its agent was gone then, and is there again.
                 self.step(&started.call, Seen::Running, fact, |seen| {
                     matches!(seen, Seen::Wanted | Seen::Allowed | Seen::Running | Seen::Asking | Seen::Failed)
                 })?;
             }
-            Fact::DelegationDeferred(waits) => {
+            Fact::Delegation(DelegationFact::Deferred(waits)) => {
                 self.step(&waits.call, Seen::Asking, fact, |seen| *seen == Seen::Running)?;
             }
-            Fact::DelegationFinished(finished) => {
+            Fact::Delegation(DelegationFact::Finished(finished)) => {
                 self.usage.add(&finished.usage);
                 self.step(&finished.call, Seen::Done, fact, |seen| *seen == Seen::Running)?;
             }
-            Fact::InputRequested(asked) if asked.child_question.is_some() => {
+            Fact::People(PeopleFact::InputRequested(asked)) if asked.child_question.is_some() => {
                 let call = asked.call.as_ref().ok_or("a delegate's question is about its call")?;
                 self.step(call, Seen::Asking, fact, |seen| *seen == Seen::Running)?;
             }
-            Fact::InputRequested(asked) => self.asked(asked.kind, asked.call.as_ref(), fact)?,
-            Fact::CallFinished(finished) => self.finished(finished, fact, state)?,
-            Fact::Compacted(compacted) => {
+            Fact::People(PeopleFact::InputRequested(asked)) => {
+                self.asked(asked.kind, asked.call.as_ref(), fact)?;
+            }
+            Fact::Call(CallFact::Finished(finished)) => self.finished(finished, fact, state)?,
+            Fact::Context(ContextFact::Compacted(compacted)) => {
                 hold!(
                     compacted.bytes_after < compacted.bytes_before,
                     "a compaction makes the conversation smaller"
                 );
             }
-            Fact::CancelRequested(_) => self.cancelled = true,
-            Fact::RunEnded(_) => {
+            Fact::People(PeopleFact::CancelRequested(_)) => self.cancelled = true,
+            Fact::Run(RunFact::Ended(_)) => {
                 self.ended = true;
                 let open: Vec<_> = self.open().collect();
                 hold!(open.is_empty(), "every call has its result at the end: {open:?}");
@@ -240,8 +229,8 @@ impl Monitor {
     /// Facts about code and the calls that it makes.
     fn code_fact(&mut self, input: &InputKind, fact: &Fact, state: &State) -> Held {
         match fact {
-            Fact::CodeStarted(started) => self.coded(input, started, fact, state)?,
-            Fact::CodeCalled(called) => {
+            Fact::Code(CodeFact::Started(started)) => self.coded(input, started, fact, state)?,
+            Fact::Code(CodeFact::Called(called)) => {
                 self.step(&called.call, Seen::Running, fact, |seen| *seen == Seen::Running)?;
                 for call in &called.calls {
                     let before = self.calls.insert(call.id.clone(), (call.name.to_string(), Seen::Wanted));
@@ -253,7 +242,7 @@ impl Monitor {
                     self.asks.insert(call.id.clone(), asks);
                 }
             }
-            Fact::CodeFinished(finished) => {
+            Fact::Code(CodeFact::Finished(finished)) => {
                 hold!(self.made_by(&finished.call).next().is_none(), "code ends after its calls: {fact:?}");
                 // Another agent has taken over what was being stopped.
                 let stopped = finished.outcome == CallOutcome::Interrupted;
@@ -263,7 +252,7 @@ impl Monitor {
                     _ => false,
                 })?;
             }
-            Fact::PlanMade(made) => {
+            Fact::Plan(PlanFact::Made(made)) => {
                 if let Some(call) = &made.call {
                     let fresh = ("run_code".to_owned(), Seen::Wanted);
                     hold!(self.calls.insert(call.clone(), fresh).is_none(), "call ids are unique: {call}");
@@ -470,18 +459,18 @@ impl Monitor {
     /// What was let happen is never more than the limits, but for one closing call.
     fn count(&mut self, fact: &Fact) -> Held {
         let kind = match fact {
-            Fact::LimitReached(reached) => {
+            Fact::Limit(LimitFact::Reached(reached)) => {
                 self.closing = matches!(reached.at_limit, AtLimit::WrapUp | AtLimit::ForceFinish);
                 // Or too little of it is left for the next call.
                 let fair = reached.reached >= reached.max || reached.reached + reached.needed > reached.max;
                 hold!(fair, "a limit is reached when it is: {reached:?}");
                 return Ok(());
             }
-            Fact::LimitRaised(_) => {
+            Fact::Limit(LimitFact::Raised(_)) => {
                 self.closing = false;
                 return Ok(());
             }
-            Fact::TurnStarted(started) => {
+            Fact::Model(ModelFact::Started(started)) => {
                 self.turn = started.turn;
                 if is_a_step(started.purpose) {
                     self.probing = (!started.without.is_empty()).then_some(started.turn);
@@ -493,12 +482,12 @@ impl Monitor {
                 hold!(!(self.closing && plans), "nothing is planned once a limit cut the loop");
                 return Ok(());
             }
-            Fact::TurnCompleted(done)
+            Fact::Model(ModelFact::Completed(done))
                 if is_a_step(done.purpose) && !self.closing_turns.contains(&done.turn) =>
             {
                 LimitKind::ModelCalls
             }
-            Fact::TurnFailed(failed)
+            Fact::Model(ModelFact::Failed(failed))
                 if self.probing.is_some()
                     && is_a_step(failed.purpose)
                     && failed.failure.kind == FailureKind::BadRequest
@@ -506,23 +495,29 @@ impl Monitor {
             {
                 LimitKind::ModelCalls
             }
-            Fact::ProbeAnswered(probe) if !self.closing_turns.contains(&probe.turn) => LimitKind::ModelCalls,
-            Fact::IterationStarted(_) => LimitKind::Iterations,
-            Fact::CallRetried(_) => LimitKind::Retries,
-            Fact::StepFinished(_) if self.steps.take().is_some() => LimitKind::PlanSteps,
-            Fact::PlanMade(made) => {
+            Fact::Model(ModelFact::ProbeAnswered(probe)) if !self.closing_turns.contains(&probe.turn) => {
+                LimitKind::ModelCalls
+            }
+            Fact::Plan(PlanFact::IterationStarted(_)) => LimitKind::Iterations,
+            Fact::Call(CallFact::Retried(_)) => LimitKind::Retries,
+            Fact::Plan(PlanFact::StepFinished(_)) if self.steps.take().is_some() => LimitKind::PlanSteps,
+            Fact::Plan(PlanFact::Made(made)) => {
                 self.steps.clone_from(&made.call);
                 return Ok(());
             }
-            Fact::CodeStarted(CodeStarted { attempt: 1, .. }) => {
+            Fact::Code(CodeFact::Started(CodeStarted { attempt: 1, .. })) => {
                 self.count_round();
                 return Ok(());
             }
-            Fact::CallStarted(CallStarted { attempt: 1, .. }) => LimitKind::ToolCalls,
-            Fact::DelegationStarted(started) if self.by_hook.contains(&started.call) => return Ok(()),
-            Fact::DelegationStarted(started) if started.attempt == 1 => LimitKind::ToolCalls,
+            Fact::Call(CallFact::Started(CallStarted { attempt: 1, .. })) => LimitKind::ToolCalls,
+            Fact::Delegation(DelegationFact::Started(started)) if self.by_hook.contains(&started.call) => {
+                return Ok(());
+            }
+            Fact::Delegation(DelegationFact::Started(started)) if started.attempt == 1 => {
+                LimitKind::ToolCalls
+            }
             // A delegate's question is no call of its own.
-            Fact::InputRequested(asked)
+            Fact::People(PeopleFact::InputRequested(asked))
                 if asked.kind == QuestionKind::Clarify && asked.child_question.is_none() =>
             {
                 LimitKind::ToolCalls
@@ -599,6 +594,20 @@ impl Monitor {
         }
         Ok(())
     }
+}
+
+/// Whether a fact begins anything.
+fn begins(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::Model(ModelFact::Started(_))
+            | Fact::Call(
+                CallFact::Started(_) | CallFact::Retried(_) | CallFact::Held(_) | CallFact::Doubted(_),
+            )
+            | Fact::Code(CodeFact::Started(_) | CodeFact::Called(_))
+            | Fact::People(PeopleFact::InputRequested(_))
+            | Fact::Limit(LimitFact::Raised(_))
+    )
 }
 
 /// Whether a model call is a step of the loop, and not one that serves a step.

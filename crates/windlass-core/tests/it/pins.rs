@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use windlass_core::event::{Purpose, RunInput};
+use windlass_core::event::{ContextFact, Purpose, RunInput};
 use windlass_core::message::Content;
 use windlass_core::policy::{Preset, Stop, View};
 use windlass_core::{ActionKind, Fact, InputKind, Message, Policy, RunId, State, evolve, pending};
@@ -75,7 +75,7 @@ fn look(machine: &Machine, seen: &mut Seen) {
             let known = pins(state.history().iter());
             state = evolve(state, event);
             // A hook edits as it likes.
-            if !matches!(event.fact, Fact::HistoryEdited(_)) {
+            if !matches!(event.fact, Fact::Context(ContextFact::HistoryEdited(_))) {
                 let now = pins(state.history().iter());
                 assert!(
                     now.starts_with(&known),

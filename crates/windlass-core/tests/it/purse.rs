@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use windlass_core::budget::Budget;
-use windlass_core::event::{DelegationStarted, TurnStarted};
+use windlass_core::event::{DelegationFact, DelegationStarted, LimitFact, ModelFact, RunFact, TurnStarted};
 use windlass_core::model::{Carried, FailureKind, Prices, Purpose, ToolChoice, Usage};
 use windlass_core::policy::{AtLimit, LimitKind, Wire};
 use windlass_core::{ActionId, CallId, Event, Fact, Message, State, evolve};
@@ -107,12 +107,12 @@ impl Purse {
 
     fn fact(&mut self, fact: &Fact, state: &State) {
         match fact {
-            Fact::TurnStarted(turn) => {
+            Fact::Model(ModelFact::Started(turn)) => {
                 self.hedged.remove(&(turn.purpose.name(), turn.about.clone()));
                 let asked = self.started(turn, state);
                 self.asked.insert((turn.purpose.name(), turn.about.clone()), asked);
             }
-            Fact::TurnHedged(hedged) => {
+            Fact::Model(ModelFact::Hedged(hedged)) => {
                 let (turn, purpose, about) = (hedged.turn, hedged.purpose, hedged.about.clone());
                 let (model, choice) = (hedged.model, ToolChoice::Auto);
                 let started = TurnStarted {
@@ -129,7 +129,7 @@ impl Purse {
                 let asked = self.started(&started, state);
                 self.hedged.insert((purpose.name(), started.about), asked);
             }
-            Fact::TurnFailed(turn) if turn.remaining_model.is_some() => {
+            Fact::Model(ModelFact::Failed(turn)) if turn.remaining_model.is_some() => {
                 let key = (turn.purpose.name(), turn.about.clone());
                 let hedge = self.hedged.remove(&key).unwrap();
                 let first = self.asked[&key];
@@ -151,17 +151,19 @@ impl Purse {
                 }
                 self.asked.insert(key, left);
             }
-            Fact::TurnCompleted(turn) => self.paid((turn.purpose, &turn.about), &turn.usage),
-            Fact::TurnFailed(turn) => self.paid((turn.purpose, &turn.about), &turn.failure.usage),
-            Fact::ProbeAnswered(probe) => self.paid((probe.purpose, &None), &probe.usage),
-            Fact::DelegationFinished(done) => {
+            Fact::Model(ModelFact::Completed(turn)) => self.paid((turn.purpose, &turn.about), &turn.usage),
+            Fact::Model(ModelFact::Failed(turn)) => {
+                self.paid((turn.purpose, &turn.about), &turn.failure.usage);
+            }
+            Fact::Model(ModelFact::ProbeAnswered(probe)) => self.paid((probe.purpose, &None), &probe.usage),
+            Fact::Delegation(DelegationFact::Finished(done)) => {
                 self.spent.add(done.usage.input, done.usage.output, done.cost.unwrap_or(0));
                 self.unpriced |= done.cost.is_none() && done.usage.total() > 0;
                 self.reserved.add(done.reserved.input, done.reserved.output, done.reserved.cost);
                 self.lent.remove(&done.call);
             }
-            Fact::DelegationStarted(started) => self.lends(started, state),
-            Fact::RunResumed(_) => {
+            Fact::Delegation(DelegationFact::Started(started)) => self.lends(started, state),
+            Fact::Run(RunFact::Resumed(_)) => {
                 for asked in self.asked.values_mut().chain(self.hedged.values_mut()) {
                     // What was lost once is reserved, and is not lost again with the next process.
                     let Sum { input, output, cost } = std::mem::take(&mut asked.needed);
@@ -169,12 +171,12 @@ impl Purse {
                     self.lost += 1;
                 }
             }
-            Fact::LimitReached(reached) => {
+            Fact::Limit(LimitFact::Reached(reached)) => {
                 self.refused += u32::from(reached.needed > 0);
                 let calls = matches!(reached.at_limit, AtLimit::WrapUp | AtLimit::ForceFinish);
                 self.closing = calls.then_some(Closing { limit: reached.limit, begun: None });
             }
-            Fact::LimitRaised(_) => self.closing = None,
+            Fact::Limit(LimitFact::Raised(_)) => self.closing = None,
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use windlass_core::event::{Base, CandidateItem, RefusedItems, ResumedBy, RunInput};
+use windlass_core::event::{Base, CandidateItem, ContextFact, ModelFact, RefusedItems, ResumedBy, RunInput};
 use windlass_core::message::{Content, Media, MediaSource, Part, ProviderMetadata, Reasoning};
 use windlass_core::model::{
     FailureKind, ModelChoice, ModelFailure, Reply, ReplyCall, RequestView, StopReason, Usage,
@@ -167,7 +167,7 @@ impl Talk {
 
     fn refused(&self) -> Vec<&RefusedItems> {
         let edits = self.events.iter().filter_map(|event| match &event.fact {
-            Fact::HistoryEdited(edited) => edited.refused.as_ref(),
+            Fact::Context(ContextFact::HistoryEdited(edited)) => edited.refused.as_ref(),
             _ => None,
         });
         edits.collect()
@@ -188,8 +188,8 @@ impl Talk {
         let used: u64 = stored
             .iter()
             .map(|event| match &event.fact {
-                Fact::TurnCompleted(turn) => turn.usage.input,
-                Fact::ProbeAnswered(probe) => probe.usage.input,
+                Fact::Model(ModelFact::Completed(turn)) => turn.usage.input,
+                Fact::Model(ModelFact::ProbeAnswered(probe)) => probe.usage.input,
                 _ => 0,
             })
             .sum();

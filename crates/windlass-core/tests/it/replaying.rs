@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_core::event::{Cause, FailKind, Splice};
+use windlass_core::event::{CallFact, Cause, FailKind, ModelFact, Splice};
 use windlass_core::model::{FailureKind, ModelFailure, Reply, Usage};
 use windlass_core::policy::Preset;
 use windlass_core::run::{Accepted, HookEnd, StepEdits, rebuild};
@@ -67,14 +67,16 @@ fn an_event_that_does_not_follow_is_named() {
     let mut appends = appends();
     let (state, Accepted { events, cause, .. }) = &mut appends[1];
     // Somebody has changed who runs: the reply asked for a call, and the log says that nothing was started.
-    let Some(Fact::CallStarted(started)) = events.last_mut().map(|event| &mut event.fact) else {
+    let Some(Fact::Call(CallFact::Started(started))) = events.last_mut().map(|event| &mut event.fact) else {
         panic!("the reply starts its call: {events:?}");
     };
     started.attempt = 2;
     let difference = replay(state, cause, events).unwrap_err();
     assert_eq!(difference.seq, 4);
     assert_eq!(difference.expected.as_ref(), events.last());
-    assert!(matches!(&difference.found.unwrap().fact, Fact::CallStarted(found) if found.attempt == 1));
+    assert!(
+        matches!(&difference.found.unwrap().fact, Fact::Call(CallFact::Started(found)) if found.attempt == 1)
+    );
     assert_eq!(difference.reason, None);
 }
 
@@ -149,7 +151,9 @@ fn a_reply_has_the_objection_that_its_event_holds() {
         other => panic!("the last append is a reply, not {other:?}"),
     };
     assert_eq!(objection(events), None);
-    let Fact::TurnCompleted(turn) = &mut events[0].fact else { panic!("a reply begins with its turn") };
+    let Fact::Model(ModelFact::Completed(turn)) = &mut events[0].fact else {
+        panic!("a reply begins with its turn")
+    };
     turn.objection = Some("n is odd".into());
     assert_eq!(objection(events).as_deref(), Some("n is odd"));
 }

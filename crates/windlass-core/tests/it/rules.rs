@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{Adjusted, AgentRef, Base, BindingDigests, Decision, Fork, RunInput};
+use windlass_core::event::{Adjusted, AgentRef, Base, BindingDigests, CallFact, Decision, Fork, RunInput};
 use windlass_core::model::Usage;
 use windlass_core::policy::Preset;
 use windlass_core::{
@@ -118,7 +118,7 @@ fn an_answer_allows_all_later_calls_of_the_tool() {
     finish(&mut state);
     let events = calls(&mut state, &[r#"{"seat":8}"#]);
     assert_eq!(kinds(&events), ALLOWED);
-    let Fact::CallDecided(decided) = &events[1].fact else { unreachable!() };
+    let Fact::Call(CallFact::Decided(decided)) = &events[1].fact else { unreachable!() };
     assert_eq!(decided.decision, Decision::Allowed);
 }
 

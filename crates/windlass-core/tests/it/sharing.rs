@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{RunInput, Steered, TurnCompleted};
+use windlass_core::event::{ModelFact, PeopleFact, RunInput, Steered, TurnCompleted};
 use windlass_core::message::AssistantMessage;
 use windlass_core::model::{Purpose, StopReason, Usage};
 use windlass_core::policy::Preset;
@@ -49,7 +49,7 @@ fn a_fact_shares_all_earlier_messages() {
         objection: None,
         answer_form: None,
     };
-    let next = evolve(held, &Event { at: 1, fact: Fact::TurnCompleted(turn) });
+    let next = evolve(held, &Event { at: 1, fact: Fact::Model(ModelFact::Completed(turn)) });
     assert_eq!(next.history().len(), MESSAGES + 1);
     assert_eq!(state.history().len(), MESSAGES, "the earlier state is as it was");
     assert!(shares(&next, &messages), "after one more fact");
@@ -66,7 +66,10 @@ fn a_decision_shares_all_earlier_messages() {
     assert_eq!(events.iter().map(|event| event.fact.kind()).collect::<Vec<_>>(), ["Steered"]);
     // Had the decision kept or copied the conversation, somebody would hold its messages beside us.
     assert!(messages.iter().zip(before).all(|(message, before)| Arc::strong_count(message) == before));
-    let next = evolve(state.clone(), &Event { at: 5, fact: Fact::Steered(Steered::from("Hurry.")) });
+    let next = evolve(
+        state.clone(),
+        &Event { at: 5, fact: Fact::People(PeopleFact::Steered(Steered::from("Hurry."))) },
+    );
     assert!(shares(&next, &messages));
 }
 
@@ -88,7 +91,7 @@ fn the_text_of_a_fact_is_the_text_of_the_message() {
         objection: None,
         answer_form: None,
     };
-    let next = evolve(state, &Event { at: 1, fact: Fact::TurnCompleted(turn) });
+    let next = evolve(state, &Event { at: 1, fact: Fact::Model(ModelFact::Completed(turn)) });
     let Message::Assistant(said) = &**next.history().last().unwrap() else {
         panic!("an assistant's message")
     };

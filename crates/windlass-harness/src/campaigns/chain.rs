@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::event::{RunEnded, RunInput};
+use windlass_core::event::{ModelFact, PeopleFact, RunEnded, RunFact, RunInput};
 use windlass_core::{Event, Fact, Message, RunId, State, Status};
 
 use crate::mock::bracketed;
@@ -49,21 +49,21 @@ impl Link {
         };
         for event in events {
             link.version += 1;
-            if let Fact::RunStarted(start) = &event.fact {
+            if let Fact::Run(RunFact::Started(start)) = &event.fact {
                 link.base = start.base.as_ref().map(|base| (base.run, base.version));
                 if let RunInput::Messages(messages) = &start.input {
                     link.inputs = said(messages.iter().map(|message| &**message));
                 }
             } else if link.version == 1 {
                 return Err(format!("run {run} begins with {}", event.fact.kind()));
-            } else if let Fact::Steered(steered) = &event.fact {
+            } else if let Fact::People(PeopleFact::Steered(steered)) = &event.fact {
                 link.steered.push(steered.text.to_string());
-            } else if let Fact::MessageQueued(queued) = &event.fact {
+            } else if let Fact::People(PeopleFact::MessageQueued(queued)) = &event.fact {
                 link.queued.extend(said(queued.messages.iter().map(|message| &**message)));
-            } else if let Fact::TurnCompleted(turn) = &event.fact {
+            } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
                 let answer = turn.text.as_ref().filter(|_| turn.calls.is_empty());
                 link.answers.extend(answer.map(ToString::to_string));
-            } else if let Fact::RunEnded(end) = &event.fact {
+            } else if let Fact::Run(RunFact::Ended(end)) = &event.fact {
                 link.end = Some(end.clone());
             }
         }

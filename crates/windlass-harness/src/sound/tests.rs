@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use windlass_core::event::{
-    CallDoubted, CallFinished, CallStarted, Cause, InputReceived, ResumedBy, RunResumed,
+    CallDoubted, CallFact, CallFinished, CallStarted, Cause, InputReceived, PeopleFact, ResumedBy, RunFact,
+    RunResumed,
 };
 use windlass_core::{Answer, CallOutcome, Event, Fact, RunId, State};
 use windlass_store::Batch;
@@ -39,25 +40,25 @@ fn asked(tool: &str) -> Fact {
 }
 
 fn started(attempt: u32) -> Fact {
-    Fact::CallStarted(CallStarted { call: "c1".into(), attempt })
+    Fact::Call(CallFact::Started(CallStarted { call: "c1".into(), attempt }))
 }
 
 fn finished() -> Fact {
     let outcome = CallOutcome::Ok { content: "done".into() };
-    Fact::CallFinished(CallFinished { call: "c1".into(), outcome, note: None, limit: None })
+    Fact::Call(CallFact::Finished(CallFinished { call: "c1".into(), outcome, note: None, limit: None }))
 }
 
 fn resumed() -> Fact {
-    Fact::RunResumed(RunResumed {
+    Fact::Run(RunFact::Resumed(RunResumed {
         holder: "h".into(),
         epoch: 2,
         clock_behind_ms: None,
         by: ResumedBy::Runtime,
-    })
+    }))
 }
 
 fn doubted() -> Fact {
-    Fact::CallDoubted(CallDoubted { call: "c1".into(), lost: None })
+    Fact::Call(CallFact::Doubted(CallDoubted { call: "c1".into(), lost: None }))
 }
 
 fn question() -> Fact {
@@ -65,7 +66,7 @@ fn question() -> Fact {
 }
 
 fn answered(answer: Answer) -> Fact {
-    Fact::InputReceived(InputReceived { question: "q1".into(), answer, by: None })
+    Fact::People(PeopleFact::InputReceived(InputReceived { question: "q1".into(), answer, by: None }))
 }
 
 fn receipt(tool: &str, key: &str) -> Receipt {

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
-use windlass_core::event::{Decision, DelegationFinished, RunEnded, RunInput};
+use windlass_core::event::{
+    CallFact, CodeFact, Decision, DelegationFact, DelegationFinished, ModelFact, PeopleFact, RunEnded,
+    RunFact, RunInput,
+};
 use windlass_core::message::ToolCall;
 use windlass_core::{CallId, CallOutcome, Event, Fact, Message, RunId, SessionId, Status};
 use windlass_store::Store;
@@ -79,7 +82,7 @@ struct Memory {
 
 impl Memory {
     fn heed(&mut self, fact: &Fact) {
-        if let Fact::RunStarted(start) = fact
+        if let Fact::Run(RunFact::Started(start)) = fact
             && let Some(memory) = start.policy.past.memory.bounds()
         {
             self.kept = memory.max_session_events as usize;
@@ -117,17 +120,17 @@ struct Teller {
 impl Teller {
     /// Keeps what later events refer to.
     fn heed(&mut self, fact: &Fact) {
-        if let Fact::RunStarted(start) = fact {
+        if let Fact::Run(RunFact::Started(start)) = fact {
             self.trace = start.traceparent.as_deref().and_then(ids);
-        } else if let Fact::TurnCompleted(turn) = fact {
+        } else if let Fact::Model(ModelFact::Completed(turn)) = fact {
             self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.clone())));
-        } else if let Fact::CodeCalled(code) = fact {
+        } else if let Fact::Code(CodeFact::Called(code)) = fact {
             self.calls.extend(code.calls.iter().map(|call| (call.id.clone(), call.clone())));
-        } else if let Fact::CallVerified(verified) = fact {
+        } else if let Fact::Call(CallFact::Verified(verified)) = fact {
             if let (Some(args), Some(call)) = (&verified.args, self.calls.get_mut(&verified.call)) {
                 call.args = args.clone().into();
             }
-        } else if let Fact::CallDecided(decided) = fact
+        } else if let Fact::Call(CallFact::Decided(decided)) = fact
             && let Decision::Edited { args } = &decided.decision
             && let Some(call) = self.calls.get_mut(&decided.call)
         {
@@ -139,66 +142,27 @@ impl Teller {
     fn tell(&mut self, number: u64, event: &Event) -> Vec<Value> {
         self.heed(&event.fact);
         let events: Vec<KaosEvent> = match &event.fact {
-            Fact::RunStarted(start) => match &start.input {
+            Fact::Run(RunFact::Started(start)) => match &start.input {
                 RunInput::Messages(messages) => {
                     messages.iter().filter_map(|message| message_event(message)).collect()
                 }
                 RunInput::Continue(_) | RunInput::Fork(_) => Vec::new(),
             },
-            Fact::Steered(steered) => vec![KaosEvent::new("user_message", json!(steered.text))],
-            Fact::CodeStarted(started) if started.attempt == 1 => self.called(&started.call),
-            Fact::CodeFinished(finished) => self.result(&finished.call, &finished.outcome),
+            Fact::People(PeopleFact::Steered(steered)) => {
+                vec![KaosEvent::new("user_message", json!(steered.text))]
+            }
+            Fact::Code(CodeFact::Started(started)) if started.attempt == 1 => self.called(&started.call),
+            Fact::Code(CodeFact::Finished(finished)) => self.result(&finished.call, &finished.outcome),
             // A call that began again after a restart is the same one.
-            Fact::CallStarted(started) if started.attempt == 1 => self.called(&started.call),
-            Fact::CallFinished(finished) => self.result(&finished.call, &finished.outcome),
-            Fact::DelegationStarted(started) if started.attempt == 1 => {
+            Fact::Call(CallFact::Started(started)) if started.attempt == 1 => self.called(&started.call),
+            Fact::Call(CallFact::Finished(finished)) => self.result(&finished.call, &finished.outcome),
+            Fact::Delegation(DelegationFact::Started(started)) if started.attempt == 1 => {
                 let task = args(self.calls.get(&started.call)).get("task").cloned();
                 vec![KaosEvent::new("delegation_request", json!({ "agent": started.agent, "task": task }))]
             }
-            Fact::DelegationFinished(finished) => self.handed_back(finished),
-            Fact::RunEnded(end) => ended(end),
-            Fact::RunResumed(_)
-            | Fact::TurnStarted(_)
-            | Fact::TurnCompleted(_)
-            | Fact::TurnFailed(_)
-            | Fact::ProbeAnswered(_)
-            | Fact::TurnHedged(_)
-            | Fact::HedgeSkipped(_)
-            | Fact::CallHeld(_)
-            | Fact::CallDecided(_)
-            | Fact::ToolAllowed(_)
-            | Fact::CallStarted(_)
-            | Fact::CodeStarted(_)
-            | Fact::CodeCalled(_)
-            | Fact::CallRetried(_)
-            | Fact::CallDoubted(_)
-            | Fact::DelegationDeferred(_)
-            | Fact::Perceived(_)
-            | Fact::PlanProposed(_)
-            | Fact::PlanMade(_)
-            | Fact::StepFinished(_)
-            | Fact::DelegationStarted(_)
-            | Fact::InputRequested(_)
-            | Fact::InputReceived(_)
-            | Fact::RunPaused(_)
-            | Fact::MessageQueued(_)
-            | Fact::Adjusted(_)
-            | Fact::HistoryEdited(_)
-            | Fact::CallVerified(_)
-            | Fact::ResultSummarised(_)
-            | Fact::ContextMeasured(_)
-            | Fact::ContextWarned(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionSkipped(_)
-            | Fact::StepBranched(_)
-            | Fact::OutputRejected(_)
-            | Fact::IterationStarted(_)
-            | Fact::Judged(_)
-            | Fact::BlackboardSaved(_)
-            | Fact::BlackboardRestored(_)
-            | Fact::LimitReached(_)
-            | Fact::LimitRaised(_)
-            | Fact::CancelRequested(_) => Vec::new(),
+            Fact::Delegation(DelegationFact::Finished(finished)) => self.handed_back(finished),
+            Fact::Run(RunFact::Ended(end)) => ended(end),
+            _ => Vec::new(),
         };
         events
             .into_iter()

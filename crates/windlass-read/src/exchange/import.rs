@@ -3,7 +3,7 @@
 //! The agent of an imported run is marked ([`AgentRef::imported`](windlass_core::event::AgentRef::imported)), so that no agent here
 //! is that one. Resuming such a run needs an agent of your own, whose policy and tools then apply.
 
-use windlass_core::event::AgentRef;
+use windlass_core::event::{AgentRef, RunFact};
 use windlass_core::{Event, Fact, Owner, RunId, RunState, State, evolve, replay};
 use windlass_store::{Append, Batch, Claim, Fence, Holder, Log, Store, StoreError};
 
@@ -69,7 +69,7 @@ fn marked(run: RunId, owner: &Owner, mut batches: Vec<Batch>) -> Result<Vec<Batc
     }
     let Some(first) = batches.first_mut() else { return Err(bad(run, 1, "there are no events")) };
     match first.events.first().map(|event| &event.fact) {
-        Some(Fact::RunStarted(start)) if start.run == run => {}
+        Some(Fact::Run(RunFact::Started(start))) if start.run == run => {}
         Some(other) => {
             let kind = other.kind();
             return Err(bad(run, 1, format!("expected the start of this run, found {kind}")));
@@ -87,9 +87,9 @@ fn marked(run: RunId, owner: &Owner, mut batches: Vec<Batch>) -> Result<Vec<Batc
 
 /// The agent that a fact sets as the run's agent. An import ignores such facts.
 fn named(fact: &Fact) -> Option<&AgentRef> {
-    if let Fact::RunStarted(start) = fact {
+    if let Fact::Run(RunFact::Started(start)) = fact {
         Some(&start.agent)
-    } else if let Fact::Adjusted(adjusted) = fact {
+    } else if let Fact::Run(RunFact::Adjusted(adjusted)) = fact {
         adjusted.agent.as_ref()
     } else {
         None
@@ -104,9 +104,9 @@ pub fn at_home(event: &Event) -> Event {
 /// An event with its agent known otherwise, if it names one.
 fn with_agent(event: &Event, known: impl Fn(&AgentRef) -> AgentRef) -> Event {
     let mut event = event.clone();
-    if let Fact::RunStarted(start) = &mut event.fact {
+    if let Fact::Run(RunFact::Started(start)) = &mut event.fact {
         start.agent = known(&start.agent);
-    } else if let Fact::Adjusted(adjusted) = &mut event.fact {
+    } else if let Fact::Run(RunFact::Adjusted(adjusted)) = &mut event.fact {
         adjusted.agent = adjusted.agent.as_ref().map(known);
     }
     event
@@ -114,7 +114,7 @@ fn with_agent(event: &Event, known: impl Fn(&AgentRef) -> AgentRef) -> Event {
 
 /// A start with that owner.
 fn owned(mut event: Event, owner: &Owner) -> Event {
-    if let Fact::RunStarted(start) = &mut event.fact {
+    if let Fact::Run(RunFact::Started(start)) = &mut event.fact {
         start.owner = owner.clone();
     }
     event
@@ -124,7 +124,7 @@ fn owned(mut event: Event, owner: &Owner) -> Event {
 async fn checked(log: &dyn Log, run: RunId, batches: &[Batch]) -> Result<(State, Option<u64>), Error> {
     let start = batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
     let mut state = match start {
-        Some(Fact::RunStarted(start)) => match &start.base {
+        Some(Fact::Run(RunFact::Started(start))) => match &start.base {
             Some(base) if base.run == run => return Err(bad(run, 1, "it is based on itself")),
             Some(base) => {
                 let below = load_until(log, base.run, base.version).await.map_err(|error| {
@@ -156,7 +156,7 @@ async fn checked(log: &dyn Log, run: RunId, batches: &[Batch]) -> Result<(State,
             if state.is_finished() {
                 return Err(bad(run, seq, format!("{} follows the run's end", event.fact.kind())));
             }
-            if seq > 1 && matches!(event.fact, Fact::RunStarted(_)) {
+            if seq > 1 && matches!(event.fact, Fact::Run(RunFact::Started(_))) {
                 return Err(bad(run, seq, "the run starts twice"));
             }
             state = evolve(state, event);
@@ -181,7 +181,8 @@ async fn same_so_far(log: &dyn Log, run: RunId, batches: &[Batch], there: u64) -
     let mut whole = true;
     for (place, event) in known.enumerate() {
         let seq = place as u64 + 1;
-        let started_here = matches!(&event.fact, Fact::RunStarted(start) if !start.agent.is_imported());
+        let started_here =
+            matches!(&event.fact, Fact::Run(RunFact::Started(start)) if !start.agent.is_imported());
         whole &= !started_here;
         match coming.next() {
             Some(other) if anywhere(event) == anywhere(other) => {}

@@ -1,5 +1,6 @@
 //! The body that a server sent with a failed model call.
 
+use windlass_core::event::ModelFact;
 use windlass_core::message::Content;
 use windlass_core::message::Part;
 use windlass_core::{Fact, Text};
@@ -21,7 +22,7 @@ pub struct FailedReply {
 /// # Errors
 /// The log failed, or lacks the body.
 pub async fn failed_reply(log: &dyn Payloads, fact: &Fact) -> Result<Option<FailedReply>, Error> {
-    let Fact::TurnFailed(turn) = fact else { return Ok(None) };
+    let Fact::Model(ModelFact::Failed(turn)) = fact else { return Ok(None) };
     let Some(detail) = turn.failure.detail.as_deref() else { return Ok(None) };
     let text = match &detail.reply {
         None => return Ok(None),

@@ -1,5 +1,6 @@
 //! Reading runs and listings of a log, one page at a time: nothing is held in memory that the caller does not keep.
 
+use windlass_core::event::RunFact;
 use windlass_core::{Event, Fact, RunId, State};
 use windlass_store::{Batch, HEADLINE_BYTES, Headline, Index, Log, Page, RunFilter, RunSummary, StoreError};
 
@@ -96,7 +97,7 @@ pub async fn with_bases(log: &dyn Log, run: RunId) -> Result<Vec<RunId>, StoreEr
     while let Some(run) = next.filter(|_| chain.len() < DEEPEST_BASE) {
         let first = log.read(run, 1, 1).await?;
         next = match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
-            Some(Fact::RunStarted(start)) => start.base.as_ref().map(|base| base.run),
+            Some(Fact::Run(RunFact::Started(start))) => start.base.as_ref().map(|base| base.run),
             _ => None,
         };
         chain.extend(next);

@@ -1,6 +1,6 @@
 //! Two runs side by side: what they have in common, and what each did from there on.
 
-use windlass_core::event::RunInput;
+use windlass_core::event::{CallFact, DelegationFact, ModelFact, RunFact, RunInput};
 use windlass_core::model::Usage;
 use windlass_core::{Event, Fact, RunId, Status};
 use windlass_store::Log;
@@ -87,7 +87,7 @@ async fn compared(log: &dyn Log, run: RunId) -> Result<ComparedRun, Error> {
             events.extend(own.map(|(seq, event)| PlacedEvent { run, seq, event: event.clone() }));
         }
         let base = events.first().and_then(|first| {
-            if let Fact::RunStarted(start) = &first.event.fact { start.base.clone() } else { None }
+            if let Fact::Run(RunFact::Started(start)) = &first.event.fact { start.base.clone() } else { None }
         });
         if base.is_some() {
             events.retain(|placed| !is_fork(&placed.event));
@@ -106,7 +106,7 @@ async fn compared(log: &dyn Log, run: RunId) -> Result<ComparedRun, Error> {
 }
 
 fn is_fork(event: &Event) -> bool {
-    matches!(&event.fact, Fact::RunStarted(start) if matches!(start.input, RunInput::Fork(_)))
+    matches!(&event.fact, Fact::Run(RunFact::Started(start)) if matches!(start.input, RunInput::Fork(_)))
 }
 
 fn is_same(a: &PlacedEvent, b: &PlacedEvent) -> bool {
@@ -117,63 +117,23 @@ fn is_same(a: &PlacedEvent, b: &PlacedEvent) -> bool {
 pub fn comparable(event: &Event) -> Fact {
     let mut fact = event.fact.clone();
     match &mut fact {
-        Fact::RunStarted(start) => {
+        Fact::Run(RunFact::Started(start)) => {
             start.run = RunId::from_number(0);
             start.session = None;
             // Under salts of their own they say nothing about each other; the agent's digest does.
             start.binding_digests = None;
         }
-        Fact::Adjusted(adjusted) => adjusted.binding_digests = None,
+        Fact::Run(RunFact::Adjusted(adjusted)) => adjusted.binding_digests = None,
         // It covers binding digests.
-        Fact::ToolAllowed(allowed) => allowed.digest = "".into(),
-        Fact::RunResumed(resumed) => {
+        Fact::Call(CallFact::ToolAllowed(allowed)) => allowed.digest = "".into(),
+        Fact::Run(RunFact::Resumed(resumed)) => {
             resumed.epoch = 0;
             resumed.holder = "".into();
         }
-        Fact::CallRetried(retried) => retried.retry_at = 0,
-        Fact::DelegationDeferred(waits) => waits.until = 0,
-        Fact::TurnFailed(failed) => failed.retry_at = failed.retry_at.map(|_| 0),
-        Fact::TurnStarted(_)
-        | Fact::TurnHedged(_)
-        | Fact::HedgeSkipped(_)
-        | Fact::TurnCompleted(_)
-        | Fact::ProbeAnswered(_)
-        | Fact::CallHeld(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_)
-        | Fact::CallDoubted(_)
-        | Fact::CallFinished(_)
-        | Fact::CodeStarted(_)
-        | Fact::CodeCalled(_)
-        | Fact::CodeFinished(_)
-        | Fact::Perceived(_)
-        | Fact::PlanProposed(_)
-        | Fact::PlanMade(_)
-        | Fact::StepFinished(_)
-        | Fact::DelegationStarted(_)
-        | Fact::DelegationFinished(_)
-        | Fact::InputRequested(_)
-        | Fact::InputReceived(_)
-        | Fact::Steered(_)
-        | Fact::RunPaused(_)
-        | Fact::MessageQueued(_)
-        | Fact::HistoryEdited(_)
-        | Fact::CallVerified(_)
-        | Fact::ResultSummarised(_)
-        | Fact::ContextMeasured(_)
-        | Fact::ContextWarned(_)
-        | Fact::Compacted(_)
-        | Fact::CompactionSkipped(_)
-        | Fact::StepBranched(_)
-        | Fact::OutputRejected(_)
-        | Fact::IterationStarted(_)
-        | Fact::Judged(_)
-        | Fact::BlackboardSaved(_)
-        | Fact::BlackboardRestored(_)
-        | Fact::LimitReached(_)
-        | Fact::LimitRaised(_)
-        | Fact::CancelRequested(_)
-        | Fact::RunEnded(_) => {}
+        Fact::Call(CallFact::Retried(retried)) => retried.retry_at = 0,
+        Fact::Delegation(DelegationFact::Deferred(waits)) => waits.until = 0,
+        Fact::Model(ModelFact::Failed(failed)) => failed.retry_at = failed.retry_at.map(|_| 0),
+        _ => {}
     }
     fact
 }

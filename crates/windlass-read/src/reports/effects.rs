@@ -1,6 +1,6 @@
 //! The ledger of effects: what each call of a run intended, how often it was tried, what came back, and what was in doubt.
 
-use windlass_core::event::Millis;
+use windlass_core::event::{CallFact, Millis, PeopleFact};
 use windlass_core::tool::{Effect, Hint};
 use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve};
 use windlass_store::Log;
@@ -151,67 +151,32 @@ struct Ledger {
 impl Ledger {
     fn note(&mut self, before: &State, event: &Event, after: &State) {
         let (call, what, begins) = match &event.fact {
-            Fact::CallStarted(one) => (&one.call, EffectStep::Intent { attempt: one.attempt }, true),
-            Fact::CallRetried(retried) => (&retried.call, EffectStep::Failed(retried.outcome.clone()), false),
-            Fact::CallDoubted(doubted) => (&doubted.call, EffectStep::Doubt(doubted.lost.clone()), true),
-            Fact::CallFinished(finished) => {
+            Fact::Call(CallFact::Started(one)) => {
+                (&one.call, EffectStep::Intent { attempt: one.attempt }, true)
+            }
+            Fact::Call(CallFact::Retried(retried)) => {
+                (&retried.call, EffectStep::Failed(retried.outcome.clone()), false)
+            }
+            Fact::Call(CallFact::Doubted(doubted)) => {
+                (&doubted.call, EffectStep::Doubt(doubted.lost.clone()), true)
+            }
+            Fact::Call(CallFact::Finished(finished)) => {
                 let from_base = before.has_ended_below(&finished.call, &finished.outcome);
                 (&finished.call, EffectStep::Receipt(finished.outcome.clone()), from_base)
             }
-            Fact::InputRequested(asked) => {
+            Fact::People(PeopleFact::InputRequested(asked)) => {
                 let Some(call) = &asked.call else { return };
                 self.asked.push((asked.question.clone(), call.clone()));
                 (call, EffectStep::Asked(asked.question.clone()), false)
             }
-            Fact::InputReceived(received) => {
+            Fact::People(PeopleFact::InputReceived(received)) => {
                 let asked = self.asked.iter().find(|(question, _)| *question == received.question);
                 let Some((_, call)) = asked.cloned() else { return };
                 let what = EffectStep::Settled(received.answer.clone());
                 self.add(&call, event, after, what);
                 return;
             }
-            Fact::RunStarted(_)
-            | Fact::RunResumed(_)
-            | Fact::TurnStarted(_)
-            | Fact::TurnCompleted(_)
-            | Fact::TurnFailed(_)
-            | Fact::ProbeAnswered(_)
-            | Fact::TurnHedged(_)
-            | Fact::HedgeSkipped(_)
-            | Fact::CallHeld(_)
-            | Fact::CallDecided(_)
-            | Fact::ToolAllowed(_)
-            | Fact::CodeStarted(_)
-            | Fact::CodeCalled(_)
-            | Fact::CodeFinished(_)
-            | Fact::Perceived(_)
-            | Fact::PlanProposed(_)
-            | Fact::PlanMade(_)
-            | Fact::StepFinished(_)
-            | Fact::DelegationStarted(_)
-            | Fact::DelegationFinished(_)
-            | Fact::DelegationDeferred(_)
-            | Fact::Steered(_)
-            | Fact::RunPaused(_)
-            | Fact::MessageQueued(_)
-            | Fact::Adjusted(_)
-            | Fact::HistoryEdited(_)
-            | Fact::CallVerified(_)
-            | Fact::ResultSummarised(_)
-            | Fact::ContextMeasured(_)
-            | Fact::ContextWarned(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionSkipped(_)
-            | Fact::StepBranched(_)
-            | Fact::OutputRejected(_)
-            | Fact::IterationStarted(_)
-            | Fact::Judged(_)
-            | Fact::BlackboardSaved(_)
-            | Fact::BlackboardRestored(_)
-            | Fact::LimitReached(_)
-            | Fact::LimitRaised(_)
-            | Fact::CancelRequested(_)
-            | Fact::RunEnded(_) => return,
+            _ => return,
         };
         if begins && !self.calls.iter().any(|known| known.call == *call) {
             let state = if after.open_call(call).is_some() { after } else { before };

@@ -1,6 +1,6 @@
 //! Replay: decides on a run's log again, append by append, without side effects.
 
-use windlass_core::event::RunStarted;
+use windlass_core::event::{RunFact, RunStarted};
 use windlass_core::run::Difference;
 use windlass_core::{Event, Fact, RunId, State, replay};
 use windlass_store::{Batch, Log};
@@ -56,7 +56,7 @@ pub async fn replay_run(log: &dyn Log, run: RunId, start: Option<RunStarted>) ->
 
 fn stands_on_its_base(state: &State, first: Option<&Batch>) -> bool {
     match first.and_then(|batch| batch.events.first()).map(|event| &event.fact) {
-        Some(Fact::RunStarted(start)) => start
+        Some(Fact::Run(RunFact::Started(start))) => start
             .base
             .as_ref()
             .is_none_or(|base| state.base_version() == Some(base.version) && state.digest() == base.digest),
@@ -76,7 +76,7 @@ fn other_base(first: Option<&Batch>) -> Box<Difference> {
 /// The first append with another start.
 fn started_so(start: RunStarted, events: &[Event]) -> Vec<Event> {
     let mut events = events.to_vec();
-    if let Some(Fact::RunStarted(own)) = events.first_mut().map(|event| &mut event.fact) {
+    if let Some(Fact::Run(RunFact::Started(own))) = events.first_mut().map(|event| &mut event.fact) {
         **own = start;
     }
     events

@@ -1,7 +1,7 @@
 //! The model calls of a run: purpose, model, usage, cost and end of each.
 
 use serde::Serialize;
-use windlass_core::event::{Adjusted, Millis, TurnFailed, TurnHedged, TurnStarted};
+use windlass_core::event::{Adjusted, Millis, ModelFact, RunFact, TurnFailed, TurnHedged, TurnStarted};
 use windlass_core::model::{FailureKind, ModelChoice, Prices, Purpose, Role, Usage};
 use windlass_core::{CallId, Event, Fact, Text};
 
@@ -86,19 +86,19 @@ impl ModelCalls {
 
     /// Takes in what an event says of model calls.
     pub(super) fn learn(&mut self, seq: u64, event: &Event) {
-        if let Fact::TurnStarted(turn) = &event.fact {
+        if let Fact::Model(ModelFact::Started(turn)) = &event.fact {
             self.open.asks(turn, (seq, event.at));
-        } else if let Fact::TurnHedged(turn) = &event.fact {
+        } else if let Fact::Model(ModelFact::Hedged(turn)) = &event.fact {
             self.open.hedged(turn, (seq, event.at));
-        } else if let Fact::TurnCompleted(turn) = &event.fact {
+        } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             let asked = self.open.close(turn.purpose, turn.about.as_ref());
             self.ends((seq, event.at), (turn.turn, turn.purpose, asked), turn.usage, ModelCallEnd::Replied);
-        } else if let Fact::ProbeAnswered(probe) = &event.fact {
+        } else if let Fact::Model(ModelFact::ProbeAnswered(probe)) = &event.fact {
             let asked = self.open.close(probe.purpose, None);
             self.ends((seq, event.at), (probe.turn, probe.purpose, asked), probe.usage, ModelCallEnd::Probed);
-        } else if let Fact::TurnFailed(turn) = &event.fact {
+        } else if let Fact::Model(ModelFact::Failed(turn)) = &event.fact {
             self.failed(seq, event.at, turn);
-        } else if let Fact::Adjusted(Adjusted { models: Some(models), .. }) = &event.fact {
+        } else if let Fact::Run(RunFact::Adjusted(Adjusted { models: Some(models), .. })) = &event.fact {
             self.models(models);
         }
     }

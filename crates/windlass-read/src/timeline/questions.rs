@@ -1,6 +1,6 @@
 //! The questions that a run put to people.
 
-use windlass_core::event::{Millis, QuestionKind};
+use windlass_core::event::{Millis, PeopleFact, QuestionKind};
 use windlass_core::{CallId, Event, Fact, QuestionId, Text};
 
 /// A question that a run put to people.
@@ -22,7 +22,7 @@ pub struct Question {
 
 /// Takes in what an event says of questions.
 pub(super) fn learn(questions: &mut Vec<Question>, event: &Event) {
-    if let Fact::InputRequested(asked) = &event.fact {
+    if let Fact::People(PeopleFact::InputRequested(asked)) = &event.fact {
         questions.push(Question {
             question: asked.question.clone(),
             kind: asked.kind,
@@ -31,7 +31,7 @@ pub(super) fn learn(questions: &mut Vec<Question>, event: &Event) {
             asked: event.at,
             answered: None,
         });
-    } else if let Fact::InputReceived(received) = &event.fact
+    } else if let Fact::People(PeopleFact::InputReceived(received)) = &event.fact
         && let Some(asked) = questions.iter_mut().find(|asked| asked.question == received.question)
     {
         asked.answered = Some(event.at);

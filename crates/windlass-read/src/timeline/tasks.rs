@@ -1,6 +1,6 @@
 //! The tasks that a run handed to other agents.
 
-use windlass_core::event::Millis;
+use windlass_core::event::{DelegationFact, Millis};
 use windlass_core::model::Usage;
 use windlass_core::{CallId, CallOutcome, Event, Fact, RunId, Text};
 
@@ -27,7 +27,7 @@ pub struct Task {
 
 /// Takes in what an event says of tasks. A task that is handed over again, such as with an answer, stays one.
 pub(super) fn learn(tasks: &mut Vec<Task>, event: &Event) {
-    if let Fact::DelegationStarted(started) = &event.fact {
+    if let Fact::Delegation(DelegationFact::Started(started)) = &event.fact {
         if tasks.iter().any(|task| task.run == started.run) {
             return;
         }
@@ -41,7 +41,7 @@ pub(super) fn learn(tasks: &mut Vec<Task>, event: &Event) {
             usage: Usage::default(),
             pico_usd: None,
         });
-    } else if let Fact::DelegationFinished(finished) = &event.fact
+    } else if let Fact::Delegation(DelegationFact::Finished(finished)) = &event.fact
         && let Some(task) = tasks.iter_mut().rev().find(|task| task.call == finished.call)
     {
         let free = (finished.usage.total() == 0).then_some(0);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use windlass_core::event::{
-    CallFinished, CodeFinished, DelegationFinished, InputRequested, Millis, TurnFailed, TurnHedged,
-    TurnStarted,
+    CallFact, CallFinished, CodeFact, CodeFinished, DelegationFact, DelegationFinished, InputRequested,
+    LimitFact, Millis, ModelFact, PeopleFact, PlanFact, RunFact, TurnFailed, TurnHedged, TurnStarted,
 };
 use windlass_core::message::ToolCall;
 use windlass_core::model::{FailureKind, Purpose};
@@ -253,71 +253,50 @@ impl Waits {
 
     fn event(&mut self, fact: &Fact) {
         match fact {
-            Fact::RunStarted(start) => {
+            Fact::Run(RunFact::Started(start)) => {
                 self.models = start.models.iter().map(|model| model.name.clone()).collect();
             }
-            Fact::Adjusted(adjusted) => {
+            Fact::Run(RunFact::Adjusted(adjusted)) => {
                 if let Some(models) = &adjusted.models {
                     self.models = models.iter().map(|model| model.name.clone()).collect();
                 }
             }
             // Its holder begins the lost work again; questions stay open.
-            Fact::RunResumed(_) => self.end(|on| !matches!(on, WaitOn::Person { .. })),
-            Fact::TurnStarted(turn) => self.turn_started(turn),
-            Fact::TurnCompleted(turn) => {
+            Fact::Run(RunFact::Resumed(_)) => self.end(|on| !matches!(on, WaitOn::Person { .. })),
+            Fact::Model(ModelFact::Started(turn)) => self.turn_started(turn),
+            Fact::Model(ModelFact::Completed(turn)) => {
                 self.end_ask(turn.purpose, turn.about.as_ref());
                 self.know(&turn.calls);
             }
-            Fact::TurnFailed(failed) => self.turn_failed(failed),
-            Fact::ProbeAnswered(probe) => drop(self.end_ask(probe.purpose, None)),
-            Fact::TurnHedged(hedged) => self.turn_hedged(hedged),
-            Fact::StepBranched(branched) => self.know(&branched.calls),
-            Fact::CodeCalled(_)
-            | Fact::PlanMade(_)
-            | Fact::CodeStarted(_)
-            | Fact::CodeFinished(_)
-            | Fact::CallStarted(_)
-            | Fact::CallRetried(_)
-            | Fact::CallDoubted(_)
-            | Fact::DelegationStarted(_)
-            | Fact::DelegationDeferred(_)
-            | Fact::CallFinished(_)
-            | Fact::DelegationFinished(_) => self.call_event(fact),
-            Fact::InputRequested(asked) => self.asked(asked),
+            Fact::Model(ModelFact::Failed(failed)) => self.turn_failed(failed),
+            Fact::Model(ModelFact::ProbeAnswered(probe)) => drop(self.end_ask(probe.purpose, None)),
+            Fact::Model(ModelFact::Hedged(hedged)) => self.turn_hedged(hedged),
+            Fact::Call(CallFact::StepBranched(branched)) => self.know(&branched.calls),
+            Fact::Code(CodeFact::Called(_))
+            | Fact::Plan(PlanFact::Made(_))
+            | Fact::Code(CodeFact::Started(_))
+            | Fact::Code(CodeFact::Finished(_))
+            | Fact::Call(CallFact::Started(_))
+            | Fact::Call(CallFact::Retried(_))
+            | Fact::Call(CallFact::Doubted(_))
+            | Fact::Delegation(DelegationFact::Started(_))
+            | Fact::Delegation(DelegationFact::Deferred(_))
+            | Fact::Call(CallFact::Finished(_))
+            | Fact::Delegation(DelegationFact::Finished(_)) => self.call_event(fact),
+            Fact::People(PeopleFact::InputRequested(asked)) => self.asked(asked),
             // A rule answers a question that was put before it was made.
-            Fact::CallDecided(decided) => self.end_call(&decided.call),
-            Fact::InputReceived(received) => {
+            Fact::Call(CallFact::Decided(decided)) => self.end_call(&decided.call),
+            Fact::People(PeopleFact::InputReceived(received)) => {
                 self.end(
                     |on| matches!(on, WaitOn::Person { question, .. } if *question == received.question),
                 );
             }
             // What waited for its next try is given up.
-            Fact::LimitReached(_) | Fact::CancelRequested(_) => {
+            Fact::Limit(LimitFact::Reached(_)) | Fact::People(PeopleFact::CancelRequested(_)) => {
                 self.end(|on| on.kind().is_idle());
             }
-            Fact::RunEnded(_) => self.end(|_| true),
-            Fact::CallHeld(_)
-            | Fact::ToolAllowed(_)
-            | Fact::Perceived(_)
-            | Fact::PlanProposed(_)
-            | Fact::StepFinished(_)
-            | Fact::Steered(_)
-            | Fact::RunPaused(_)
-            | Fact::MessageQueued(_)
-            | Fact::HistoryEdited(_)
-            | Fact::CallVerified(_)
-            | Fact::ResultSummarised(_)
-            | Fact::ContextMeasured(_)
-            | Fact::HedgeSkipped(_)
-            | Fact::ContextWarned(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionSkipped(_)
-            | Fact::OutputRejected(_)
-            | Fact::IterationStarted(_)
-            | Fact::Judged(_)
-            | Fact::BlackboardSaved(_)
-            | Fact::BlackboardRestored(_)
-            | Fact::LimitRaised(_) => {}
+            Fact::Run(RunFact::Ended(_)) => self.end(|_| true),
+            _ => {}
         }
     }
 
@@ -331,34 +310,34 @@ impl Waits {
 
     /// A call begins, ends or waits.
     fn call_event(&mut self, fact: &Fact) {
-        if let Fact::CodeCalled(code) = fact {
+        if let Fact::Code(CodeFact::Called(code)) = fact {
             self.end_call(&code.call);
             self.know(&code.calls);
-        } else if let Fact::PlanMade(made) = fact {
+        } else if let Fact::Plan(PlanFact::Made(made)) = fact {
             let code = |call: &CallId| (call.clone(), windlass_core::tool::RUN_CODE.into());
             self.calls.extend(made.call.iter().map(code));
-        } else if let Fact::CodeStarted(started) = fact {
+        } else if let Fact::Code(CodeFact::Started(started)) = fact {
             self.end_call(&started.call);
             self.begin(WaitOn::Tool(started.call.clone()));
-        } else if let Fact::CallStarted(started) = fact {
+        } else if let Fact::Call(CallFact::Started(started)) = fact {
             self.end_call(&started.call);
             self.begin(WaitOn::Tool(started.call.clone()));
-        } else if let Fact::CallRetried(retried) = fact {
+        } else if let Fact::Call(CallFact::Retried(retried)) = fact {
             self.end_call(&retried.call);
             self.begin(WaitOn::ToolRetry { call: retried.call.clone(), at: retried.retry_at });
-        } else if let Fact::CallDoubted(doubted) = fact {
+        } else if let Fact::Call(CallFact::Doubted(doubted)) = fact {
             self.end_call(&doubted.call);
             self.begin(WaitOn::Check(doubted.call.clone()));
-        } else if let Fact::DelegationStarted(started) = fact {
+        } else if let Fact::Delegation(DelegationFact::Started(started)) = fact {
             self.end_call(&started.call);
             self.begin(WaitOn::Agent { call: started.call.clone(), name: started.agent.clone() });
-        } else if let Fact::DelegationDeferred(waits) = fact {
+        } else if let Fact::Delegation(DelegationFact::Deferred(waits)) = fact {
             self.end_call(&waits.call);
             let (call, model) = (waits.call.clone(), waits.model.clone());
             self.begin(WaitOn::AgentQuota { call, model, at: waits.until });
-        } else if let Fact::CodeFinished(CodeFinished { call, .. })
-        | Fact::CallFinished(CallFinished { call, .. })
-        | Fact::DelegationFinished(DelegationFinished { call, .. }) = fact
+        } else if let Fact::Code(CodeFact::Finished(CodeFinished { call, .. }))
+        | Fact::Call(CallFact::Finished(CallFinished { call, .. }))
+        | Fact::Delegation(DelegationFact::Finished(DelegationFinished { call, .. })) = fact
         {
             self.end_call(call);
         }

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
-use windlass_core::event::{CallDecided, Decision, PlanMade, StepWork};
+use windlass_core::event::{
+    CallDecided, CallFact, CodeFact, Decision, ModelFact, PlanFact, PlanMade, StepWork,
+};
 use windlass_core::message::{CallArgs, ToolCall};
 use windlass_core::text::shown_args;
 use windlass_core::{CallId, Fact, Message, State, Text};
@@ -36,19 +38,20 @@ impl Calls {
 
     /// Takes in what an event says of calls: new ones, and arguments that a person changed.
     pub fn learn(&mut self, fact: &Fact) {
-        if let Fact::TurnCompleted(turn) = fact {
+        if let Fact::Model(ModelFact::Completed(turn)) = fact {
             self.add(&turn.calls);
-        } else if let Fact::StepBranched(branched) = fact {
+        } else if let Fact::Call(CallFact::StepBranched(branched)) = fact {
             self.add(&branched.calls);
-        } else if let Fact::CodeCalled(code) = fact {
+        } else if let Fact::Code(CodeFact::Called(code)) = fact {
             self.add(&code.calls);
-        } else if let Fact::PlanMade(made) = fact {
+        } else if let Fact::Plan(PlanFact::Made(made)) = fact {
             self.add_step(made);
-        } else if let Fact::CallVerified(verified) = fact
+        } else if let Fact::Call(CallFact::Verified(verified)) = fact
             && let (Some(args), Some((_, old))) = (&verified.args, self.calls.get_mut(&verified.call))
         {
             *old = args.clone().into();
-        } else if let Fact::CallDecided(CallDecided { call, decision: Decision::Edited { args } }) = fact
+        } else if let Fact::Call(CallFact::Decided(CallDecided { call, decision: Decision::Edited { args } })) =
+            fact
             && let Some((_, old)) = self.calls.get_mut(call)
         {
             *old = args.clone().into();

@@ -1,8 +1,9 @@
 //! Events in words: what a run did, with the run as the subject (``ran `search` with {"q":"tea"}``).
 
 use windlass_core::event::{
-    Adjusted, CallDecided, CallVerified, CancelRequested, Compacted, Decision, DelegationStarted,
-    HistoryEdited, InputReceived, NotCompacted, ResultSummarised, RunEnded, RunInput, RunStarted, SteerKind,
+    Adjusted, CallDecided, CallFact, CallVerified, CancelRequested, CodeFact, Compacted, ContextFact,
+    Decision, DelegationFact, DelegationStarted, HistoryEdited, InputReceived, LimitFact, ModelFact,
+    NotCompacted, PeopleFact, PlanFact, ResultSummarised, RunEnded, RunFact, RunInput, RunStarted, SteerKind,
     StepFinished, StepStatus, StepWork, TaskOrder, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
 use windlass_core::message::ToolCall;
@@ -18,71 +19,118 @@ use super::{Calls, Cuts, count, limit, name, outcome, rejection};
 
 /// What the event says that the run did.
 pub fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
-    let called = |call: &CallId| calls.with_args(call, cuts);
     match fact {
-        Fact::RunStarted(start) => started(start, cuts),
-        Fact::RunResumed(_) => "was resumed".to_owned(),
-        Fact::TurnStarted(turn) => asked(turn),
-        Fact::TurnCompleted(turn) => replied(turn, cuts),
-        Fact::TurnFailed(failed) => unanswered(failed, cuts),
-        Fact::ProbeAnswered(_) => "got a reply, so that an item left out is refused".to_owned(),
-        Fact::TurnHedged(_) | Fact::HedgeSkipped(_) => hedge(fact),
-        Fact::CallHeld(held) => format!("held {} until a person allows it", called(&held.call)),
-        Fact::CallDecided(decided) => verdict(decided, calls, cuts),
-        Fact::CallVerified(verified) => verification(verified, calls, cuts),
-        Fact::ResultSummarised(summarised) => taken(summarised, calls, cuts),
-        Fact::ToolAllowed(one) => format!("was allowed to run `{}` always in this session", name(&one.tool)),
-        Fact::CallStarted(started) => format!("ran {}{}", called(&started.call), again(started.attempt)),
-        Fact::CodeStarted(started) => format!("ran {}{}", called(&started.call), again(started.attempt)),
-        Fact::CodeCalled(code) => {
-            let made: Vec<String> = code.calls.iter().map(|call| name(&call.name)).collect();
-            format!("called {} from its code", made.join(", "))
+        Fact::Run(run) => of_run(run, cuts),
+        Fact::Model(model) => of_model(model, cuts),
+        Fact::Call(call) => of_call(call, calls, cuts),
+        Fact::Code(code) => of_code(code, calls, cuts),
+        Fact::Delegation(delegation) => of_delegation(delegation, calls, cuts),
+        Fact::Plan(plan) => of_plan(plan, cuts),
+        Fact::Context(context) => of_context(context, cuts),
+        Fact::People(people) => of_people(people, calls, cuts),
+        Fact::Limit(LimitFact::Reached(reached)) => format!("reached its limit of {}", limit(reached)),
+        Fact::Limit(LimitFact::Raised(raised)) => {
+            format!("got a higher limit: {}", raised.limit.amount(raised.max))
         }
-        Fact::CallRetried(retried) => {
-            format!("{}, and will run it again", result(&retried.call, &retried.outcome, calls, cuts))
-        }
-        Fact::CallDoubted(one) => doubt(one.lost.is_some(), &called(&one.call)),
-        Fact::CodeFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
-        Fact::CallFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
-        Fact::DelegationStarted(started) => handed(started, calls, cuts),
-        Fact::DelegationDeferred(waits) => format!("heard that {} waits for a quota", called(&waits.call)),
-        Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
-        Fact::InputRequested(asked) => asked::requested(asked, calls, cuts),
-        Fact::InputReceived(received) => answered(received, cuts),
-        Fact::Steered(steered) => format!("{}: {}", kind_words(steered.kind), cuts.line(&steered.text)),
-        Fact::RunPaused(_) => "stood still".to_owned(),
-        Fact::MessageQueued(queued) => format!("was followed by a message that run {} answers", queued.run),
-        Fact::Adjusted(adjusted) => match &adjusted.refused {
+    }
+}
+
+fn of_run(fact: &RunFact, cuts: &Cuts) -> String {
+    match fact {
+        RunFact::Started(start) => started(start, cuts),
+        RunFact::Resumed(_) => "was resumed".to_owned(),
+        RunFact::Adjusted(adjusted) => match &adjusted.refused {
             Some(refused) => refused::tool_refused(refused, cuts),
             None => format!("went on with other {}", changed(adjusted)),
         },
-        Fact::HistoryEdited(edited) => edit(edited, cuts),
-        Fact::ContextMeasured(measured) => {
-            format!("sent {}, not {} as estimated", count(measured.counted, "token"), measured.estimated)
+        RunFact::Ended(end) => ended(end, cuts),
+    }
+}
+
+fn of_model(fact: &ModelFact, cuts: &Cuts) -> String {
+    match fact {
+        ModelFact::Started(turn) => asked(turn),
+        ModelFact::Completed(turn) => replied(turn, cuts),
+        ModelFact::Failed(failed) => unanswered(failed, cuts),
+        ModelFact::ProbeAnswered(_) => "got a reply, so that an item left out is refused".to_owned(),
+        ModelFact::OutputRejected(no) => format!("did not accept the output: {}", rejection(no.reason)),
+        hedged => hedge(hedged),
+    }
+}
+
+fn of_call(fact: &CallFact, calls: &Calls, cuts: &Cuts) -> String {
+    let called = |call: &CallId| calls.with_args(call, cuts);
+    match fact {
+        CallFact::Held(held) => format!("held {} until a person allows it", called(&held.call)),
+        CallFact::Decided(decided) => verdict(decided, calls, cuts),
+        CallFact::Verified(verified) => verification(verified, calls, cuts),
+        CallFact::ResultSummarised(summarised) => taken(summarised, calls, cuts),
+        CallFact::ToolAllowed(one) => {
+            format!("was allowed to run `{}` always in this session", name(&one.tool))
         }
-        Fact::ContextWarned(warned) => {
-            format!("reached {} of {} tokens of context", warned.tokens, warned.max_tokens)
+        CallFact::Started(started) => format!("ran {}{}", called(&started.call), again(started.attempt)),
+        CallFact::Retried(retried) => {
+            format!("{}, and will run it again", result(&retried.call, &retried.outcome, calls, cuts))
         }
-        Fact::Compacted(compacted) => compaction(compacted),
-        Fact::CompactionSkipped(skipped) => {
-            format!("left its conversation as it was: {}", not_compacted(&skipped.reason, cuts))
-        }
-        Fact::StepBranched(branched) => {
+        CallFact::Doubted(one) => doubt(one.lost.is_some(), &called(&one.call)),
+        CallFact::Finished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
+        CallFact::StepBranched(branched) => {
             format!("began {} for a hook", count(branched.calls.len() as u64, "branch call"))
         }
-        Fact::OutputRejected(no) => format!("did not accept the output: {}", rejection(no.reason)),
-        Fact::LimitReached(reached) => format!("reached its limit of {}", limit(reached)),
-        Fact::LimitRaised(raised) => format!("got a higher limit: {}", raised.limit.amount(raised.max)),
-        Fact::CancelRequested(cancel) => stopped(cancel, cuts),
-        Fact::RunEnded(end) => ended(end, cuts),
-        Fact::Perceived(_)
-        | Fact::PlanProposed(_)
-        | Fact::PlanMade(_)
-        | Fact::StepFinished(_)
-        | Fact::IterationStarted(_)
-        | Fact::Judged(_)
-        | Fact::BlackboardSaved(_)
-        | Fact::BlackboardRestored(_) => progress(fact, cuts),
+    }
+}
+
+fn of_code(fact: &CodeFact, calls: &Calls, cuts: &Cuts) -> String {
+    match fact {
+        CodeFact::Started(started) => {
+            format!("ran {}{}", calls.with_args(&started.call, cuts), again(started.attempt))
+        }
+        CodeFact::Called(code) => {
+            let made: Vec<String> = code.calls.iter().map(|call| name(&call.name)).collect();
+            format!("called {} from its code", made.join(", "))
+        }
+        CodeFact::Finished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
+    }
+}
+
+fn of_delegation(fact: &DelegationFact, calls: &Calls, cuts: &Cuts) -> String {
+    match fact {
+        DelegationFact::Started(started) => handed(started, calls, cuts),
+        DelegationFact::Deferred(waits) => {
+            format!("heard that {} waits for a quota", calls.with_args(&waits.call, cuts))
+        }
+        DelegationFact::Finished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
+    }
+}
+
+fn of_context(fact: &ContextFact, cuts: &Cuts) -> String {
+    match fact {
+        ContextFact::HistoryEdited(edited) => edit(edited, cuts),
+        ContextFact::Measured(measured) => {
+            format!("sent {}, not {} as estimated", count(measured.counted, "token"), measured.estimated)
+        }
+        ContextFact::Warned(warned) => {
+            format!("reached {} of {} tokens of context", warned.tokens, warned.max_tokens)
+        }
+        ContextFact::Compacted(compacted) => compaction(compacted),
+        ContextFact::CompactionSkipped(skipped) => {
+            format!("left its conversation as it was: {}", not_compacted(&skipped.reason, cuts))
+        }
+    }
+}
+
+fn of_people(fact: &PeopleFact, calls: &Calls, cuts: &Cuts) -> String {
+    match fact {
+        PeopleFact::InputRequested(asked) => asked::requested(asked, calls, cuts),
+        PeopleFact::InputReceived(received) => answered(received, cuts),
+        PeopleFact::Steered(steered) => {
+            format!("{}: {}", kind_words(steered.kind), cuts.line(&steered.text))
+        }
+        PeopleFact::Paused(_) => "stood still".to_owned(),
+        PeopleFact::MessageQueued(queued) => {
+            format!("was followed by a message that run {} answers", queued.run)
+        }
+        PeopleFact::CancelRequested(cancel) => stopped(cancel, cuts),
     }
 }
 
@@ -121,31 +169,30 @@ fn taken(summarised: &ResultSummarised, calls: &Calls, cuts: &Cuts) -> String {
 }
 
 /// Progress of a loop with plans or iterations.
-fn progress(fact: &Fact, cuts: &Cuts) -> String {
-    if let Fact::Perceived(perceived) = fact {
-        format!("perceived: {}", cuts.line(&perceived.perception.solution_summary))
-    } else if let Fact::PlanProposed(proposed) = fact {
-        format!("proposed a plan: {}", cuts.line(&proposed.text.join("; ")))
-    } else if let Fact::PlanMade(made) = fact {
-        let step = made.step.as_ref().map(|step| {
-            let about = cuts.line(&step.description);
-            format!("; step {} ({}): {about}", step.index, kind_of(&step.work))
-        });
-        let (lines, step) = (cuts.line(&made.text.join("; ")), step.unwrap_or_default());
-        format!("made plan {}: {lines}{step}", made.version)
-    } else if let Fact::StepFinished(finished) = fact {
-        step_finished(finished, cuts)
-    } else if let Fact::IterationStarted(started) = fact {
-        format!("began iteration {}", started.iteration)
-    } else if let Fact::Judged(judged) = fact {
-        if judged.satisfied {
-            return "found its answer complete".to_owned();
+fn of_plan(fact: &PlanFact, cuts: &Cuts) -> String {
+    match fact {
+        PlanFact::Perceived(perceived) => {
+            format!("perceived: {}", cuts.line(&perceived.perception.solution_summary))
         }
-        format!("found its answer lacking: {}", cuts.line(&judged.missing))
-    } else if let Fact::BlackboardRestored(restored) = fact {
-        format!("was stuck after {} calls of `{}`", restored.times, name(&restored.tool))
-    } else {
-        "kept a snapshot of its blackboard".to_owned()
+        PlanFact::Proposed(proposed) => {
+            format!("proposed a plan: {}", cuts.line(&proposed.text.join("; ")))
+        }
+        PlanFact::Made(made) => {
+            let step = made.step.as_ref().map(|step| {
+                let about = cuts.line(&step.description);
+                format!("; step {} ({}): {about}", step.index, kind_of(&step.work))
+            });
+            let (lines, step) = (cuts.line(&made.text.join("; ")), step.unwrap_or_default());
+            format!("made plan {}: {lines}{step}", made.version)
+        }
+        PlanFact::StepFinished(finished) => step_finished(finished, cuts),
+        PlanFact::IterationStarted(started) => format!("began iteration {}", started.iteration),
+        PlanFact::Judged(judged) if judged.satisfied => "found its answer complete".to_owned(),
+        PlanFact::Judged(judged) => format!("found its answer lacking: {}", cuts.line(&judged.missing)),
+        PlanFact::BlackboardRestored(restored) => {
+            format!("was stuck after {} calls of `{}`", restored.times, name(&restored.tool))
+        }
+        PlanFact::BlackboardSaved(_) => "kept a snapshot of its blackboard".to_owned(),
     }
 }
 

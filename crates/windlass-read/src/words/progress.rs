@@ -1,8 +1,9 @@
 //! Lines of progress: the sentence that somebody who follows a run sees for an event, if there is one.
 
 use windlass_core::event::{
-    Adjusted, CallDecided, CallFinished, CodeFinished, ContextWarned, Decision, DelegationFinished, Millis,
-    RunResumed, SteerKind, StepFinished, StepStatus, TurnFailed,
+    Adjusted, CallDecided, CallFact, CallFinished, CodeFact, CodeFinished, ContextFact, ContextWarned,
+    Decision, DelegationFact, DelegationFinished, LimitFact, Millis, ModelFact, PeopleFact, PlanFact,
+    RunFact, RunResumed, SteerKind, StepFinished, StepStatus, TurnFailed,
 };
 use windlass_core::model::FailureKind;
 use windlass_core::policy::Wire;
@@ -42,21 +43,21 @@ fn warning(text: impl Into<String>) -> Progress {
 
 /// What people say to a run, and what becomes of it.
 fn of_run(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
-    if let Fact::RunResumed(resumed) = fact {
+    if let Fact::Run(RunFact::Resumed(resumed)) = fact {
         Some(remark(format!("resumed{}", behind(resumed))))
-    } else if let Fact::Adjusted(adjusted) = fact {
+    } else if let Fact::Run(RunFact::Adjusted(adjusted)) = fact {
         Some(adjustment(adjusted, cuts))
-    } else if let Fact::Steered(steered) = fact {
+    } else if let Fact::People(PeopleFact::Steered(steered)) = fact {
         Some(remark(format!("{}: {}", kind_words(steered.kind), cuts.line(&steered.text))))
-    } else if let Fact::RunPaused(_) = fact {
+    } else if let Fact::People(PeopleFact::Paused(_)) = fact {
         Some(remark("paused"))
-    } else if let Fact::MessageQueued(queued) = fact {
+    } else if let Fact::People(PeopleFact::MessageQueued(queued)) = fact {
         Some(remark(format!("a message waits for the end of this run; run {} will answer it", queued.run)))
-    } else if let Fact::LimitReached(reached) = fact {
+    } else if let Fact::Limit(LimitFact::Reached(reached)) = fact {
         Some(warning(format!("limit reached: {}", limit(reached))))
-    } else if let Fact::LimitRaised(raised) = fact {
+    } else if let Fact::Limit(LimitFact::Raised(raised)) = fact {
         Some(remark(format!("the limit is now {}", raised.limit.amount(raised.max))))
-    } else if let Fact::CancelRequested(_) = fact {
+    } else if let Fact::People(PeopleFact::CancelRequested(_)) = fact {
         Some(warning("stopping…"))
     } else {
         None
@@ -67,18 +68,18 @@ fn of_run(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
 fn of_call(fact: &Fact, at: Millis, calls: &Calls, cuts: &Cuts) -> Option<Progress> {
     let result =
         |call: &CallId, text: &str| Some(remark(format!("<- {}: {}", calls.name(call), cuts.line(text))));
-    if let Fact::CodeFinished(CodeFinished { call, outcome: ended, .. })
-    | Fact::CallFinished(CallFinished { call, outcome: ended, .. })
-    | Fact::DelegationFinished(DelegationFinished { call, outcome: ended, .. }) = fact
+    if let Fact::Code(CodeFact::Finished(CodeFinished { call, outcome: ended, .. }))
+    | Fact::Call(CallFact::Finished(CallFinished { call, outcome: ended, .. }))
+    | Fact::Delegation(DelegationFact::Finished(DelegationFinished { call, outcome: ended, .. })) = fact
     {
         result(call, &outcome(ended))
-    } else if let Fact::DelegationDeferred(waits) = fact {
+    } else if let Fact::Delegation(DelegationFact::Deferred(waits)) = fact {
         let ends = format!("waits for the quota of model {} until {}", waits.model, time(waits.until));
         result(&waits.call, &ends)
-    } else if let Fact::CallRetried(retried) = fact {
+    } else if let Fact::Call(CallFact::Retried(retried)) = fact {
         let wait = span(retried.retry_at.saturating_sub(at));
         result(&retried.call, &format!("{}; again in {wait}", outcome(&retried.outcome)))
-    } else if let Fact::CallDoubted(doubted) = fact {
+    } else if let Fact::Call(CallFact::Doubted(doubted)) = fact {
         let name = calls.name(&doubted.call);
         let doubt = match &doubted.lost {
             Some(lost) => {
@@ -87,18 +88,18 @@ fn of_call(fact: &Fact, at: Millis, calls: &Calls, cuts: &Cuts) -> Option<Progre
             None => format!("{name} had started when the process died"),
         };
         Some(warning(format!("in doubt: {doubt}")))
-    } else if let Fact::CallDecided(decided) = fact {
+    } else if let Fact::Call(CallFact::Decided(decided)) = fact {
         decision(decided, calls)
-    } else if let Fact::ToolAllowed(allowed) = fact {
+    } else if let Fact::Call(CallFact::ToolAllowed(allowed)) = fact {
         Some(remark(format!("{} needs no further approval in this session", name(&allowed.tool))))
-    } else if let Fact::StepBranched(branched) = fact {
+    } else if let Fact::Call(CallFact::StepBranched(branched)) = fact {
         Some(remark(format!("a hook asked for {}", count(branched.calls.len() as u64, "branch call"))))
-    } else if let Fact::StepFinished(finished) = fact {
+    } else if let Fact::Plan(PlanFact::StepFinished(finished)) = fact {
         step(finished, cuts)
-    } else if let Fact::CallVerified(verified) = fact {
+    } else if let Fact::Call(CallFact::Verified(verified)) = fact {
         let name = calls.name(&verified.call);
         verified.args.as_ref().map(|_| remark(format!("verified: {name}, with changed arguments")))
-    } else if let Fact::ResultSummarised(summarised) = fact {
+    } else if let Fact::Call(CallFact::ResultSummarised(summarised)) = fact {
         let name = calls.name(&summarised.call);
         summarised.summary.as_ref().map(|_| remark(format!("summed up: the result of {name}")))
     } else {
@@ -108,20 +109,20 @@ fn of_call(fact: &Fact, at: Millis, calls: &Calls, cuts: &Cuts) -> Option<Progre
 
 /// Changes of the conversation, iterations and loops.
 fn of_context(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
-    if let Fact::HistoryEdited(edited) = fact {
+    if let Fact::Context(ContextFact::HistoryEdited(edited)) = fact {
         let words = refused::changed(edited, cuts).map(warning);
         words.or_else(|| Some(remark("a hook changed the conversation")))
-    } else if let Fact::ContextWarned(ContextWarned { tokens, max_tokens }) = fact {
+    } else if let Fact::Context(ContextFact::Warned(ContextWarned { tokens, max_tokens })) = fact {
         Some(warning(format!("the context has {tokens} of {max_tokens} tokens")))
-    } else if let Fact::Compacted(compacted) = fact {
+    } else if let Fact::Context(ContextFact::Compacted(compacted)) = fact {
         Some(remark(format!("compacted: {}", compaction(compacted))))
-    } else if let Fact::CompactionSkipped(skipped) = fact {
+    } else if let Fact::Context(ContextFact::CompactionSkipped(skipped)) = fact {
         Some(remark(format!("not compacted: {}", not_compacted(&skipped.reason, cuts))))
-    } else if let Fact::IterationStarted(started) = fact {
+    } else if let Fact::Plan(PlanFact::IterationStarted(started)) = fact {
         (started.iteration > 1).then(|| remark(format!("iteration {}", started.iteration)))
-    } else if let Fact::BlackboardRestored(restored) = fact {
+    } else if let Fact::Plan(PlanFact::BlackboardRestored(restored)) = fact {
         Some(warning(format!("stuck: {} calls of {} in a row", restored.times, restored.tool)))
-    } else if let Fact::Judged(judged) = fact {
+    } else if let Fact::Plan(PlanFact::Judged(judged)) = fact {
         let text = cuts.line(&judged.missing);
         let found = if judged.satisfied { "the answer is complete" } else { "the answer lacks something" };
         let more = if judged.satisfied || text.is_empty() { String::new() } else { format!(": {text}") };
@@ -133,16 +134,16 @@ fn of_context(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
 
 /// What becomes of a model call.
 fn of_turn(fact: &Fact, at: Millis, cuts: &Cuts) -> Option<Progress> {
-    if let Fact::TurnStarted(turn) = fact {
+    if let Fact::Model(ModelFact::Started(turn)) = fact {
         refused::probing(turn).map(|words| remark(format!("asked again {words}")))
-    } else if let Fact::TurnFailed(failed) = fact {
+    } else if let Fact::Model(ModelFact::Failed(failed)) = fact {
         failure(failed, at, cuts)
-    } else if let Fact::TurnHedged(hedged) = fact {
+    } else if let Fact::Model(ModelFact::Hedged(hedged)) = fact {
         Some(remark(format!("no reply yet: model {} is asked, too", hedged.model + 1)))
-    } else if let Fact::HedgeSkipped(skipped) = fact {
+    } else if let Fact::Model(ModelFact::HedgeSkipped(skipped)) = fact {
         let (model, why) = (skipped.model + 1, unhedged(skipped));
         Some(remark(format!("no reply yet: model {model} is not asked, too: {why}")))
-    } else if let Fact::OutputRejected(rejected) = fact {
+    } else if let Fact::Model(ModelFact::OutputRejected(rejected)) = fact {
         Some(warning(format!("not accepted: {}", rejection(rejected.reason))))
     } else {
         None

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use windlass_core::event::{Recalled, RunInput, ToolRecord};
+use windlass_core::event::{Recalled, RunFact, RunInput, ToolRecord};
 use windlass_core::policy::{RecallBounds, RecallBy, Stop};
 use windlass_core::{Fact, Message, Owner, RunId, Status, Text};
 use windlass_read::ListPages;
@@ -142,12 +142,12 @@ async fn read(log: &dyn Store, run: &RunSummary) -> Result<Option<Earlier>, Erro
         Ok(batches.iter().flat_map(|batch| batch.events.iter()).map(|event| event.fact.clone()).collect())
     };
     let query = facts(1).await?.into_iter().find_map(|fact| {
-        let Fact::RunStarted(start) = fact else { return None };
+        let Fact::Run(RunFact::Started(start)) = fact else { return None };
         let RunInput::Messages(messages) = &start.input else { return None };
         messages.iter().rev().find_map(input_text)
     });
     let result = facts(run.version).await?.into_iter().find_map(|fact| {
-        let Fact::RunEnded(end) = fact else { return None };
+        let Fact::Run(RunFact::Ended(end)) = fact else { return None };
         let output = end.output.map(|output| output.to_string());
         output.or(end.text.map(|text| text.to_string())).filter(|_| end.status == Status::Answered)
     });

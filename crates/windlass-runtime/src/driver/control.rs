@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use sha2::{Digest as _, Sha256};
-use windlass_core::event::{AnswerSource, InputReceived, Millis, RunEnded, Steered};
+use windlass_core::event::{AnswerSource, InputReceived, Millis, RunEnded, RunFact, Steered};
 use windlass_core::{Answer, Fact, InputKind, InvalidInput, Owner, QuestionId, RunId, State, Text};
 use windlass_read::load;
 use windlass_store::{Holder, Log, Post, PostId, PostKey, Store, StoreError};
@@ -290,7 +290,7 @@ pub async fn run_end(log: &dyn Log, run: RunId) -> Result<RunEnded, Error> {
     let mut batches = log.follow(run, 1);
     while let Some(batch) = batches.next().await {
         for event in batch?.events.iter() {
-            if let Fact::RunEnded(end) = &event.fact {
+            if let Fact::Run(RunFact::Ended(end)) = &event.fact {
                 return Ok(end.clone());
             }
         }

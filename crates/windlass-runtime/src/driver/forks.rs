@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use windlass_core::event::{Base, Fork as Forked, RunInput, RunStarted, StartedCall};
+use windlass_core::event::{Base, CallFact, Fork as Forked, RunInput, RunStarted, StartedCall};
 use windlass_core::model::Usage;
 use windlass_core::{CallId, Event, Fact, RunId, SessionId, State, Text};
 use windlass_read::{RunPages, load_until, start_of};
@@ -227,7 +227,7 @@ async fn later(log: &dyn Log, base: &State) -> Result<Vec<Event>, Error> {
     while !open.is_empty() {
         let Some(batches) = pages.next().await? else { break };
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
-            if let Fact::CallFinished(finished) = &event.fact {
+            if let Fact::Call(CallFact::Finished(finished)) = &event.fact {
                 open.retain(|call| *call != finished.call);
             }
             later.push(event.clone());

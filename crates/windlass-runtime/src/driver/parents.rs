@@ -3,7 +3,7 @@
 //! A child's question is raised by each of its parents, up to the root. An answer to any of them is given at the topmost run
 //! that asks it and is handed down from there, so that no parent is left waiting.
 
-use windlass_core::event::{InputReceived, Millis, QuestionKind};
+use windlass_core::event::{InputReceived, Millis, PeopleFact, QuestionKind};
 use windlass_core::run::OpenQuestion;
 use windlass_core::{Answer, Fact, QuestionId, RunId, State};
 use windlass_read::{Error as ReadError, RunPages, load};
@@ -122,7 +122,7 @@ pub async fn given(log: &dyn Log, run: RunId, question: &QuestionId) -> Result<O
     let mut pages = RunPages::new(log, run);
     while let Some(batches) = pages.next().await? {
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
-            if let Fact::InputReceived(received) = &event.fact
+            if let Fact::People(PeopleFact::InputReceived(received)) = &event.fact
                 && received.question == *question
             {
                 return Ok(Some(Given { received: received.clone(), at: event.at }));

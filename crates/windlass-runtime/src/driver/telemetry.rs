@@ -13,6 +13,7 @@ mod traced;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use windlass_core::event::{ModelFact, RunFact};
 
 use futures_core::future::BoxFuture;
 use opentelemetry::context::FutureExt as _;
@@ -110,11 +111,11 @@ impl RunTrace {
     /// Takes note of what has become durable.
     pub(crate) fn see(&mut self, events: &[Event], now: u64) {
         for event in events {
-            if let Fact::TurnStarted(turn) = &event.fact
+            if let Fact::Model(ModelFact::Started(turn)) = &event.fact
                 && turn.attempt == 1
             {
                 self.next_step(u64::from(turn.turn));
-            } else if let Fact::RunEnded(end) = &event.fact {
+            } else if let Fact::Run(RunFact::Ended(end)) = &event.fact {
                 self.end_step();
                 self.ended = true;
                 let good = matches!(

@@ -1,7 +1,7 @@
 //! Admission to sessions: a message begins a run, or goes to the session's run that has not ended.
 
 use futures_util::StreamExt as _;
-use windlass_core::event::RunInput;
+use windlass_core::event::{PeopleFact, RunFact, RunInput};
 use windlass_core::policy::{Memory, WhileRunning};
 use windlass_core::{Fact, InputKind, Owner, RunId, SessionId, State};
 use windlass_read::load;
@@ -209,10 +209,10 @@ async fn kept(agent: &Agent, behind: RunId, run: RunId) -> Result<bool, Error> {
     let mut batches = agent.log().follow(behind, 1);
     while let Some(batch) = batches.next().await {
         for event in batch?.events.iter() {
-            if matches!(&event.fact, Fact::MessageQueued(queued) if queued.run == run) {
+            if matches!(&event.fact, Fact::People(PeopleFact::MessageQueued(queued)) if queued.run == run) {
                 return Ok(true);
             }
-            if matches!(event.fact, Fact::RunEnded(_)) {
+            if matches!(event.fact, Fact::Run(RunFact::Ended(_))) {
                 return Ok(false);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use windlass_core::event::{ToolChoice, TurnCompleted};
+use windlass_core::event::{ModelFact, ToolChoice, TurnCompleted};
 use windlass_core::{ActionId, Fact};
 use windlass_store::{Batch, StoreError};
 
@@ -164,6 +164,8 @@ impl Follower {
             return Ok(false);
         }
         let freed = self.hub.event(action).await?;
-        Ok(matches!(freed, Some(Fact::TurnStarted(turn)) if turn.tool_choice == ToolChoice::Auto))
+        Ok(
+            matches!(freed, Some(Fact::Model(ModelFact::Started(turn))) if turn.tool_choice == ToolChoice::Auto),
+        )
     }
 }

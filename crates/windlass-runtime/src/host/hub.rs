@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use futures_util::StreamExt as _;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use windlass_core::event::{Cause, TurnCompleted};
+use windlass_core::event::{Cause, ModelFact, RunFact, TurnCompleted};
 use windlass_core::policy::{Phases, Stop};
 use windlass_core::{Fact, RunId};
 use windlass_error::in_full;
@@ -271,7 +271,7 @@ impl Shared {
         }
         let batch = batch.starting_at(self.version + 1);
         self.version = batch.last();
-        self.ended |= batch.events.iter().any(|event| matches!(event.fact, Fact::RunEnded(_)));
+        self.ended |= batch.events.iter().any(|event| matches!(event.fact, Fact::Run(RunFact::Ended(_))));
         if let Some((action, reply)) = reply_in(&batch) {
             self.attempt.completed(action, reply);
         } else if is_over(&batch, self.attempt.action) {
@@ -438,7 +438,12 @@ pub(super) fn is_over(batch: &Batch, action: u64) -> bool {
 
 /// Whether another reply may be written from an append on, and none that was before.
 pub(super) fn begins_another(batch: &Batch) -> bool {
-    let begins = |fact: &Fact| matches!(fact, Fact::TurnStarted(_) | Fact::RunResumed(_) | Fact::RunEnded(_));
+    let begins = |fact: &Fact| {
+        matches!(
+            fact,
+            Fact::Model(ModelFact::Started(_)) | Fact::Run(RunFact::Resumed(_) | RunFact::Ended(_))
+        )
+    };
     batch.events.iter().any(|event| begins(&event.fact))
 }
 
@@ -447,9 +452,8 @@ pub(super) fn reply_in(batch: &Batch) -> Option<(u64, &TurnCompleted)> {
     let Cause::Replied { action } = &batch.cause else {
         return None;
     };
-    let reply = batch
-        .events
-        .iter()
-        .find_map(|event| if let Fact::TurnCompleted(reply) = &event.fact { Some(reply) } else { None });
+    let reply = batch.events.iter().find_map(|event| {
+        if let Fact::Model(ModelFact::Completed(reply)) = &event.fact { Some(reply) } else { None }
+    });
     reply.filter(|reply| reply.speaks()).map(|reply| (*action, reply))
 }

@@ -1,6 +1,7 @@
 //! A34, A35: branches from Rust; what the scripted conversations do not show.
 
 use serde_json::{Map, json};
+use windlass_core::event::{DelegationFact, RunFact};
 use windlass_core::policy::Merge;
 use windlass_core::{Fact, Message, RunId, Status};
 use windlass_error::Diagnostic as _;
@@ -35,9 +36,9 @@ fn agent(ground: &Ground, model: FnModel) -> AgentBuilder {
 /// The run of the first branch of a run.
 fn branch_of(ground: &Ground, run: RunId) -> RunId {
     let facts = ground.facts(run);
-    let child = facts
-        .iter()
-        .find_map(|fact| if let Fact::DelegationStarted(started) = fact { Some(started.run) } else { None });
+    let child = facts.iter().find_map(|fact| {
+        if let Fact::Delegation(DelegationFact::Started(started)) = fact { Some(started.run) } else { None }
+    });
     child.expect("there is a branch")
 }
 
@@ -63,7 +64,9 @@ fn a34_a_branch_stands_on_its_parents_conversation_and_copies_nothing() {
     assert_eq!((run.status(), run.text()), (Some(Status::Answered), Some("done")));
     assert_sound(&ground, &run);
     let child = branch_of(&ground, run.id());
-    let Some(Fact::RunStarted(start)) = ground.facts(child).into_iter().next() else { panic!("it starts") };
+    let Some(Fact::Run(RunFact::Started(start))) = ground.facts(child).into_iter().next() else {
+        panic!("it starts")
+    };
     assert_eq!(start.parent, Some(run.id()));
     let base = start.base.unwrap();
     assert_eq!(base.run, run.id());
@@ -76,7 +79,9 @@ fn a34_a_branch_stands_on_its_parents_conversation_and_copies_nothing() {
     assert_eq!(state.history().iter().next(), run.messages().next(), "it is shared");
     // The summary is a run on the branch's end, and all is counted.
     let summary = child.derived("summary");
-    let Some(Fact::RunStarted(start)) = ground.facts(summary).into_iter().next() else { panic!("it starts") };
+    let Some(Fact::Run(RunFact::Started(start))) = ground.facts(summary).into_iter().next() else {
+        panic!("it starts")
+    };
     assert_eq!((start.parent, start.base.map(|base| base.run)), (Some(child), Some(child)));
     assert_eq!(run.usage().input, 20 * 5);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use windlass_core::event::{DelegationFact, ModelFact};
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -52,7 +53,7 @@ fn root(ground: &Ground, share: &serde_json::Value) -> Agent {
 
 fn tasks(ground: &Ground, run: RunId) -> Vec<RunId> {
     let started = ground.facts(run).into_iter().filter_map(|fact| match fact {
-        Fact::DelegationStarted(started) => Some(started.run),
+        Fact::Delegation(DelegationFact::Started(started)) => Some(started.run),
         _ => None,
     });
     let mut runs: Vec<RunId> = started.collect();
@@ -68,7 +69,9 @@ fn assert_within(ground: &Ground, root: RunId, at: &str) {
     assert!(made * OUTPUT <= 65, "{at}: {made} calls were paid");
     let state = ground.state(root);
     let known: u64 = tasks(ground, root).iter().map(|run| ground.state(*run).usage().output).sum();
-    let own = ground.facts(root).iter().filter(|fact| matches!(fact, Fact::TurnCompleted(_))).count() as u64;
+    let own =
+        ground.facts(root).iter().filter(|fact| matches!(fact, Fact::Model(ModelFact::Completed(_)))).count()
+            as u64;
     assert_eq!(state.usage().output, known + own * OUTPUT, "{at}");
     // Calls that waited for a shared limit when the process died are reserved, too: no log says that they were not made.
     let sure = state.policy().bounds.share != Share::Shared;

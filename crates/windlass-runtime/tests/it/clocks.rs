@@ -1,6 +1,7 @@
 //! E22, E30: clocks that are set back between two processes stretch no wait and no limit, are on record, and change nothing
 //! about which run is the last one.
 
+use windlass_core::event::RunFact;
 use windlass_core::policy::LimitKind;
 use windlass_core::{Event, Fact, RunId, State, Status, replay};
 use windlass_runtime::{Agent, DriveOptions, Environment, Run};
@@ -39,7 +40,11 @@ fn events(ground: &Ground, run: RunId) -> Vec<Event> {
 /// What each take-over says of the clock.
 fn jumps(events: &[Event]) -> Vec<Option<u64>> {
     let jump = |event: &Event| {
-        if let Fact::RunResumed(resumed) = &event.fact { Some(resumed.clock_behind_ms) } else { None }
+        if let Fact::Run(RunFact::Resumed(resumed)) = &event.fact {
+            Some(resumed.clock_behind_ms)
+        } else {
+            None
+        }
     };
     events.iter().filter_map(jump).collect()
 }

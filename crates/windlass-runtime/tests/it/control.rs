@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join;
-use windlass_core::event::{SteerKind, Steered};
+use windlass_core::event::{DelegationFact, PeopleFact, SteerKind, Steered};
 use windlass_core::tool::ToolKind;
 use windlass_core::{Answer, Fact, InputKind, Message, RunId, Status};
 use windlass_error::Diagnostic as _;
@@ -124,7 +124,9 @@ fn obedient(ground: &Ground) -> Agent {
 
 /// The texts of the steering messages that a run has taken.
 fn steered(ground: &Ground, run: RunId) -> Vec<String> {
-    let text = |fact| if let Fact::Steered(said) = fact { Some(said.text.to_string()) } else { None };
+    let text = |fact| {
+        if let Fact::People(PeopleFact::Steered(said)) = fact { Some(said.text.to_string()) } else { None }
+    };
     ground.facts(run).into_iter().filter_map(text).collect()
 }
 
@@ -298,7 +300,7 @@ fn a_run_that_nobody_drives_is_ended_by_who_cancels_it() {
         assert_eq!(run.status(), Some(Status::Cancelled));
         assert!(ground.seen.begun.lock().unwrap().is_empty(), "the call that waited was begun");
         assert!(ground.facts(run.id()).iter().any(|fact| matches!(fact,
-            Fact::CancelRequested(asked) if asked.reason.as_deref() == Some("enough"))));
+            Fact::People(PeopleFact::CancelRequested(asked)) if asked.reason.as_deref() == Some("enough"))));
         assert_eq!(ground.wait(log.summary(run.id())).unwrap().holder, None);
         assert_sound(&ground, &run);
         let again = ground.wait(agent.cancel(run.id(), "again")).unwrap_err();
@@ -355,9 +357,9 @@ fn family(ground: &Ground) -> (Agent, Agent) {
 /// The run that does the task of this one.
 fn child_of(ground: &Ground, run: &Run) -> RunId {
     let facts = ground.facts(run.id());
-    let started = facts
-        .iter()
-        .find_map(|fact| if let Fact::DelegationStarted(started) = fact { Some(started.run) } else { None });
+    let started = facts.iter().find_map(|fact| {
+        if let Fact::Delegation(DelegationFact::Started(started)) = fact { Some(started.run) } else { None }
+    });
     started.unwrap()
 }
 
@@ -387,8 +389,13 @@ fn e59_a_root_whose_child_has_ended_goes_on_when_it_is_resumed() {
     assert_eq!(done.status(), Some(Status::Answered));
     let run = ground.wait(root.resume(run.id()).into_future()).unwrap();
     assert_eq!(run.status(), Some(Status::Answered));
-    let received =
-        |run| ground.facts(run).into_iter().filter(|fact| matches!(fact, Fact::InputReceived(_))).count();
+    let received = |run| {
+        ground
+            .facts(run)
+            .into_iter()
+            .filter(|fact| matches!(fact, Fact::People(PeopleFact::InputReceived(_))))
+            .count()
+    };
     assert_eq!((received(run.id()), received(child)), (1, 1), "the answer is delivered once");
 }
 

@@ -1,6 +1,7 @@
 //! E31, E32: a log that fails, and a run that somebody else takes over.
 
 use std::sync::Arc;
+use windlass_core::event::RunFact;
 
 use futures_util::future::join;
 use windlass_core::{Fact, RunId, Status};
@@ -181,7 +182,8 @@ fn e32_of_several_that_resume_at_once_exactly_one_goes_on() {
     });
     let ends = ground.wait(futures_util::future::join_all(tries));
     assert_eq!(ends.iter().flatten().count(), 1);
-    let resumed = ground.facts(id).iter().filter(|fact| matches!(fact, Fact::RunResumed(_))).count();
+    let resumed =
+        ground.facts(id).iter().filter(|fact| matches!(fact, Fact::Run(RunFact::Resumed(_)))).count();
     assert_eq!(resumed, 1);
 }
 

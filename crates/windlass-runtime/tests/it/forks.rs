@@ -1,6 +1,7 @@
 //! Forks of runs of every kind, at every event: each ends as its base does, and nothing happens twice.
 
 use std::collections::BTreeMap;
+use windlass_core::event::{CallFact, ModelFact};
 
 use windlass_core::policy::Preset;
 use windlass_core::tool::Effect;
@@ -36,17 +37,16 @@ fn calls(ground: &Ground, run: RunId, at: u64) -> Vec<CallId> {
     let facts = ground.facts(run);
     let stopped = |call: &CallId| {
         facts.iter().any(|fact| {
-            if let Fact::CallFinished(end) = fact {
+            if let Fact::Call(CallFact::Finished(end)) = fact {
                 end.call == *call && matches!(end.outcome, CallOutcome::Interrupted | CallOutcome::Abandoned)
             } else {
                 false
             }
         })
     };
-    let turns = facts
-        .iter()
-        .take(at as usize)
-        .filter_map(|fact| if let Fact::TurnCompleted(turn) = fact { Some(&turn.calls) } else { None });
+    let turns = facts.iter().take(at as usize).filter_map(|fact| {
+        if let Fact::Model(ModelFact::Completed(turn)) = fact { Some(&turn.calls) } else { None }
+    });
     turns.flatten().map(|call| call.id.clone()).filter(|call| !stopped(call)).collect()
 }
 
@@ -224,7 +224,8 @@ fn e24_a_fork_inherits_no_approval_and_an_approved_call_that_ran_is_not_run_agai
     let scenario = SCENARIOS.iter().find(|scenario| scenario.name == "an approval").unwrap();
     let (ground, agent, run) = base(scenario);
     let facts = ground.facts(run);
-    let decided = facts.iter().position(|fact| matches!(fact, Fact::CallDecided(_))).unwrap() as u64 + 1;
+    let decided =
+        facts.iter().position(|fact| matches!(fact, Fact::Call(CallFact::Decided(_)))).unwrap() as u64 + 1;
     let before = begun(&ground);
     // Nobody is at hand: the fork waits.
     let fork = ground.wait(agent.fork(run, options(decided), DriveOptions::default())).unwrap();

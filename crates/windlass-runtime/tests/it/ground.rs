@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use windlass_core::event::{CallFact, ModelFact};
 
 use futures_util::StreamExt;
 use windlass_core::{CallId, Fact, Message, RunId, State};
@@ -124,7 +125,7 @@ impl Ground {
     pub(crate) fn finished(&self, run: RunId) -> BTreeSet<CallId> {
         let facts = self.facts(run);
         let ended = facts.into_iter().filter_map(|fact| {
-            if let Fact::CallFinished(finished) = fact { Some(finished.call) } else { None }
+            if let Fact::Call(CallFact::Finished(finished)) = fact { Some(finished.call) } else { None }
         });
         ended.collect()
     }
@@ -183,9 +184,9 @@ pub(crate) fn assert_sound(ground: &Ground, run: &Run) {
     let ends = kinds.iter().filter(|kind| **kind == "RunEnded").count();
     assert_eq!(ends, 1, "{kinds:?}");
     let facts = ground.facts(run.id());
-    let asked = facts
-        .iter()
-        .filter_map(|fact| if let Fact::TurnCompleted(turn) = fact { Some(turn.calls.len()) } else { None });
+    let asked = facts.iter().filter_map(|fact| {
+        if let Fact::Model(ModelFact::Completed(turn)) = fact { Some(turn.calls.len()) } else { None }
+    });
     let results = ["CallFinished", "DelegationFinished"];
     assert_eq!(asked.sum::<usize>(), facts.iter().filter(|fact| results.contains(&fact.kind())).count());
 }

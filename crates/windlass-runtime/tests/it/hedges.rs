@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
-use windlass_core::event::TurnFailed;
+use windlass_core::event::{ModelFact, TurnFailed};
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, StopReason, Usage};
 use windlass_core::policy::LimitKind;
 use windlass_core::{Fact, Status};
@@ -86,7 +86,7 @@ fn lost(ground: &Ground, run: &Run) -> TurnFailed {
     let failed = ground
         .facts(run.id())
         .into_iter()
-        .find_map(|fact| if let Fact::TurnFailed(failed) = fact { Some(failed) } else { None });
+        .find_map(|fact| if let Fact::Model(ModelFact::Failed(failed)) = fact { Some(failed) } else { None });
     failed.expect("one of two attempts has ended")
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{Adjusted, Cause, InputReceived, QuestionKind, ResumedBy, RunResumed, TaskOrder};
+use windlass_core::event::{
+    Adjusted, Cause, DelegationFact, InputReceived, ModelFact, QuestionKind, ResumedBy, RunResumed, TaskOrder,
+};
 use windlass_core::policy::Preset;
 use windlass_core::run::Accepted;
 use windlass_core::tool::Effect;
@@ -68,7 +70,7 @@ fn forged(mut batches: Vec<Batch>) -> Vec<Batch> {
     for batch in &mut batches {
         let mut events = batch.events.to_vec();
         for event in &mut events {
-            if let Fact::TurnCompleted(turn) = &mut event.fact {
+            if let Fact::Model(ModelFact::Completed(turn)) = &mut event.fact {
                 turn.calls.iter_mut().for_each(|call| call.args = r#"{"euro":1000000}"#.into());
             }
         }
@@ -192,12 +194,12 @@ fn e24_a_task_that_an_import_claims_to_have_handed_over_leads_into_no_run_of_our
     let other = elsewhere();
     let run = driven(&other, &boss(&other));
     let mut batches = batches(&other, run.id());
-    let handed = |fact: &Fact| matches!(fact, Fact::DelegationStarted(_));
+    let handed = |fact: &Fact| matches!(fact, Fact::Delegation(DelegationFact::Started(_)));
     let last = batches.iter().position(|batch| batch.events.iter().any(|event| handed(&event.fact))).unwrap();
     batches.truncate(last + 1);
     let mut events = batches[last].events.to_vec();
     for event in &mut events {
-        if let Fact::DelegationStarted(started) = &mut event.fact {
+        if let Fact::Delegation(DelegationFact::Started(started)) = &mut event.fact {
             started.run = waiting.id();
             started.order = TaskOrder::Answer(Box::new(InputReceived {
                 question: "q1".into(),

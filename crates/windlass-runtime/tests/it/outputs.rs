@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use windlass_core::event::FailKind;
+use windlass_core::event::{FailKind, ModelFact};
 use windlass_core::policy::LimitKind;
 use windlass_core::{Fact, Message, Status};
 use windlass_error::Diagnostic as _;
@@ -39,7 +39,7 @@ async fn objections(agent: &Agent, run: &windlass_runtime::Run) -> Vec<String> {
         batches.iter().flat_map(|batch| numbered(batch).map(|(_, event)| event.clone()).collect::<Vec<_>>());
     events
         .filter_map(|event| {
-            if let Fact::TurnCompleted(turn) = event.fact {
+            if let Fact::Model(ModelFact::Completed(turn)) = event.fact {
                 turn.objection.map(|text| text.to_string())
             } else {
                 None

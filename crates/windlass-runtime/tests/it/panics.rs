@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::json;
-use windlass_core::event::FailKind;
+use windlass_core::event::{CallFact, FailKind};
 use windlass_core::{CallOutcome, Fact, Message, Status};
 use windlass_models::{Delta, Deltas, ModelRequest};
 use windlass_runtime::Run;
@@ -178,10 +178,9 @@ fn a_result_below_the_bound_is_kept_and_shared() {
     let agent = ground.agent(calls_then_answers(&[("big", "{}")])).tool(tool).build().unwrap();
     let run = drive(&ground, &agent);
     assert_eq!(run.status(), Some(Status::Answered));
-    let stored = ground
-        .facts(run.id())
-        .into_iter()
-        .find_map(|fact| if let Fact::CallFinished(finished) = fact { Some(finished.outcome) } else { None });
+    let stored = ground.facts(run.id()).into_iter().find_map(|fact| {
+        if let Fact::Call(CallFact::Finished(finished)) = fact { Some(finished.outcome) } else { None }
+    });
     let Some(CallOutcome::Ok { content: windlass_core::message::Content::Text(stored) }) = stored else {
         panic!("{stored:?}")
     };

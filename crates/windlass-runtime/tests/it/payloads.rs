@@ -1,6 +1,7 @@
 //! E35: what is too large for events is stored once, whatever brings it. E28: a refused post does not stay.
 
 use std::sync::Arc;
+use windlass_core::event::CallFact;
 
 use windlass_core::message::Part;
 use windlass_core::message::{Content, Media, MediaSource};
@@ -21,9 +22,9 @@ fn huge() -> FnTool {
 fn finished(facts: &[Fact]) -> Vec<&CallOutcome> {
     facts
         .iter()
-        .filter_map(
-            |fact| if let Fact::CallFinished(finished) = fact { Some(&finished.outcome) } else { None },
-        )
+        .filter_map(|fact| {
+            if let Fact::Call(CallFact::Finished(finished)) = fact { Some(&finished.outcome) } else { None }
+        })
         .collect()
 }
 

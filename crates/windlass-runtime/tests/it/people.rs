@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{join, join_all};
-use windlass_core::event::{DeniedBy, QuestionKind};
+use windlass_core::event::{CallFact, DeniedBy, PeopleFact, QuestionKind};
 use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message, QuestionId, RunId, Status};
 use windlass_error::Diagnostic as _;
 use windlass_runtime::control::{Delivery, post};
@@ -92,7 +92,7 @@ fn e23_answers_from_several_tasks_at_once_each_reach_their_own_call() {
             ["pay is done", "Error: The call of pay was denied: not that one", "pay is done"]
         );
         let edited = ground.facts(id).into_iter().find_map(|fact| {
-            if let Fact::CallDecided(decided) = fact
+            if let Fact::Call(CallFact::Decided(decided)) = fact
                 && matches!(decided.decision, windlass_core::event::Decision::Edited { .. })
             {
                 Some(decided.call)
@@ -120,8 +120,13 @@ fn always_answers_every_waiting_call_and_counts_in_the_sessions_next_run() {
     let prepared = ground.wait(three(&ground).prepare("Again.", trip())).unwrap();
     let next = ground.wait(prepared.drive()).unwrap();
     assert_eq!(next.status(), Some(Status::Answered), "{:?}", next.questions());
-    let asks =
-        |run: RunId| ground.facts(run).iter().filter(|fact| matches!(fact, Fact::InputRequested(_))).count();
+    let asks = |run: RunId| {
+        ground
+            .facts(run)
+            .iter()
+            .filter(|fact| matches!(fact, Fact::People(PeopleFact::InputRequested(_))))
+            .count()
+    };
     assert_eq!((asks(asked.id()), asks(next.id())), (3, 0));
     assert_sound(&ground, &next);
     let elsewhere = ground.wait(three(&ground).prepare("Go.", DriveOptions::default())).unwrap();
@@ -484,7 +489,7 @@ fn a_denied_call_never_reaches_its_tool() {
     let id = prepared.id();
     assert_eq!(ground.wait(prepared.drive()).unwrap().status(), Some(Status::Answered));
     let denied = ground.facts(id).into_iter().any(|fact| {
-        if let Fact::CallFinished(finished) = fact {
+        if let Fact::Call(CallFact::Finished(finished)) = fact {
             matches!(finished.outcome, CallOutcome::Denied { by: DeniedBy::Person, .. })
         } else {
             false

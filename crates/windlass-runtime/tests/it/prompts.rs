@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use windlass_core::event::Steered;
+use windlass_core::event::{RunFact, Steered};
 use windlass_core::policy::LimitKind;
 use windlass_core::text::estimated_tokens;
 use windlass_core::{Fact, Message, Policy, Status, ToolSpec};
@@ -93,7 +93,7 @@ fn p24_a_builder_is_told_objective_tools_and_context_and_is_called_once_a_run() 
     assert_eq!(system(&requests[0]), r#"1 Look at A. ["t"] "A" Some("s") None"#);
     assert_eq!(system(&requests[1]), system(&requests[0]));
     assert_eq!(system(&requests[2]), r#"2 Look at B. ["t", "u"] "B" Some("s") Some("One.")"#);
-    let Fact::RunStarted(start) = &ground.facts(first.id())[0] else { panic!() };
+    let Fact::Run(RunFact::Started(start)) = &ground.facts(first.id())[0] else { panic!() };
     assert_eq!(start.objective.as_deref(), Some("Look at A."));
     assert_eq!(start.prompt.len(), 1);
 }

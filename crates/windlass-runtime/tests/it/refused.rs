@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
+use windlass_core::event::ContextFact;
 
 use serde_json::{Value, json};
 use windlass_core::message::{Content, Media, MediaSource, Part};
@@ -118,7 +119,7 @@ async fn e58_a_run_goes_on_without_the_one_image_that_its_provider_refuses() {
     let batches = agent.log().read(run.id(), 1, usize::MAX).await.unwrap();
     let mut events = batches.iter().flat_map(|batch| batch.events.iter());
     let refused = events.find_map(|event| match &event.fact {
-        Fact::HistoryEdited(edited) => edited.refused.clone(),
+        Fact::Context(ContextFact::HistoryEdited(edited)) => edited.refused.clone(),
         _ => None,
     });
     let refused = refused.expect("a visible event");

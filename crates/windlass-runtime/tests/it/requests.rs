@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use windlass_core::event::PeopleFact;
 
 use serde_json::json;
 use tokio::sync::Notify;
@@ -127,7 +128,8 @@ async fn e65_a_message_that_waits_its_turn_is_not_queued_twice() {
     let mut messages = 0;
     while let Some(batches) = pages.next().await.unwrap() {
         let events = batches.iter().flat_map(|batch| batch.events.iter());
-        messages += events.filter(|event| matches!(event.fact, Fact::MessageQueued(_))).count();
+        messages +=
+            events.filter(|event| matches!(event.fact, Fact::People(PeopleFact::MessageQueued(_)))).count();
     }
     assert_eq!(messages, 1);
 }
@@ -162,7 +164,7 @@ async fn steered(log: &MemoryLog, run: RunId) -> usize {
     let mut messages = 0;
     while let Some(batches) = pages.next().await.unwrap() {
         let events = batches.iter().flat_map(|batch| batch.events.iter());
-        messages += events.filter(|event| matches!(event.fact, Fact::Steered(_))).count();
+        messages += events.filter(|event| matches!(event.fact, Fact::People(PeopleFact::Steered(_)))).count();
     }
     messages
 }

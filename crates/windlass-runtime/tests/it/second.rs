@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::sync::Notify;
-use windlass_core::event::Steered;
+use windlass_core::event::{PeopleFact, Steered};
 use windlass_core::model::Purpose;
 use windlass_core::run::RunStatus;
 use windlass_core::tool::Effect;
@@ -316,7 +316,7 @@ async fn e61_interrupt_cancels_the_run_and_begins_another() {
     let mut reasons = Vec::new();
     while let Some(batches) = pages.next().await.unwrap() {
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
-            if let Fact::CancelRequested(request) = &event.fact {
+            if let Fact::People(PeopleFact::CancelRequested(request)) = &event.fact {
                 reasons.extend(request.reason.clone());
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::event::RunInput;
+use windlass_core::event::{RunFact, RunInput};
 use windlass_core::tool::Effect;
 use windlass_core::{Fact, Message, RunId, SessionId, State, Status};
 use windlass_read::load;
@@ -82,7 +82,7 @@ async fn chain(log: &MemoryLog) -> Vec<State> {
     while let Some(run) = next {
         chain.push(load(log, run).await.unwrap());
         let first = log.read(run, 1, 1).await.unwrap().remove(0);
-        let Fact::RunStarted(start) = &first.events[0].fact else { panic!("{first:?}") };
+        let Fact::Run(RunFact::Started(start)) = &first.events[0].fact else { panic!("{first:?}") };
         assert!(!matches!(start.input, RunInput::Fork(_)));
         next = start.base.as_ref().map(|base| base.run);
     }

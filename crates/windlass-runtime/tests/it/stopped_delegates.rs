@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use windlass_core::event::{DelegationFact, ModelFact, RunFact};
 
 use windlass_core::model::Usage;
 use windlass_core::policy::LimitKind;
@@ -55,7 +56,7 @@ fn below(ground: &Ground, run: RunId) -> Vec<RunId> {
     let facts = ground.facts(run);
     let mut runs: Vec<RunId> = Vec::new();
     for fact in facts {
-        if let Fact::DelegationStarted(started) = fact
+        if let Fact::Delegation(DelegationFact::Started(started)) = fact
             && !runs.contains(&started.run)
             && ground.wait(ground.memory.summary(started.run)).is_ok()
         {
@@ -71,11 +72,11 @@ fn assert_all_ended(ground: &Ground, root: RunId, at: &str) {
     let mut all = Usage::default();
     for run in std::iter::once(root).chain(below(ground, root)) {
         let facts = ground.facts(run);
-        assert!(matches!(facts.last(), Some(Fact::RunEnded(_))), "{at}: the run {run} is open");
+        assert!(matches!(facts.last(), Some(Fact::Run(RunFact::Ended(_)))), "{at}: the run {run} is open");
         for fact in &facts {
-            if let Fact::TurnCompleted(turn) = fact {
+            if let Fact::Model(ModelFact::Completed(turn)) = fact {
                 all.add(&turn.usage);
-            } else if let Fact::TurnFailed(turn) = fact {
+            } else if let Fact::Model(ModelFact::Failed(turn)) = fact {
                 all.add(&turn.failure.usage);
             }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use windlass_core::event::ModelFact;
 
 use futures_util::StreamExt;
 use futures_util::future::join;
@@ -95,7 +96,7 @@ fn assert_no_holes(updates: &[Update]) -> usize {
             }
             Update::Events(batch) => {
                 for event in batch.events.iter() {
-                    let Fact::TurnCompleted(turn) = &event.fact else { continue };
+                    let Fact::Model(ModelFact::Completed(turn)) = &event.fact else { continue };
                     let Some(seen) = last.take().and_then(|action| texts.remove(&action)) else { continue };
                     let text = turn.text.as_deref().unwrap();
                     assert!(text.starts_with(&seen), "{seen:?} is no beginning of {text:?}");

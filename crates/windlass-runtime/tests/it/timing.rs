@@ -1,6 +1,7 @@
 //! E20, E21, E22: the grace, what is said in mid-run, and deadlines, exact in virtual time.
 
 use std::sync::Arc;
+use windlass_core::event::CallFact;
 
 use futures_util::future::join;
 use windlass_core::policy::{LimitKind, Preset};
@@ -17,9 +18,9 @@ use crate::scenarios::{SCENARIOS, calls_then_answers, results, slow_tool};
 fn outcomes(ground: &Ground, run: &Run) -> Vec<CallOutcome> {
     let facts = ground.facts(run.id()).into_iter();
     facts
-        .filter_map(
-            |fact| if let Fact::CallFinished(finished) = fact { Some(finished.outcome) } else { None },
-        )
+        .filter_map(|fact| {
+            if let Fact::Call(CallFact::Finished(finished)) = fact { Some(finished.outcome) } else { None }
+        })
         .collect()
 }
 

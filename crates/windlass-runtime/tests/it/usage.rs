@@ -1,6 +1,7 @@
 //! E41, E43: what was paid is counted on every way out, and each model sees only what is meant for it.
 
 use std::sync::Arc;
+use windlass_core::event::ModelFact;
 
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -141,9 +142,9 @@ fn a32_e43_a_fallback_sees_only_its_own_name_and_settings_and_the_reply_says_who
         .facts(run.id())
         .into_iter()
         .filter_map(|fact| {
-            if let Fact::TurnFailed(turn) = fact {
+            if let Fact::Model(ModelFact::Failed(turn)) = fact {
                 Some(turn.failure.model.to_string())
-            } else if let Fact::TurnCompleted(turn) = fact {
+            } else if let Fact::Model(ModelFact::Completed(turn)) = fact {
                 Some(turn.model.to_string())
             } else {
                 None

@@ -1,6 +1,7 @@
 //! P22: what somebody who watches a run is told while it goes on: pieces, progress, and usage.
 
 use futures_util::future::join;
+use windlass_core::event::{CallFact, ModelFact, PlanFact, RunFact};
 use windlass_core::model::Usage;
 use windlass_core::{Event, Fact, RunId, State, evolve};
 use windlass_models::Delta;
@@ -63,7 +64,12 @@ fn p22_replies_come_in_pieces_before_they_are_facts() {
             other => events(other)
                 .iter()
                 .filter(|event| {
-                    matches!(event.fact, Fact::TurnCompleted(_) | Fact::CallFinished(_) | Fact::RunEnded(_))
+                    matches!(
+                        event.fact,
+                        Fact::Model(ModelFact::Completed(_))
+                            | Fact::Call(CallFact::Finished(_))
+                            | Fact::Run(RunFact::Ended(_))
+                    )
                 })
                 .map(|event| event.fact.kind().to_string())
                 .collect(),
@@ -101,7 +107,11 @@ fn p22_progress_names_the_iteration_of_how_many_and_the_tool_at_work() {
     assert!(at("Executing tool: look") < at("Agentic step internal iteration 2/2"));
     // The same as data: the iteration, and the limit on it.
     let begun = |event: &Event| {
-        if let Fact::IterationStarted(begun) = &event.fact { Some(begun.iteration) } else { None }
+        if let Fact::Plan(PlanFact::IterationStarted(begun)) = &event.fact {
+            Some(begun.iteration)
+        } else {
+            None
+        }
     };
     let iterations: Vec<_> = seen.iter().flat_map(events).filter_map(begun).collect();
     assert_eq!(iterations, [1, 2]);
@@ -113,11 +123,11 @@ fn p22_usage_is_told_after_each_reply_the_last_one_and_the_total() {
     let mut state = State::new(RunId::from_number(0));
     let (mut told, mut total) = (Vec::new(), Usage::default());
     for event in seen.iter().flat_map(events) {
-        if let Fact::RunStarted(start) = &event.fact {
+        if let Fact::Run(RunFact::Started(start)) = &event.fact {
             state = State::new(start.run);
         }
         state = evolve(state, event);
-        if let Fact::TurnCompleted(turn) = &event.fact {
+        if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             total.add(&turn.usage);
             assert_eq!(*state.usage(), total, "the folded state counts the same");
             told.push((turn.usage.total(), total.total()));

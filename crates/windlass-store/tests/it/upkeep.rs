@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use windlass_core::event::CallFinished;
+use windlass_core::event::{CallFinished, RunFact};
 use windlass_core::message::Part;
 use windlass_core::message::{Content, Ref};
 use windlass_core::{CallOutcome, Event, RunId, RunState, Status};
@@ -230,7 +230,7 @@ async fn k25_sessions_go_with_what_their_runs_started() {
     let of = |session: &str, number: u128, base: Option<u128>, parent: Option<u128>| {
         let mut first = append(id(number), 0, started(id(number), base.map(id)));
         let events = first.events.iter().cloned().map(|mut event| {
-            if let windlass_core::Fact::RunStarted(start) = &mut event.fact {
+            if let windlass_core::Fact::Run(RunFact::Started(start)) = &mut event.fact {
                 start.session = (!session.is_empty()).then(|| session.into());
                 start.parent = parent.map(id);
             }

@@ -1,6 +1,7 @@
 //! Result of a pass, complete or cut short, with positions in its log.
 
 use std::collections::BTreeMap;
+use windlass_core::event::ModelFact;
 
 use windlass_core::Fact;
 
@@ -39,7 +40,9 @@ impl Outcome {
     /// Log lines at which requests were sent; `None`: unknown, because other agents than the case's own sent some.
     fn sent_at(&self) -> Option<Vec<usize>> {
         let events = self.runs.iter().flat_map(|run| run.events.iter()).enumerate();
-        let asks = |fact: &Fact| matches!(fact, Fact::TurnStarted(_) | Fact::TurnHedged(_));
+        let asks = |fact: &Fact| {
+            matches!(fact, Fact::Model(ModelFact::Started(_)) | Fact::Model(ModelFact::Hedged(_)))
+        };
         let sent = events.filter(|(_, event)| asks(&event.fact));
         let sent: Vec<usize> = sent.map(|(line, _)| line + 1).collect();
         (sent.len() == self.requests.len()).then_some(sent)

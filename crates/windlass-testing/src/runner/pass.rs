@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, future::join};
 use serde_json::Value;
-use windlass_core::event::{QuestionKind, SteerKind, Steered};
+use windlass_core::event::{ModelFact, PeopleFact, QuestionKind, RunFact, SteerKind, Steered};
 use windlass_core::{Answer, Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
 use windlass_read::{load, load_until};
 use windlass_runtime::{
@@ -161,7 +161,8 @@ impl Stage<'_> {
                 // The log failed, and with it the driver: what was not written has to come again.
                 let (run, events) = lost;
                 self.lost(run, &events);
-                let start = events.first().is_some_and(|event| matches!(event.fact, Fact::RunStarted(_)));
+                let start =
+                    events.first().is_some_and(|event| matches!(event.fact, Fact::Run(RunFact::Started(_))));
                 let began = run != id || !start;
                 prepared = if began { self.restart(id)? } else { Some(self.prepare(input)?) };
                 id = prepared.as_ref().map_or(id, Prepared::id);
@@ -218,7 +219,9 @@ impl Stage<'_> {
         let events: Vec<&Event> = runs.iter().flat_map(|run| run.events.iter()).chain(last).collect();
         let sent = events
             .iter()
-            .filter(|event| matches!(event.fact, Fact::TurnStarted(_) | Fact::TurnHedged(_)))
+            .filter(|event| {
+                matches!(event.fact, Fact::Model(ModelFact::Started(_)) | Fact::Model(ModelFact::Hedged(_)))
+            })
             .count();
         let log = events.into_iter().map(record::line).collect();
         let request = cut.then_some(sent as u32);
@@ -240,7 +243,9 @@ impl Stage<'_> {
         }
         let batches = self.batches(run);
         let first = batches.first().and_then(|batch| batch.events.first()).or(lost);
-        let Some(Fact::RunStarted(start)) = first.map(|event| &event.fact) else { return String::new() };
+        let Some(Fact::Run(RunFact::Started(start))) = first.map(|event| &event.fact) else {
+            return String::new();
+        };
         let Some(parent) = start.parent else { return String::new() };
         let above = self.path_of(parent, None);
         let own = within(&above, &start.agent.name);
@@ -365,12 +370,12 @@ impl Stage<'_> {
             let same = |event: &&Event| {
                 if let InputKind::Steer(sent) = what {
                     // The driver adds a prompt to it.
-                    let Fact::Steered(logged) = &event.fact else { return false };
+                    let Fact::People(PeopleFact::Steered(logged)) = &event.fact else { return false };
                     Steered { prompt: None, run: None, ..logged.clone() } == *sent
                 } else if let InputKind::Pause { .. } = what {
-                    matches!(&event.fact, Fact::InputRequested(asked) if asked.kind == QuestionKind::Pause)
+                    matches!(&event.fact, Fact::People(PeopleFact::InputRequested(asked)) if asked.kind == QuestionKind::Pause)
                 } else if matches!(what, InputKind::Cancel { .. }) {
-                    matches!(event.fact, Fact::CancelRequested(_))
+                    matches!(event.fact, Fact::People(PeopleFact::CancelRequested(_)))
                 } else {
                     false
                 }
@@ -393,7 +398,7 @@ impl Stage<'_> {
     /// The base that the run's start names: the session's last run, or none.
     fn base(&self, batches: &[Batch]) -> Result<Option<State>, String> {
         let first = batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
-        let Some(Fact::RunStarted(start)) = first else { return Ok(None) };
+        let Some(Fact::Run(RunFact::Started(start))) = first else { return Ok(None) };
         let Some(base) = &start.base else { return Ok(None) };
         let state = self.sim(load_until(&*self.log, base.run, base.version))?;
         state.map(Some).map_err(|error| refusal(&error))

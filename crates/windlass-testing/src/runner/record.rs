@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use windlass_core::event::{CallFinished, CallRetried, CodeFinished, DelegationDeferred};
+use windlass_core::event::{
+    CallFact, CallFinished, CallRetried, CodeFact, CodeFinished, DelegationDeferred, DelegationFact,
+    LimitFact, ModelFact, PeopleFact, PlanFact, RunFact,
+};
 use windlass_core::message::ToolCall;
 use windlass_core::model::FailureKind;
 use windlass_core::run::{log_line, overshot};
@@ -43,66 +46,38 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
     let mut kept = Vec::new();
     for event in batches.iter().flat_map(|batch| batch.events.iter()) {
         let own = match &event.fact {
-            Fact::TurnStarted(turn) => turn.after_loss,
-            Fact::RunResumed(_) => true,
-            Fact::CallDoubted(doubted) => doubted.lost.is_none(),
-            Fact::InputRequested(asked) => {
+            Fact::Model(ModelFact::Started(turn)) => turn.after_loss,
+            Fact::Run(RunFact::Resumed(_)) => true,
+            Fact::Call(CallFact::Doubted(doubted)) => doubted.lost.is_none(),
+            Fact::People(PeopleFact::InputRequested(asked)) => {
                 let own = by_runner.contains(&asked.question);
                 if let Some(call) = asked.call.as_ref().filter(|_| !own && asked.child_question.is_some()) {
                     running.insert(call.clone(), false);
                 }
                 own
             }
-            Fact::InputReceived(received) => by_runner.contains(&received.question),
-            Fact::CodeStarted(started) => running.insert(started.call.clone(), true) == Some(true),
-            Fact::CallStarted(started) => running.insert(started.call.clone(), true) == Some(true),
+            Fact::People(PeopleFact::InputReceived(received)) => by_runner.contains(&received.question),
+            Fact::Code(CodeFact::Started(started)) => {
+                running.insert(started.call.clone(), true) == Some(true)
+            }
+            Fact::Call(CallFact::Started(started)) => {
+                running.insert(started.call.clone(), true) == Some(true)
+            }
             // An answer that a person gave goes on with the task; one that the runner gave is its own affair.
-            Fact::DelegationStarted(started) => running.insert(started.call.clone(), true) == Some(true),
-            Fact::DelegationDeferred(DelegationDeferred { call, .. })
-            | Fact::CallRetried(CallRetried { call, .. }) => {
+            Fact::Delegation(DelegationFact::Started(started)) => {
+                running.insert(started.call.clone(), true) == Some(true)
+            }
+            Fact::Delegation(DelegationFact::Deferred(DelegationDeferred { call, .. }))
+            | Fact::Call(CallFact::Retried(CallRetried { call, .. })) => {
                 running.insert(call.clone(), false);
                 false
             }
-            Fact::CallFinished(CallFinished { call, .. }) | Fact::CodeFinished(CodeFinished { call, .. }) => {
+            Fact::Call(CallFact::Finished(CallFinished { call, .. }))
+            | Fact::Code(CodeFact::Finished(CodeFinished { call, .. })) => {
                 running.remove(call);
                 false
             }
-            Fact::RunStarted(_)
-            | Fact::TurnCompleted(_)
-            | Fact::TurnFailed(_)
-            | Fact::ProbeAnswered(_)
-            | Fact::TurnHedged(_)
-            | Fact::HedgeSkipped(_)
-            | Fact::CallHeld(_)
-            | Fact::CallDecided(_)
-            | Fact::ToolAllowed(_)
-            | Fact::CodeCalled(_)
-            | Fact::Perceived(_)
-            | Fact::PlanProposed(_)
-            | Fact::PlanMade(_)
-            | Fact::StepFinished(_)
-            | Fact::DelegationFinished(_)
-            | Fact::Steered(_)
-            | Fact::RunPaused(_)
-            | Fact::Adjusted(_)
-            | Fact::HistoryEdited(_)
-            | Fact::MessageQueued(_)
-            | Fact::CallVerified(_)
-            | Fact::ResultSummarised(_)
-            | Fact::ContextMeasured(_)
-            | Fact::ContextWarned(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionSkipped(_)
-            | Fact::StepBranched(_)
-            | Fact::OutputRejected(_)
-            | Fact::IterationStarted(_)
-            | Fact::Judged(_)
-            | Fact::BlackboardSaved(_)
-            | Fact::BlackboardRestored(_)
-            | Fact::LimitReached(_)
-            | Fact::LimitRaised(_)
-            | Fact::CancelRequested(_)
-            | Fact::RunEnded(_) => false,
+            _ => false,
         };
         kept.extend((!own).then(|| event.clone()));
     }
@@ -113,21 +88,21 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
 pub(crate) fn lost_for_good(batches: &[Batch], batches_of: &dyn Fn(RunId) -> Vec<Batch>) -> bool {
     let (mut asked, mut lost) = (false, false);
     batches.iter().flat_map(|batch| batch.events.iter()).any(|event| {
-        if let Fact::DelegationStarted(started) = &event.fact {
+        if let Fact::Delegation(DelegationFact::Started(started)) = &event.fact {
             return lost_for_good(&batches_of(started.run), batches_of);
         }
-        if let Fact::TurnFailed(failed) = &event.fact {
+        if let Fact::Model(ModelFact::Failed(failed)) = &event.fact {
             if failed.remaining_model.is_some() {
                 return false;
             }
             asked = false;
             return std::mem::take(&mut lost) && failed.failure.kind == FailureKind::Cancelled;
         }
-        if matches!(event.fact, Fact::TurnCompleted(_) | Fact::ProbeAnswered(_)) {
+        if matches!(event.fact, Fact::Model(ModelFact::Completed(_) | ModelFact::ProbeAnswered(_))) {
             (asked, lost) = (false, false);
         }
-        lost |= asked && matches!(event.fact, Fact::RunResumed(_));
-        asked |= matches!(event.fact, Fact::TurnStarted(_));
+        lost |= asked && matches!(event.fact, Fact::Run(RunFact::Resumed(_)));
+        asked |= matches!(event.fact, Fact::Model(ModelFact::Started(_)));
         false
     })
 }
@@ -135,7 +110,7 @@ pub(crate) fn lost_for_good(batches: &[Batch], batches_of: &dyn Fn(RunId) -> Vec
 /// Whether a limit cut a run only because of what is reserved for model calls that a restart lost.
 pub(crate) fn cut_by_reservation(batches: &[Batch]) -> bool {
     batches.iter().flat_map(|batch| batch.events.iter()).any(|event| {
-        if let Fact::LimitReached(cut) = &event.fact {
+        if let Fact::Limit(LimitFact::Reached(cut)) = &event.fact {
             cut.reserved > 0
                 && cut.reached - cut.reserved < cut.max
                 && cut.reached - cut.reserved + cut.needed <= cut.max
@@ -181,15 +156,15 @@ pub(crate) fn asked(events: &[Event], batches_of: &dyn Fn(RunId) -> Vec<Batch>) 
     let mut children: BTreeMap<CallId, RunId> = BTreeMap::new();
     let mut asked = Vec::new();
     for event in events {
-        if let Fact::TurnCompleted(turn) = &event.fact {
+        if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             names.extend(turn.calls.iter().map(|call| (call.id.clone(), meant(call))));
-        } else if let Fact::CodeCalled(code) = &event.fact {
+        } else if let Fact::Code(CodeFact::Called(code)) = &event.fact {
             names.extend(code.calls.iter().map(|call| (call.id.clone(), meant(call))));
-        } else if let Fact::PlanMade(made) = &event.fact {
+        } else if let Fact::Plan(PlanFact::Made(made)) = &event.fact {
             names.extend(made.call.iter().map(|call| (call.clone(), RUN_CODE.into())));
-        } else if let Fact::DelegationStarted(started) = &event.fact {
+        } else if let Fact::Delegation(DelegationFact::Started(started)) = &event.fact {
             children.insert(started.call.clone(), started.run);
-        } else if let Fact::InputRequested(question) = &event.fact {
+        } else if let Fact::People(PeopleFact::InputRequested(question)) = &event.fact {
             let own = || question.call.as_ref().and_then(|call| names.get(call)).map(ToString::to_string);
             let child = question.call.as_ref().and_then(|call| children.get(call));
             let tool = match (&question.child_question, child) {
@@ -216,7 +191,11 @@ fn asked_in(run: RunId, question: &QuestionId, batches_of: &dyn Fn(RunId) -> Vec
     let batches = batches_of(run);
     let events: Vec<Event> = batches.iter().flat_map(|batch| batch.events.iter().cloned()).collect();
     let place = events.iter().filter_map(|event| {
-        if let Fact::InputRequested(asked) = &event.fact { Some(&asked.question) } else { None }
+        if let Fact::People(PeopleFact::InputRequested(asked)) = &event.fact {
+            Some(&asked.question)
+        } else {
+            None
+        }
     });
     let place = place.into_iter().position(|asked| asked == question)?;
     asked(&events, batches_of).into_iter().nth(place)?.tool
@@ -225,16 +204,16 @@ fn asked_in(run: RunId, question: &QuestionId, batches_of: &dyn Fn(RunId) -> Vec
 /// An event in one line, as a diff shows it.
 pub(crate) fn line(event: &Event) -> String {
     let at = event.at - crate::sim::BEGINNING;
-    let detail = if let Fact::RunStarted(start) = &event.fact {
+    let detail = if let Fact::Run(RunFact::Started(start)) = &event.fact {
         format!("agent {}", start.agent.name)
-    } else if let Fact::TurnStarted(turn) = &event.fact {
+    } else if let Fact::Model(ModelFact::Started(turn)) = &event.fact {
         format!("turn {} attempt {}", turn.turn, turn.attempt)
-    } else if let Fact::TurnCompleted(turn) = &event.fact {
+    } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
         let calls: Vec<_> =
             turn.calls.iter().map(|call| format!("{}({}) {}", call.name, call.args, call.id)).collect();
         let text = turn.beside_calls().map(|text| format!("{text:?} ")).unwrap_or_default();
         format!("{text}{}", calls.join(", "))
-    } else if let Fact::CallFinished(finished) = &event.fact {
+    } else if let Fact::Call(CallFact::Finished(finished)) = &event.fact {
         format!("{} {}", finished.call, outcome(&finished.outcome))
     } else {
         event.fact.body().unwrap_or_default()

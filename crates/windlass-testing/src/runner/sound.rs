@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::event::{CallFinished, CodeFinished, DelegationFinished};
+use windlass_core::event::{
+    CallFact, CallFinished, CodeFact, CodeFinished, DelegationFact, DelegationFinished, ModelFact,
+    PeopleFact, PlanFact, RunFact,
+};
 use windlass_core::model::Usage;
 use windlass_core::{Answer, CallId, Event, Fact, Message, State, Status};
 
@@ -29,7 +32,8 @@ pub(crate) fn run(run: &RunRecord) -> Checked {
 /// and was left before it heard.
 pub(crate) fn cancelled(run: &RunRecord) -> Checked {
     self::run(run)?;
-    let heard = run.events.iter().find(|event| matches!(event.fact, Fact::CancelRequested(_)));
+    let heard =
+        run.events.iter().find(|event| matches!(event.fact, Fact::People(PeopleFact::CancelRequested(_))));
     let (Some(heard), Some(end)) = (heard, run.state.ended()) else { return Ok(()) };
     if end.status != Status::Cancelled {
         return Err(fault("status", "cancelled", end.status.to_string()));
@@ -48,11 +52,11 @@ pub(crate) fn steered(run: &RunRecord) -> Checked {
     let steered = run
         .events
         .iter()
-        .position(|event| matches!(&event.fact, Fact::Steered(message) if &*message.text == STEERED));
+        .position(|event| matches!(&event.fact, Fact::People(PeopleFact::Steered(message)) if &*message.text == STEERED));
     let Some(steered) = steered else { return Ok(()) };
     let turns = |events: &[Event]| {
         let numbers = events.iter().filter_map(|event| {
-            if let Fact::TurnStarted(turn) = &event.fact { Some(turn.turn) } else { None }
+            if let Fact::Model(ModelFact::Started(turn)) = &event.fact { Some(turn.turn) } else { None }
         });
         numbers.collect::<BTreeSet<u32>>().len()
     };
@@ -77,14 +81,14 @@ pub(crate) fn paused(run: &RunRecord, plain: Option<&RunRecord>) -> Checked {
     self::run(run)?;
     let mut stands = false;
     for event in &run.events {
-        if let Fact::TurnStarted(turn) = &event.fact
+        if let Fact::Model(ModelFact::Started(turn)) = &event.fact
             && stands
             && !turn.after_loss
         {
             return Err(fault("pause", "no turn before its end", super::record::line(event)));
         }
-        let resumed = matches!(&event.fact, Fact::InputReceived(received) if matches!(received.answer, Answer::Resume { .. }));
-        stands = (stands || matches!(event.fact, Fact::RunPaused(_))) && !resumed;
+        let resumed = matches!(&event.fact, Fact::People(PeopleFact::InputReceived(received)) if matches!(received.answer, Answer::Resume { .. }));
+        stands = (stands || matches!(event.fact, Fact::People(PeopleFact::Paused(_)))) && !resumed;
     }
     let end = |run: &RunRecord| run.state.ended().map(|end| (end.status, end.text.clone()));
     let (paused, plain) = (end(run), plain.and_then(end));
@@ -103,7 +107,7 @@ fn one_end(state: &State, events: &[Event]) -> Checked {
     let ends: Vec<usize> = events
         .iter()
         .enumerate()
-        .filter(|(_, event)| matches!(event.fact, Fact::RunEnded(_)))
+        .filter(|(_, event)| matches!(event.fact, Fact::Run(RunFact::Ended(_))))
         .map(|(place, _)| place + 1)
         .collect();
     let wanted = if state.is_finished() { vec![events.len()] } else { Vec::new() };
@@ -116,15 +120,15 @@ fn one_end(state: &State, events: &[Event]) -> Checked {
 fn one_result_each(state: &State, events: &[Event]) -> Checked {
     let mut results: BTreeMap<&CallId, usize> = BTreeMap::new();
     for event in events {
-        if let Fact::TurnCompleted(turn) = &event.fact {
+        if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             results.extend(turn.calls.iter().map(|call| (&call.id, 0)));
-        } else if let Fact::CodeCalled(code) = &event.fact {
+        } else if let Fact::Code(CodeFact::Called(code)) = &event.fact {
             results.extend(code.calls.iter().map(|call| (&call.id, 0)));
-        } else if let Fact::PlanMade(made) = &event.fact {
+        } else if let Fact::Plan(PlanFact::Made(made)) = &event.fact {
             results.extend(made.call.iter().map(|call| (call, 0)));
-        } else if let Fact::CallFinished(CallFinished { call, .. })
-        | Fact::CodeFinished(CodeFinished { call, .. })
-        | Fact::DelegationFinished(DelegationFinished { call, .. }) = &event.fact
+        } else if let Fact::Call(CallFact::Finished(CallFinished { call, .. }))
+        | Fact::Code(CodeFact::Finished(CodeFinished { call, .. }))
+        | Fact::Delegation(DelegationFact::Finished(DelegationFinished { call, .. })) = &event.fact
         {
             *results.entry(call).or_default() += 1;
         }
@@ -171,54 +175,11 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
     let mut used = Usage::default();
     for event in events {
         match &event.fact {
-            Fact::TurnCompleted(turn) => used.add(&turn.usage),
-            Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
-            Fact::ProbeAnswered(probe) => used.add(&probe.usage),
-            Fact::DelegationFinished(finished) => used.add(&finished.usage),
-            Fact::RunStarted(_)
-            | Fact::RunResumed(_)
-            | Fact::TurnStarted(_)
-            | Fact::TurnHedged(_)
-            | Fact::HedgeSkipped(_)
-            | Fact::CallHeld(_)
-            | Fact::CallDecided(_)
-            | Fact::ToolAllowed(_)
-            | Fact::CallStarted(_)
-            | Fact::CallRetried(_)
-            | Fact::CallDoubted(_)
-            | Fact::DelegationDeferred(_)
-            | Fact::CallFinished(_)
-            | Fact::CodeStarted(_)
-            | Fact::CodeCalled(_)
-            | Fact::CodeFinished(_)
-            | Fact::Perceived(_)
-            | Fact::PlanProposed(_)
-            | Fact::PlanMade(_)
-            | Fact::StepFinished(_)
-            | Fact::DelegationStarted(_)
-            | Fact::InputRequested(_)
-            | Fact::InputReceived(_)
-            | Fact::Steered(_)
-            | Fact::RunPaused(_)
-            | Fact::Adjusted(_)
-            | Fact::HistoryEdited(_)
-            | Fact::MessageQueued(_)
-            | Fact::CallVerified(_)
-            | Fact::ResultSummarised(_)
-            | Fact::ContextMeasured(_)
-            | Fact::ContextWarned(_)
-            | Fact::Compacted(_)
-            | Fact::CompactionSkipped(_)
-            | Fact::StepBranched(_)
-            | Fact::OutputRejected(_)
-            | Fact::IterationStarted(_)
-            | Fact::Judged(_)
-            | Fact::BlackboardSaved(_)
-            | Fact::BlackboardRestored(_)
-            | Fact::LimitReached(_)
-            | Fact::LimitRaised(_)
-            | Fact::CancelRequested(_)
-            | Fact::RunEnded(_) => {}
+            Fact::Model(ModelFact::Completed(turn)) => used.add(&turn.usage),
+            Fact::Model(ModelFact::Failed(turn)) => used.add(&turn.failure.usage),
+            Fact::Model(ModelFact::ProbeAnswered(probe)) => used.add(&probe.usage),
+            Fact::Delegation(DelegationFact::Finished(finished)) => used.add(&finished.usage),
+            _ => {}
         }
     }
     if used == *state.usage() {

@@ -6,7 +6,7 @@ mod source;
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
-use windlass_core::event::StepWork;
+use windlass_core::event::{CallFact, CodeFact, DelegationFact, ModelFact, PlanFact, StepWork};
 use windlass_core::message::ToolCall;
 use windlass_core::tool::{CODE_FIELD, PARENT_TOOL, RUN_CODE};
 use windlass_core::{CallId, CallOutcome, Event, Fact, RunId};
@@ -74,7 +74,7 @@ impl Search<'_> {
                 let path = line.iter().filter_map(|party| party.name.clone()).collect();
                 return Some(Unscripted { tool, path });
             }
-            if let Fact::DelegationStarted(started) = &event.fact
+            if let Fact::Delegation(DelegationFact::Started(started)) = &event.fact
                 && self.seen.insert(started.run)
                 && let Some(child) = own.child(&started.agent)
             {
@@ -93,7 +93,7 @@ impl Search<'_> {
 impl<'e> Made<'e> {
     /// The tool without an entry that an event tells of.
     fn lacking(&self, event: &Event, own: &Party<'_>, above: &[Party<'_>]) -> Option<String> {
-        if let Fact::CallFinished(finished) = &event.fact
+        if let Fact::Call(CallFact::Finished(finished)) = &event.fact
             && reached_nothing(&finished.outcome)
         {
             let (tool, of_parent) = meant(self.calls.get(&finished.call)?);
@@ -101,7 +101,7 @@ impl<'e> Made<'e> {
                 if of_parent { above.iter().any(|party| party.lacks(&tool)) } else { own.lacks(&tool) };
             return lacks.then_some(tool);
         }
-        if let Fact::CodeFinished(finished) = &event.fact
+        if let Fact::Code(CodeFact::Finished(finished)) = &event.fact
             && ran(&finished.outcome)
         {
             let written = source::names(self.sources.get(&finished.call)?);
@@ -111,7 +111,7 @@ impl<'e> Made<'e> {
     }
 
     fn note(&mut self, event: &'e Event) {
-        if let Fact::TurnCompleted(turn) = &event.fact {
+        if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             for call in &turn.calls {
                 self.calls.insert(&call.id, call);
                 if *call.name == *RUN_CODE
@@ -120,9 +120,9 @@ impl<'e> Made<'e> {
                     self.sources.insert(&call.id, code);
                 }
             }
-        } else if let Fact::CodeCalled(code) = &event.fact {
+        } else if let Fact::Code(CodeFact::Called(code)) = &event.fact {
             self.calls.extend(code.calls.iter().map(|call| (&call.id, call)));
-        } else if let Fact::PlanMade(made) = &event.fact
+        } else if let Fact::Plan(PlanFact::Made(made)) = &event.fact
             && let (Some(call), Some(step)) = (&made.call, &made.step)
             && let StepWork::Code(code) = &step.work
         {

@@ -1,5 +1,6 @@
 //! Answers that a case marks as wrong: the run must refuse them.
 
+use windlass_core::event::PeopleFact;
 use windlass_core::{Event, Fact, QuestionId};
 use windlass_store::Batch;
 
@@ -20,5 +21,5 @@ fn received(batches: &[Batch], question: &QuestionId) -> bool {
 }
 
 pub(super) fn takes(event: &Event, question: &QuestionId) -> bool {
-    matches!(&event.fact, Fact::InputReceived(received) if received.question == *question)
+    matches!(&event.fact, Fact::People(PeopleFact::InputReceived(received)) if received.question == *question)
 }

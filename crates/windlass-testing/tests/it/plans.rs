@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use windlass_core::event::PlanFact;
 
 use serde_json::{Value, json};
 use windlass_core::model::Purpose;
@@ -187,7 +188,8 @@ async fn e36_a_fork_at_each_event_of_a_plan_pays_no_second_time() {
     for batch in agent.log().read(run.id(), 1, usize::MAX).await.unwrap() {
         facts.extend(batch.events.iter().map(|event| event.fact.clone()));
     }
-    let made = facts.iter().position(|fact| matches!(fact, Fact::PlanMade(_))).unwrap() as u64 + 1;
+    let made =
+        facts.iter().position(|fact| matches!(fact, Fact::Plan(PlanFact::Made(_)))).unwrap() as u64 + 1;
     for at in 1..run.state().version() {
         let before = paid.load(Ordering::Relaxed);
         let fork = ForkOptions { at, ..ForkOptions::default() };

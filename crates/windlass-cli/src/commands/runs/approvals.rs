@@ -1,7 +1,7 @@
 //! What people decided on the calls of a run.
 
 use serde_json::{Value, json};
-use windlass_core::event::{AnsweredBy, Decision, InputReceived};
+use windlass_core::event::{AnsweredBy, CallFact, Decision, InputReceived, PeopleFact};
 use windlass_core::text::shown_args;
 use windlass_core::{CallId, Fact, QuestionId, RunId};
 use windlass_read::RunPages;
@@ -85,11 +85,11 @@ impl Approvals {
 fn decided(batch: &Batch, all: &mut Vec<Approval>) {
     let (mut answered, mut always): (Option<InputReceived>, bool) = (None, false);
     for event in batch.events.iter() {
-        if let Fact::InputReceived(received) = &event.fact {
+        if let Fact::People(PeopleFact::InputReceived(received)) = &event.fact {
             answered = Some(received.clone());
-        } else if matches!(event.fact, Fact::ToolAllowed(_)) {
+        } else if matches!(event.fact, Fact::Call(CallFact::ToolAllowed(_))) {
             always = true;
-        } else if let Fact::CallDecided(decided) = &event.fact
+        } else if let Fact::Call(CallFact::Decided(decided)) = &event.fact
             && by_person(&decided.decision)
         {
             let (question, by) = answered.take().map(|received| (received.question, received.by)).unzip();

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::Value;
+use windlass_core::event::{CallFact, ModelFact, RunFact};
 use windlass_core::{Event, Fact};
 use windlass_read::json;
 use windlass_read::reports::{Comparison, PlacedEvent, comparable, compare_runs};
@@ -121,5 +122,8 @@ fn calls(events: &[PlacedEvent]) -> Calls {
 
 /// Whether the event says something that its neighbours do not.
 fn matters(fact: &Fact) -> bool {
-    !matches!(fact, Fact::RunStarted(_) | Fact::TurnStarted(_) | Fact::CallHeld(_))
+    !matches!(
+        fact,
+        Fact::Run(RunFact::Started(_)) | Fact::Model(ModelFact::Started(_)) | Fact::Call(CallFact::Held(_))
+    )
 }

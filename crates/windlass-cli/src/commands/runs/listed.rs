@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use windlass_core::event::RunInput;
+use windlass_core::event::{RunFact, RunInput};
 use windlass_core::message::{Content, Part};
 use windlass_core::{Fact, Message, RunId};
 use windlass_read::Task;
@@ -148,7 +148,7 @@ impl Lister<'_> {
             }
             let first = self.log.read(line.run, 1, 1).await?;
             let first = first.first().and_then(|batch| batch.events.first());
-            let Some(Fact::RunStarted(start)) = first.map(|event| &event.fact) else { break };
+            let Some(Fact::Run(RunFact::Started(start))) = first.map(|event| &event.fact) else { break };
             if let RunInput::Messages(messages) = &start.input {
                 return Ok(words + &title_of(messages, &line.title));
             }

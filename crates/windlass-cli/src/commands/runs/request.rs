@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use windlass_core::event::ModelFact;
 
 use serde_json::json;
 use windlass_core::{Event, Fact, RunId};
@@ -122,7 +123,7 @@ fn plain(
     out::line("")?;
     out::exact(&String::from_utf8_lossy(&request.body))?;
     let Some((seq, mut event)) = reply else { return out::line("\nno reply is recorded") };
-    if let Fact::TurnFailed(turn) = &mut event.fact {
+    if let Fact::Model(ModelFact::Failed(turn)) = &mut event.fact {
         // It follows in its own form.
         turn.failure = turn.failure.clone().with_reply_of(None);
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Map, Value, json as value};
-use windlass_core::event::RunStarted;
+use windlass_core::event::{RunFact, RunStarted};
 use windlass_core::message::{Content, Media, Part};
 use windlass_core::run::not_heard;
 use windlass_core::text::shown_args;
@@ -237,8 +237,9 @@ fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>, cuts: &Cu
 async fn start(log: &dyn Log, id: RunId) -> Result<Option<Box<RunStarted>>, Failure> {
     let first = log.read(id, 1, 1).await?;
     let first = first.first().and_then(|batch| batch.events.first());
-    Ok(first
-        .and_then(|event| if let Fact::RunStarted(start) = &event.fact { Some(start.clone()) } else { None }))
+    Ok(first.and_then(|event| {
+        if let Fact::Run(RunFact::Started(start)) = &event.fact { Some(start.clone()) } else { None }
+    }))
 }
 
 /// The number of messages that a run's conversation begins with.

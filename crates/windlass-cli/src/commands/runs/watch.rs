@@ -1,6 +1,7 @@
 //! `windlass runs watch`.
 
 use std::time::Duration;
+use windlass_core::event::RunFact;
 
 use clap::Args;
 use futures_util::{Stream, StreamExt};
@@ -49,7 +50,9 @@ pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure>
         for (number, event) in numbered(&batch) {
             view.event(number, event);
         }
-        if view.is_broken() || batch.events.iter().any(|event| matches!(event.fact, Fact::RunEnded(_))) {
+        if view.is_broken()
+            || batch.events.iter().any(|event| matches!(event.fact, Fact::Run(RunFact::Ended(_))))
+        {
             break;
         }
     }

@@ -1,7 +1,7 @@
 //! Lines about a plan: its versions as lists, its steps with kind and result.
 
 use windlass_core::Fact;
-use windlass_core::event::PlanMade;
+use windlass_core::event::{PlanFact, PlanMade};
 use windlass_read::words::kind_of;
 
 use super::{Detail, Plain};
@@ -10,9 +10,9 @@ use crate::out::{self, Style};
 impl Plain {
     /// A fact of a plan loop.
     pub(super) fn planning(&mut self, fact: &Fact) {
-        if let Fact::PlanMade(made) = fact {
+        if let Fact::Plan(PlanFact::Made(made)) = fact {
             self.plan_made(made);
-        } else if let Fact::Perceived(perceived) = fact
+        } else if let Fact::Plan(PlanFact::Perceived(perceived)) = fact
             && self.detail == Detail::Verbose
         {
             self.remark(&format!("perceived: {}", perceived.perception.reasoning));

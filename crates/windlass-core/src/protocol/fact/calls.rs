@@ -11,7 +11,7 @@ use crate::vocabulary::message::{Content, ToolCall};
 use crate::vocabulary::outcome::CallOutcome;
 use crate::vocabulary::reply::Usage;
 
-/// See [`Fact::CallHeld`](crate::Fact::CallHeld).
+/// See [`CallFact::Held`](crate::event::CallFact::Held).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallHeld {
     /// The call.
@@ -38,7 +38,7 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Text>,
     },
-    /// A rule of the session allowed it: see [`Fact::ToolAllowed`](crate::Fact::ToolAllowed).
+    /// A rule of the session allowed it: see [`CallFact::ToolAllowed`](crate::event::CallFact::ToolAllowed).
     Allowed,
     /// The policy's `deny` list forbids it.
     Forbidden {
@@ -47,7 +47,7 @@ pub enum Decision {
     },
 }
 
-/// See [`Fact::CallDecided`](crate::Fact::CallDecided).
+/// See [`CallFact::Decided`](crate::event::CallFact::Decided).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallDecided {
     /// The call.
@@ -56,7 +56,7 @@ pub struct CallDecided {
     pub decision: Decision,
 }
 
-/// See [`Fact::ToolAllowed`](crate::Fact::ToolAllowed).
+/// See [`CallFact::ToolAllowed`](crate::event::CallFact::ToolAllowed).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolAllowed {
     /// The call that the person was asked about.
@@ -68,7 +68,7 @@ pub struct ToolAllowed {
     pub digest: Text,
 }
 
-/// See [`Fact::CallStarted`](crate::Fact::CallStarted).
+/// See [`CallFact::Started`](crate::event::CallFact::Started).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallStarted {
     /// The call.
@@ -77,7 +77,7 @@ pub struct CallStarted {
     pub attempt: u32,
 }
 
-/// See [`Fact::CallRetried`](crate::Fact::CallRetried).
+/// See [`CallFact::Retried`](crate::event::CallFact::Retried).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallRetried {
     /// The call.
@@ -90,7 +90,7 @@ pub struct CallRetried {
     pub retry_at: Millis,
 }
 
-/// See [`Fact::CallDoubted`](crate::Fact::CallDoubted).
+/// See [`CallFact::Doubted`](crate::event::CallFact::Doubted).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallDoubted {
     /// The call.
@@ -100,7 +100,7 @@ pub struct CallDoubted {
     pub lost: Option<CallOutcome>,
 }
 
-/// See [`Fact::ResultSummarised`](crate::Fact::ResultSummarised).
+/// See [`CallFact::ResultSummarised`](crate::event::CallFact::ResultSummarised).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResultSummarised {
     /// The call.
@@ -110,7 +110,7 @@ pub struct ResultSummarised {
     pub summary: Option<Content>,
 }
 
-/// See [`Fact::CallFinished`](crate::Fact::CallFinished).
+/// See [`CallFact::Finished`](crate::event::CallFact::Finished).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallFinished {
     /// The call.
@@ -125,7 +125,7 @@ pub struct CallFinished {
     pub limit: Option<LimitKind>,
 }
 
-/// See [`Fact::DelegationStarted`](crate::Fact::DelegationStarted).
+/// See [`DelegationFact::Started`](crate::event::DelegationFact::Started).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DelegationStarted {
     /// The call.
@@ -169,7 +169,7 @@ impl TaskOrder {
     }
 }
 
-/// See [`Fact::DelegationDeferred`](crate::Fact::DelegationDeferred).
+/// See [`DelegationFact::Deferred`](crate::event::DelegationFact::Deferred).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DelegationDeferred {
     /// The call.
@@ -180,7 +180,7 @@ pub struct DelegationDeferred {
     pub until: Millis,
 }
 
-/// See [`Fact::DelegationFinished`](crate::Fact::DelegationFinished).
+/// See [`DelegationFact::Finished`](crate::event::DelegationFact::Finished).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DelegationFinished {
     /// The call.
@@ -198,7 +198,7 @@ pub struct DelegationFinished {
     pub reserved: Amount,
 }
 
-/// See [`Fact::StepBranched`](crate::Fact::StepBranched).
+/// See [`CallFact::StepBranched`](crate::event::CallFact::StepBranched).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepBranched {
     /// The branches, each as a call of the tool [`BRANCH_TOOL`](crate::tool::BRANCH_TOOL) that no model made.

@@ -7,7 +7,7 @@ use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::message::ToolCall;
 use crate::vocabulary::outcome::CallOutcome;
 
-/// See [`Fact::CodeStarted`](crate::Fact::CodeStarted).
+/// See [`CodeFact::Started`](crate::event::CodeFact::Started).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CodeStarted {
     /// The call.
@@ -16,7 +16,7 @@ pub struct CodeStarted {
     pub attempt: u32,
 }
 
-/// See [`Fact::CodeCalled`](crate::Fact::CodeCalled).
+/// See [`CodeFact::Called`](crate::event::CodeFact::Called).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CodeCalled {
     /// The call that runs the code.
@@ -25,7 +25,7 @@ pub struct CodeCalled {
     pub calls: Vec<ToolCall>,
 }
 
-/// See [`Fact::CodeFinished`](crate::Fact::CodeFinished).
+/// See [`CodeFact::Finished`](crate::event::CodeFact::Finished).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CodeFinished {
     /// The call.

@@ -6,7 +6,7 @@ use crate::policy::context::Compact;
 use crate::vocabulary::history::Splice;
 use crate::vocabulary::ids::Text;
 
-/// See [`Fact::ContextMeasured`](super::Fact::ContextMeasured).
+/// See [`ContextFact::Measured`](super::ContextFact::Measured).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContextMeasured {
     /// Tokens of the request by the run's own estimate.
@@ -15,7 +15,7 @@ pub struct ContextMeasured {
     pub counted: u64,
 }
 
-/// See [`Fact::ContextWarned`](super::Fact::ContextWarned).
+/// See [`ContextFact::Warned`](super::ContextFact::Warned).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContextWarned {
     /// Tokens of the next request, estimated from the provider's last count.
@@ -24,7 +24,7 @@ pub struct ContextWarned {
     pub max_tokens: u64,
 }
 
-/// See [`Fact::Compacted`](super::Fact::Compacted).
+/// See [`ContextFact::Compacted`](super::ContextFact::Compacted).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compacted {
     /// Kind of compaction.
@@ -67,7 +67,7 @@ pub enum NotCompacted {
     Edited,
 }
 
-/// See [`Fact::CompactionSkipped`](super::Fact::CompactionSkipped).
+/// See [`ContextFact::CompactionSkipped`](super::ContextFact::CompactionSkipped).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompactionSkipped {
     /// Why.

@@ -6,7 +6,7 @@ use crate::protocol::fact::turns::TurnStarted;
 use crate::vocabulary::ids::{RunId, Text};
 use crate::vocabulary::message::SteerKind;
 
-/// See [`Fact::Steered`](super::Fact::Steered). It is also what one says: a text is a message of the kind `steering`.
+/// See [`PeopleFact::Steered`](super::PeopleFact::Steered). It is also what one says: a text is a message of the kind `steering`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steered {
     /// The message.
@@ -114,7 +114,7 @@ impl From<String> for Steered {
     }
 }
 
-/// See [`Fact::RunPaused`](super::Fact::RunPaused).
+/// See [`PeopleFact::Paused`](super::PeopleFact::Paused).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPaused {
     /// The model call that would have begun; `None`: the loop's next turn.

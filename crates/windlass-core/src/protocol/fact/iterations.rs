@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::ids::Text;
 
-/// See [`Fact::IterationStarted`](super::Fact::IterationStarted).
+/// See [`PlanFact::IterationStarted`](super::PlanFact::IterationStarted).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IterationStarted {
     /// Its number, from 1; a run that goes on after a limit goes on counting.
@@ -14,7 +14,7 @@ pub struct IterationStarted {
     pub note: Option<Text>,
 }
 
-/// See [`Fact::Judged`](super::Fact::Judged).
+/// See [`PlanFact::Judged`](super::PlanFact::Judged).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
     /// Whether the answer does what was asked.
@@ -24,14 +24,14 @@ pub struct Judged {
     pub missing: Text,
 }
 
-/// See [`Fact::BlackboardSaved`](super::Fact::BlackboardSaved).
+/// See [`PlanFact::BlackboardSaved`](super::PlanFact::BlackboardSaved).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlackboardSaved {
     /// The turn whose calls come after it.
     pub turn: u32,
 }
 
-/// See [`Fact::BlackboardRestored`](super::Fact::BlackboardRestored).
+/// See [`PlanFact::BlackboardRestored`](super::PlanFact::BlackboardRestored).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlackboardRestored {
     /// The tool that was called again and again.

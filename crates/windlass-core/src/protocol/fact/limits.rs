@@ -6,7 +6,7 @@ use crate::policy::limits::AtLimit;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::limit::LimitKind;
 
-/// See [`Fact::LimitReached`](super::Fact::LimitReached).
+/// See [`LimitFact::Reached`](super::LimitFact::Reached).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitReached {
     /// The limit.
@@ -33,7 +33,7 @@ pub(crate) fn is_none(number: &u64) -> bool {
     *number == 0
 }
 
-/// See [`Fact::LimitRaised`](super::Fact::LimitRaised).
+/// See [`LimitFact::Raised`](super::LimitFact::Raised).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitRaised {
     /// The limit.

@@ -3,7 +3,9 @@
 use crate::protocol::fact::context::Compacted;
 use crate::protocol::fact::fork::MadeCall;
 use crate::protocol::fact::run::RunInput;
-use crate::protocol::fact::{Fact, HistoryEdited};
+use crate::protocol::fact::{
+    CallFact, CodeFact, ContextFact, DelegationFact, Fact, HistoryEdited, ModelFact, RunFact,
+};
 use crate::vocabulary::ids::CallId;
 use crate::vocabulary::message::Content;
 use crate::vocabulary::outcome::CallOutcome;
@@ -12,11 +14,11 @@ use crate::vocabulary::payload::Ref;
 impl Fact {
     /// The call that this fact ends, and its outcome.
     pub(crate) fn call_end(&self) -> Option<(&CallId, &CallOutcome)> {
-        if let Self::CallFinished(finished) = self {
+        if let Self::Call(CallFact::Finished(finished)) = self {
             Some((&finished.call, &finished.outcome))
-        } else if let Self::DelegationFinished(finished) = self {
+        } else if let Self::Delegation(DelegationFact::Finished(finished)) = self {
             Some((&finished.call, &finished.outcome))
-        } else if let Self::CodeFinished(finished) = self {
+        } else if let Self::Code(CodeFact::Finished(finished)) = self {
             Some((&finished.call, &finished.outcome))
         } else {
             None
@@ -26,7 +28,7 @@ impl Fact {
     /// The payloads that this fact refers to: a log keeps them as long as it keeps the fact.
     pub fn refs(&self) -> Vec<&Ref> {
         let mut refs: Vec<&Ref> = self.agent_files().into_iter().collect();
-        let contents: Vec<&Content> = if let Self::RunStarted(start) = self {
+        let contents: Vec<&Content> = if let Self::Run(RunFact::Started(start)) = self {
             match &start.input {
                 RunInput::Messages(messages) => {
                     messages.iter().filter_map(|message| message.content()).collect()
@@ -38,12 +40,14 @@ impl Fact {
                 }
                 RunInput::Continue(_) => Vec::new(),
             }
-        } else if let Self::HistoryEdited(HistoryEdited { splices, .. })
-        | Self::Compacted(Compacted { splices, .. }) = self
+        } else if let Self::Context(
+            ContextFact::HistoryEdited(HistoryEdited { splices, .. })
+            | ContextFact::Compacted(Compacted { splices, .. }),
+        ) = self
         {
             let inserted = splices.iter().flat_map(|splice| &splice.insert);
             inserted.filter_map(|message| message.content()).collect()
-        } else if let Self::TurnFailed(turn) = self {
+        } else if let Self::Model(ModelFact::Failed(turn)) = self {
             turn.failure.reply().into_iter().collect()
         } else {
             self.call_end().and_then(|(_, outcome)| outcome.content()).into_iter().collect()
@@ -54,9 +58,9 @@ impl Fact {
 
     /// The files of the agent that goes on from this fact on.
     pub fn agent_files(&self) -> Option<&Ref> {
-        if let Self::RunStarted(start) = self {
+        if let Self::Run(RunFact::Started(start)) = self {
             start.agent_files.as_deref()
-        } else if let Self::Adjusted(adjusted) = self {
+        } else if let Self::Run(RunFact::Adjusted(adjusted)) = self {
             let switched = adjusted.switched.as_ref().and_then(|switched| switched.agent_files.as_deref());
             switched.or(adjusted.agent_files.as_deref())
         } else {

@@ -28,7 +28,7 @@ pub struct Perception {
     pub solution_summary: Text,
 }
 
-/// See [`Fact::Perceived`](crate::Fact::Perceived).
+/// See [`PlanFact::Perceived`](crate::event::PlanFact::Perceived).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Perceived {
     /// Its finding.
@@ -58,7 +58,7 @@ pub struct PlanStep {
     pub work: StepWork,
 }
 
-/// See [`Fact::PlanProposed`](crate::Fact::PlanProposed).
+/// See [`PlanFact::Proposed`](crate::event::PlanFact::Proposed).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanProposed {
     /// The plan, one line a step.
@@ -67,7 +67,7 @@ pub struct PlanProposed {
     pub step: PlanStep,
 }
 
-/// See [`Fact::PlanMade`](crate::Fact::PlanMade).
+/// See [`PlanFact::Made`](crate::event::PlanFact::Made).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanMade {
     /// The version's number, from 1. The same text continues a version.
@@ -94,7 +94,7 @@ pub enum StepStatus {
     HumanProvided,
 }
 
-/// See [`Fact::StepFinished`](crate::Fact::StepFinished).
+/// See [`PlanFact::StepFinished`](crate::event::PlanFact::StepFinished).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepFinished {
     /// The step's number over all versions, from 0.

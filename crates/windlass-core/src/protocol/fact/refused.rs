@@ -53,7 +53,7 @@ impl CandidateItem {
     }
 }
 
-/// See [`Fact::ProbeAnswered`](super::Fact::ProbeAnswered).
+/// See [`ModelFact::ProbeAnswered`](super::ModelFact::ProbeAnswered).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeAnswered {
     /// The turn's number.

@@ -1,5 +1,5 @@
-//! Start and take-over of a run: the data of [`Fact::RunStarted`](crate::Fact::RunStarted) and
-//! [`Fact::RunResumed`](crate::Fact::RunResumed).
+//! Start and take-over of a run: the data of [`RunFact::Started`](crate::event::RunFact::Started) and
+//! [`RunFact::Resumed`](crate::event::RunFact::Resumed).
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ impl RunInput {
     }
 }
 
-/// See [`Fact::RunStarted`](crate::Fact::RunStarted).
+/// See [`RunFact::Started`](crate::event::RunFact::Started).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunStarted {
     /// The run's id.
@@ -219,7 +219,7 @@ pub struct Recalled {
     pub score: f64,
 }
 
-/// See [`Fact::RunResumed`](crate::Fact::RunResumed).
+/// See [`RunFact::Resumed`](crate::event::RunFact::Resumed).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResumed {
     /// Identity of the new holder.

@@ -9,7 +9,7 @@ use crate::vocabulary::message::{Media, Reasoning, ToolCall};
 use crate::vocabulary::purpose::{Purpose, ToolChoice};
 use crate::vocabulary::reply::{AnswerForm, ModelFailure, StopReason, Usage};
 
-/// See [`Fact::TurnStarted`](super::Fact::TurnStarted).
+/// See [`ModelFact::Started`](super::ModelFact::Started).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnStarted {
     /// The turn's number within the run, from 1; a repeat after a failure keeps it.
@@ -56,7 +56,7 @@ impl TurnStarted {
     }
 }
 
-/// See [`Fact::TurnCompleted`](super::Fact::TurnCompleted).
+/// See [`ModelFact::Completed`](super::ModelFact::Completed).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnCompleted {
     /// The turn's number.
@@ -92,7 +92,7 @@ impl TurnCompleted {
     }
 }
 
-/// See [`Fact::TurnFailed`](super::Fact::TurnFailed).
+/// See [`ModelFact::Failed`](super::ModelFact::Failed).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnFailed {
     /// The turn's number.
@@ -120,7 +120,7 @@ pub struct TurnFailed {
     pub remaining_model: Option<u32>,
 }
 
-/// See [`Fact::TurnHedged`](super::Fact::TurnHedged).
+/// See [`ModelFact::Hedged`](super::ModelFact::Hedged).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnHedged {
     /// The turn's number.
@@ -135,7 +135,7 @@ pub struct TurnHedged {
     pub model: u32,
 }
 
-/// See [`Fact::HedgeSkipped`](super::Fact::HedgeSkipped).
+/// See [`ModelFact::HedgeSkipped`](super::ModelFact::HedgeSkipped).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HedgeSkipped {
     /// The turn's number.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::vocabulary::ids::{CallId, Text};
 
-/// See [`Fact::CallVerified`](super::Fact::CallVerified).
+/// See [`CallFact::Verified`](super::CallFact::Verified).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallVerified {
     /// The call.

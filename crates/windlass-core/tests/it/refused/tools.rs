@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{Adjusted, RefusedTool};
+use windlass_core::event::{Adjusted, ModelFact, RefusedTool, RunFact};
 use windlass_core::message::Content;
 use windlass_core::model::{FailureDetail, FailureKind, ModelFailure, Refusal};
 use windlass_core::{ActionId, Fact, InputKind, Status};
@@ -31,7 +31,7 @@ fn offered(talk: &Talk) -> Vec<String> {
 
 fn taken_out(talk: &Talk) -> Vec<&RefusedTool> {
     let facts = talk.events.iter().filter_map(|event| match &event.fact {
-        Fact::Adjusted(Adjusted { refused, .. }) => refused.as_ref(),
+        Fact::Run(RunFact::Adjusted(Adjusted { refused, .. })) => refused.as_ref(),
         _ => None,
     });
     facts.collect()
@@ -97,7 +97,7 @@ fn the_reply_of_a_failed_call_is_in_the_log_and_not_in_the_state() {
     let action = talk.asked().unwrap();
     talk.take(InputKind::ModelFailed { action, failure: Box::new(failure.clone()), jitter: 0 });
     let mut failed = talk.events.iter().filter_map(|event| match &event.fact {
-        Fact::TurnFailed(turn) => Some(&turn.failure),
+        Fact::Model(ModelFact::Failed(turn)) => Some(&turn.failure),
         _ => None,
     });
     assert_eq!(failed.next(), Some(&failure));

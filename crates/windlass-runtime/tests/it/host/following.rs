@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use windlass_core::event::{ModelFact, RunFact};
 
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
@@ -275,7 +276,7 @@ async fn a_thousand_followers_of_a_run_read_its_log_once() {
     for end in ends {
         let end = end.unwrap();
         assert!(
-            matches!(end.last(), Some((_, Update::Events(batch))) if matches!(batch.events.last().unwrap().fact, Fact::RunEnded(_)))
+            matches!(end.last(), Some((_, Update::Events(batch))) if matches!(batch.events.last().unwrap().fact, Fact::Run(RunFact::Ended(_))))
         );
     }
     let reads = counting.reads.load(Ordering::Relaxed) - before;
@@ -328,7 +329,8 @@ async fn who_comes_in_the_middle_of_a_reply_sees_it_from_its_beginning_where_pie
         match update {
             Update::Events(batch) => {
                 facts = batch.last();
-                if batch.events.iter().any(|event| matches!(event.fact, Fact::TurnCompleted(_))) {
+                if batch.events.iter().any(|event| matches!(event.fact, Fact::Model(ModelFact::Completed(_))))
+                {
                     break;
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use windlass_core::event::{PeopleFact, RunFact};
 
 use futures_core::future::BoxFuture;
 use tokio::sync::Notify;
@@ -71,7 +72,11 @@ async fn inputs(log: &dyn Store, run: RunId) -> usize {
             .filter(|event| {
                 matches!(
                     event.fact,
-                    Fact::InputReceived(_) | Fact::Steered(_) | Fact::CancelRequested(_) | Fact::RunEnded(_)
+                    Fact::People(
+                        PeopleFact::InputReceived(_)
+                            | PeopleFact::Steered(_)
+                            | PeopleFact::CancelRequested(_)
+                    ) | Fact::Run(RunFact::Ended(_))
                 )
             })
             .count();

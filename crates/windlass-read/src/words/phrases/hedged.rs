@@ -1,13 +1,12 @@
 //! Two models that are asked for one reply, in words.
 
-use windlass_core::Fact;
-use windlass_core::event::HedgeSkipped;
+use windlass_core::event::{HedgeSkipped, ModelFact};
 
 /// A hedge as a phrase of a run.
-pub fn hedge(fact: &Fact) -> String {
-    if let Fact::HedgeSkipped(skipped) = fact {
+pub fn hedge(fact: &ModelFact) -> String {
+    if let ModelFact::HedgeSkipped(skipped) = fact {
         format!("did not ask fallback model {} beside it: {}", skipped.model, unhedged(skipped))
-    } else if let Fact::TurnHedged(hedged) = fact {
+    } else if let ModelFact::Hedged(hedged) = fact {
         format!("asked fallback model {} beside it", hedged.model)
     } else {
         String::new()
