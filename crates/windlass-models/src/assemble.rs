@@ -134,13 +134,24 @@ impl Assembler {
             }
             Delta::Usage(usage) => self.usage = *usage,
             Delta::Stop(stop) => self.stop = Some(*stop),
-            Delta::Whole(reply) => {
-                self.whole = Some(reply.clone());
-                self.grow(bytes_of(reply))?;
-            }
+            Delta::Whole(reply) => self.take_whole(reply.clone())?,
             Delta::Thought => self.text_was_reasoning(),
         }
         Ok(())
+    }
+
+    /// [`push`](Self::push) of a piece that nobody else needs: a whole reply is not copied.
+    ///
+    /// # Errors
+    /// As for [`push`](Self::push).
+    pub fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
+        if let Delta::Whole(reply) = delta { self.take_whole(reply) } else { self.push(&delta) }
+    }
+
+    fn take_whole(&mut self, reply: Box<Reply>) -> Result<(), ModelFailure> {
+        let bytes = bytes_of(&reply);
+        self.whole = Some(reply);
+        self.grow(bytes)
     }
 
     /// Usage as counted by the provider so far: the charge if the stream breaks now.
