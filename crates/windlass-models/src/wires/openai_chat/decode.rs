@@ -174,8 +174,8 @@ impl Decoder {
         Delta::Call { index, id, name, args }
     }
 
-    fn count(&mut self, usage: Option<WireUsage>) -> Option<Usage> {
-        let counted = usage_of(usage?, self.usage, self.thoughts_beside && self.is_gemini)?;
+    fn count(&mut self, usage: Option<Box<WireUsage>>) -> Option<Usage> {
+        let counted = usage_of(*usage?, self.usage, self.thoughts_beside && self.is_gemini)?;
         self.usage = Some(counted);
         Some(counted)
     }
@@ -190,7 +190,7 @@ impl Decoder {
     fn take(&mut self, body: Body, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         let Body { choices, usage, model, error, x_groq, message, detail } = body;
         self.is_gemini |= model.is_gemini;
-        let groq = x_groq.unwrap_or_default();
+        let groq = x_groq.map(|groq| *groq).unwrap_or_default();
         let own = choices.0.is_some();
         let choice = choices.0.filter(|choice| self.is_read(choice));
         let Choice { delta, message: whole, finish_reason, usage: counted, error: failed, .. } =
@@ -205,7 +205,7 @@ impl Decoder {
             return Err(DecodeError::reported(report(data), &ERRORS));
         }
         let before = self.output_bytes;
-        if let Some(message) = delta.or(whole) {
+        if let Some(message) = delta.or_else(|| whole.map(|whole| *whole)) {
             self.message(message, out);
         }
         // Counts beside a piece are running ones, of which a later one may be the last; a chunk of counts alone has all that was
@@ -344,7 +344,7 @@ pub fn decode(dialect: &Dialect, data: &[u8], asked: &Asked) -> Result<Reply, De
     if let Some(Choice { message, delta, .. }) = &mut body.choices.0 {
         // Perplexity sends an empty piece beside the whole.
         let piece = delta.take();
-        *message = message.take().or(piece);
+        *message = message.take().or_else(|| piece.map(Box::new));
         // Whole calls stand one after another, whatever index they claim.
         let calls = message.iter_mut().flat_map(|reply| &mut reply.tool_calls.0);
         calls.enumerate().for_each(|(at, call)| call.index = u32::try_from(at).ok());

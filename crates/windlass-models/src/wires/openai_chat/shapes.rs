@@ -19,20 +19,21 @@ use crate::wires::loose::{nested, scalar};
 /// The most bytes of a reported error that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// A whole reply, or a chunk of a streamed one.
+/// A whole reply, or a chunk of a streamed one. What most chunks lack is boxed: a value is moved a few times while it is
+/// read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Body {
     pub(super) choices: First<Choice>,
     #[serde(deserialize_with = "nested")]
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<Box<WireUsage>>,
     /// The model that answered.
     pub(super) model: Answering,
     #[serde(deserialize_with = "error")]
     pub(super) error: Option<Value>,
     /// Groq's own: counts, and why a stream was stopped early.
     #[serde(deserialize_with = "nested")]
-    pub(super) x_groq: Option<Groq>,
+    pub(super) x_groq: Option<Box<Groq>>,
     /// Words of an error that is not wrapped in `error`.
     #[serde(deserialize_with = "error")]
     pub(super) message: Option<Value>,
@@ -57,7 +58,7 @@ impl<'de> Deserialize<'de> for Answering {
 #[serde(default)]
 pub(super) struct Groq {
     #[serde(deserialize_with = "nested")]
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<Box<WireUsage>>,
     #[serde(deserialize_with = "error")]
     pub(super) error: Option<Value>,
 }
@@ -69,11 +70,11 @@ pub(super) struct Choice {
     #[serde(deserialize_with = "scalar")]
     pub(super) index: Option<u32>,
     pub(super) delta: Option<ReplyMessage>,
-    pub(super) message: Option<ReplyMessage>,
+    pub(super) message: Option<Box<ReplyMessage>>,
     pub(super) finish_reason: Option<Box<str>>,
     /// Some servers (Moonshot) count here.
     #[serde(deserialize_with = "nested")]
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<Box<WireUsage>>,
     /// OpenRouter: what went wrong at the provider behind it.
     #[serde(deserialize_with = "error")]
     pub(super) error: Option<Value>,
