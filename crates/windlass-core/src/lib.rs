@@ -181,8 +181,8 @@ pub mod settings {
 
 /// Parts of a run's state, and what people are told of it.
 pub mod run {
-    pub use crate::machine::decide::Accepted;
     pub use crate::machine::decide::turns::MAX_CALLS;
+    pub use crate::machine::decide::{Accepted, Advance, Refusal, advance};
     pub use crate::machine::kind::StateKind;
     pub use crate::machine::log_lines::{LogLevel, LogLine, log_line, not_heard, overshot};
     pub use crate::machine::rebuild::{Difference, rebuild};

@@ -50,10 +50,10 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::{Millis, ResumedBy, RunFact};
-use windlass_core::run::Accepted;
+use windlass_core::run::{Advance, Refusal};
 use windlass_core::tool::ToolKind;
 use windlass_core::{
-    Action, ActionKind, Event, Fact, InputKind, InvalidInput, Owner, RunId, RunState, State, evolve, pending,
+    Action, ActionKind, Event, Fact, InputKind, InvalidInput, Owner, RunId, RunState, State, pending,
 };
 use windlass_store::{Batch, Fence, Head, PostId, Posted, StoreError};
 
@@ -93,7 +93,8 @@ pub(crate) struct Sent {
 /// A run that is being driven.
 pub(crate) struct Driver<W> {
     agent: Agent,
-    state: State,
+    /// Shared with the work that reads it, which is over when the next input comes: then it changes in place.
+    state: Arc<State>,
     lease: RunLease,
     people: Option<Arc<dyn People>>,
     wrong_answers: u32,
@@ -166,7 +167,7 @@ impl<W: Work> Driver<W> {
         Self {
             changes,
             agent,
-            state,
+            state: Arc::new(state),
             lease: RunLease::new(log.clone(), run, fence, !starts),
             people,
             wrong_answers: 0,
@@ -221,7 +222,7 @@ impl<W: Work> Driver<W> {
 
     /// The run's state; its lease is given up.
     pub(crate) fn released(self) -> State {
-        self.state
+        Arc::unwrap_or_clone(self.state)
     }
 
     pub(crate) fn publisher(&self) -> Publisher {
@@ -256,7 +257,7 @@ impl<W: Work> Driver<W> {
             self.slots = Slots::default();
             Box::pin(services::end(&self.agent, used)).await;
         }
-        driven.map(|()| self.state)
+        driven.map(|()| Arc::unwrap_or_clone(self.state))
     }
 
     async fn go(&mut self) -> Result<(), Error> {
@@ -334,29 +335,34 @@ impl<W: Work> Driver<W> {
         let (log, environment) = (&**self.agent.log(), &**self.agent.environment());
         spill(spill::To { log, most: self.spill_bytes(&what), environment }, &mut what).await?;
         let at = self.clock.now(&**self.agent.environment());
-        let (replied, decided) = decided(&self.agent, &self.state, at, what).await;
-        let Accepted { events, cause, state: next } = match decided {
-            Ok(accepted) => accepted,
-            Err(invalid) => {
+        let (version, before) = (self.state.version(), self.before());
+        let (replied, decided) = decided(&self.agent, &mut self.state, at, what).await;
+        let Advance { events, cause } = match decided {
+            Ok(advance) => advance,
+            Err(Refusal { invalid, is_clean }) => {
+                if !is_clean {
+                    self.state = self.read_state(version).await?;
+                }
                 let shared = Arc::new(invalid.clone());
                 self.publisher.send(Update::Refused { invalid: shared });
                 return Ok(Err(invalid));
             }
         };
-        debug_assert_eq!(
-            events.iter().fold(self.state.clone(), evolve),
-            next,
-            "the state is the fold of its events"
-        );
-        let batch = Batch { first: self.state.version() + 1, cause, events: events.into() };
-        match self.append(&batch, uses, &next).await {
-            Err(StoreError::Unheard { .. }) => return self.hear_first(batch, uses).await,
+        let batch = Batch { first: version + 1, cause, events: events.into() };
+        match self.append(&batch, uses).await {
+            Err(StoreError::Unheard { .. }) => {
+                self.state = match before.state {
+                    Some(state) => state,
+                    None => self.read_state(version).await?,
+                };
+                return self.hear_first(batch, uses).await;
+            }
             appended => appended?,
         }
-        if next.is_finished() {
+        if self.state.is_finished() {
             self.lease.ended();
         }
-        let output = next.ended().and_then(|end| end.output.as_ref());
+        let output = self.state.ended().and_then(|end| end.output.as_ref());
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
             self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
@@ -371,8 +377,7 @@ impl<W: Work> Driver<W> {
         if let Some(trace) = &mut self.trace {
             trace.see(&batch.events, at);
         }
-        self.show(batch, &next);
-        self.state = next;
+        self.show(batch, before).await?;
         self.work.keep_open(&self.state);
         if let Some(account) = &self.account {
             account.limited_by(&self.state);

@@ -79,7 +79,7 @@ impl Work for Worker {
                 }
                 let budget = *run.state.open_call(call)?.lent();
                 let task = Task { budget, ..task(run, *child, order, cancel) };
-                let state = Box::new(run.state.clone());
+                let state = run.state.clone();
                 let end = hand_over(run.agent.clone(), state, call.clone(), task);
                 let broken = run.broken.clone();
                 Box::pin(
@@ -122,7 +122,7 @@ impl Worker {
         Some(ModelWork {
             action,
             model: run.agent.model(&request.name).cloned(),
-            state: Box::new(run.state.clone()),
+            state: run.state.clone(),
             // Two requests at once do not write into the same bytes.
             prefix: if run.state.is_hedge(action) {
                 PrefixCell::default()

@@ -28,6 +28,9 @@ pub(crate) mod takeover;
 pub(crate) mod turns;
 pub(crate) mod verification;
 
+use std::mem;
+use std::sync::{Arc, LazyLock};
+
 use crate::machine::decide::delegation::Done;
 use crate::machine::decision::{Decided, Decision};
 use crate::machine::pending::pending;
@@ -39,7 +42,7 @@ use crate::protocol::invalid_input::InvalidInput;
 use crate::state::ending::Closing;
 use crate::state::open_call::Stage;
 use crate::state::{Phase, State};
-use crate::vocabulary::ids::{ActionId, CLOCK_JUMP_MS, Millis};
+use crate::vocabulary::ids::{ActionId, CLOCK_JUMP_MS, Millis, RunId};
 use crate::vocabulary::limit::LimitKind;
 
 /// Decides which events follow from an input. The same state and input always give the same events.
@@ -61,22 +64,64 @@ pub struct Accepted {
     pub state: State,
 }
 
-/// [`accept`] for a driver: also gives the cause that is stored with the facts, and the state after them, which the decision
-/// folded anyway.
+/// [`accept`] that also gives the cause that is stored with the facts, and the state after them, which the decision folded
+/// anyway.
 ///
 /// # Errors
 /// As for [`accept`].
 pub fn decide(state: &State, input: Input) -> Result<Accepted, InvalidInput> {
+    let mut state = Arc::new(state.clone());
+    let Advance { events, cause } = advance(&mut state, input).map_err(|refusal| refusal.invalid)?;
+    Ok(Accepted { events, cause, state: Arc::unwrap_or_clone(state) })
+}
+
+/// The consequences of an input that has changed the state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advance {
+    /// The events of one append.
+    pub events: Vec<Event>,
+    /// Stored with the events, so that [`rebuild`](crate::run::rebuild) recovers the input.
+    pub cause: Cause,
+}
+
+/// An input that was not accepted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// Why.
+    pub invalid: InvalidInput,
+    /// Whether the state is as it was. If not, it is of no use any more and has to be read from the log. No known input leads
+    /// there.
+    pub is_clean: bool,
+}
+
+/// [`decide`] for a driver: the state becomes the one after the events. One that nobody else holds changes in place, so that
+/// nothing of it is copied.
+///
+/// # Errors
+/// As for [`accept`].
+pub fn advance(state: &mut Arc<State>, input: Input) -> Result<Advance, Refusal> {
+    /// Stands in the state's place while the decision has it.
+    static AWAY: LazyLock<Arc<State>> = LazyLock::new(|| Arc::new(State::new(RunId::from_number(0))));
     // The clock is the latest seen: a run's time never goes back, wherever its inputs come from. A clock that still lies behind
     // goes on by as much as it did when the run was taken over last.
     let behind = if input.at < state.clock.now { state.clock.behind_ms } else { 0 };
     let at = input.at.saturating_add(behind).max(state.clock.now);
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
-    let mut decision = Decision::new(state.clone(), at, behind);
+    let mut decision = Decision::new(mem::replace(state, AWAY.clone()), at, behind);
     let cause = Cause::of(&input.what);
-    decision.decide(input.what)?;
-    let (events, state) = decision.made();
-    Ok(Accepted { cause: cause.without_recorded(&events), events, state })
+    let decided = decision.decide(input.what);
+    let (events, after) = decision.made();
+    *state = after;
+    match decided {
+        Ok(()) => Ok(Advance { cause: cause.without_recorded(&events), events }),
+        Err(invalid) => {
+            debug_assert!(
+                events.is_empty(),
+                "an input is refused before anything is recorded: {invalid}: {events:?}"
+            );
+            Err(Refusal { invalid, is_clean: events.is_empty() })
+        }
+    }
 }
 
 impl Decision {

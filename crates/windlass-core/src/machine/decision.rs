@@ -1,5 +1,7 @@
 //! A decision in the making.
 
+use std::sync::Arc;
+
 use windlass_schema::Checks;
 
 use crate::protocol::fact::interrupts::AnsweredBy;
@@ -14,7 +16,7 @@ pub(crate) const RAW_OUTPUT: &str = "\nraw output: ";
 
 /// A decision in the making: the facts so far, and the state that follows from them.
 pub(crate) struct Decision {
-    pub(crate) state: State,
+    pub(crate) state: Arc<State>,
     events: Vec<Event>,
     pub(crate) at: Millis,
     /// By how much the input's clock lies behind the run's.
@@ -29,15 +31,15 @@ pub(crate) struct Decision {
 
 impl Decision {
     /// A decision at that time, before its first fact.
-    pub(crate) fn new(state: State, at: Millis, behind: Option<Millis>) -> Self {
+    pub(crate) fn new(state: Arc<State>, at: Millis, behind: Option<Millis>) -> Self {
         let (events, checks) = (Vec::with_capacity(4), Checks::default());
         Self { state, events, at, behind, objection: None, by: None, checks }
     }
 
-    /// Adds a fact and folds it, so that what follows is decided on the state after it.
+    /// Adds a fact and folds it, so that what follows is decided on the state after it. A state that nobody else holds changes in place.
     pub(crate) fn record(&mut self, fact: impl Into<Fact>) {
         let event = Event { at: self.at, fact: fact.into() };
-        self.state.apply(&event);
+        Arc::make_mut(&mut self.state).apply(&event);
         self.events.push(event);
     }
 
@@ -47,7 +49,7 @@ impl Decision {
     }
 
     /// Its facts, and the state after them.
-    pub(crate) fn made(self) -> (Vec<Event>, State) {
+    pub(crate) fn made(self) -> (Vec<Event>, Arc<State>) {
         (self.events, self.state)
     }
 }

@@ -41,9 +41,8 @@ pub enum LogLevel {
 }
 
 /// The warning where the usage that an event brought goes beyond a limit on tokens or cost.
-pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
-    let known = |kind| before.overshoots().any(|(other, ..)| other == kind);
-    let fresh = after.overshoots().filter(|(kind, ..)| !known(*kind));
+pub fn overshot(known: &[LimitKind], after: &State) -> Option<LogLine> {
+    let fresh = after.overshoots().filter(|(kind, ..)| !known.contains(kind));
     let said = fresh.map(|(kind, max, used)| format!("{} of {} are used", kind.amount(used), kind.show(max)));
     let said: Vec<String> = said.collect();
     // Each append comes here.

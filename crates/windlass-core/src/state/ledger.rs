@@ -280,6 +280,11 @@ impl State {
         })
     }
 
+    /// The limits that more was used of than there was.
+    pub fn overshot_limits(&self) -> Vec<LimitKind> {
+        self.overshoots().map(|(kind, ..)| kind).collect()
+    }
+
     /// The run's limits are no higher than what it was lent.
     pub(crate) fn stay_within_budget(&mut self) {
         for kind in METERED {

@@ -12,7 +12,7 @@ use windlass_core::event::{
 };
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::policy::{LATER, LimitKind, Preset, Wire};
-use windlass_core::run::{Accepted, Found};
+use windlass_core::run::{Accepted, Advance, Found, advance};
 use windlass_core::{
     ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Message, Policy, QuestionId, RunId,
     State, Status, ToolSpec, accept, decide, evolve, pending, replay,
@@ -84,6 +84,26 @@ impl Machine {
         let before = self.state.clone();
         let decided = decide(&self.state, input.clone());
         assert_eq!(decided, decide(&self.state, input.clone()), "the same input gives the same facts");
+        let mut own = Arc::new(before.clone());
+        match advance(&mut own, input.clone()) {
+            Ok(Advance { events, cause }) => {
+                let state = Arc::unwrap_or_clone(own);
+                assert_eq!(
+                    decided,
+                    Ok(Accepted { events, cause, state }),
+                    "a state changes in place as its copy does"
+                );
+            }
+            Err(refusal) => {
+                assert_eq!(decided.as_ref(), Err(&refusal.invalid), "the same input is refused");
+                assert!(
+                    refusal.is_clean,
+                    "an input is refused before anything is recorded: {}",
+                    refusal.invalid
+                );
+                assert_eq!(*own, before, "a refused input leaves the state as it was");
+            }
+        }
         let Ok(Accepted { events, cause, state: decided }) = decided else {
             assert_eq!(before, self.state, "a violation leaves the state as it was");
             return false;

@@ -22,13 +22,8 @@ enum There {
 }
 
 impl<W: Work> Driver<W> {
-    /// Appends the events that bring the run to that state.
-    pub(super) async fn append(
-        &mut self,
-        batch: &Batch,
-        uses: Option<PostId>,
-        next: &State,
-    ) -> Result<(), StoreError> {
+    /// Appends the events that have brought the run to its state.
+    pub(super) async fn append(&mut self, batch: &Batch, uses: Option<PostId>) -> Result<(), StoreError> {
         let first = batch.first == 1;
         if first {
             self.lease.begins();
@@ -37,16 +32,14 @@ impl<W: Work> Driver<W> {
         if let Some(files) = &files {
             Box::pin(files.store(&**self.agent.log(), &**self.agent.environment())).await?;
         }
-        let appended = match self.agent.log().append(self.append_of(batch, uses, next)).await {
+        let appended = match self.agent.log().append(self.append_of(batch, uses)).await {
             // All runs that needed the agent's files were pruned since they were stored.
             Err(StoreError::UnknownPayload { .. }) if let Some(files) = &files => {
-                let append = self.append_of(batch, uses, next);
+                let append = self.append_of(batch, uses);
                 Box::pin(stored_again(self.agent.clone(), files.clone(), append)).await
             }
             // Boxed: it hardly ever happens.
-            Err(unknown @ StoreError::Unknown { .. }) => {
-                Box::pin(self.find_out(batch, uses, next, unknown)).await
-            }
+            Err(unknown @ StoreError::Unknown { .. }) => Box::pin(self.find_out(batch, uses, unknown)).await,
             appended => appended,
         };
         if first && appended.as_ref().is_err_and(|error| !matches!(error, StoreError::Unknown { .. })) {
@@ -55,7 +48,8 @@ impl<W: Work> Driver<W> {
         appended
     }
 
-    fn append_of(&self, batch: &Batch, uses: Option<PostId>, next: &State) -> Append {
+    fn append_of(&self, batch: &Batch, uses: Option<PostId>) -> Append {
+        let next = &*self.state;
         Append {
             uses,
             heard: self.durable_inbox.heard(),
@@ -65,16 +59,15 @@ impl<W: Work> Driver<W> {
         }
     }
 
-    /// Reads what is there until that says what became of the append, and sends it again if nothing is. The state is the one
-    /// before the append until then, so that nothing of it is shown or begun. It ends with `unknown` when the lease's time is over.
+    /// Reads what is there until that says what became of the append, and sends it again if nothing is. Nothing of the state is
+    /// shown or begun until then. It ends with `unknown` when the lease's time is over.
     async fn find_out(
         &mut self,
         batch: &Batch,
         uses: Option<PostId>,
-        next: &State,
         unknown: StoreError,
     ) -> Result<(), StoreError> {
-        let (run, log) = (next.run(), self.agent.log().clone());
+        let (run, log) = (self.state.run(), self.agent.log().clone());
         // A store that does not answer this says nothing of the append.
         let held = log.renew(run, self.lease.fence()).await.ok().flatten();
         let environment = self.agent.environment().clone();
@@ -85,7 +78,7 @@ impl<W: Work> Driver<W> {
                 Ok(There::Another(found)) => {
                     return Err(StoreError::Conflict { run, expected: batch.first - 1, found });
                 }
-                Ok(There::Nothing) => match log.append(self.append_of(batch, uses, next)).await {
+                Ok(There::Nothing) => match log.append(self.append_of(batch, uses)).await {
                     // The first one may have arrived in between: it is looked for once more.
                     Err(StoreError::Unknown { .. } | StoreError::Conflict { .. }) => {}
                     appended => return appended,

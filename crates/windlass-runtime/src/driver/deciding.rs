@@ -1,41 +1,62 @@
 //! Decisions of the core on an input, on another thread where the input is large.
 
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
 use windlass_core::event::Millis;
-use windlass_core::run::Accepted;
-use windlass_core::{ActionId, Input, InputKind, InvalidInput, State, accept, decide};
+use windlass_core::run::{Advance, Refusal, advance};
+use windlass_core::{ActionId, Input, InputKind, State, accept};
+use windlass_read::load_until;
 use windlass_threads::LARGE_BYTES;
 
 use crate::agent::Agent;
 use crate::agent::hooks::OutputChecks;
+use crate::driver::Driver;
+use crate::driver::work::Work;
 use crate::platform::environment::Environment;
 use crate::platform::error::Error;
 use crate::platform::off_thread::off_thread;
 
 /// The result of an input, and the model call that it replies to.
-pub(crate) type Decided = (Option<ActionId>, Result<Accepted, InvalidInput>);
+pub(crate) type Decided = (Option<ActionId>, Result<Advance, Refusal>);
 
-/// Decides on an input. The agent's own checks look at the output of a reply.
-pub(crate) async fn decided(agent: &Agent, state: &State, at: Millis, what: InputKind) -> Decided {
+/// Decides on an input, which changes the state. The agent's own checks look at the output of a reply.
+pub(crate) async fn decided(agent: &Agent, state: &mut Arc<State>, at: Millis, what: InputKind) -> Decided {
     let size = state.work_bytes(&what);
     if size < LARGE_BYTES || !agent.environment().has_threads() {
         return decided_here(state, agent.checks(), at, what);
     }
-    let (state, checks) = (state.clone(), agent.checks().clone());
+    let (mut changed, checks) = (state.clone(), agent.checks().clone());
     // What a program checks may wait for anything.
     let waits = !checks.is_empty();
-    let work = move || decided_here(&state, &checks, at, what);
-    if waits {
+    let work = move || {
+        let decided = decided_here(&mut changed, &checks, at, what);
+        (decided, changed)
+    };
+    let decided;
+    (decided, *state) = if waits {
         Box::pin(windlass_threads::off_thread_freely(size, work)).await
     } else {
         Box::pin(windlass_threads::off_thread(size, work)).await
-    }
+    };
+    decided
 }
 
-fn decided_here(state: &State, checks: &OutputChecks, at: Millis, what: InputKind) -> Decided {
+fn decided_here(state: &mut Arc<State>, checks: &OutputChecks, at: Millis, what: InputKind) -> Decided {
     let what = checks.look_at(state, at, what);
     let replied =
         if let InputKind::Replied { action, objection: None, .. } = what { Some(action) } else { None };
-    (replied, decide(state, Input { at, what }))
+    (replied, advance(state, Input { at, what }))
+}
+
+impl<W: Work> Driver<W> {
+    /// The run's state after its first `version` events, from the log: the driver's own has changed in place.
+    ///
+    /// Boxed, because it hardly ever happens.
+    pub(super) fn read_state(&self, version: u64) -> BoxFuture<'static, Result<Arc<State>, Error>> {
+        let (log, run) = (self.agent.log().clone(), self.state.run());
+        Box::pin(async move { Ok(Arc::new(load_until(&*log, run, version).await?)) })
+    }
 }
 
 /// Whether an input is valid in the run's current state.

@@ -34,7 +34,7 @@ pub(crate) trait Work: Default + Send + Sync + 'static {
 /// A run that is being driven, as its work sees it.
 pub(crate) struct Running<'d> {
     pub(crate) agent: &'d Agent,
-    pub(crate) state: &'d State,
+    pub(crate) state: &'d Arc<State>,
     /// The people who answer its questions at once.
     pub(crate) people: Option<&'d Arc<dyn People>>,
     pub(crate) publisher: &'d Publisher,

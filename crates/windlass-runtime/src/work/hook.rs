@@ -15,7 +15,7 @@ use crate::platform::panics::panic_message;
 pub(crate) async fn run_hook(
     action: ActionId,
     hook: Option<Arc<dyn StepHook>>,
-    state: State,
+    state: Arc<State>,
     prices: Arc<BTreeMap<Text, Prices>>,
 ) -> InputKind {
     let answer = match hook {

@@ -47,8 +47,8 @@ pub(crate) struct ModelWork {
     pub(crate) action: ActionId,
     /// `None`: the agent has no model of that name (any more).
     pub(crate) model: Option<Arc<dyn Model>>,
-    /// A state that calls a model. Boxed: the work is moved a few times before it begins.
-    pub(crate) state: Box<State>,
+    /// A state that calls a model.
+    pub(crate) state: Arc<State>,
     pub(crate) prefix: PrefixCell,
     pub(crate) payloads: Arc<dyn Store>,
     pub(crate) publisher: Publisher,
@@ -305,9 +305,9 @@ impl Taking {
         let mut thoughts = std::mem::take(&mut self.thoughts);
         let mut masks = self.masks.take();
         let kept = thoughts.ready().try_for_each(|delta| {
-            let Some(masks) = &mut masks else { return self.keep(&delta) };
+            let Some(masks) = &mut masks else { return self.keep(delta) };
             masks.take(delta);
-            masks.ready().try_for_each(|delta| self.keep(&delta))
+            masks.ready().try_for_each(|delta| self.keep(delta))
         });
         (self.thoughts, self.masks) = (thoughts, masks);
         kept
@@ -337,24 +337,25 @@ impl Taking {
         self.pass()?;
         let Some(mut masks) = self.masks.take() else { return Ok(()) };
         masks.end();
-        masks.ready().try_for_each(|delta| self.keep(&delta))
+        masks.ready().try_for_each(|delta| self.keep(delta))
     }
 
-    fn keep(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
+    fn keep(&mut self, delta: Delta) -> Result<(), ModelFailure> {
         self.taken += 1;
         if self.voice {
             self.publisher.speaks(self.action);
         }
         if self.voice
             && self.publisher.heard()
-            && let Some(update) = self.showing.update(delta)
+            && let Some(update) = self.showing.update(&delta)
             && !(self.for_actions && matches!(update, Update::Text { .. }))
         {
             self.show(update);
         }
-        self.spent.note(delta);
-        self.assembler.push(delta)?;
-        if *delta == Delta::Thought {
+        self.spent.note(&delta);
+        let thought = delta == Delta::Thought;
+        self.assembler.take(delta)?;
+        if thought {
             self.show_again();
         }
         let output = self.partial.as_mut().and_then(|partial| partial.next(&self.assembler));

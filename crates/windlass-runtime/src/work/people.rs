@@ -11,7 +11,11 @@ use crate::agent::people::People;
 use crate::platform::panics::panic_message;
 
 /// Asks the interactive user a question. `None`: the user left or the code panicked; the question stays open.
-pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<InputKind> {
+pub(crate) async fn ask(
+    people: Arc<dyn People>,
+    state: Arc<State>,
+    question: OpenQuestion,
+) -> Option<InputKind> {
     let id = question.id.clone();
     let answer = AssertUnwindSafe(async {
         let answer = people.ask_or_leave(&state, &question).await?;

@@ -20,11 +20,11 @@ const CHARACTER: u64 = 4;
 #[derive(Debug)]
 pub(crate) struct ReadResult {
     log: Arc<dyn Payloads>,
-    state: State,
+    state: Arc<State>,
 }
 
 impl ReadResult {
-    pub(crate) fn new(log: Arc<dyn Payloads>, state: State) -> Self {
+    pub(crate) fn new(log: Arc<dyn Payloads>, state: Arc<State>) -> Self {
         Self { log, state }
     }
 

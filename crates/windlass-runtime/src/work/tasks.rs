@@ -20,7 +20,7 @@ use crate::work::delegates::context_of;
 /// Lets another agent, or a branch, do the task that a call means. `None`: there is none of that name any more.
 pub(crate) async fn hand_over(
     agent: Agent,
-    state: Box<State>,
+    state: Arc<State>,
     call: CallId,
     mut task: Task,
 ) -> Option<TaskEnd> {

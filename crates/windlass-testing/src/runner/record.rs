@@ -143,7 +143,7 @@ pub(crate) fn log_lines(run: &State, base: Option<&State>, batches: &[Batch]) ->
     let mut lines = Vec::new();
     batches.iter().flat_map(|batch| batch.events.iter()).fold(start, |state, event| {
         let next = evolve(state.clone(), event);
-        let over = overshot(&state, &next);
+        let over = overshot(&state.overshot_limits(), &next);
         lines.extend(log_line(&next, event).into_iter().chain(over).map(|line| line.text));
         next
     });

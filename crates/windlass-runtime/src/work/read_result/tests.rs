@@ -7,7 +7,7 @@ use super::*;
 fn read(text: &str, args: &Value) -> Result<String, String> {
     let log = Arc::new(MemoryLog::new());
     let sha256 = log.put(Arc::from(text.as_bytes())).now_or_never().unwrap().unwrap();
-    let tool = ReadResult::new(log, State::new(windlass_core::RunId::from_number(1)));
+    let tool = ReadResult::new(log, Arc::new(State::new(windlass_core::RunId::from_number(1))));
     let result = tool.range(&Ref::to_text(sha256, text, 100), args).now_or_never().unwrap();
     result.map(|content| content.text().into_owned()).map_err(|error| error.message.to_string())
 }
