@@ -186,7 +186,7 @@ impl State {
 
     /// The latest time seen.
     pub fn clock(&self) -> Millis {
-        self.clock.now
+        self.clock.now()
     }
 
     /// The agent, once the run has started.
@@ -425,7 +425,7 @@ impl State {
             usage,
             cost,
             reserved,
-            elapsed_ms: self.clock.elapsed(self.clock.now),
+            elapsed_ms: self.clock.elapsed(self.clock.now()),
         }
     }
 

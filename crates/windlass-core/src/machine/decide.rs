@@ -104,8 +104,8 @@ pub fn advance(state: &mut Arc<State>, input: Input) -> Result<Advance, Refusal>
     static AWAY: LazyLock<Arc<State>> = LazyLock::new(|| Arc::new(State::new(RunId::from_number(0))));
     // The clock is the latest seen: a run's time never goes back, wherever its inputs come from. A clock that still lies behind
     // goes on by as much as it did when the run was taken over last.
-    let behind = if input.at < state.clock.now { state.clock.behind_ms } else { 0 };
-    let at = input.at.saturating_add(behind).max(state.clock.now);
+    let behind = if input.at < state.clock.now() { state.clock.behind_ms() } else { 0 };
+    let at = input.at.saturating_add(behind).max(state.clock.now());
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
     let mut decision = Decision::new(mem::replace(state, AWAY.clone()), at, behind);
     let cause = Cause::of(&input.what);
@@ -260,7 +260,7 @@ impl Decision {
             return Ok(());
         }
         let (closes, called) = (closing.is_some(), closing.is_some_and(Closing::has_called));
-        let Some(at) = self.state.alarm().filter(|_| action.seq == self.state.clock.deadline_seq) else {
+        let Some(at) = self.state.alarm().filter(|_| action.seq == self.state.clock.deadline_seq()) else {
             return Err(self.unknown(action));
         };
         due(at, now)?;

@@ -40,12 +40,12 @@ impl State {
     pub(crate) fn apply(&mut self, event: &Event) {
         self.version += 1;
         self.note_progress(event);
-        self.clock.now = self.clock.now.max(event.at);
+        self.clock.reached(event.at);
         let seq = self.version;
         match &event.fact {
             Fact::Run(RunFact::Started(start)) => self.started(start, event.at, seq),
             Fact::Run(RunFact::Resumed(resumed)) => {
-                self.clock.behind_ms = resumed.clock_behind_ms.unwrap_or(0);
+                self.clock.taken_over(resumed.clock_behind_ms.unwrap_or(0));
                 self.taken_over(resumed.by);
             }
             Fact::Model(ModelFact::Started(turn)) => self.turn_started(turn, seq),
@@ -139,7 +139,7 @@ impl State {
         }
         self.offer_tools(self.toolbox.own.clone());
         if raised.limit == LimitKind::Seconds {
-            self.clock.deadline_seq = seq;
+            self.clock.deadline_moved(seq);
         }
     }
 

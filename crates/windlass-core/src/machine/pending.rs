@@ -66,7 +66,7 @@ pub fn pending(state: &State) -> Vec<Action> {
             let at = closing.at.saturating_add(state.setup.policy.bounds.grace_ms);
             add(closing.seq, ActionKind::SetTimer { at });
         }
-        (None, Some(at)) => add(state.clock.deadline_seq, ActionKind::SetTimer { at }),
+        (None, Some(at)) => add(state.clock.deadline_seq(), ActionKind::SetTimer { at }),
         (Some(_), _) | (None, None) => {}
     }
     actions

@@ -14,12 +14,22 @@ use crate::vocabulary::ids::Text;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Gate {
     /// SHA-256 over all parts, as the log has it.
-    pub(crate) digest: Text,
+    digest: Text,
     /// A digest of each part, by the part's name in words.
     parts: Vec<(Text, Text)>,
 }
 
 impl Gate {
+    /// Its digest, for the log.
+    pub(crate) fn into_digest(self) -> Text {
+        self.digest
+    }
+
+    /// SHA-256 over all parts, as the log has it.
+    pub(crate) fn digest(&self) -> &Text {
+        &self.digest
+    }
+
     /// The same under the digest that stands in the log: one of an earlier version may be another.
     pub(crate) fn under(mut self, digest: &Text) -> Self {
         self.digest = digest.clone();
@@ -94,7 +104,7 @@ impl State {
         match &open.reached {
             None => self.toolbox.binding_digests.as_ref()?.parts(name),
             Some(reached) => {
-                self.toolbox.binding_digests.as_ref()?.parts(&format!("{name}/{}", reached.name))
+                self.toolbox.binding_digests.as_ref()?.parts(&format!("{name}/{}", reached.name()))
             }
         }
     }

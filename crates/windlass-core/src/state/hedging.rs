@@ -22,7 +22,7 @@ impl State {
         // A closing call goes beyond a limit already, and a search for refused items is about one model.
         let alone = self.ending.closing().is_some() || !turn.without.is_empty();
         let hedged = !alone && self.stands_in_for(turn.model).is_some();
-        hedged.then(|| self.clock.now.saturating_add(after))
+        hedged.then(|| self.clock.now().saturating_add(after))
     }
 
     /// When the first hedge of the open calls is due.

@@ -216,7 +216,7 @@ impl OpenCall {
 
     /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.
     pub fn args(&self) -> &str {
-        let own = self.reached.as_ref().map_or(&*self.call.args, |reached| &reached.args);
+        let own = self.reached.as_ref().map_or(&*self.call.args, |reached| reached.args());
         given_args(self.edited.as_deref().unwrap_or(own))
     }
 

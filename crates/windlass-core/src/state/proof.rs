@@ -13,10 +13,20 @@ pub(crate) struct Proof {
     /// Their names.
     succeeded: RedBlackTreeSetSync<Text>,
     /// Number of answers sent back for want of it.
-    pub(crate) sent_back: u32,
+    sent_back: u32,
 }
 
 impl Proof {
+    /// Number of answers sent back for want of it.
+    pub(crate) fn sent_back(&self) -> u32 {
+        self.sent_back
+    }
+
+    /// An answer was sent back for want of it.
+    pub(crate) fn answer_sent_back(&mut self) {
+        self.sent_back += 1;
+    }
+
     /// Records the outcome of a call.
     pub(crate) fn note(&mut self, policy: &Policy, tool: &Text, outcome: &CallOutcome) {
         if outcome.is_ok() && policy.tools.require.iter().any(|pattern| covers(pattern, tool)) {

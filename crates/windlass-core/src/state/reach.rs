@@ -18,11 +18,23 @@ use crate::vocabulary::tool::{ToolKind, ToolSpec};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reached {
     /// Name of the target.
-    pub(crate) name: Text,
+    name: Text,
     /// Its arguments, as JSON text.
-    pub(crate) args: Text,
+    args: Text,
     /// Merge mode, if the call names one.
-    pub(crate) merge: Option<Merge>,
+    merge: Option<Merge>,
+}
+
+impl Reached {
+    /// Name of the target.
+    pub(crate) fn name(&self) -> &Text {
+        &self.name
+    }
+
+    /// Its arguments, as JSON text.
+    pub(crate) fn args(&self) -> &Text {
+        &self.args
+    }
 }
 
 impl OpenCall {

@@ -16,9 +16,9 @@ pub(crate) struct Remedies {
     /// When models have a quota again, at most one entry for each.
     opens: Vec<Opening>,
     /// The last key that was refused and can be renewed.
-    pub(crate) expired: Option<Box<Expired>>,
+    expired: Option<Box<Expired>>,
     /// The waits for a quota so far.
-    pub(crate) waits: u32,
+    waits: u32,
     /// The model whose request was sent and timed out: it is asked once more.
     timed_out: Option<u32>,
     /// Whether the present wait is one of them.
@@ -28,24 +28,66 @@ pub(crate) struct Remedies {
 /// When a model that had no quota left has some again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opening {
-    pub(crate) at: Millis,
+    at: Millis,
     /// Place of the model in the run's list.
-    pub(crate) model: u32,
+    model: u32,
+}
+
+impl Opening {
+    pub(crate) fn at(&self) -> Millis {
+        self.at
+    }
+
+    /// Place of the model in the run's list.
+    pub(crate) fn model(&self) -> u32 {
+        self.model
+    }
+}
+
+impl Opening {
+    /// The same, but not before that time.
+    pub(crate) fn not_before(self, at: Millis) -> Self {
+        Self { at: self.at.max(at), ..self }
+    }
 }
 
 /// A key that a person can renew.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Expired {
     /// Place of the model in the run's list.
-    pub(crate) model: u32,
+    model: u32,
     /// The program whose output is the key.
-    pub(crate) program: Text,
-    pub(crate) status: Option<u16>,
+    program: Text,
+    status: Option<u16>,
     /// The provider's words, or the program's.
-    pub(crate) words: Text,
+    words: Text,
+}
+
+impl Expired {
+    /// Place of the model in the run's list.
+    pub(crate) fn model(&self) -> u32 {
+        self.model
+    }
+
+    /// The question to the person, about the model of that name.
+    pub(crate) fn question(&self, model: &str) -> String {
+        let Self { program, words, .. } = self;
+        let status = self.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+        format!("The key of model {model}, which `{program}` prints, has to be renewed{status}: {words}")
+    }
 }
 
 impl Remedies {
+    /// The last key that was refused and can be renewed.
+    pub(crate) fn expired(&self) -> Option<&Expired> {
+        self.expired.as_deref()
+    }
+
+    /// The waits for a quota so far.
+    pub(crate) fn waits(&self) -> u32 {
+        self.waits
+    }
+
     /// The quota that opens first; of several, that of the model that is asked first.
     pub(crate) fn first_opening(&self) -> Option<Opening> {
         self.opens.iter().copied().min_by_key(|opening| (opening.at, opening.model))

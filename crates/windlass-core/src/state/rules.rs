@@ -15,8 +15,8 @@ const MAX_RULES: usize = 256;
 /// A tool whose calls need no further approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
-    pub(crate) tool: Text,
-    pub(crate) digest: Text,
+    tool: Text,
+    digest: Text,
 }
 
 impl State {

@@ -43,12 +43,12 @@ impl State {
     /// The time moves on to that of an event, before it is folded.
     pub(crate) fn note_progress(&mut self, event: &Event) {
         if is_progress(&event.fact) {
-            self.clock.progress_at = event.at;
-        } else if event.at > self.clock.now
+            self.clock.progressed(event.at);
+        } else if event.at > self.clock.now()
             && self.setup.policy.limit(LimitKind::StallSeconds).is_some()
             && !self.may_stall()
         {
-            self.clock.progress_at += event.at - self.clock.now;
+            self.clock.excused(event.at);
         }
     }
 
@@ -63,12 +63,12 @@ impl State {
     /// When the run is stalled unless something comes before.
     pub(crate) fn stalls_at(&self) -> Option<Millis> {
         let after = self.setup.policy.limit(LimitKind::StallSeconds)?;
-        self.may_stall().then(|| self.clock.progress_at.saturating_add(after))
+        self.may_stall().then(|| self.clock.progress_at().saturating_add(after))
     }
 
     /// For how long the run has brought nothing at `at`, in milliseconds.
     pub(crate) fn stalled_for(&self, at: Millis) -> u64 {
-        at.saturating_sub(self.clock.progress_at)
+        at.saturating_sub(self.clock.progress_at())
     }
 
     /// When the run is stalled, for who sees content come before a reply is whole. `None`: it has no such limit, or nothing

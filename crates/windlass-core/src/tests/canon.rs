@@ -90,11 +90,9 @@ fn renamed(mut state: State, names: &mut Names) -> State {
     if let Some(closing) = state.ending.closing_mut() {
         names.rename(&mut closing.seq);
     }
-    names.rename(&mut state.clock.deadline_seq);
-    if state.setup.policy.limit(LimitKind::StallSeconds).is_none() {
-        // Without a limit on stalls nothing follows from when something came last.
-        state.clock.progress_at = 0;
-    }
+    // Without a limit on stalls nothing follows from when something came last.
+    let counts_progress = state.setup.policy.limit(LimitKind::StallSeconds).is_some();
+    state.clock = state.clock.renumbered(|seq| names.rename(seq), counts_progress);
     if state.setup.policy.past.context.compact == crate::policy::context::Compact::Off {
         // Without a budget nothing follows from the size of requests.
         state.conversation.tracker = ContextTracker::default();

@@ -115,7 +115,7 @@ fn perception_input(state: &State, plan: &Plan) -> Value {
         "memory_excerpt": memory(state, plan),
         "prev_objective": before.map_or("", |before| &*before.result_requirement),
         "prev_confidence": before.map(|before| &*before.confidence),
-        "timestamp": timestamp(state.clock.now),
+        "timestamp": timestamp(state.clock.now()),
         "schema_version": 1,
         "current_plan": current,
     });

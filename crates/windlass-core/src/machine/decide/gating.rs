@@ -147,7 +147,7 @@ impl Decision {
         let call = open.call.id.clone();
         let gate = self.state.gate(open);
         let text = approval_text(open, &gate).into();
-        self.record(CallHeld { call: call.clone(), digest: gate.digest });
+        self.record(CallHeld { call: call.clone(), digest: gate.into_digest() });
         let question = self.next_question();
         let (kind, call, suggestions) = (QuestionKind::Approval, Some(call), Vec::new());
         self.record(InputRequested {

@@ -135,7 +135,7 @@ impl Decision {
 
     /// Whether a call is no longer what a person was asked about, or has allowed.
     pub(crate) fn has_changed(&self, call: &OpenCall) -> bool {
-        call.asked_with().is_some_and(|asked| asked.digest != self.state.gate(call).digest)
+        call.asked_with().is_some_and(|asked| asked.digest() != self.state.gate(call).digest())
     }
 
     fn limit_answered(&mut self, question: QuestionId, limit: LimitKind, answer: Answer) -> Decided {

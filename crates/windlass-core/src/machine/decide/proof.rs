@@ -57,7 +57,7 @@ impl Decision {
             return true;
         }
         let most = self.state.setup.policy.tools.require_retries;
-        if self.state.ledger.proof.sent_back >= most {
+        if self.state.ledger.proof.sent_back() >= most {
             let missing = self.missing_tools().join("; ");
             self.skip_all("the answer was not accepted");
             let error = format!(

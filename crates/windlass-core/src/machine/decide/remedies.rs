@@ -29,14 +29,15 @@ impl Decision {
             return false;
         }
         let remedies = self.state.remedies_of(model_call, failure, self.at);
-        if let Some(Opening { at, model }) = self.awaited(&remedies) {
-            let next = TurnStarted { model, attempt: 1, ..model_call.again() };
-            self.begin_at(model_call, failure.clone(), Retry { at: at.max(self.at), for_quota: true }, next);
+        if let Some(opening) = self.awaited(&remedies) {
+            let next = TurnStarted { model: opening.model(), attempt: 1, ..model_call.again() };
+            let retry = Retry { at: opening.at().max(self.at), for_quota: true };
+            self.begin_at(model_call, failure.clone(), retry, next);
             return true;
         }
-        match remedies.expired {
+        match remedies.expired() {
             Some(expired) if model_call.purpose.place() == Place::Turn => {
-                self.ask_for_key(model_call, failure, &expired);
+                self.ask_for_key(model_call, failure, expired);
                 true
             }
             Some(_) | None => false,
@@ -45,18 +46,17 @@ impl Decision {
 
     /// The quota that the run waits for, if it is to wait and not in vain.
     fn awaited(&self, remedies: &Remedies) -> Option<Opening> {
-        let waits = self.state.setup.policy.request.wait_for_quota && remedies.waits < QUOTA_WAITS;
-        let in_time = |opening: &Opening| self.state.deadline().is_none_or(|deadline| opening.at < deadline);
+        let waits = self.state.setup.policy.request.wait_for_quota && remedies.waits() < QUOTA_WAITS;
+        let in_time =
+            |opening: &Opening| self.state.deadline().is_none_or(|deadline| opening.at() < deadline);
         self.opening(remedies).filter(in_time).filter(|_| waits)
     }
 
     /// When the run goes on that waits for a quota. A provider may name a time that has passed, again and again: each wait in a row
     /// has a least length, twice that of the one before.
     fn opening(&self, remedies: &Remedies) -> Option<Opening> {
-        let least = LEAST_WAIT_MS << remedies.waits.min(LONGEST_DOUBLED);
-        remedies
-            .first_opening()
-            .map(|opening| Opening { at: opening.at.max(self.at.saturating_add(least)), ..opening })
+        let least = LEAST_WAIT_MS << remedies.waits().min(LONGEST_DOUBLED);
+        remedies.first_opening().map(|opening| opening.not_before(self.at.saturating_add(least)))
     }
 
     /// Why a run ends whose model failed: the failure, and why its quota is not waited for.
@@ -65,17 +65,17 @@ impl Decision {
         let remedies = self.state.remedies_of(model_call, failure, self.at);
         let (policy, opening) = (&self.state.setup.policy, self.opening(&remedies));
         let Some(opening) = opening.filter(|_| policy.request.wait_for_quota) else { return words };
-        let model = self.state.setup.models.get(opening.model as usize).map(|model| model.name.clone());
+        let model = self.state.setup.models.get(opening.model() as usize).map(|model| model.name.clone());
         let model = model.unwrap_or_default();
-        let seconds = opening.at.saturating_sub(self.at).div_ceil(1_000);
+        let seconds = opening.at().saturating_sub(self.at).div_ceil(1_000);
         match policy.limit(LimitKind::Seconds) {
-            Some(max) if self.state.deadline().is_some_and(|deadline| opening.at >= deadline) => {
+            Some(max) if self.state.deadline().is_some_and(|deadline| opening.at() >= deadline) => {
                 let most = LimitKind::Seconds.amount(max);
                 format!(
                     "{words}; the quota of model {model} opens in {seconds} s, after the run's limit of {most}"
                 )
             }
-            _ if remedies.waits >= QUOTA_WAITS => {
+            _ if remedies.waits() >= QUOTA_WAITS => {
                 format!("{words}; the call has waited {QUOTA_WAITS} times for the quota of model {model}")
             }
             _ => words,
@@ -83,14 +83,10 @@ impl Decision {
     }
 
     fn ask_for_key(&mut self, model_call: &ModelCall, failure: &ModelFailure, expired: &Expired) {
-        let Expired { model, program, status, words } = expired;
-        let name = self.state.setup.models.get(*model as usize).map(|model| model.name.clone());
-        let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
-        let text = format!(
-            "The key of model {}, which `{program}` prints, has to be renewed{status}: {words}",
-            name.unwrap_or_default()
-        );
-        let next = TurnStarted { model: *model, attempt: 1, ..model_call.again() };
+        let model = expired.model();
+        let name = self.state.setup.models.get(model as usize).map(|model| model.name.clone());
+        let text = expired.question(&name.unwrap_or_default());
+        let next = TurnStarted { model, attempt: 1, ..model_call.again() };
         self.record(TurnFailed::last(model_call, failure.clone()));
         let question = self.next_question();
         self.record(InputRequested {

@@ -38,12 +38,10 @@ struct NewBeginning {
 impl State {
     /// Copies the base's state except its questions, decisions, rules and cancellation.
     pub(crate) fn forked(&mut self, base: &Self, fork: &Fork, at: Millis, seq: u64) {
-        // No event of the fork made its deadline: it is the base's.
-        self.clock.deadline_seq = 0;
         let carried = base.carried();
         self.ledger.carry(&carried);
         self.ledger.proof = base.ledger.proof.clone();
-        self.clock.carried_ms = carried.elapsed_ms;
+        self.clock.forked(carried.elapsed_ms);
         self.questions.asked = base.questions.asked;
         self.turn = base.turn.clone();
         self.conversation = base.conversation.clone();

@@ -21,8 +21,7 @@ impl State {
     }
 
     pub(crate) fn started(&mut self, start: &RunStarted, at: u64, seq: u64) {
-        self.clock.started_at = at;
-        self.clock.deadline_seq = seq;
+        self.clock.started(at, seq);
         self.setup.agent = Some(start.agent.clone());
         self.setup.agent_files.clone_from(&start.agent_files);
         self.setup.owner.clone_from(&start.owner);
@@ -67,7 +66,7 @@ impl State {
                     self.conversation.steering.clone_from(&base.conversation.steering);
                 }
                 self.plan_anew();
-                self.clock.carried_ms = carried.elapsed_ms;
+                self.clock.continued(carried.elapsed_ms);
                 if matches!(self.conversation.history.last().map(|last| &**last), Some(Message::Assistant(_)))
                     && !drafted
                 {

@@ -131,7 +131,7 @@ impl State {
             self.turn.failure = Some(Box::new(turn.failure.clone().with_reply_of(None)));
         }
         self.note_failed_model(turn, failed.model);
-        failed.remedies = self.remedies_of(&failed, &turn.failure, self.clock.now);
+        failed.remedies = self.remedies_of(&failed, &turn.failure, self.clock.now());
         failed.remedies.wait(turn.for_quota);
         if turn.purpose.place() == Place::Turn {
             self.search_refused(turn, &failed);
@@ -164,7 +164,7 @@ impl State {
             }
             NoCall => self.turn.consecutive.prompts += 1,
             Invalid => self.turn.consecutive.rejected += 1,
-            Unproven => self.ledger.proof.sent_back += 1,
+            Unproven => self.ledger.proof.answer_sent_back(),
         }
         if self.plan_rejected(rejected) {
             return;
