@@ -226,7 +226,7 @@ impl State {
 
     /// Messages to the session that runs of their own answer after this one, in order.
     pub fn queued(&self) -> impl Iterator<Item = &Arc<MessageQueued>> {
-        self.questions.queued.iter()
+        self.questions.queued().iter()
     }
 
     /// Messages to the run that it ended without having heard, and that wait for no run of their own; empty while it goes on.
@@ -323,7 +323,7 @@ impl State {
 
     /// The questions that wait for an answer.
     pub fn questions(&self) -> &[OpenQuestion] {
-        &self.questions.open
+        self.questions.open()
     }
 
     /// The question of a pause that is not over.

@@ -251,11 +251,11 @@ impl Decision {
         }
         let calling = self.state.phase == Phase::Asking;
         let closing = self.state.ending.closing();
-        if let Some(closing) = closing.filter(|closing| closing.reached.limit == LimitKind::Seconds) {
-            if action.seq != closing.seq || !calling {
+        if let Some(closing) = closing.filter(|closing| closing.reached().limit == LimitKind::Seconds) {
+            if action.seq != closing.seq() || !calling {
                 return Err(self.unknown(action));
             }
-            due(closing.at.saturating_add(self.state.setup.policy.bounds.grace_ms), now)?;
+            due(closing.at().saturating_add(self.state.setup.policy.bounds.grace_ms), now)?;
             self.closing_overdue();
             return Ok(());
         }

@@ -22,9 +22,8 @@ use crate::protocol::fact::{
     LimitFact, ModelFact, PeopleFact, PlanFact, RunFact,
 };
 use crate::state::context::Warning;
-use crate::state::ending::{Closing, ClosingStage, Ending};
+use crate::state::ending::{Closing, Ending};
 use crate::state::open_call::{Asked, Origin, Stage};
-use crate::state::questions::{OpenQuestion, Paused};
 use crate::state::{Phase, State};
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::question::QuestionKind;
@@ -100,7 +99,7 @@ impl State {
             Fact::People(PeopleFact::Paused(paused)) => self.paused(paused, seq),
             Fact::People(PeopleFact::MessageQueued(queued)) => {
                 self.conversation.steering.retain(|said| said.run != Some(queued.run));
-                self.questions.queued.push_back_mut(Arc::new(queued.clone()));
+                self.questions.queue(queued);
             }
             Fact::Run(RunFact::Adjusted(adjusted)) => self.adjusted(adjusted, event.at, seq),
             Fact::Context(ContextFact::HistoryEdited(edited)) => self.history_edited(edited),
@@ -144,23 +143,12 @@ impl State {
     }
 
     fn input_requested(&mut self, asked: &InputRequested, seq: u64) {
-        self.questions.asked += 1;
         if asked.kind == QuestionKind::Result && asked.call.is_none() {
             self.leave_hook();
         }
-        self.questions.open.push(OpenQuestion {
-            seq,
-            next: asked.next.clone(),
-            id: asked.question.clone(),
-            kind: asked.kind,
-            call: asked.call.clone(),
-            text: asked.text.clone(),
-            suggestions: asked.suggestions.clone(),
-        });
-        if let (QuestionKind::Limit(_), Some(closing)) = (asked.kind, self.ending.closing_mut())
-            && asked.child_question.is_none()
-        {
-            closing.stage = ClosingStage::Idle;
+        self.questions.put(asked, seq);
+        if matches!(asked.kind, QuestionKind::Limit(_)) && asked.child_question.is_none() {
+            self.ending.put_to_person();
         }
         if asked.kind == QuestionKind::Clarify && asked.child_question.is_none() {
             self.count_call();
@@ -181,7 +169,7 @@ impl State {
 
     /// The run stands still. A try that waited begins once the pause is over.
     fn paused(&mut self, paused: &RunPaused, seq: u64) {
-        self.questions.paused = Some(Paused { seq, next: paused.next.clone() });
+        self.questions.pause_began(paused, seq);
         // A hook has been heard.
         if matches!(self.phase, Phase::Asking | Phase::Stepping { .. }) {
             let laid_aside = self.turns_model_call().map(|model_call| model_call.remedies.clone());
@@ -192,10 +180,7 @@ impl State {
     }
 
     fn input_received(&mut self, received: &InputReceived) {
-        self.questions.open.retain(|open| open.id != received.question);
-        if self.questions.pause().is_none() {
-            self.questions.paused = None;
-        }
+        self.questions.answered(&received.question);
         self.finally_answered(&received.answer);
     }
 
@@ -237,19 +222,8 @@ impl State {
         self.give_up_waiting();
         let stopping = self.in_flight();
         self.turn.cut = None;
-        // A question about another limit is moot: this one has cut the loop. A limit on time waits for no pause.
-        let late = matches!(reached.limit, LimitKind::Seconds | LimitKind::StallSeconds);
-        self.questions.open.retain(|open| {
-            let of_step = matches!(
-                open.kind,
-                QuestionKind::Limit(_) | QuestionKind::Plan | QuestionKind::Result | QuestionKind::Auth
-            );
-            !(of_step || late && open.kind == QuestionKind::Pause) || open.call.is_some()
-        });
-        self.questions.paused = self.questions.paused.take().filter(|_| !late);
-        let stage = if stopping { ClosingStage::Stopping } else { ClosingStage::Idle };
-        let closing = Closing { reached: reached.clone(), seq, at, stage, beyond: None };
-        self.ending = Ending::Limit(Box::new(closing));
+        self.questions.cut_by(reached.limit);
+        self.ending = Ending::by_limit(Closing::after(reached, at, seq), stopping);
         self.turn.consecutive.rejected = 0;
     }
 

@@ -87,7 +87,7 @@ impl State {
             // A call beside the loop, which the next turn waits for.
             Phase::Between if self.model_calls.in_progress().next().is_some() => StateKind::Calling,
             Phase::Between if self.model_calls.iter().next().is_some() => StateKind::Waiting,
-            Phase::Between if self.questions.paused.is_some() => StateKind::Paused,
+            Phase::Between if self.questions.paused().is_some() => StateKind::Paused,
             Phase::Between => StateKind::LimitAsked,
             Phase::Acting(calls) => {
                 let any = |fits: fn(&Stage) -> bool| calls.iter().any(|call| fits(&call.stage));
@@ -102,7 +102,11 @@ impl State {
                             | Stage::Delegated { .. }
                     )
                 }) {
-                    if self.questions.open.is_empty() { StateKind::Running } else { StateKind::RunningAsked }
+                    if self.questions.open().is_empty() {
+                        StateKind::Running
+                    } else {
+                        StateKind::RunningAsked
+                    }
                 } else if any(|stage| {
                     matches!(stage, Stage::Retrying { .. } | Stage::DelegateDeferred { .. })
                 }) {

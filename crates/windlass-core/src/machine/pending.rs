@@ -50,21 +50,21 @@ pub fn pending(state: &State) -> Vec<Action> {
         Phase::Stepping { seq } => add(*seq, ActionKind::RunHook),
         Phase::New | Phase::Between | Phase::Asking | Phase::Ended(_) => {}
     }
-    for question in &state.questions.open {
-        let seq = match &state.questions.paused {
-            _ if !question.is_pause() => question.seq,
+    for question in state.questions.open() {
+        let seq = match state.questions.paused() {
+            _ if !question.is_pause() => question.seq(),
             // Whether to go on is asked once the pause has taken effect.
-            Some(paused) => paused.seq,
+            Some(paused) => paused.seq(),
             None => continue,
         };
         add(seq, ActionKind::Ask { question: question.id.clone() });
     }
-    let overtime = state.ending.closing().filter(|closing| closing.reached.limit == LimitKind::Seconds);
+    let overtime = state.ending.closing().filter(|closing| closing.reached().limit == LimitKind::Seconds);
     match (overtime, state.alarm()) {
         // A closing call after the deadline has the grace to end.
         (Some(closing), _) if state.phase == Phase::Asking => {
-            let at = closing.at.saturating_add(state.setup.policy.bounds.grace_ms);
-            add(closing.seq, ActionKind::SetTimer { at });
+            let at = closing.at().saturating_add(state.setup.policy.bounds.grace_ms);
+            add(closing.seq(), ActionKind::SetTimer { at });
         }
         (None, Some(at)) => add(state.clock.deadline_seq(), ActionKind::SetTimer { at }),
         (Some(_), _) | (None, None) => {}

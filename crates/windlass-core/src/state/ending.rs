@@ -1,9 +1,11 @@
 //! Why and how a run is being ended.
 
 use crate::protocol::fact::limits::LimitReached;
+use crate::protocol::fact::turns::TurnStarted;
 use crate::state::State;
 use crate::state::ledger::Beyond;
-use crate::vocabulary::ids::Millis;
+use crate::vocabulary::ids::{Millis, Text};
+use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::outcome::Status;
 
 /// Reason for which a run is being ended.
@@ -28,12 +30,64 @@ impl Ending {
         }
     }
 
-    pub(crate) fn closing_mut(&mut self) -> Option<&mut Closing> {
+    fn closing_mut(&mut self) -> Option<&mut Closing> {
         match self {
             Self::None => None,
             Self::Limit(closing) => Some(closing),
             Self::Cancel(closing) => closing.as_deref_mut(),
         }
+    }
+
+    /// The run is ended by a limit; `stopping`: once its work has come to its end.
+    pub(crate) fn by_limit(closing: Closing, stopping: bool) -> Self {
+        let stage = if stopping { ClosingStage::Stopping } else { ClosingStage::Idle };
+        Self::Limit(Box::new(Closing { stage, ..closing }))
+    }
+
+    /// A task is told to stop: its end must come first.
+    pub(crate) fn stops_task(&mut self) {
+        if let Some(closing) = self.closing_mut() {
+            closing.stage = ClosingStage::Stopping;
+        }
+    }
+
+    /// A person is asked about the limit: nothing is going on any more.
+    pub(crate) fn put_to_person(&mut self) {
+        if let Some(closing) = self.closing_mut() {
+            closing.stage = ClosingStage::Idle;
+        }
+    }
+
+    /// The call beyond the limit begins. Returns the limit's note to the model, which enters the conversation once.
+    pub(crate) fn called(&mut self, turn: &TurnStarted) -> Option<Text> {
+        let closing = self.closing_mut()?;
+        let text = turn.note.is_some() || closing.stage == ClosingStage::TextAsked;
+        closing.stage = if text { ClosingStage::TextAsked } else { ClosingStage::Called };
+        closing.reached.note.take()
+    }
+
+    /// The call beyond the limit may use that.
+    pub(crate) fn allow(&mut self, beyond: Beyond) {
+        if let Some(closing) = self.closing_mut() {
+            closing.beyond = Some(beyond);
+        }
+    }
+
+    /// The run goes on from another one: its limit was reached now, if it `holds` here, too.
+    pub(crate) fn begin_anew(&mut self, at: Millis, seq: u64, holds: impl Fn(LimitKind) -> bool) {
+        let closing = |closing: Closing| {
+            Some(Closing { seq, at, ..closing }).filter(|closing| holds(closing.reached.limit))
+        };
+        *self = std::mem::take(self).with_closing(closing);
+    }
+
+    /// The same, whatever the number of its event.
+    #[cfg(test)]
+    pub(crate) fn renumbered(mut self, rename: impl FnOnce(&mut u64)) -> Self {
+        if let Some(closing) = self.closing_mut() {
+            rename(&mut closing.seq);
+        }
+        self
     }
 
     pub(crate) fn is_cancel(&self) -> bool {
@@ -59,7 +113,7 @@ impl Ending {
     }
 
     /// The same with another closing, or none.
-    pub(crate) fn with_closing(self, change: impl FnOnce(Closing) -> Option<Closing>) -> Self {
+    fn with_closing(self, change: impl FnOnce(Closing) -> Option<Closing>) -> Self {
         let change = |closing: Box<Closing>| change(*closing).map(Box::new);
         match self {
             Self::None => Self::None,
@@ -85,15 +139,41 @@ impl State {
 /// A limit that was reached, while what follows from it is going on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Closing {
-    pub(crate) reached: LimitReached,
-    pub(crate) seq: u64,
-    pub(crate) at: Millis,
-    pub(crate) stage: ClosingStage,
+    reached: LimitReached,
+    seq: u64,
+    at: Millis,
+    stage: ClosingStage,
     /// Allowance of the closing call beyond the limit, once it has begun.
-    pub(crate) beyond: Option<Beyond>,
+    beyond: Option<Beyond>,
 }
 
 impl Closing {
+    /// A closing that begins: nothing is going on.
+    pub(crate) fn after(reached: &LimitReached, at: Millis, seq: u64) -> Self {
+        Self { reached: reached.clone(), seq, at, stage: ClosingStage::Idle, beyond: None }
+    }
+
+    pub(crate) fn reached(&self) -> &LimitReached {
+        &self.reached
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub(crate) fn at(&self) -> Millis {
+        self.at
+    }
+
+    pub(crate) fn stage(&self) -> ClosingStage {
+        self.stage
+    }
+
+    /// Allowance of the closing call beyond the limit, once it has begun.
+    pub(crate) fn beyond(&self) -> Option<Beyond> {
+        self.beyond
+    }
+
     /// Whether the call beyond the limit has begun.
     pub(crate) fn has_called(&self) -> bool {
         matches!(self.stage, ClosingStage::Called | ClosingStage::TextAsked)

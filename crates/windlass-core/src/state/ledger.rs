@@ -165,7 +165,7 @@ impl State {
     /// Whether anything enters the conversation as this call begins.
     fn is_entered(&self, next: &TurnStarted) -> bool {
         let waits = || {
-            let closing = self.ending.closing().is_some_and(|closing| closing.reached.note.is_some());
+            let closing = self.ending.closing().is_some_and(|closing| closing.reached().note.is_some());
             closing || (next.purpose.hears() && !self.conversation.steering.is_empty())
         };
         let fresh = next.turn != self.turn.number;

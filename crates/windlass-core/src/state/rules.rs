@@ -22,13 +22,13 @@ pub(crate) struct Rule {
 impl State {
     /// The tools that a person has allowed for the rest of the session, in the order of the decisions.
     pub fn allowed_tools(&self) -> impl Iterator<Item = &Text> {
-        self.questions.rules.iter().map(|rule| &rule.tool)
+        self.questions.rules().iter().map(|rule| &rule.tool)
     }
 
     /// Whether a rule of the session allows the call.
     pub(crate) fn allows(&self, open: &OpenCall) -> bool {
         let mut rules =
-            self.questions.rules.iter().filter(|rule| rule.tool == *open.target_name()).peekable();
+            self.questions.rules().iter().filter(|rule| rule.tool == *open.target_name()).peekable();
         if rules.peek().is_none() {
             return false;
         }
@@ -45,12 +45,7 @@ impl State {
     /// Folds a rule. A tool has one rule for each way by which it is reached and for each of its forms: the last ones count.
     pub(crate) fn tool_allowed(&mut self, allowed: &ToolAllowed) {
         let rule = Rule { tool: allowed.tool.clone(), digest: allowed.digest.clone() };
-        let rules = &mut self.questions.rules;
-        rules.retain(|other| *other != rule);
-        rules.push(rule);
-        if rules.len() > MAX_RULES {
-            rules.remove(0);
-        }
+        self.questions.allow(rule, MAX_RULES);
     }
 
     /// The rules that a run begins with: those of the run of the same session that it continues.
@@ -58,7 +53,7 @@ impl State {
         let same = start.session.is_some() && start.session == base.setup.session && start.parent.is_none();
         let imported = base.agent().is_some_and(crate::protocol::fact::run::AgentRef::is_imported);
         if same && !imported && !matches!(start.input, RunInput::Fork(_)) {
-            self.questions.rules.clone_from(&base.questions.rules);
+            self.questions.inherit_rules(&base.questions);
         }
     }
 }

@@ -11,20 +11,34 @@ use crate::vocabulary::reply::ModelFailure;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Search {
     /// The items that may be to blame, the oldest first. Until the first request without them begins, none is known.
-    pub(crate) candidates: Vec<RefusalCandidate>,
+    candidates: Vec<RefusalCandidate>,
     /// The failure of the request with all of them.
-    pub(crate) failure: ModelFailure,
+    failure: ModelFailure,
     /// [`History::edits`](crate::message::History::edits) when it began: the suspects' places hold as long.
-    pub(crate) edits: u64,
+    edits: u64,
     /// Sealed reasoning behind the first suspect, which is none itself.
-    pub(crate) behind: Vec<RefusalCandidate>,
+    behind: Vec<RefusalCandidate>,
     /// Whether reasoning goes as well that stands behind an item that is left out: some providers take it only behind the very
     /// messages that it was made for.
-    pub(crate) drops_behind: bool,
-    pub(crate) halving: Halving,
+    drops_behind: bool,
+    halving: Halving,
 }
 
 impl Search {
+    /// The items that may be to blame, the oldest first. Until the first request without them begins, none is known.
+    pub(crate) fn candidates(&self) -> &[RefusalCandidate] {
+        &self.candidates
+    }
+
+    /// The failure of the request with all of them.
+    pub(crate) fn failure(&self) -> &ModelFailure {
+        &self.failure
+    }
+
+    pub(crate) fn halving(&self) -> &Halving {
+        &self.halving
+    }
+
     /// A search after that failure. Its items are known once it begins.
     pub(crate) fn after_failure(failure: ModelFailure) -> Self {
         let (candidates, behind, halving) = (Vec::new(), Vec::new(), Halving::over(0));
@@ -35,6 +49,16 @@ impl Search {
     pub(crate) fn over(self, candidates: Vec<RefusalCandidate>) -> Self {
         let halving = Halving::over(candidates.len());
         Self { candidates, halving, ..self }
+    }
+
+    /// The search among these suspects, as its first request begins: with the reasoning behind them, and the conversation's edits.
+    pub(crate) fn begun(
+        self,
+        candidates: Vec<RefusalCandidate>,
+        behind: Vec<RefusalCandidate>,
+        edits: u64,
+    ) -> Self {
+        Self { edits, behind, ..self.over(candidates) }
     }
 
     /// The search after its last request was accepted, or refused.

@@ -84,12 +84,8 @@ fn renamed(mut state: State, names: &mut Names) -> State {
         Phase::New | Phase::Between | Phase::Asking | Phase::Ended(_) => {}
     }
     state.model_calls.iter_mut().for_each(|model_call| names.rename(&mut model_call.seq));
-    for question in &mut state.questions.open {
-        names.rename(&mut question.seq);
-    }
-    if let Some(closing) = state.ending.closing_mut() {
-        names.rename(&mut closing.seq);
-    }
+    state.questions = state.questions.renumbered(|seq| names.rename(seq));
+    state.ending = state.ending.renumbered(|seq| names.rename(seq));
     // Without a limit on stalls nothing follows from when something came last.
     let counts_progress = state.setup.policy.limit(LimitKind::StallSeconds).is_some();
     state.clock = state.clock.renumbered(|seq| names.rename(seq), counts_progress);

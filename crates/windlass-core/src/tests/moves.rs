@@ -150,7 +150,7 @@ impl Moves<'_> {
                 }
             }
             ActionKind::Ask { question } => {
-                let open = self.node.state.questions.open.iter().find(|open| open.id == *question);
+                let open = self.node.state.questions.open().iter().find(|open| open.id == *question);
                 for answer in open.map(|open| self.answers(open.kind)).unwrap_or_default() {
                     let raises = left.raises - u8::from(matches!(answer, Answer::Raise(_)));
                     let rules = left.rules - u8::from(answer == Answer::Always);
@@ -259,7 +259,7 @@ impl Moves<'_> {
             QuestionKind::Plan => vec![Answer::Accept, Answer::Conclude("enough".into())],
             QuestionKind::Limit(limit) => {
                 let mut answers = vec![Answer::Conclude("enough".into())];
-                let reached = self.node.state.ending.closing().map_or(0, |closing| closing.reached.reached);
+                let reached = self.node.state.ending.closing().map_or(0, |closing| closing.reached().reached);
                 if self.node.left.raises > 0 {
                     answers.push(Answer::Raise((reached + 2) as f64 / limit.scale()));
                 }
@@ -318,9 +318,9 @@ pub(crate) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
         Answer::Unknown,
         Answer::Conclude("enough".into()),
     ];
-    for number in 0..=state.questions.asked + 1 {
+    for number in 0..=state.questions.asked() + 1 {
         let question: crate::vocabulary::ids::QuestionId = format!("q{number}").into();
-        let open = state.questions.open.iter().find(|open| open.id == question);
+        let open = state.questions.open().iter().find(|open| open.id == question);
         all.extend(every.iter().filter(|answer| open.is_none_or(|open| !answer.fits(open.kind))).map(
             |answer| InputKind::Answered { question: question.clone(), answer: answer.clone(), by: None },
         ));

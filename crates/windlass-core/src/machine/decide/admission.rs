@@ -168,14 +168,14 @@ impl Decision {
     fn admit_closing(&self, closing: &Closing, call: &Wanted<'_>) -> Result<(), Refusal> {
         METERED.into_iter().try_for_each(|kind| {
             let Some(max) = self.state.setup.policy.limit(kind) else { return Ok(()) };
-            if kind != closing.reached.limit {
+            if kind != closing.reached().limit {
                 return self.metered(kind, max, call);
             }
             if let Some(lent) = self.state.budget().get(kind) {
                 self.metered(kind, lent, call)?;
             }
-            let begun = closing.beyond.as_ref().filter(|_| call.next.turn == self.state.turn.number);
-            if begun.is_none_or(|beyond| call.ledger.fits_beyond(kind, beyond, &call.need.sure)) {
+            let begun = closing.beyond().filter(|_| call.next.turn == self.state.turn.number);
+            if begun.is_none_or(|beyond| call.ledger.fits_beyond(kind, &beyond, &call.need.sure)) {
                 return Ok(());
             }
             Err(Refusal::used_up(kind, call.ledger.committed().of(kind)))

@@ -185,10 +185,10 @@ impl Decision {
     /// The reply of a closing call that must finish. `false`: no such call is going on.
     pub(crate) fn forced_reply(&mut self) -> bool {
         let Some(closing) = self.state.ending.closing().cloned() else { return false };
-        if closing.reached.at_limit != AtLimit::ForceFinish || self.state.finish_tool().is_none() {
+        if closing.reached().at_limit != AtLimit::ForceFinish || self.state.finish_tool().is_none() {
             return false;
         }
-        let status = Status::Limit(closing.reached.limit);
+        let status = Status::Limit(closing.reached().limit);
         match self.finish_in_turn() {
             Finish::Valid(call, output) => self.finish_with(&call, output, status),
             Finish::Rejected(rejected) => {
@@ -223,7 +223,7 @@ impl Decision {
 
     /// Whether the closing call that was answered asked for the output as text.
     fn asked_for_text(&self) -> bool {
-        self.state.ending.closing().is_some_and(|closing| closing.stage == ClosingStage::TextAsked)
+        self.state.ending.closing().is_some_and(|closing| closing.stage() == ClosingStage::TextAsked)
     }
 
     fn xml_reply(&mut self, status: Status) {
@@ -275,9 +275,9 @@ impl Decision {
             return self.finish_closing(said);
         };
         match self.read_output(said.as_deref()) {
-            Ok(output) => self.end_with(Status::Limit(closing.reached.limit), said, Some(output), None),
+            Ok(output) => self.end_with(Status::Limit(closing.reached().limit), said, Some(output), None),
             // A summary is worth something without an output.
-            Err(_) if closing.reached.at_limit == AtLimit::WrapUp && self.no_try_is_left() => {
+            Err(_) if closing.reached().at_limit == AtLimit::WrapUp && self.no_try_is_left() => {
                 self.finish_closing(said);
             }
             Err(message) => {

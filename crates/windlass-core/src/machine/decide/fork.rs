@@ -50,7 +50,7 @@ impl Decision {
 
     fn go_on_with_calls(&mut self) {
         if let Some(closing) = self.state.ending.closing().cloned() {
-            if self.closing_call_began(&closing.reached) {
+            if self.closing_call_began(closing.reached()) {
                 if !self.forced_reply() {
                     let said = self.said();
                     self.skip_all("no tool can be called any more");
@@ -60,7 +60,7 @@ impl Decision {
                 self.close_lost_calls();
                 self.close_idle_calls();
                 self.close_waiting_code();
-                self.after_limit(&closing.reached);
+                self.after_limit(closing.reached());
             }
         } else if self.state.open_calls().any(|open| open.origin == Origin::Hook) {
             self.settle_started();
@@ -124,13 +124,13 @@ impl Decision {
     /// The base stood between two steps: within an append, or with a question about a limit.
     fn go_on_between(&mut self) {
         if let Some(closing) = self.state.ending.closing().cloned() {
-            if self.closing_call_began(&closing.reached) {
+            if self.closing_call_began(closing.reached()) {
                 if !self.forced_reply() {
                     let said = self.said();
                     self.finish_closing(said);
                 }
             } else {
-                self.after_limit(&closing.reached);
+                self.after_limit(closing.reached());
             }
             return;
         }

@@ -32,10 +32,10 @@ impl Decision {
     }
 
     fn search_on(&mut self, model_call: &ModelCall, failure: &ModelFailure, search: &Search) -> bool {
-        if search.candidates.is_empty() {
+        if search.candidates().is_empty() {
             return false;
         }
-        match search.halving.step() {
+        match search.halving().step() {
             Step::Probe(items) => self.ask_again(model_call, failure, search.pick(&items)),
             Step::Found(items) => {
                 let items = search.pick(&items);
@@ -46,7 +46,7 @@ impl Decision {
             }
             // The history is not to blame: it stays as it was, and the first failure is the turn's.
             Step::Blameless => {
-                let first = search.failure.clone().with_reply_of(Some(failure));
+                let first = search.failure().clone().with_reply_of(Some(failure));
                 let first = ModelFailure { usage: failure.usage, ..first };
                 (model_call.purpose.rules().failed)(self, model_call, first);
             }
@@ -65,7 +65,7 @@ impl Decision {
         let Some(search) = self.state.search_of(model_call).map(|search| search.after(true)) else {
             return false;
         };
-        match search.halving.step() {
+        match search.halving().step() {
             Step::Probe(items) => {
                 let without = search.pick(&items);
                 self.record(ProbeAnswered {
@@ -93,8 +93,8 @@ impl Decision {
     fn leave_out(&mut self, model_call: &ModelCall, search: &Search, items: Vec<RefusalCandidate>) {
         let splices = left_out(&self.state.conversation.history, &items);
         let model = self.state.setup.models.get(model_call.model as usize).map(|model| model.name.clone());
-        let (model, message) = (model.unwrap_or_default(), search.failure.message.clone());
-        let search_exhausted = search.halving.ran_out();
+        let (model, message) = (model.unwrap_or_default(), search.failure().message.clone());
+        let search_exhausted = search.halving().ran_out();
         self.record(HistoryEdited {
             splices,
             refused: Some(RefusedItems { items, model, message, search_exhausted }),

@@ -9,7 +9,6 @@ use crate::protocol::fact::{InputRequested, MessageQueued};
 use crate::protocol::invalid_input::InvalidInput;
 use crate::state::Phase;
 use crate::state::model_calls::ModelCall;
-use crate::state::questions::Paused;
 use crate::vocabulary::ids::{QuestionId, Text};
 use crate::vocabulary::message::Message;
 use crate::vocabulary::purpose::Place;
@@ -90,16 +89,16 @@ impl Decision {
 
     /// A person ends the pause: the run goes on where it stood, and hears what was said meanwhile.
     pub(crate) fn resumed_by_answer(&mut self, question: QuestionId, answer: Answer) {
-        let paused = self.state.questions.paused.clone();
+        let paused = self.state.questions.paused().cloned();
         let said = if let Answer::Resume { text } = &answer { text.clone() } else { None };
         self.received(question, answer);
         if let Some(text) = said {
             self.record(Steered::from(text));
         }
         // An answer may have brought work meanwhile, which the run goes on from.
-        let Some(Paused { next, .. }) = paused.filter(|_| self.state.phase == Phase::Between) else { return };
+        let Some(paused) = paused.filter(|_| self.state.phase == Phase::Between) else { return };
         let heard = !self.state.conversation.steering.is_empty() && self.state.ending.closing().is_none();
-        match next {
+        match paused.into_next() {
             // What comes next depends on what was said.
             Some(next) if !heard => self.begin(next),
             Some(_) | None => self.next_turn(),

@@ -127,7 +127,7 @@ impl Decision {
     }
 
     pub(crate) fn next_question(&self) -> QuestionId {
-        QuestionId::from(format!("q{}", self.state.questions.asked + 1))
+        QuestionId::from(format!("q{}", self.state.questions.asked() + 1))
     }
 
     /// Handles the deadline: stops all work first.

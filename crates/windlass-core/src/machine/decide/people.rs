@@ -25,10 +25,10 @@ impl Decision {
         by: Option<AnsweredBy>,
     ) -> Decided {
         self.by = by;
-        let Some(open) = self.state.questions.open.iter().find(|open| open.id == *question).cloned() else {
+        let Some(open) = self.state.questions.open().iter().find(|open| open.id == *question).cloned() else {
             return Err(InvalidInput::UnknownQuestion {
                 found: question.clone(),
-                expected: self.state.questions.open.iter().map(|open| open.id.clone()).collect(),
+                expected: self.state.questions.open().iter().map(|open| open.id.clone()).collect(),
             });
         };
         if !answer.fits(open.kind) {
@@ -140,7 +140,7 @@ impl Decision {
 
     fn limit_answered(&mut self, question: QuestionId, limit: LimitKind, answer: Answer) -> Decided {
         if let Answer::Raise(number) = answer {
-            let when_asked = self.state.ending.closing().map_or(0, |closing| closing.reached.reached);
+            let when_asked = self.state.ending.closing().map_or(0, |closing| closing.reached().reached);
             let reached = self.reached(limit).max(when_asked);
             let Some(max) = limit.keep(number).filter(|max| *max > reached) else {
                 let (reached, found) = (limit.show(reached), number.to_string());

@@ -229,7 +229,7 @@ impl Decision {
     }
 
     fn ask_planner(&mut self, kind: QuestionKind, text: String, suggestions: Vec<Text>) {
-        let asked = self.state.questions.open.iter().any(|open| open.kind == kind && open.call.is_none());
+        let asked = self.state.questions.open().iter().any(|open| open.kind == kind && open.call.is_none());
         if asked {
             return;
         }

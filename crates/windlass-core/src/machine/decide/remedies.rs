@@ -101,12 +101,13 @@ impl Decision {
     }
 
     /// A person has renewed the key: the same call is made again, or, if somebody has said something, a new one.
-    pub(crate) fn key_renewed(&mut self, open: OpenQuestion, answer: Answer) {
+    pub(crate) fn key_renewed(&mut self, mut open: OpenQuestion, answer: Answer) {
+        let next = open.take_next();
         self.received(open.id, answer);
         if self.state.phase != Phase::Between {
             return;
         }
-        match open.next {
+        match next {
             Some(next) if self.state.conversation.steering.is_empty() => self.begin(*next),
             Some(_) | None => self.next_turn(),
         }

@@ -323,7 +323,7 @@ impl Decision {
             let text = self.state.setup.policy.wording.texts.cancelled.clone();
             self.end(Status::Cancelled, Some(text).filter(|text| !text.is_empty()), None);
         } else if let Some(closing) = self.state.ending.closing().cloned() {
-            self.after_limit(&closing.reached);
+            self.after_limit(closing.reached());
         }
     }
 
@@ -332,7 +332,7 @@ impl Decision {
         let Some(closing) = self.state.ending.closing().cloned() else { return };
         let said = said.filter(|text| !text.trim().is_empty());
         let text = said.or_else(|| self.state.conversation.last_text.clone());
-        self.end(Status::Limit(closing.reached.limit), text, None);
+        self.end(Status::Limit(closing.reached().limit), text, None);
     }
 
     /// The closing call did not end within its grace after a deadline.
@@ -342,7 +342,7 @@ impl Decision {
         let input =
             self.state.estimated_input((self.state.setup.policy.request.purpose, None), self.state.wire());
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
-        let reached = self.state.ending.closing().map(|closing| closing.reached.limit);
+        let reached = self.state.ending.closing().map(|closing| closing.reached().limit);
         let text = self.state.conversation.last_text.clone();
         self.end(Status::Limit(reached.unwrap_or(LimitKind::Seconds)), text, None);
     }

@@ -10,7 +10,7 @@ use crate::protocol::fact::calls::{
     TaskOrder,
 };
 use crate::protocol::fact::verdict::CallVerified;
-use crate::state::ending::{ClosingStage, Ending};
+use crate::state::ending::Ending;
 use crate::state::open_call::{OpenCall, Origin, Stage, Summing};
 use crate::state::results::{branch_message, tool_message, with_printed};
 use crate::state::routing::says_something;
@@ -48,10 +48,8 @@ impl State {
             call.stage = Stage::Delegated { seq, run, order };
         }
         if started.order == TaskOrder::Stop {
-            self.questions.open.retain(|open| open.call.as_ref() != Some(&started.call));
-            if let Some(closing) = self.ending.closing_mut() {
-                closing.stage = ClosingStage::Stopping;
-            }
+            self.questions.settled(&started.call);
+            self.ending.stops_task();
         }
     }
 
@@ -161,7 +159,7 @@ impl State {
         }
         if decided.decision == Decision::Allowed {
             // A question that was put before the rule was made needs no answer.
-            self.questions.open.retain(|open| open.call.as_ref() != Some(&decided.call));
+            self.questions.settled(&decided.call);
         }
     }
 
@@ -183,7 +181,7 @@ impl State {
         {
             self.ledger.proof.note(&self.setup.policy, &tool, &finished.outcome);
         }
-        self.questions.open.retain(|open| open.call.as_ref() != Some(&finished.call));
+        self.questions.settled(&finished.call);
         let own = self.run;
         let sums_up = self.sums_up(finished);
         let Some(call) = self.call_mut(&finished.call) else { return };

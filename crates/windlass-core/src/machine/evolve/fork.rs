@@ -7,7 +7,6 @@ use crate::policy::values::{Hooks, Stop};
 use crate::protocol::fact::calls::TaskOrder;
 use crate::protocol::fact::fork::{Fork, MadeCall, StartedCall};
 use crate::protocol::fact::interrupts::Steered;
-use crate::state::ending::Closing;
 use crate::state::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
 use crate::state::remedies::Remedies;
 use crate::state::{Phase, State};
@@ -42,7 +41,7 @@ impl State {
         self.ledger.carry(&carried);
         self.ledger.proof = base.ledger.proof.clone();
         self.clock.forked(carried.elapsed_ms);
-        self.questions.asked = base.questions.asked;
+        self.questions.count_on_from(&base.questions);
         self.turn = base.turn.clone();
         self.conversation = base.conversation.clone();
         self.progress.clone_from(&base.progress);
@@ -58,8 +57,7 @@ impl State {
     /// Another agent goes on with the run: what people and the old policy have decided counts no more, and every open
     /// call passes the gate of the new one.
     pub(crate) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
-        self.questions.withdraw();
-        self.questions.rules.clear();
+        self.questions.void();
         // Another agent's models may take what those before refused.
         self.toolbox.refused = None;
         // A run is adopted only by a person.
@@ -80,10 +78,7 @@ impl State {
         // What stalled begins anew.
         let holds = |kind| kind != LimitKind::StallSeconds && not_raised(kind, old, &policy);
         self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));
-        let closing = |closing: Closing| {
-            Some(Closing { seq, at, ..closing }).filter(|closing| holds(closing.reached.limit))
-        };
-        self.ending = std::mem::take(&mut self.ending).with_closing(closing);
+        self.ending.begin_anew(at, seq, holds);
         let stopping = self.stopping();
         let again = began == Began::Elsewhere && !stopping;
         // A step of another loop is none of this one, which decides itself what it asks for.

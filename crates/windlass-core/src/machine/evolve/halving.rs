@@ -15,13 +15,13 @@ impl State {
         if turn.without.is_empty() {
             return;
         }
-        if !search.candidates.is_empty() {
+        if !search.candidates().is_empty() {
             self.turn.search = Some(search);
             return;
         }
         // The first one leaves all of them out.
         let (edits, behind) = (self.conversation.history.edits(), self.sealed_behind(&turn.without));
-        self.turn.search = Some(Box::new(Search { edits, behind, ..search.over(turn.without.clone()) }));
+        self.turn.search = Some(Box::new(search.begun(turn.without.clone(), behind, edits)));
     }
 
     /// A call that the loop waits for has failed. Each request of a search that the provider refuses counts as a model call.

@@ -14,9 +14,7 @@ impl State {
     fn inherit_queue(&mut self, start: &RunStarted, base: &Self) {
         let same = start.session == base.setup.session && start.owner == base.setup.owner;
         if start.session.is_some() && same {
-            let own = start.run;
-            self.questions.queued =
-                base.questions.queued.iter().filter(|queued| queued.run != own).cloned().collect();
+            self.questions.inherit_queue(&base.questions, start.run);
         }
     }
 

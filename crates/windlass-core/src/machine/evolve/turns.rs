@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::protocol::fact::OutputRejected;
 use crate::protocol::fact::turns::{TurnCompleted, TurnFailed, TurnStarted};
-use crate::state::ending::ClosingStage;
 use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{Origin, Stage};
 use crate::state::{Phase, State};
@@ -41,13 +40,9 @@ impl State {
             if turn.purpose.hears() {
                 self.hear();
             }
-            if let Some(closing) = self.ending.closing_mut() {
-                let text = turn.note.is_some() || closing.stage == ClosingStage::TextAsked;
-                closing.stage = if text { ClosingStage::TextAsked } else { ClosingStage::Called };
-                if let Some(note) = closing.reached.note.take() {
-                    self.progress.closing = Some(self.conversation.history.len());
-                    self.conversation.history.push(Arc::new(Message::user(note)));
-                }
+            if let Some(note) = self.ending.called(turn) {
+                self.progress.closing = Some(self.conversation.history.len());
+                self.conversation.history.push(Arc::new(Message::user(note)));
             }
         }
         if let Some(note) = &turn.note {
@@ -55,9 +50,7 @@ impl State {
         }
         if turn.turn != self.turn.number {
             let beyond = self.beyond(turn.model);
-            if let Some(closing) = self.ending.closing_mut() {
-                closing.beyond = Some(beyond);
-            }
+            self.ending.allow(beyond);
             self.turn.next(turn.turn);
         }
         self.distil();
