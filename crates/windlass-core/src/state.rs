@@ -191,37 +191,37 @@ impl State {
 
     /// The agent, once the run has started.
     pub fn agent(&self) -> Option<&AgentRef> {
-        self.setup.agent.as_ref()
+        self.setup.agent()
     }
 
     /// The files that the agent was made of, where it came from files ([`RunStarted::agent_files`](crate::event::RunStarted::agent_files)).
     pub fn agent_files(&self) -> Option<&Ref> {
-        self.setup.agent_files.as_deref()
+        self.setup.agent_files().map(|files| &**files)
     }
 
     /// The owner.
     pub fn owner(&self) -> &Owner {
-        &self.setup.owner
+        self.setup.owner()
     }
 
     /// The session, one of its owner's.
     pub fn session(&self) -> Option<&SessionId> {
-        self.setup.session.as_ref()
+        self.setup.session()
     }
 
     /// Patterns of the tools that the run was given; `None`: all of its agent's.
     pub fn only_tools(&self) -> Option<&Arc<Vec<Text>>> {
-        self.setup.only_tools.as_ref()
+        self.setup.only_tools()
     }
 
     /// Earlier runs of the agent that the run was reminded of when it began, the most similar first.
     pub fn recalled(&self) -> &[Recalled] {
-        &self.setup.recalled
+        self.setup.recalled()
     }
 
     /// How the agent's tools did in earlier runs, where plans are made with it.
     pub fn tool_records(&self) -> &[ToolRecord] {
-        &self.setup.tool_records
+        self.setup.tool_records()
     }
 
     /// Messages to the session that runs of their own answer after this one, in order.
@@ -236,57 +236,57 @@ impl State {
 
     /// Whether a message that the run has not heard when it ends waits for a run of its own.
     pub fn keeps_unheard(&self) -> bool {
-        let past = &self.setup.policy.past;
+        let past = &self.setup.policy().past;
         past.while_running.keeps_unheard() && self.session().is_some() && past.memory != Memory::Off
     }
 
     /// The span that tells of the run (`traceparent`), where one does.
     pub fn trace(&self) -> Option<&Text> {
-        self.setup.trace.as_ref()
+        self.setup.trace()
     }
 
     /// The policy.
     pub fn policy(&self) -> &Arc<Policy> {
-        &self.setup.policy
+        self.setup.policy()
     }
 
     /// The tools, offered or only known, and those of Windlass itself: what reads stored payloads once there is one, and
     /// what finds tools where they are not shown.
     pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
-        &self.toolbox.all
+        self.toolbox.all()
     }
 
     /// The models that it may ask, in order of fallback.
     pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
-        &self.setup.models
+        self.setup.models()
     }
 
     /// The agent's own tools, as the last event that named them did.
     pub fn own_tools(&self) -> &Arc<Vec<ToolSpec>> {
-        &self.toolbox.own
+        self.toolbox.own()
     }
 
     /// The messages before the conversation.
     pub fn prompt(&self) -> &Arc<Vec<Arc<Message>>> {
-        &self.setup.prompt
+        self.setup.prompt()
     }
 
     /// The objective that a prompt builder made the system message of. `None`: the system message is the objective.
     pub fn objective(&self) -> Option<&Text> {
-        self.setup.objective.as_ref()
+        self.setup.objective()
     }
 
     /// JSON Schema of the typed output, if there is one.
     pub fn output_schema(&self) -> Option<&Arc<Value>> {
-        self.setup.output.as_ref()
+        self.setup.output()
     }
 
     /// The tool whose call ends the run, where there is one with an output.
     pub fn finish_tool(&self) -> Option<&ToolSpec> {
-        if self.setup.policy.replies.stop != Stop::FinishTool {
+        if self.setup.policy().replies.stop != Stop::FinishTool {
             return None;
         }
-        self.toolbox.all.iter().rev().find(|tool| {
+        self.toolbox.all().iter().rev().find(|tool| {
             tool.is_offered() && matches!(tool.kind, ToolKind::Finish(OutputForm::Object | OutputForm::Value))
         })
     }
@@ -372,13 +372,13 @@ impl State {
 
     /// The tool of that name, if the run has it.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
-        self.toolbox.all.iter().find(|tool| *tool.name == *name)
+        self.toolbox.all().iter().find(|tool| *tool.name == *name)
     }
 
     /// The model call that an action is, while a try of it is going on.
     pub fn request(&self, action: ActionId) -> Option<Request<'_>> {
         let model_call = self.model_call(action)?;
-        let model = self.setup.models.get(model_call.model as usize)?;
+        let model = self.setup.models().get(model_call.model as usize)?;
         Some(Request { model, purpose: model_call.purpose, turn: model_call.turn })
     }
 
@@ -390,9 +390,9 @@ impl State {
             .map(|model_call| model_call.model);
         let asked = asked.unwrap_or_else(|| self.next_model());
         self.setup
-            .models
+            .models()
             .get(asked as usize)
-            .map_or(self.setup.policy.request.wire, |model| self.setup.policy.wire_of(model))
+            .map_or(self.setup.policy().request.wire, |model| self.setup.policy().wire_of(model))
     }
 
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
@@ -435,7 +435,7 @@ impl State {
 
     /// When the limit on seconds is reached.
     pub(crate) fn deadline(&self) -> Option<Millis> {
-        self.setup.policy.limit(LimitKind::Seconds).map(|limit| self.clock.after(limit))
+        self.setup.policy().limit(LimitKind::Seconds).map(|limit| self.clock.after(limit))
     }
 
     /// When the run is to be woken: at its deadline, for a hedge, or because it is stalled.

@@ -38,7 +38,7 @@ macro_rules! views {
 
         /// The view that the policy names.
         pub(crate) fn of_policy(state: &State) -> &'static Maker {
-            match state.setup.policy.request.view {
+            match state.setup.policy().request.view {
                 $(crate::policy::views::View::$name => &$module::MAKER,)+
             }
         }

@@ -184,10 +184,10 @@ fn calls(said: &AssistantMessage) -> String {
 impl State {
     /// What an answer to this call is, if the call asks for a reply by schema.
     pub(crate) fn by_schema(&self, model_call: &ModelCall) -> Option<AnswerForm> {
-        let policy = &self.setup.policy;
+        let policy = self.setup.policy();
         let wire = self
             .setup
-            .models
+            .models()
             .get(model_call.model as usize)
             .map_or(policy.request.wire, |m| policy.wire_of(m));
         let own = model_call.purpose == policy.request.purpose;
@@ -195,18 +195,18 @@ impl State {
     }
 
     fn has_tools(&self) -> bool {
-        self.toolbox.all.iter().any(ToolSpec::is_offered)
+        self.toolbox.all().iter().any(ToolSpec::is_offered)
     }
 
     /// The same in both phases of a turn, so that the instructions are.
     fn answer_form(&self) -> AnswerForm {
-        let is_output = self.setup.policy.replies.stop == Stop::Text && self.setup.output.is_some();
+        let is_output = self.setup.policy().replies.stop == Stop::Text && self.setup.output().is_some();
         if is_output { AnswerForm::Output } else { AnswerForm::Text }
     }
 
     /// Whether a reply of the loop may be an answer: not where only a call of the finish tool ends it.
     pub(crate) fn may_answer(&self) -> bool {
-        let replies = &self.setup.policy.replies;
+        let replies = &self.setup.policy().replies;
         replies.stop != Stop::FinishTool || replies.talk == Talk::Answer || self.finish_tool().is_none()
     }
 
@@ -218,7 +218,7 @@ impl State {
 
     /// The wire for a model that has refused what its wire asks for; `None`: it has not, or there is no other.
     pub(crate) fn wire_after(&self, model_call: &ModelCall, failure: &ModelFailure) -> Option<Wire> {
-        let (policy, model) = (&self.setup.policy, self.setup.models.get(model_call.model as usize)?);
+        let (policy, model) = (self.setup.policy(), self.setup.models().get(model_call.model as usize)?);
         if policy.request.wire != Wire::Auto || !self.has_tools() {
             return None;
         }
@@ -227,7 +227,7 @@ impl State {
         match policy.wire_of(model) {
             Wire::Auto if model_call.choice == ToolChoice::None => None,
             // A request without a schema was refused for one: that is the grammar of its tools.
-            Wire::Auto if schemas => self.setup.output.is_none().then_some(Wire::Fenced),
+            Wire::Auto if schemas => self.setup.output().is_none().then_some(Wire::Fenced),
             Wire::Auto if !failure.refuses_tools() => None,
             Wire::Auto if model.structured == Some(true) => Some(Wire::Schema),
             Wire::Auto => Some(Wire::Fenced),

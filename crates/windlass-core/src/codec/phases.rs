@@ -34,11 +34,11 @@ impl State {
     }
 
     pub(crate) fn is_for_actions(&self, model_call: &ModelCall) -> bool {
-        let replies = &self.setup.policy.replies;
+        let replies = &self.setup.policy().replies;
         replies.phases == Phases::Two
             && replies.stop == Stop::Text
             && model_call.choice == ToolChoice::Auto
-            && self.toolbox.all.iter().any(ToolSpec::is_offered)
+            && self.toolbox.all().iter().any(ToolSpec::is_offered)
     }
 }
 

@@ -255,7 +255,7 @@ impl Decision {
             if action.seq != closing.seq() || !calling {
                 return Err(self.unknown(action));
             }
-            due(closing.at().saturating_add(self.state.setup.policy.bounds.grace_ms), now)?;
+            due(closing.at().saturating_add(self.state.setup.policy().bounds.grace_ms), now)?;
             self.closing_overdue();
             return Ok(());
         }

@@ -12,8 +12,6 @@ pub(crate) mod results;
 pub(crate) mod start;
 pub(crate) mod turns;
 
-use std::sync::Arc;
-
 use crate::protocol::fact::calls::CallFinished;
 use crate::protocol::fact::interrupts::RunPaused;
 use crate::protocol::fact::limits::{LimitRaised, LimitReached};
@@ -129,14 +127,8 @@ impl State {
 
     fn limit_raised(&mut self, raised: &LimitRaised, seq: u64) {
         self.ending = Ending::None;
-        let policy = Arc::make_mut(&mut self.setup.policy);
-        let watched = policy.calls.repetition.watched_mut();
-        if let Some(repetition) = watched.filter(|_| raised.limit == LimitKind::Repetition) {
-            repetition.stop_at = u32::try_from(raised.max).unwrap_or(u32::MAX);
-        } else if let Some(limit) = policy.bounds.limits.get_mut(&raised.limit) {
-            limit.max = raised.max;
-        }
-        self.offer_tools(self.toolbox.own.clone());
+        self.setup.raise(raised);
+        self.offer_tools(self.toolbox.own().clone());
         if raised.limit == LimitKind::Seconds {
             self.clock.deadline_moved(seq);
         }
@@ -185,35 +177,22 @@ impl State {
     }
 
     fn adjusted(&mut self, adjusted: &Adjusted, at: u64, seq: u64) {
-        let policy = self.setup.policy.clone();
-        if let Some(fresh) = &adjusted.policy {
-            self.setup.policy = fresh.clone();
+        let policy = self.setup.policy().clone();
+        self.setup.adjusted(adjusted);
+        if adjusted.policy.is_some() {
             self.stay_within_budget();
         }
         if let Some(refused) = &adjusted.refused {
-            Arc::make_mut(self.toolbox.refused.get_or_insert_default()).push(refused.tool.clone());
+            self.toolbox.refuse(refused.tool.clone());
         }
         let anew = adjusted.policy.is_some() || adjusted.refused.is_some();
-        if let Some(tools) = adjusted.tools.as_ref().or(anew.then_some(&self.toolbox.own)) {
+        if let Some(tools) = adjusted.tools.as_ref().or(anew.then_some(self.toolbox.own())) {
             self.offer_tools(tools.clone());
         }
         if adjusted.binding_digests.is_some() {
-            self.toolbox.binding_digests.clone_from(&adjusted.binding_digests);
+            self.toolbox.bind(&adjusted.binding_digests);
         }
-        if let Some(models) = &adjusted.models {
-            self.setup.models = models.clone();
-        }
-        if let Some(prompt) = &adjusted.prompt {
-            self.setup.prompt = prompt.clone();
-        }
-        if let Some(switched) = &adjusted.switched {
-            self.setup.agent = Some(switched.agent.clone());
-            self.setup.agent_files.clone_from(&switched.agent_files);
-        }
-        if let Some(agent) = &adjusted.agent {
-            self.setup.agent = Some(agent.clone());
-            self.setup.agent_files.clone_from(&adjusted.agent_files);
-            self.setup.objective.clone_from(&adjusted.objective);
+        if adjusted.agent.is_some() {
             self.adopted(&policy, at, seq);
         }
     }

@@ -63,7 +63,7 @@ pub fn pending(state: &State) -> Vec<Action> {
     match (overtime, state.alarm()) {
         // A closing call after the deadline has the grace to end.
         (Some(closing), _) if state.phase == Phase::Asking => {
-            let at = closing.at().saturating_add(state.setup.policy.bounds.grace_ms);
+            let at = closing.at().saturating_add(state.setup.policy().bounds.grace_ms);
             add(closing.seq(), ActionKind::SetTimer { at });
         }
         (None, Some(at)) => add(state.clock.deadline_seq(), ActionKind::SetTimer { at }),

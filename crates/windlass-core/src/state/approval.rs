@@ -79,7 +79,7 @@ impl State {
         if let Some(args) = args {
             part("arguments", args.as_bytes());
         }
-        let policy = json!([self.setup.policy.tools.approve, self.setup.policy.tools.deny]);
+        let policy = json!([self.setup.policy().tools.approve, self.setup.policy().tools.deny]);
         part("lists of tools to approve and deny", policy.to_string().as_bytes());
         for (name, digest) in self.bound_parts(open).into_iter().flatten() {
             parts.push((name.clone(), digest.clone()));
@@ -95,17 +95,15 @@ fn digest_of(parts: &[(Text, Text)]) -> Text {
 impl State {
     /// The binding digests of the run's tools; `None`: nothing is bound.
     pub fn binding_digests(&self) -> Option<&Arc<BindingDigests>> {
-        self.toolbox.binding_digests.as_ref()
+        self.toolbox.binding_digests()
     }
 
     /// The bound parts of what a call runs.
     pub(crate) fn bound_parts(&self, open: &OpenCall) -> Option<&BTreeMap<Text, Text>> {
         let name = &open.call.name;
         match &open.reached {
-            None => self.toolbox.binding_digests.as_ref()?.parts(name),
-            Some(reached) => {
-                self.toolbox.binding_digests.as_ref()?.parts(&format!("{name}/{}", reached.name()))
-            }
+            None => self.toolbox.binding_digests()?.parts(name),
+            Some(reached) => self.toolbox.binding_digests()?.parts(&format!("{name}/{}", reached.name())),
         }
     }
 }

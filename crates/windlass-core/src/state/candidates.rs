@@ -64,7 +64,7 @@ impl State {
     /// The items of an open call's request that its provider may refuse for ever, the oldest first: images, files, sealed
     /// reasoning of another model or of an earlier run, and ids of calls that another provider made.
     pub(crate) fn candidates(&self, model_call: &ModelCall) -> Vec<RefusalCandidate> {
-        let Some(model) = self.setup.models.get(model_call.model as usize) else { return Vec::new() };
+        let Some(model) = self.setup.models().get(model_call.model as usize) else { return Vec::new() };
         let Some(view) = self.view(self.action(model_call.seq)) else { return Vec::new() };
         let mut sent = Sent::default();
         view.messages.since(0).for_each(|message| sent.add(&message));

@@ -154,13 +154,13 @@ impl State {
             tokens: self.next_tokens(0),
             estimated: tracker.estimated,
             counted: tracker.counted.map_or(0, |sent| sent.tokens),
-            max_tokens: self.setup.policy.past.context.max_tokens,
+            max_tokens: self.setup.policy().past.context.max_tokens,
         }
     }
 
     /// Tokens of the next request, `more` bytes of text included that enter with it.
     pub(crate) fn next_tokens(&self, more: u64) -> u64 {
-        let bytes = self.view_bytes(self.setup.policy.request.purpose, None, self.wire());
+        let bytes = self.view_bytes(self.setup.policy().request.purpose, None, self.wire());
         self.conversation.tracker.tokens(bytes.saturating_add(more))
     }
 
@@ -168,7 +168,7 @@ impl State {
     /// results are not.
     pub(crate) fn before_last(&self) -> Covers {
         let history = &self.conversation.history;
-        let keep = self.setup.policy.past.context.keep_last as usize;
+        let keep = self.setup.policy().past.context.keep_last as usize;
         let replies = (0..history.len())
             .rev()
             .filter(|at| matches!(history.get(*at).map(|message| &**message), Some(Message::Assistant(_))));

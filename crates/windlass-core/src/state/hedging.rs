@@ -18,7 +18,7 @@ impl State {
             // The time that the lost attempt took counts.
             return self.model_calls.get(turn.purpose, turn.about.as_ref())?.hedge_at;
         }
-        let after = self.setup.models.get(turn.model as usize)?.hedge_ms?;
+        let after = self.setup.models().get(turn.model as usize)?.hedge_ms?;
         // A closing call goes beyond a limit already, and a search for refused items is about one model.
         let alone = self.ending.closing().is_some() || !turn.without.is_empty();
         let hedged = !alone && self.stands_in_for(turn.model).is_some();
@@ -64,7 +64,7 @@ impl State {
         let Some(first) = self.model_calls.get_mut(hedged.purpose, about) else { return };
         first.alongside = Alongside::First;
         let first = first.clone();
-        let model = self.setup.models.get(hedged.model as usize);
+        let model = self.setup.models().get(hedged.model as usize);
         let need = model.map_or_else(Need::unknown, |model| self.need((hedged.purpose, about), model));
         let sent = first.sent.map(|_| self.request_size(hedged.purpose, about, hedged.model));
         self.model_calls.add(ModelCall {
@@ -102,7 +102,7 @@ impl State {
     /// the estimate leaves stays.
     fn keep_reserved(&mut self, stopped: &ModelCall, estimate: &Usage) {
         if estimate.estimated {
-            let prices = self.setup.models.get(stopped.model as usize).and_then(|model| model.prices);
+            let prices = self.setup.models().get(stopped.model as usize).and_then(|model| model.prices);
             let cost = prices.map_or(0, |prices| prices.cost(estimate));
             let counted = Amount { input: estimate.input, output: estimate.output, cost };
             self.ledger.hold(stopped.reserved.sure.minus(counted));

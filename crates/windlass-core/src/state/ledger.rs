@@ -144,7 +144,7 @@ impl State {
 
     /// Upper bound for a call of `model`.
     pub(crate) fn need(&self, subject: Subject<'_>, model: &ModelChoice) -> Need {
-        Need::of(self.estimated_input(subject, self.setup.policy.wire_of(model)), model)
+        Need::of(self.estimated_input(subject, self.setup.policy().wire_of(model)), model)
     }
 
     /// Upper bound for a call of `model` that is to begin, with all that enters the conversation as it begins.
@@ -186,7 +186,7 @@ impl State {
     /// The needs of a model call that is going on, for an account that it draws on before it begins.
     pub fn need_of(&self, action: ActionId) -> Option<Need> {
         let model_call = self.model_call(action)?;
-        Some(self.need_of_ask(model_call, self.setup.models.get(model_call.model as usize)?))
+        Some(self.need_of_ask(model_call, self.setup.models().get(model_call.model as usize)?))
     }
 
     /// Upper bound for a call of `model` that has begun: of its own request, in which items may be left out.
@@ -203,7 +203,7 @@ impl State {
     /// Remaining part of the run's limits on tokens and cost.
     pub(crate) fn left(&self, next: Option<&TurnStarted>) -> Budget {
         Budget::of(None, |kind| {
-            let max = self.setup.policy.limit(kind)?;
+            let max = self.setup.policy().limit(kind)?;
             Some(max.saturating_sub(self.committed(kind, &self.ledger, next)))
         })
     }
@@ -211,7 +211,7 @@ impl State {
     /// Reservation of a model call that begins now with the current conversation.
     pub(crate) fn reserve(&self, turn: &TurnStarted) -> Reservation {
         let model_call = self.model_calls.get(turn.purpose, turn.about.as_ref());
-        let known = model_call.zip(self.setup.models.get(turn.model as usize));
+        let known = model_call.zip(self.setup.models().get(turn.model as usize));
         let need =
             known.map_or_else(Need::unknown, |(model_call, model)| self.need_of_ask(model_call, model));
         need.reserve(&self.left(Some(turn)))
@@ -232,15 +232,16 @@ impl State {
 
     /// Allowance of a closing call that begins now with the current conversation.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
-        let asked = self.setup.models.get(model as usize);
-        let need = asked
-            .map_or_else(Need::unknown, |model| self.need((self.setup.policy.request.purpose, None), model));
+        let asked = self.setup.models().get(model as usize);
+        let need = asked.map_or_else(Need::unknown, |model| {
+            self.need((self.setup.policy().request.purpose, None), model)
+        });
         Beyond { before: self.ledger.spent(), most: need.sure }
     }
 
     /// The run's limits on tokens and cost.
     pub fn metered_limits(&self) -> Budget {
-        Budget::of(None, |kind| self.setup.policy.limit(kind))
+        Budget::of(None, |kind| self.setup.policy().limit(kind))
     }
 
     /// The budget that the run was lent by the run whose task it does.
@@ -275,7 +276,7 @@ impl State {
     /// models without `max_tokens`, and the one closing call, may exceed them.
     pub fn overshoots(&self) -> impl Iterator<Item = (LimitKind, u64, u64)> + '_ {
         METERED.into_iter().filter_map(|kind| {
-            let (max, used) = (self.setup.policy.limit(kind)?, self.ledger.spent().of(kind));
+            let (max, used) = (self.setup.policy().limit(kind)?, self.ledger.spent().of(kind));
             (used > max).then_some((kind, max, used))
         })
     }
@@ -287,12 +288,7 @@ impl State {
 
     /// The run's limits are no higher than what it was lent.
     pub(crate) fn stay_within_budget(&mut self) {
-        for kind in METERED {
-            let Some(lent) = self.ledger.budget.get(kind) else { continue };
-            if self.setup.policy.limit(kind).is_none_or(|own| own > lent) {
-                std::sync::Arc::make_mut(&mut self.setup.policy).set_limit_value(kind, lent);
-            }
-        }
+        self.setup.stay_within(&self.ledger.budget);
     }
 
     /// Reservations for attempts at model calls that were lost with their process. They count against limits and are no usage.

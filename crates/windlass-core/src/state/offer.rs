@@ -18,14 +18,14 @@ use crate::vocabulary::tool::{Offer, ToolKind, ToolSpec};
 impl State {
     /// The tools that the next request shows. Others than these can be called too where tools are to be searched for.
     pub fn shown_tools(&self) -> &Arc<Vec<ToolSpec>> {
-        &self.toolbox.shown
+        self.toolbox.shown()
     }
 
     /// Whether no call can be let run: 0 is a limit like any other. Then only a finish is offered.
     pub(crate) fn none_may_run(&self) -> bool {
         [LimitKind::ToolRounds, LimitKind::ToolCalls]
             .iter()
-            .any(|kind| self.setup.policy.limit(*kind) == Some(0))
+            .any(|kind| self.setup.policy().limit(*kind) == Some(0))
     }
 
     /// Takes the agent's tools over, and offers those of Windlass that this conversation needs.
@@ -38,43 +38,42 @@ impl State {
             Arc::make_mut(&mut own).retain(|tool| !ours(tool));
         }
         let given = self.without_denied(&own);
-        let code = self.setup.policy.calls.code;
+        let code = self.setup.policy().calls.code;
         let functions = matches!(code, CodeMode::Tool(_));
-        let search = self.setup.policy.request.discovery == Discovery::Search && !functions;
+        let search = self.setup.policy().request.discovery == Discovery::Search && !functions;
         let reads = self.conversation.has_more_to_read().then(read_result);
         let searches = search.then(search_tools);
         let codes = code.limits().map(|_| ToolSpec::run_code(&given, code));
-        let blackboard = (self.setup.policy.request.view == View::Blackboard).then(update_blackboard);
-        self.toolbox.all = if reads.is_none() && searches.is_none() && codes.is_none() && blackboard.is_none()
-        {
+        let blackboard = (self.setup.policy().request.view == View::Blackboard).then(update_blackboard);
+        let all = if reads.is_none() && searches.is_none() && codes.is_none() && blackboard.is_none() {
             given
         } else {
             Arc::new(
                 given.iter().chain(reads).chain(searches).chain(blackboard).chain(&codes).cloned().collect(),
             )
         };
-        self.toolbox.shown = match (self.none_may_run(), search) {
+        let shown = match (self.none_may_run(), search) {
             (true, _) => {
                 let finish = |tool: &&ToolSpec| matches!(tool.kind, ToolKind::Finish(_));
-                Arc::new(self.toolbox.all.iter().filter(finish).cloned().collect())
+                Arc::new(all.iter().filter(finish).cloned().collect())
             }
             (false, _) if functions => {
                 let plain = |tool: &&ToolSpec| !tool.is_function();
-                Arc::new(self.toolbox.all.iter().filter(plain).cloned().collect())
+                Arc::new(all.iter().filter(plain).cloned().collect())
             }
-            (false, true) => Arc::new(shown(&self.toolbox.all)),
-            (false, false) => self.toolbox.all.clone(),
+            (false, true) => Arc::new(discovery(&all)),
+            (false, false) => all.clone(),
         };
-        self.toolbox.own = own;
+        self.toolbox.offer(own, all, shown);
     }
 }
 
 impl State {
     /// The tools, of which those that the policy denies, or a provider refuses, are not offered. A tool that ends the run is needed whatever it denies.
     pub(crate) fn without_denied(&self, tools: &Arc<Vec<ToolSpec>>) -> Arc<Vec<ToolSpec>> {
-        let policy = &self.setup.policy;
+        let policy = self.setup.policy();
         let changes = |tool: &ToolSpec| {
-            let refused = self.toolbox.refused.as_ref().is_some_and(|all| all.contains(&tool.name));
+            let refused = self.toolbox.refused().is_some_and(|all| all.contains(&tool.name));
             let denied = policy.denied(&tool.name).is_some() && !matches!(tool.kind, ToolKind::Finish(_));
             match tool.offer {
                 Offer::Offered if refused => Some(Offer::Withheld),
@@ -100,14 +99,14 @@ impl State {
 pub fn offered(policy: &Arc<Policy>, tools: &Arc<Vec<ToolSpec>>) -> Vec<ToolSpec> {
     // Which run it is says nothing about its tools.
     let mut state = State::new(RunId::from_number(0));
-    state.setup.policy = policy.clone();
+    state.setup.governed_by(policy.clone());
     state.offer_tools(tools.clone());
-    state.toolbox.shown.iter().filter(|tool| tool.is_offered()).cloned().collect()
+    state.toolbox.shown().iter().filter(|tool| tool.is_offered()).cloned().collect()
 }
 
 /// Tools in the request when discovery is on, in acorn's order: the search tool, the finish tool, then the tools that discovery
 /// does not cover.
-fn shown(tools: &[ToolSpec]) -> Vec<ToolSpec> {
+fn discovery(tools: &[ToolSpec]) -> Vec<ToolSpec> {
     let rank = |tool: &ToolSpec| match tool.kind {
         ToolKind::Search => Some(0),
         ToolKind::Finish(_) => Some(1),

@@ -25,7 +25,7 @@ impl State {
             let first = !self.conversation.has_more_to_read();
             self.conversation.stored.insert_mut(stored.handle().into(), stored.clone());
             if first {
-                self.offer_tools(self.toolbox.own.clone());
+                self.offer_tools(self.toolbox.own().clone());
             }
         }
     }

@@ -106,7 +106,7 @@ impl State {
 
     /// The targets of a tool that the model may know: a denied one is none of them, as a denied tool is not offered.
     fn offered_by<'t>(&'t self, tool: &'t ToolSpec) -> impl Iterator<Item = &'t ToolSpec> {
-        let policy = &self.setup.policy;
+        let policy = self.setup.policy();
         tool.targets.iter().filter(|other| other.is_offered() && policy.denied(&other.name).is_none())
     }
 

@@ -148,7 +148,7 @@ impl State {
         now: Millis,
     ) -> Remedies {
         let key_from =
-            self.setup.models.get(model_call.model as usize).and_then(|model| model.key_command.as_ref());
+            self.setup.models().get(model_call.model as usize).and_then(|model| model.key_command.as_ref());
         let mut remedies = model_call.remedies.clone();
         remedies.note(failure, model_call.model, key_from, now);
         remedies
@@ -165,7 +165,7 @@ impl State {
             return None;
         }
         let named = |model_call: &ModelCall| {
-            let model = self.setup.models.get(model_call.model as usize)?.name.clone();
+            let model = self.setup.models().get(model_call.model as usize)?.name.clone();
             Some(QuotaWait { model, until: model_call.retry_at? })
         };
         let own = self.model_calls.iter().filter(|model_call| model_call.waits_for_quota()).filter_map(named);

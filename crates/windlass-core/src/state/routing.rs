@@ -20,7 +20,7 @@ impl State {
 
     /// The model that a turn asks which begins now.
     pub(crate) fn model_of_turn(&self, choice: &ToolChoice, note: Option<&str>) -> u32 {
-        let follows = self.setup.policy.request.purpose == Purpose::Act
+        let follows = self.setup.policy().request.purpose == Purpose::Act
             && *choice == ToolChoice::Auto
             && note.is_none()
             && self.turn.consecutive.simple_failed == 0;
@@ -30,27 +30,27 @@ impl State {
 
     /// The model that makes a summary.
     pub(crate) fn summariser(&self) -> u32 {
-        let named = self.setup.policy.past.context.model.as_ref();
+        let named = self.setup.policy().past.context.model.as_ref();
         let makes = |model: &ModelChoice| {
             model.role == Role::Summarise && named.is_none_or(|named| *named == model.name)
         };
-        self.setup.models.iter().position(makes).map_or(0, |at| at as u32)
+        self.setup.models().iter().position(makes).map_or(0, |at| at as u32)
     }
 
     /// The model that stands in for one that has failed for good.
     pub(crate) fn stands_in_for(&self, failed: u32) -> Option<u32> {
         let main = |at: &u32| self.role_of(*at) == Role::Main;
         let from = if self.role_of(failed) == Role::Main { failed.saturating_add(1) } else { 0 };
-        (from..self.setup.models.len() as u32).find(main)
+        (from..self.setup.models().len() as u32).find(main)
     }
 
     /// The role of a model of the run.
     pub(crate) fn role_of(&self, model: u32) -> Role {
-        self.setup.models.get(model as usize).map_or(Role::Main, |model| model.role)
+        self.setup.models().get(model as usize).map_or(Role::Main, |model| model.role)
     }
 
     fn model_with(&self, role: Role) -> Option<u32> {
-        self.setup.models.iter().position(|model| model.role == role).map(|at| at as u32)
+        self.setup.models().iter().position(|model| model.role == role).map(|at| at as u32)
     }
 
     /// Whether the next turn only follows up on results: each call of the turn before has succeeded, some result says

@@ -50,7 +50,9 @@ impl State {
 
     /// The rules that a run begins with: those of the run of the same session that it continues.
     pub(crate) fn inherit_rules(&mut self, start: &RunStarted, base: &Self) {
-        let same = start.session.is_some() && start.session == base.setup.session && start.parent.is_none();
+        let same = start.session.is_some()
+            && start.session.as_ref() == base.setup.session()
+            && start.parent.is_none();
         let imported = base.agent().is_some_and(crate::protocol::fact::run::AgentRef::is_imported);
         if same && !imported && !matches!(start.input, RunInput::Fork(_)) {
             self.questions.inherit_rules(&base.questions);

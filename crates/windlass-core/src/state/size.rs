@@ -10,7 +10,7 @@ impl State {
         let mut names = 0;
         if let InputKind::Replied { reply, .. } = what {
             // Each call is looked for among all tools.
-            names = reply.calls.len().saturating_mul(self.toolbox.all.len()) as u64;
+            names = reply.calls.len().saturating_mul(self.toolbox.all().len()) as u64;
         }
         open.fold(what.text_bytes().saturating_add(names), u64::saturating_add)
     }

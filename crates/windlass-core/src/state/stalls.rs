@@ -45,7 +45,7 @@ impl State {
         if is_progress(&event.fact) {
             self.clock.progressed(event.at);
         } else if event.at > self.clock.now()
-            && self.setup.policy.limit(LimitKind::StallSeconds).is_some()
+            && self.setup.policy().limit(LimitKind::StallSeconds).is_some()
             && !self.may_stall()
         {
             self.clock.excused(event.at);
@@ -62,7 +62,7 @@ impl State {
 
     /// When the run is stalled unless something comes before.
     pub(crate) fn stalls_at(&self) -> Option<Millis> {
-        let after = self.setup.policy.limit(LimitKind::StallSeconds)?;
+        let after = self.setup.policy().limit(LimitKind::StallSeconds)?;
         self.may_stall().then(|| self.clock.progress_at().saturating_add(after))
     }
 
@@ -74,7 +74,7 @@ impl State {
     /// When the run is stalled, for who sees content come before a reply is whole. `None`: it has no such limit, or nothing
     /// of its own is going on.
     pub fn stall_alarm(&self) -> Option<StallAlarm> {
-        let after_ms = self.setup.policy.limit(LimitKind::StallSeconds)?;
+        let after_ms = self.setup.policy().limit(LimitKind::StallSeconds)?;
         let other = [self.deadline(), self.next_hedge()].into_iter().flatten().min();
         Some(StallAlarm { at: self.stalls_at()?, after_ms, other })
     }

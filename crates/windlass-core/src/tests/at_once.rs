@@ -32,7 +32,7 @@ fn two(max: u64) -> State {
         started.models = Arc::new(vec![model.clone(), model]);
     }
     let mut state = decide(&State::new(environment::run_id()), start).unwrap().state;
-    let reserved = Need::of(0, &state.setup.models[0]).reserve(&state.left(None));
+    let reserved = Need::of(0, &state.setup.models()[0]).reserve(&state.left(None));
     let first = state.turns_model_call().unwrap().clone();
     state.model_calls.open(ModelCall { purpose: Purpose::Merge, seq: first.seq + 100, reserved, ..first });
     state

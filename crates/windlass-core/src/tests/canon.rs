@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::protocol::action::ActionKind;
 use crate::state::context::ContextTracker;
 use crate::state::open_call::Stage;
-use crate::state::setup::Toolbox;
 use crate::state::{Phase, State};
 use crate::tests::explore::Node;
 use crate::tests::scenarios::Scenario;
@@ -46,7 +45,7 @@ pub(crate) fn canon(scenario: &Scenario, node: &Node) -> u64 {
         })
         .collect();
     let mut hash = DefaultHasher::new();
-    let tools = scenario.tools.iter().position(|tools| Arc::ptr_eq(tools, &node.state.toolbox.all));
+    let tools = scenario.tools.iter().position(|tools| Arc::ptr_eq(tools, node.state.toolbox.all()));
     format!("{state:?} {work:?} {tools:?} {:?} {:?} {}", node.monitor, node.left, node.now).hash(&mut hash);
     hash.finish()
 }
@@ -55,13 +54,12 @@ pub(crate) fn canon(scenario: &Scenario, node: &Node) -> u64 {
 fn bare(scenario: &Scenario, state: &State) -> State {
     let mut bare = State { version: 0, ..state.clone() };
     let empty = State::new(state.run);
-    let policy = bare.setup.policy.clone();
+    let policy = bare.setup.policy().clone();
     bare.setup = empty.setup;
     if !Arc::ptr_eq(&policy, &scenario.policy) {
-        bare.setup.policy = policy;
+        bare.setup.governed_by(policy);
     }
-    bare.toolbox =
-        Toolbox { shown: bare.toolbox.shown, binding_digests: bare.toolbox.binding_digests, ..empty.toolbox };
+    bare.toolbox = bare.toolbox.bare();
     bare
 }
 
@@ -87,9 +85,9 @@ fn renamed(mut state: State, names: &mut Names) -> State {
     state.questions = state.questions.renumbered(|seq| names.rename(seq));
     state.ending = state.ending.renumbered(|seq| names.rename(seq));
     // Without a limit on stalls nothing follows from when something came last.
-    let counts_progress = state.setup.policy.limit(LimitKind::StallSeconds).is_some();
+    let counts_progress = state.setup.policy().limit(LimitKind::StallSeconds).is_some();
     state.clock = state.clock.renumbered(|seq| names.rename(seq), counts_progress);
-    if state.setup.policy.past.context.compact == crate::policy::context::Compact::Off {
+    if state.setup.policy().past.context.compact == crate::policy::context::Compact::Off {
         // Without a budget nothing follows from the size of requests.
         state.conversation.tracker = ContextTracker::default();
     }

@@ -58,7 +58,7 @@ pub(crate) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     }
     let left = node.left;
     if left.crashes > 0 {
-        let by_hand = node.state.setup.policy.request.wait_for_quota;
+        let by_hand = node.state.setup.policy().request.wait_for_quota;
         for by in [ResumedBy::Runtime, ResumedBy::Person].into_iter().take(1 + usize::from(by_hand)) {
             let what = InputKind::resumed("another", 2, by);
             let input = Input { at: node.now, what };
@@ -224,7 +224,7 @@ impl Moves<'_> {
             for kind in [FailureKind::RateLimited, FailureKind::Auth, FailureKind::BadRequest] {
                 self.add(failed(action, kind), left);
             }
-            if self.node.state.setup.policy.request.wait_for_quota {
+            if self.node.state.setup.policy().request.wait_for_quota {
                 for wait in [500, 5_000] {
                     let mut failed = failed(action, FailureKind::RateLimited);
                     if let InputKind::ModelFailed { failure, .. } = &mut failed {

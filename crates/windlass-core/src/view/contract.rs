@@ -25,7 +25,7 @@ pub(crate) struct Decided {
 /// The JSON Schema of replies for this purpose, where the policy wants one sent. All fields are required and no others allowed,
 /// as strict servers demand.
 pub(crate) fn schema(state: &State, purpose: Purpose) -> Option<Arc<Value>> {
-    if state.setup.policy.replies.contracts == Contracts::Text {
+    if state.setup.policy().replies.contracts == Contracts::Text {
         return None;
     }
     let (text, flag) = (|| json!({ "type": "string" }), || json!({ "type": "boolean" }));

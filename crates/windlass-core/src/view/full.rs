@@ -20,9 +20,9 @@ use crate::vocabulary::tool::ToolSpec;
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
 
 pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
-    let (setup, policy) = (&state.setup, &state.setup.policy);
+    let (setup, policy) = (&state.setup, state.setup.policy());
     let wire = wire(state, model_call);
-    let shown = &state.toolbox.shown;
+    let shown = state.toolbox.shown();
     // In two phases the prompt stays the same, so that the provider's cache of it stays valid.
     let hidden = model_call.choice == ToolChoice::None && policy.replies.phases == Phases::One;
     if let Some(form) = state.by_schema(model_call) {
@@ -35,14 +35,14 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
             Phases::One => fenced_prompt,
             Phases::Two => actions_prompt,
         };
-        let prompt = worded(&setup.prompt, offered, &policy.wording.results);
+        let prompt = worded(setup.prompt(), offered, &policy.wording.results);
         let wording = Wording::Blocks(Arc::new(policy.wording.results.clone()));
         (Some(wording), Arc::new(prompt), Arc::default(), ToolChoice::None)
     } else {
-        (None, setup.prompt.clone(), shown.clone(), model_call.choice.clone())
+        (None, setup.prompt().clone(), shown.clone(), model_call.choice.clone())
     };
     let answers = policy.replies.stop == Stop::Text && !state.is_for_actions(model_call);
-    let output_form = setup.output.as_ref().filter(|_| answers);
+    let output_form = setup.output().filter(|_| answers);
     View {
         prompt,
         messages: Messages::shared(&state.conversation.history, wording),
@@ -58,12 +58,12 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
 /// The same where replies are objects by schema: the provider is told of no tools, and the schema has the forms that the choice
 /// among them leaves.
 fn by_schema(state: &State, model_call: &ModelCall, form: AnswerForm) -> View {
-    let (setup, policy) = (&state.setup, &state.setup.policy);
-    let (shown, results) = (&state.toolbox.shown, &policy.wording.results);
-    let output = setup.output.as_deref().filter(|_| form == AnswerForm::Output).map(plain_schema);
+    let (setup, policy) = (&state.setup, state.setup.policy());
+    let (shown, results) = (state.toolbox.shown(), &policy.wording.results);
+    let output = setup.output().filter(|_| form == AnswerForm::Output).map(|output| plain_schema(output));
     let answer = state.may_answer().then(|| output.as_ref().map_or(Wanted::Text, Wanted::Output));
     View {
-        prompt: Arc::new(object_prompt(&setup.prompt, shown, answer, results)),
+        prompt: Arc::new(object_prompt(setup.prompt(), shown, answer, results)),
         messages: Messages::shared(
             &state.conversation.history,
             Some(Wording::Objects(Arc::new(results.clone()), form)),
@@ -87,8 +87,8 @@ pub(crate) fn bytes(state: &State, wire: Wire) -> u64 {
 
 /// The wire of the model that is asked.
 pub(crate) fn wire(state: &State, model_call: &ModelCall) -> Wire {
-    let (setup, policy) = (&state.setup, &state.setup.policy);
-    setup.models.get(model_call.model as usize).map_or(policy.request.wire, |model| policy.wire_of(model))
+    let (setup, policy) = (&state.setup, state.setup.policy());
+    setup.models().get(model_call.model as usize).map_or(policy.request.wire, |model| policy.wire_of(model))
 }
 
 /// Bytes of a message over that wire.
@@ -101,5 +101,5 @@ pub(crate) fn message_bytes(message: &Message, wire: Wire) -> u64 {
 
 /// Bytes of the messages before the conversation.
 pub(crate) fn prompt_bytes(state: &State) -> u64 {
-    state.setup.prompt.iter().map(|message| message.bytes()).sum()
+    state.setup.prompt().iter().map(|message| message.bytes()).sum()
 }

@@ -14,11 +14,11 @@ pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, model_call: &ModelCall) -> View {
     let output_form = contract::schema(state, model_call.purpose);
-    View { output_form, ..View::about(state.setup.policy.wording.texts.judge.clone(), asked(state)) }
+    View { output_form, ..View::about(state.setup.policy().wording.texts.judge.clone(), asked(state)) }
 }
 
 fn bytes(state: &State, _: Wire) -> u64 {
-    (state.setup.policy.wording.texts.judge.len() + asked(state).len()) as u64
+    (state.setup.policy().wording.texts.judge.len() + asked(state).len()) as u64
 }
 
 /// The text of a message.
@@ -34,7 +34,7 @@ fn text_of(message: &Message) -> Cow<'_, str> {
 /// What was asked, and the draft: the last reply.
 fn asked(state: &State) -> String {
     let history = &state.conversation.history;
-    let texts = &state.setup.policy.wording.texts;
+    let texts = &state.setup.policy().wording.texts;
     let mut text = String::new();
     let mut section = |heading: &str, parts: &mut dyn Iterator<Item = Arc<Message>>| {
         let mut heading = Some(heading);

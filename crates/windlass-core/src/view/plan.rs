@@ -43,13 +43,13 @@ fn count(messages: &[Arc<Message>]) -> u64 {
 
 /// The messages before the request's own, and these.
 fn made(state: &State, plan: &Plan, purpose: Purpose) -> (Vec<Arc<Message>>, Vec<Arc<Message>>) {
-    let texts = &state.setup.policy.wording.texts;
+    let texts = &state.setup.policy().wording.texts;
     let planning = matches!(purpose, Purpose::Perceive | Purpose::Decide);
     let (contract, input) = if purpose == Purpose::Perceive {
         (texts.perceive.to_string(), perception_input(state, plan))
     } else if planning {
         (
-            texts.decide.replace("{tools}", &functions(&state.without_denied(&state.toolbox.own))),
+            texts.decide.replace("{tools}", &functions(&state.without_denied(state.toolbox.own()))),
             decision_input(state, plan),
         )
     } else {
@@ -67,7 +67,7 @@ fn made(state: &State, plan: &Plan, purpose: Purpose) -> (Vec<Arc<Message>>, Vec
     if let Some(place) = closing(state) {
         messages.extend(state.conversation.history.since(place).cloned());
     }
-    (instructed(&state.setup.prompt, &contract), messages)
+    (instructed(state.setup.prompt(), &contract), messages)
 }
 
 /// Place from which on stands what the closing call that is going on was told.
@@ -127,7 +127,7 @@ fn perception_input(state: &State, plan: &Plan) -> Value {
 }
 
 fn decision_input(state: &State, plan: &Plan) -> Value {
-    let strategy = match state.setup.policy.replies.strategy {
+    let strategy = match state.setup.policy().replies.strategy {
         Strategy::Exploratory => "exploratory",
         Strategy::Conservative => "conservative",
     };

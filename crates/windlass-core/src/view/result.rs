@@ -23,7 +23,7 @@ pub const SUMMED_BYTES: u64 = 131_072;
 const CONTEXT_BYTES: u64 = 4_000;
 
 pub(crate) fn view(state: &State, call: &CallId) -> View {
-    let most = state.setup.policy.past.context.summary_tokens;
+    let most = state.setup.policy().past.context.summary_tokens;
     let prompt = SUMMARISE.replace("{n}", &most.to_string());
     let open = state.open_call(call);
     let called = open.map(|open| format!("{}({})", open.target_name(), open.value())).unwrap_or_default();

@@ -27,15 +27,15 @@ fn view(state: &State, model_call: &ModelCall) -> View {
         return result::view(state, call);
     }
     let covers = model_call.covers.unwrap_or_else(|| state.before_last());
-    let prompt = SUMMARISE.replace("{n}", &state.setup.policy.past.context.summary_tokens.to_string());
-    let max_tokens = Some(state.setup.policy.past.context.summary_tokens);
+    let prompt = SUMMARISE.replace("{n}", &state.setup.policy().past.context.summary_tokens.to_string());
+    let max_tokens = Some(state.setup.policy().past.context.summary_tokens);
     View { max_tokens, ..View::about(prompt, text(state, covers)) }
 }
 
 /// The messages as text. Long ones are shortened, so that all of them fit into the budget.
 fn text(state: &State, covers: Covers) -> String {
     let messages: Vec<&Message> = state.summed_up(covers).map(|(_, message)| &**message).collect();
-    let context = &state.setup.policy.past.context;
+    let context = &state.setup.policy().past.context;
     let most = context.tokens_at(SHARE).map(|tokens| tokens.saturating_mul(BYTES_A_TOKEN));
     let all: u64 = messages.iter().map(|message| message.bytes()).sum();
     let each = most.filter(|most| all > *most).map_or(usize::MAX, |most| {

@@ -87,7 +87,7 @@ impl Decision {
         let Some(model_call) = self.state.model_calls.get(next.purpose, next.about.as_ref()).cloned() else {
             return;
         };
-        let model = self.state.setup.models.get(next.model as usize).map(|model| model.name.clone());
+        let model = self.state.setup.models().get(next.model as usize).map(|model| model.name.clone());
         let why = "the limits of the run leave too little for it";
         let failure = ModelFailure::new(FailureKind::Cancelled, why, model.unwrap_or_default());
         (model_call.purpose.rules().failed)(self, &model_call, failure);
@@ -113,7 +113,7 @@ impl Decision {
         next: TurnStarted,
     ) {
         let Retry { at, for_quota } = retry;
-        let asked = self.state.setup.models.get(failed.model as usize);
+        let asked = self.state.setup.models().get(failed.model as usize);
         let mut ledger = self.state.ledger.clone();
         ledger.count(&failure.usage, asked.and_then(|model| model.prices));
         let admitted = self.admits(&ledger, &next);
@@ -135,8 +135,8 @@ impl Decision {
     /// Whether a model call may begin after what a ledger holds.
     pub(crate) fn admits(&self, ledger: &Ledger, next: &TurnStarted) -> Result<(), Refusal> {
         let state = &self.state;
-        let Some(model) = state.setup.models.get(next.model as usize) else { return Ok(()) };
-        if model.prices.is_none() && state.setup.policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
+        let Some(model) = state.setup.models().get(next.model as usize) else { return Ok(()) };
+        if model.prices.is_none() && state.setup.policy().bounds.limits.contains_key(&LimitKind::CostUsd) {
             return Err(Refusal::Unpriced(model.name.clone()));
         }
         let need = state.need_of_next(next, model);
@@ -144,7 +144,7 @@ impl Decision {
         if let Some(closing) = state.ending.closing() {
             return self.admit_closing(closing, &call);
         }
-        let mut limits = state.setup.policy.bounds.limits.iter();
+        let mut limits = state.setup.policy().bounds.limits.iter();
         if next.purpose.place() == Place::Background {
             // It begins no turn: limits on the loop's steps do not stop it.
             return limits
@@ -156,7 +156,7 @@ impl Decision {
             let reached = if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) };
             return Err(Refusal::used_up(cut.limit, reached));
         }
-        if state.setup.policy.bounds.turns == Turns::One && state.turn.accepted > 0 {
+        if state.setup.policy().bounds.turns == Turns::One && state.turn.accepted > 0 {
             return Err(Refusal::used_up(LimitKind::ModelCalls, 1));
         }
         limits.try_for_each(|(kind, limit)| self.within(*kind, limit.max, &call))
@@ -167,7 +167,7 @@ impl Decision {
     /// reserves; of every other limit on tokens and cost it must fit into what is left, and always into what the run was lent.
     fn admit_closing(&self, closing: &Closing, call: &Wanted<'_>) -> Result<(), Refusal> {
         METERED.into_iter().try_for_each(|kind| {
-            let Some(max) = self.state.setup.policy.limit(kind) else { return Ok(()) };
+            let Some(max) = self.state.setup.policy().limit(kind) else { return Ok(()) };
             if kind != closing.reached().limit {
                 return self.metered(kind, max, call);
             }

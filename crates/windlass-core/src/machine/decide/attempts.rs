@@ -110,7 +110,7 @@ impl Decision {
 
     /// Delay before a retry with the same model; `None`: the failure is final.
     fn retry_wait(&self, model_call: &ModelCall, failure: &ModelFailure, jitter: u16) -> Option<u64> {
-        let transport = self.state.setup.policy.transport;
+        let transport = self.state.setup.policy().transport;
         if !failure.kind.retryable() || failure.is_final || model_call.attempt > transport.retries {
             return None;
         }

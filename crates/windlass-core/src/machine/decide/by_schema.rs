@@ -49,7 +49,7 @@ impl Decision {
     /// Whether the reply says that the server holds no model to schemas: it is no object at all, though the model was learnt to be
     /// asked by schema.
     pub(crate) fn ignores_schema(&self, model_call: &ModelCall, reply: &Reply) -> bool {
-        let learnt = self.state.setup.policy.request.wire == Wire::Auto;
+        let learnt = self.state.setup.policy().request.wire == Wire::Auto;
         let whole = matches!(reply.stop, StopReason::Stop | StopReason::ToolCalls);
         let text = reply.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
         learnt
@@ -61,7 +61,7 @@ impl Decision {
 
     /// From here on the model is asked over that wire, wherever the run names it.
     pub(crate) fn learn_wire(&mut self, model: u32, wire: Wire) {
-        let mut models = (*self.state.setup.models).clone();
+        let mut models = (**self.state.setup.models()).clone();
         let Some(name) = models.get(model as usize).map(|model| model.name.clone()) else { return };
         models.iter_mut().filter(|model| model.name == name).for_each(|model| model.wire = Some(wire));
         self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });

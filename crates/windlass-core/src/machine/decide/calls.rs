@@ -37,7 +37,7 @@ impl Decision {
             return;
         }
         if let Some((limit, reached)) = self.limit_after_usage().filter(|_| !self.some_started()) {
-            let max = self.state.setup.policy.limit(limit).unwrap_or(0);
+            let max = self.state.setup.policy().limit(limit).unwrap_or(0);
             self.skip_all(&format!("the limit of {} is reached", limit.amount(max)));
             self.reach(limit, reached, 0);
             return;
@@ -77,13 +77,13 @@ impl Decision {
             let id = open.call.id.clone();
             if self.is_finish(&open.call) {
                 self.finish_call(id, finish.outcome(&open.call.id));
-            } else if place > 0 && self.state.setup.policy.calls.batch == Batch::First {
+            } else if place > 0 && self.state.setup.policy().calls.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
                 if !matches!(outcome, CallOutcome::UnknownTool { .. }) || !self.stops_repeating(&open) {
                     self.finish_call(id, outcome.clone());
                 }
-            } else if self.state.setup.policy.limit(LimitKind::ToolRounds) == Some(0) {
+            } else if self.state.setup.policy().limit(LimitKind::ToolRounds) == Some(0) {
                 self.skip(id, "no tool can be called any more", Some(LimitKind::ToolRounds));
             } else if open.attempt == 0 && open.origin != Origin::Plan && self.used_up(sure) {
                 self.skip_beyond(id);
@@ -105,7 +105,7 @@ impl Decision {
 
     /// Whether the limit on tool calls is reached by so many.
     pub(crate) fn used_up(&self, calls: u64) -> bool {
-        self.state.setup.policy.limit(LimitKind::ToolCalls).is_some_and(|max| calls >= max)
+        self.state.setup.policy().limit(LimitKind::ToolCalls).is_some_and(|max| calls >= max)
     }
 
     pub(crate) fn open_calls(&self) -> &[OpenCall] {
@@ -221,7 +221,7 @@ impl Decision {
 
     /// Whether a failed call is tried again: then that is recorded.
     pub(crate) fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
-        let policy = &self.state.setup.policy;
+        let policy = self.state.setup.policy();
         let tool = self.state.target(open);
         // The step of a plan is tried again, not each of its calls.
         let step = open.origin.code().and_then(|code| self.state.open_call(code));
@@ -257,7 +257,7 @@ impl Decision {
 
     /// The note that follows the result of a call which came several times in a row.
     fn note_of(&self, call: &CallId, outcome: &CallOutcome) -> Option<Text> {
-        let policy = &self.state.setup.policy;
+        let policy = self.state.setup.policy();
         let open = self.state.open_call(call)?;
         let refused = matches!(outcome, CallOutcome::UnknownTool { .. } | CallOutcome::Denied { .. });
         let answered = refused || open.attempt > 0 || open.ran_below(outcome);
@@ -380,7 +380,7 @@ fn has_room(state: &State, calls: &[OpenCall], place: usize, open: &OpenCall) ->
         before.filter(|other| other.origin.code() == open.origin.code())
     };
     let once = |open: &OpenCall| state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
-    match state.setup.policy.calls.batch {
+    match state.setup.policy().calls.batch {
         Batch::Concurrent(most) => running < most as usize,
         Batch::First | Batch::Serial => !before().any(unfinished),
         Batch::Staged if once(open) => !before().any(unfinished) && running == 0,

@@ -126,7 +126,7 @@ impl Decision {
     /// The error of calls beyond the limit of the code. A plan's steps have S's words.
     fn too_many(&self, asked: usize) -> CallOutcome {
         let most = self.state.code_limits().calls;
-        let message = match self.state.setup.policy.calls.code {
+        let message = match self.state.setup.policy().calls.code {
             CodeMode::Steps(_) => format!("Too many functions ({asked} > {most})"),
             CodeMode::Off | CodeMode::Tool(_) => {
                 format!("the code may make {most} calls, and has asked for {asked}")
@@ -156,11 +156,11 @@ impl State {
 
     /// The limits of code.
     pub(crate) fn code_limits(&self) -> crate::policy::code::CodeLimits {
-        self.setup.policy.calls.code.limits().unwrap_or_default()
+        self.setup.policy().calls.code.limits().unwrap_or_default()
     }
 
     /// The tools that code can call.
     pub fn functions(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.toolbox.all.iter().filter(|tool| tool.is_function())
+        self.toolbox.all().iter().filter(|tool| tool.is_function())
     }
 }

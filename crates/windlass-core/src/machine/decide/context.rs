@@ -35,7 +35,7 @@ impl Decision {
     /// by places, so it is not changed before the hook has done so.
     pub(crate) fn compact_beside_calls(&mut self) {
         let acting = matches!(self.state.phase, Phase::Acting(_)) && !self.state.stopping();
-        let policy = &self.state.setup.policy;
+        let policy = self.state.setup.policy();
         let beside = policy.past.context.compact == Compact::Summarise && policy.calls.hooks == Hooks::None;
         if acting && beside && !self.is_summarising() && self.state.questions.pause().is_none() {
             self.compacts();
@@ -51,7 +51,7 @@ impl Decision {
         if !self.state.compaction_is_due() {
             return false;
         }
-        match self.state.setup.policy.past.context.compact {
+        match self.state.setup.policy().past.context.compact {
             Compact::Off => false,
             Compact::DropResults => {
                 let splices = self.state.droppable();
@@ -72,7 +72,7 @@ impl Decision {
         let model = self.state.summariser();
         let next = TurnStarted { model, ..TurnStarted::first(turn, Purpose::Summarise, ToolChoice::None) };
         // Where no turn may follow, there is nothing to make room for.
-        let (purpose, model) = (self.state.setup.policy.request.purpose, self.state.next_model());
+        let (purpose, model) = (self.state.setup.policy().request.purpose, self.state.next_model());
         let act = TurnStarted { turn: turn + 1, purpose, model, ..next.clone() };
         let begins = self.is_admitted(&act) && self.is_admitted(&next);
         if begins {
@@ -151,7 +151,7 @@ impl Decision {
 
     /// Warns once when a request reaches the share of the budget that the policy names. Nothing is cut.
     fn warn(&mut self) {
-        let context = &self.state.setup.policy.past.context;
+        let context = &self.state.setup.policy().past.context;
         let (Some(max_tokens), Some(at)) = (context.max_tokens, context.tokens_at(context.warn_at)) else {
             return;
         };
@@ -170,7 +170,7 @@ impl Decision {
 
     /// Records an estimate that the provider's count differs from by more than a tenth, where a budget depends on it.
     pub(crate) fn measure(&mut self, sent: Option<Sent>, usage: &Usage) {
-        let budget = self.state.setup.policy.past.context.max_tokens;
+        let budget = self.state.setup.policy().past.context.max_tokens;
         let Some(Sent { tokens: estimated, .. }) =
             sent.filter(|_| budget.is_some() && usage.input > 0 && !usage.estimated)
         else {
@@ -189,7 +189,7 @@ impl Decision {
             self.state.model_calls.in_progress().filter(aside).cloned().collect();
         for model_call in background {
             let model =
-                self.state.setup.models.get(model_call.model as usize).map(|model| model.name.clone());
+                self.state.setup.models().get(model_call.model as usize).map(|model| model.name.clone());
             let input =
                 self.state.view_bytes(model_call.purpose, model_call.about.as_ref(), self.state.wire())
                     / BYTES_A_TOKEN;
@@ -205,7 +205,7 @@ impl State {
     /// Whether the conversation is to be made smaller: it has grown beyond the policy's share of the budget, or for as
     /// many replies as the policy says, and there are old messages that no attempt has seen.
     fn compaction_is_due(&self) -> bool {
-        let (context, tracker) = (&self.setup.policy.past.context, &self.conversation.tracker);
+        let (context, tracker) = (&self.setup.policy().past.context, &self.conversation.tracker);
         if context.compact == Compact::Off
             || !self.shows_old_messages()
             || tracker.tried == Some(self.before_last())
@@ -218,7 +218,7 @@ impl State {
 
     /// Whether requests hold old messages. Where they do not, nothing that a compaction removes would make them smaller.
     fn shows_old_messages(&self) -> bool {
-        self.growth_of(self.setup.policy.request.purpose) == Growth::Appended
+        self.growth_of(self.setup.policy().request.purpose) == Growth::Appended
     }
 
     /// Old tool results, each replaced by a note that says how to read it, where that is shorter.

@@ -39,7 +39,7 @@ impl Decision {
     /// the child draws on the ancestor's account.
     fn lend(&self) -> Budget {
         let state = &self.state;
-        let share = state.setup.policy.bounds.share;
+        let share = state.setup.policy().bounds.share;
         let waits = |open: &&OpenCall| {
             open.attempt == 0
                 && !matches!(open.stage, Stage::Done(_))

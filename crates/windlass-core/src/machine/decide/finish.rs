@@ -124,7 +124,7 @@ impl Decision {
         if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected) {
             return true;
         }
-        let most = self.state.setup.policy.replies.parse_retries;
+        let most = self.state.setup.policy().replies.parse_retries;
         if self.no_try_is_left() {
             let error =
                 format!("Failed to validate output after {most} retries: {message}{}", self.raw_output(call));
@@ -132,11 +132,11 @@ impl Decision {
             self.fail(FailKind::Parse, error.into());
             return false;
         }
-        let texts = &self.state.setup.policy.wording.texts;
+        let texts = &self.state.setup.policy().wording.texts;
         let note = if call.is_some() {
             message.into()
         } else {
-            let form = if self.state.setup.policy.replies.stop == Stop::Text {
+            let form = if self.state.setup.policy().replies.stop == Stop::Text {
                 &texts.json_again
             } else {
                 &texts.xml_again
@@ -173,7 +173,7 @@ impl Decision {
             return;
         };
         let form = xml_form(XML_ROOT, &schema);
-        let note = fill(&self.state.setup.policy.wording.texts.xml_form, "{form}", &form);
+        let note = fill(&self.state.setup.policy().wording.texts.xml_form, "{form}", &form);
         self.begin_turn(ToolChoice::None, Some(note.into()));
     }
 
@@ -266,7 +266,7 @@ impl Decision {
 
     /// Whether an answer in text must be an output: the schema goes to the provider as the reply's format.
     pub(crate) fn takes_text_output(&self) -> bool {
-        self.state.setup.policy.replies.stop == Stop::Text && self.state.setup.output.is_some()
+        self.state.setup.policy().replies.stop == Stop::Text && self.state.setup.output().is_some()
     }
 
     /// The reply of a closing call without tools: where an output is wanted, it must be one.
@@ -289,12 +289,12 @@ impl Decision {
     }
 
     fn no_try_is_left(&self) -> bool {
-        self.state.turn.consecutive.rejected >= self.state.setup.policy.replies.parse_retries
+        self.state.turn.consecutive.rejected >= self.state.setup.policy().replies.parse_retries
     }
 
     /// The output that a reply in text is.
     pub(crate) fn read_output(&self, said: Option<&str>) -> Result<Value, String> {
-        let Some(schema) = &self.state.setup.output else { return Err("no output is wanted".to_owned()) };
+        let Some(schema) = self.state.setup.output() else { return Err("no output is wanted".to_owned()) };
         let output = crate::codec::args::check_output(schema, said.unwrap_or_default())?;
         self.objected().map(|()| output)
     }
@@ -306,7 +306,7 @@ impl Decision {
                 if let Some(note) = self.unproven() {
                     return self.again_with(note);
                 }
-                if self.state.setup.policy.replies.another != Another::Never {
+                if self.state.setup.policy().replies.another != Another::Never {
                     return self.drafted();
                 }
                 self.end_with(Status::Answered, text, Some(output), None);

@@ -43,7 +43,7 @@ impl Decision {
 
     /// A model call that was going on, or waited for its next try, begins anew.
     fn call_again(&mut self, next: &ModelCall) {
-        let known = (next.model as usize) < self.state.setup.models.len();
+        let known = (next.model as usize) < self.state.setup.models().len();
         let next = next.again();
         self.begin(if known { next } else { TurnStarted { model: 0, attempt: 1, ..next } });
     }

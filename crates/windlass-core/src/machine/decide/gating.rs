@@ -33,7 +33,7 @@ impl Decision {
                 None => Some(CallOutcome::UnknownTool {
                     nearest: state
                         .toolbox
-                        .all
+                        .all()
                         .iter()
                         .filter(delegates)
                         .filter(known)
@@ -68,7 +68,7 @@ impl Decision {
         }
         let id = open.call.id.clone();
         let (name, own) = (open.target_name(), &open.call.name);
-        let policy = self.state.setup.policy.clone();
+        let policy = self.state.setup.policy().clone();
         if let Some(pattern) = policy.denied(name).or_else(|| policy.denied(own)) {
             self.record(CallDecided {
                 call: id.clone(),
@@ -88,7 +88,7 @@ impl Decision {
 
     /// The gate's last door: a person, where the policy or the tool wants one. Says whether the call is sure to run.
     pub(crate) fn approve(&mut self, open: &OpenCall) -> bool {
-        let (id, policy) = (open.call.id.clone(), self.state.setup.policy.clone());
+        let (id, policy) = (open.call.id.clone(), self.state.setup.policy().clone());
         let (name, own) = (open.target_name(), &open.call.name);
         let Some(tool) = self.state.target(open) else { return false };
         let by_rule = tool.approve || policy.approves_effect_of(tool);
@@ -115,7 +115,7 @@ impl Decision {
         let stops = self
             .state
             .setup
-            .policy
+            .policy()
             .calls
             .repetition
             .watched()
@@ -179,6 +179,6 @@ fn approval_text(open: &OpenCall, gate: &Gate) -> String {
 
 /// The offered tools whose names come nearest.
 pub(crate) fn near(state: &State, name: &str, comparing: &mut Comparing) -> Vec<Text> {
-    let offered = state.toolbox.all.iter().filter(|tool| tool.is_offered()).map(|tool| &*tool.name);
+    let offered = state.toolbox.all().iter().filter(|tool| tool.is_offered()).map(|tool| &*tool.name);
     comparing.nearest_or_any(name, offered).into_iter().map(Into::into).collect()
 }

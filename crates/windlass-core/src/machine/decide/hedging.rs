@@ -63,12 +63,13 @@ impl Decision {
     /// The call has its reply: the other attempt at it is paid for. What a provider has not said of it is estimated.
     pub(crate) fn outrun(&mut self, winner: &ModelCall, lost: Option<ModelFailure>) {
         let Some(other) = self.state.alongside(winner).cloned() else { return };
-        let choice = self.state.setup.models.get(other.model as usize);
+        let choice = self.state.setup.models().get(other.model as usize);
         let name = choice.map(|model| model.name.clone()).unwrap_or_default();
         let mut failure = lost.unwrap_or_else(|| ModelFailure::new(FailureKind::Cancelled, OUTRUN, name));
         if failure.usage.total() == 0 {
-            let wire = choice
-                .map_or(self.state.setup.policy.request.wire, |model| self.state.setup.policy.wire_of(model));
+            let wire = choice.map_or(self.state.setup.policy().request.wire, |model| {
+                self.state.setup.policy().wire_of(model)
+            });
             let input = self.state.estimated_input((other.purpose, other.about.as_ref()), wire);
             failure.usage = Usage { input, estimated: true, ..Usage::default() };
         }

@@ -104,7 +104,7 @@ impl Decision {
     }
 
     fn finished_by_hook(&mut self, output: Value) {
-        let checked = match &self.state.setup.output {
+        let checked = match self.state.setup.output() {
             Some(schema) => check_value(schema, &output),
             None => Ok(()),
         };
@@ -112,7 +112,7 @@ impl Decision {
             Ok(()) => {
                 // Without an output of its own form, a run that is finished with a text is answered with it.
                 if let Value::String(text) = &output
-                    && self.state.setup.output.is_none()
+                    && self.state.setup.output().is_none()
                 {
                     return self.end_with(Status::Answered, Some(text.as_str().into()), None, None);
                 }
@@ -132,6 +132,6 @@ impl State {
     /// Whether a finished run has an output: an agent whose finish tool takes none never has.
     fn has_output(&self) -> bool {
         let none = |kind: ToolKind| kind == ToolKind::Finish(OutputForm::None);
-        !self.toolbox.all.iter().any(|tool| none(tool.kind))
+        !self.toolbox.all().iter().any(|tool| none(tool.kind))
     }
 }

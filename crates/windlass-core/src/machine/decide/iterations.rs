@@ -43,7 +43,7 @@ impl Decision {
     }
 
     fn iterations_left(&self) -> bool {
-        let max = self.state.setup.policy.limit(LimitKind::Iterations);
+        let max = self.state.setup.policy().limit(LimitKind::Iterations);
         max.is_none_or(|max| self.reached(LimitKind::Iterations) < max)
     }
 
@@ -53,9 +53,9 @@ impl Decision {
             // A steering message arrived while the model answered: it enters before the run ends (E21).
             return self.next_turn();
         }
-        match self.state.setup.policy.replies.another {
+        match self.state.setup.policy().replies.another {
             Another::Always if self.iterations_left() => {
-                let note = self.state.setup.policy.wording.texts.another.clone();
+                let note = self.state.setup.policy().wording.texts.another.clone();
                 self.next_iteration(Some(note));
             }
             // All passes are used up, which is no limit that cut anything.
@@ -94,10 +94,10 @@ impl Decision {
             }
             // A person has said something: the model hears it, and answers anew.
             None if !self.state.conversation.steering.is_empty() => self.next_turn(),
-            None if self.state.progress.unread > self.state.setup.policy.replies.parse_retries => {
+            None if self.state.progress.unread > self.state.setup.policy().replies.parse_retries => {
                 let error = format!(
                     "the judge's reply is not the JSON object that was asked for, after {} retries",
-                    self.state.setup.policy.replies.parse_retries
+                    self.state.setup.policy().replies.parse_retries
                 );
                 self.end(Status::Failed(FailKind::Parse), self.state.draft(), Some(error.into()));
             }
@@ -107,7 +107,7 @@ impl Decision {
 
     fn judged(&mut self, Judged { satisfied, missing }: Judged) {
         if !satisfied {
-            let texts = &self.state.setup.policy.wording.texts;
+            let texts = &self.state.setup.policy().wording.texts;
             let note = if missing.is_empty() { texts.another.clone() } else { missing };
             self.next_iteration(Some(note));
         } else if self.state.conversation.steering.is_empty() {
@@ -145,7 +145,7 @@ impl Decision {
 impl Decision {
     /// Before a call of another tool than the last one: the state to go back to if the run gets stuck with it.
     pub(crate) fn save_blackboard(&mut self, open: &OpenCall) {
-        let (policy, progress) = (&self.state.setup.policy, &self.state.progress);
+        let (policy, progress) = (self.state.setup.policy(), &self.state.progress);
         let another = progress.consecutive_tool.as_ref().is_none_or(|(last, _)| *last != open.call.name);
         let kept = policy.request.view == View::Blackboard && policy.calls.stuck != Stuck::Off;
         if kept && another && progress.blackboard.has_changed() {
@@ -155,14 +155,14 @@ impl Decision {
 
     /// One tool was called so many times in a row: the model is told.
     pub(crate) fn notice_stuck(&mut self) {
-        let Stuck::After(most) = self.state.setup.policy.calls.stuck else { return };
+        let Stuck::After(most) = self.state.setup.policy().calls.stuck else { return };
         let Some((tool, times)) =
             self.state.progress.consecutive_tool.clone().filter(|(_, times)| *times >= most)
         else {
             return;
         };
         let values = [("tool", &*tool), ("n", &*times.to_string())];
-        let note = filled(&self.state.setup.policy.wording.texts.stuck, &values).into();
+        let note = filled(&self.state.setup.policy().wording.texts.stuck, &values).into();
         self.record(BlackboardRestored { tool, times, note });
     }
 }
@@ -170,7 +170,7 @@ impl Decision {
 impl State {
     /// Whether its iterations are counted: they are limited, or an answer need not be the last one.
     pub fn iterates(&self) -> bool {
-        let policy = &self.setup.policy;
+        let policy = self.setup.policy();
         policy.limit(LimitKind::Iterations).is_some() || policy.replies.another != Another::Never
     }
 

@@ -38,7 +38,7 @@ impl Decision {
     /// After a usage: whether a limit on tokens or cost is used up, so that nothing more may begin.
     pub(crate) fn limit_after_usage(&self) -> Option<(LimitKind, u64)> {
         METERED.into_iter().find_map(|kind| {
-            let max = self.state.setup.policy.limit(kind)?;
+            let max = self.state.setup.policy().limit(kind)?;
             let reached = self.reached(kind);
             (reached >= max).then_some((kind, reached))
         })
@@ -58,7 +58,7 @@ impl Decision {
     }
 
     fn limit_fact(&self, limit: LimitKind, reached: u64) -> LimitReached {
-        let policy = &self.state.setup.policy;
+        let policy = self.state.setup.policy();
         let single = policy.bounds.turns == Turns::One && limit == LimitKind::ModelCalls;
         let max = if single { 1 } else { policy.most(limit).unwrap_or(0) };
         let then = if single { AtLimit::None } else { policy.at_limit(limit).clone() };
@@ -91,7 +91,7 @@ impl Decision {
                 self.force_finish();
             }
             // Where there is no output to give, none is forced (acorn).
-            AtLimit::ForceFinish if self.state.setup.policy.replies.stop == Stop::FinishTool => {
+            AtLimit::ForceFinish if self.state.setup.policy().replies.stop == Stop::FinishTool => {
                 self.end(status, None, None);
             }
             AtLimit::WrapUp | AtLimit::ForceFinish if reached.max > 0 => {
@@ -107,7 +107,7 @@ impl Decision {
     }
 
     fn ask_about_limit(&mut self, reached: &LimitReached) {
-        let texts = &self.state.setup.policy.wording.texts;
+        let texts = &self.state.setup.policy().wording.texts;
         let steps = reached.limit == LimitKind::PlanSteps && !texts.ask_steps.is_empty();
         let template = if steps { &texts.ask_steps } else { &texts.ask_limit };
         let (amount, most) = (reached.limit.amount(reached.max), reached.limit.show(reached.max));

@@ -62,13 +62,13 @@ impl Decision {
         if self.is_concluded() {
             return;
         }
-        let most = self.state.setup.policy.replies.parse_retries;
+        let most = self.state.setup.policy().replies.parse_retries;
         if self.state.turn.consecutive.rejected >= most {
             let raw = self.state.plan().map_or_else(|| "".into(), |plan| plan.said.clone());
             let error = format!("Failed to validate output after {most} retries: {message}{RAW_OUTPUT}{raw}");
             return self.fail(FailKind::Parse, error.into());
         }
-        let note = fill(&self.state.setup.policy.wording.texts.json_again, "{error}", message).into();
+        let note = fill(&self.state.setup.policy().wording.texts.json_again, "{error}", message).into();
         self.record(OutputRejected { reason: Rejection::Invalid, note, call: None, run_only: false });
         self.plan_on();
     }
@@ -105,7 +105,7 @@ impl Decision {
             }
         }
         let reached = self.reached(LimitKind::PlanSteps);
-        if self.state.setup.policy.limit(LimitKind::PlanSteps).is_some_and(|max| reached >= max) {
+        if self.state.setup.policy().limit(LimitKind::PlanSteps).is_some_and(|max| reached >= max) {
             return self.reach(LimitKind::PlanSteps, reached, 0);
         }
         self.begin_planning(Purpose::Decide);
@@ -126,7 +126,7 @@ impl Decision {
             let given = plan.version().is_some_and(|version| version.steps.is_empty());
             !given && step.is_some_and(|found| !found.local_goal_achieved)
         });
-        if failed && self.state.setup.policy.replies.ask_on_replan == OnReplan::Ask {
+        if failed && self.state.setup.policy().replies.ask_on_replan == OnReplan::Ask {
             let step = self.step_of(&decided);
             self.record(PlanProposed { text: decided.text, step });
             return self.plan_on();
@@ -173,11 +173,11 @@ impl Decision {
     /// Starts the code of a step, if it may run.
     fn start_step(&mut self, call: &CallId) {
         if let Some((limit, reached)) = self.limit_after_usage() {
-            let max = self.state.setup.policy.limit(limit).unwrap_or(0);
+            let max = self.state.setup.policy().limit(limit).unwrap_or(0);
             self.skip_all(&format!("the limit of {} is reached", limit.amount(max)));
             return self.reach(limit, reached, 0);
         }
-        if self.state.setup.policy.limit(LimitKind::ToolRounds) == Some(0) {
+        if self.state.setup.policy().limit(LimitKind::ToolRounds) == Some(0) {
             self.skip(call.clone(), "no tool can be called any more", Some(LimitKind::ToolRounds));
         } else if let Some(open) = self.state.open_call(call).cloned() {
             self.admit(&open);
@@ -214,7 +214,7 @@ impl Decision {
     fn ask_result(&mut self, step: &DoneStep) {
         let retries = step.retries.to_string();
         let values = [("n", &*retries), ("step", &*step.step.description), ("error", &*step.told())];
-        let policy = &self.state.setup.policy;
+        let policy = self.state.setup.policy();
         let texts = &policy.wording.texts;
         let doubtful = step.retries < policy.calls.retries;
         let text = filled(if doubtful { &texts.ask_doubtful } else { &texts.ask_result }, &values);
@@ -224,7 +224,7 @@ impl Decision {
     fn ask_about_plan(&mut self, proposed: &PlanProposed) {
         let lines = proposed.text.join("\n");
         let values = [("plan", &*lines), ("step", &*proposed.step.description)];
-        let text = filled(&self.state.setup.policy.wording.texts.ask_plan, &values);
+        let text = filled(&self.state.setup.policy().wording.texts.ask_plan, &values);
         self.ask_planner(QuestionKind::Plan, text, vec!["accept".into()]);
     }
 

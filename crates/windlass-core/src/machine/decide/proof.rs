@@ -17,20 +17,20 @@ impl Decision {
     /// The note that sends an answer back; `None` if each required tool has succeeded.
     pub(crate) fn unproven(&self) -> Option<Text> {
         let missing = self.missing_tools();
-        let template = &self.state.setup.policy.wording.texts.unproven;
+        let template = &self.state.setup.policy().wording.texts.unproven;
         (!missing.is_empty()).then(|| fill(template, "{tools}", &missing.join("; ")).into())
     }
 
     /// Patterns of `require` that no succeeded tool matches, each as the names of the tools that would.
     fn missing_tools(&self) -> Vec<String> {
         let proof = &self.state.ledger.proof;
-        let missing = self.state.setup.policy.tools.require.iter().filter(|pattern| !proof.covers(pattern));
+        let missing = self.state.setup.policy().tools.require.iter().filter(|pattern| !proof.covers(pattern));
         missing.map(|pattern| self.tools_named(pattern)).collect()
     }
 
     fn tools_named(&self, pattern: &str) -> String {
         let fits = |tool: &&ToolSpec| tool.is_offered() && covers(pattern, &tool.name);
-        let tools = self.state.toolbox.all.iter().filter(fits).take(NAMED_TOOLS);
+        let tools = self.state.toolbox.all().iter().filter(fits).take(NAMED_TOOLS);
         let names: Vec<String> = tools.map(|tool| format!("`{}`", tool.name)).collect();
         if names.is_empty() { format!("`{pattern}`") } else { names.join(" or ") }
     }
@@ -56,7 +56,7 @@ impl Decision {
         if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected) {
             return true;
         }
-        let most = self.state.setup.policy.tools.require_retries;
+        let most = self.state.setup.policy().tools.require_retries;
         if self.state.ledger.proof.sent_back() >= most {
             let missing = self.missing_tools().join("; ");
             self.skip_all("the answer was not accepted");

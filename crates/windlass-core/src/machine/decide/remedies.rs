@@ -46,7 +46,7 @@ impl Decision {
 
     /// The quota that the run waits for, if it is to wait and not in vain.
     fn awaited(&self, remedies: &Remedies) -> Option<Opening> {
-        let waits = self.state.setup.policy.request.wait_for_quota && remedies.waits() < QUOTA_WAITS;
+        let waits = self.state.setup.policy().request.wait_for_quota && remedies.waits() < QUOTA_WAITS;
         let in_time =
             |opening: &Opening| self.state.deadline().is_none_or(|deadline| opening.at() < deadline);
         self.opening(remedies).filter(in_time).filter(|_| waits)
@@ -63,9 +63,9 @@ impl Decision {
     pub(crate) fn words_of(&self, model_call: &ModelCall, failure: &ModelFailure) -> String {
         let words = failure.to_string();
         let remedies = self.state.remedies_of(model_call, failure, self.at);
-        let (policy, opening) = (&self.state.setup.policy, self.opening(&remedies));
+        let (policy, opening) = (self.state.setup.policy(), self.opening(&remedies));
         let Some(opening) = opening.filter(|_| policy.request.wait_for_quota) else { return words };
-        let model = self.state.setup.models.get(opening.model() as usize).map(|model| model.name.clone());
+        let model = self.state.setup.models().get(opening.model() as usize).map(|model| model.name.clone());
         let model = model.unwrap_or_default();
         let seconds = opening.at().saturating_sub(self.at).div_ceil(1_000);
         match policy.limit(LimitKind::Seconds) {
@@ -84,7 +84,7 @@ impl Decision {
 
     fn ask_for_key(&mut self, model_call: &ModelCall, failure: &ModelFailure, expired: &Expired) {
         let model = expired.model();
-        let name = self.state.setup.models.get(model as usize).map(|model| model.name.clone());
+        let name = self.state.setup.models().get(model as usize).map(|model| model.name.clone());
         let text = expired.question(&name.unwrap_or_default());
         let next = TurnStarted { model, attempt: 1, ..model_call.again() };
         self.record(TurnFailed::last(model_call, failure.clone()));

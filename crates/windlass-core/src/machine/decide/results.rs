@@ -24,7 +24,7 @@ impl Decision {
                 ..TurnStarted::first(turn, Purpose::Summarise, ToolChoice::None)
             };
             // Where no turn may follow, nobody would read the summary.
-            let (purpose, model) = (self.state.setup.policy.request.purpose, self.state.next_model());
+            let (purpose, model) = (self.state.setup.policy().request.purpose, self.state.next_model());
             let act = TurnStarted { turn: turn + 1, purpose, model, about: None, ..next.clone() };
             if self.is_admitted(&act) && self.is_admitted(&next) {
                 self.record(next);

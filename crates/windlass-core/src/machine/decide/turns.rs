@@ -59,7 +59,7 @@ impl Decision {
 
     pub(crate) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
         let turn = self.state.turn.number + 1;
-        let purpose = self.state.setup.policy.request.purpose;
+        let purpose = self.state.setup.policy().request.purpose;
         let model = self.state.model_of_turn(&choice, note.as_deref());
         self.begin(TurnStarted { model, note, ..TurnStarted::first(turn, purpose, choice) });
     }
@@ -99,7 +99,7 @@ impl Decision {
             // The reply stands in the conversation: sent back, the provider goes on with it.
             self.next_turn();
         } else if for_actions && self.state.conversation.steering.is_empty() {
-            let note = self.state.setup.policy.wording.texts.answer_now.clone();
+            let note = self.state.setup.policy().wording.texts.answer_now.clone();
             self.begin_turn(ToolChoice::None, Some(note));
         } else if for_actions {
             self.next_turn();
@@ -124,7 +124,7 @@ impl Decision {
         let source = stored_reply::source(reply.text.as_ref(), reply.reasoning.as_ref());
         match (wire, source) {
             (Wire::Auto, Some(text)) if offered && calls.is_empty() => {
-                calls = forms::calls_in(text, &self.state.toolbox.all, &steps).unwrap_or_default();
+                calls = forms::calls_in(text, self.state.toolbox.all(), &steps).unwrap_or_default();
             }
             (Wire::Fenced, Some(text)) if for_actions && calls.is_empty() => {
                 calls = actions_in(text, &steps);
@@ -173,7 +173,7 @@ impl Decision {
     }
 
     pub(crate) fn cut(&self, stop: StopReason) -> Option<(Rejection, FailKind, Text)> {
-        let texts = &self.state.setup.policy.wording.texts;
+        let texts = &self.state.setup.policy().wording.texts;
         match stop {
             StopReason::Length => Some((Rejection::Truncated, FailKind::Truncated, texts.truncated.clone())),
             StopReason::Refused => Some((Rejection::Refused, FailKind::Refused, texts.refused.clone())),
@@ -205,7 +205,7 @@ impl Decision {
             self.text_output(text);
             return;
         }
-        let policy = &self.state.setup.policy;
+        let policy = self.state.setup.policy();
         let prompt = match policy.replies.talk {
             Talk::Answer => None,
             Talk::Remind(most) => Some((most, policy.wording.texts.reminder.clone())),
@@ -250,7 +250,7 @@ impl Decision {
             if let Some(note) = self.unproven() {
                 return self.again_with(note);
             }
-            if self.state.setup.policy.replies.another == Another::Never {
+            if self.state.setup.policy().replies.another == Another::Never {
                 return self.end(Status::Answered, Some(text.unwrap_or_else(|| "".into())), None);
             }
         }
@@ -262,7 +262,7 @@ impl Decision {
         // In a fork some of the turn's faults may have been recorded already.
         let some = self.state.turn.malformed > 0;
         let before = self.state.turn.consecutive.malformed.saturating_sub(u32::from(some));
-        let verdict = match self.state.setup.policy.replies.malformed {
+        let verdict = match self.state.setup.policy().replies.malformed {
             Malformed::FeedBack(most) => before >= most,
             Malformed::Answer => before >= READABLE_RETRIES || self.open_calls().iter().any(unreadable),
             Malformed::Fail => true,
@@ -276,7 +276,7 @@ impl Decision {
             self.finish_call(call.clone(), outcome.clone());
         }
         self.skip_all("the run ended");
-        if self.state.setup.policy.replies.malformed == Malformed::Answer {
+        if self.state.setup.policy().replies.malformed == Malformed::Answer {
             self.answered_with(raw);
         } else {
             let first = faults.iter().find_map(|(_, outcome)| {
@@ -320,7 +320,7 @@ impl Decision {
             return;
         }
         if self.state.ending.is_cancel() {
-            let text = self.state.setup.policy.wording.texts.cancelled.clone();
+            let text = self.state.setup.policy().wording.texts.cancelled.clone();
             self.end(Status::Cancelled, Some(text).filter(|text| !text.is_empty()), None);
         } else if let Some(closing) = self.state.ending.closing().cloned() {
             self.after_limit(closing.reached());
@@ -340,7 +340,7 @@ impl Decision {
         let why = "stopped: the closing call did not end within the grace after the deadline";
         // The usage is unknown, because the request had been sent (E41).
         let input =
-            self.state.estimated_input((self.state.setup.policy.request.purpose, None), self.state.wire());
+            self.state.estimated_input((self.state.setup.policy().request.purpose, None), self.state.wire());
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.ending.closing().map(|closing| closing.reached().limit);
         let text = self.state.conversation.last_text.clone();

@@ -36,7 +36,7 @@ impl Decision {
     }
 
     fn verification(&self, open: &OpenCall) -> Option<Verification> {
-        let verify = &self.state.setup.policy.tools.verify;
+        let verify = &self.state.setup.policy().tools.verify;
         verify.of(open.target_name()).or_else(|| verify.of(&open.call.name)).cloned()
     }
 

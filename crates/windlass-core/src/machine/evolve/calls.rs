@@ -176,10 +176,10 @@ impl State {
             self.count_outcome(finished);
             self.note_on_blackboard(finished);
         }
-        if !self.setup.policy.tools.require.is_empty()
+        if !self.setup.policy().tools.require.is_empty()
             && let Some(tool) = self.open_call(&finished.call).map(|open| open.target_name().clone())
         {
-            self.ledger.proof.note(&self.setup.policy, &tool, &finished.outcome);
+            self.ledger.proof.note(self.setup.policy(), &tool, &finished.outcome);
         }
         self.questions.settled(&finished.call);
         let own = self.run;
@@ -244,7 +244,7 @@ impl State {
         let calls = std::mem::take(calls);
         let seq = self.version;
         // No hook is asked about a step that a limit or a cancel cut short.
-        let asked = self.setup.policy.calls.hooks == Hooks::AfterSteps && !cut;
+        let asked = self.setup.policy().calls.hooks == Hooks::AfterSteps && !cut;
         self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
         for mut open in calls {
@@ -269,9 +269,9 @@ impl State {
                 let message = if open.origin == Origin::Hook {
                     let args = open.call.args.to_text();
                     self.turn.branched.push(Branched { args, outcome: outcome.clone() });
-                    branch_message(&self.setup.policy, &open, outcome)
+                    branch_message(self.setup.policy(), &open, outcome)
                 } else {
-                    tool_message(&self.setup.policy, &open, outcome)
+                    tool_message(self.setup.policy(), &open, outcome)
                 };
                 self.conversation.history.push(Arc::new(message));
             }

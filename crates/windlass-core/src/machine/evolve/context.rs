@@ -39,8 +39,8 @@ impl State {
 
     /// The size of a request that a model is sent now.
     pub(crate) fn request_size(&self, purpose: Purpose, about: Option<&CallId>, model: u32) -> Sent {
-        let policy = &self.setup.policy;
-        let wire = self.setup.models.get(model as usize).map(|model| policy.wire_of(model));
+        let policy = self.setup.policy();
+        let wire = self.setup.models().get(model as usize).map(|model| policy.wire_of(model));
         let bytes = self.view_bytes(purpose, about, wire.unwrap_or(policy.request.wire));
         Sent { bytes, tokens: self.conversation.tracker.tokens(bytes) }
     }
@@ -85,7 +85,7 @@ impl State {
         self.edited(&compacted.splices);
         self.tried_to_compact();
         if !had_more && self.conversation.has_more_to_read() {
-            self.offer_tools(self.toolbox.own.clone());
+            self.offer_tools(self.toolbox.own().clone());
         }
     }
 

@@ -49,9 +49,9 @@ impl State {
         self.conversation.steering.extend(fork.message.clone().map(Steered::from));
         self.phase = base.phase.clone();
         self.model_calls = base.model_calls.clone();
-        let began = if self.setup.agent == base.setup.agent { Began::Here } else { Began::Elsewhere };
+        let began = if self.setup.agent() == base.setup.agent() { Began::Here } else { Began::Elsewhere };
         let begun = NewBeginning { at, seq, began };
-        self.go_on_anew(&base.setup.policy, fork, base.run, begun);
+        self.go_on_anew(base.setup.policy(), fork, base.run, begun);
     }
 
     /// Another agent goes on with the run: what people and the old policy have decided counts no more, and every open
@@ -59,7 +59,7 @@ impl State {
     pub(crate) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
         self.questions.void();
         // Another agent's models may take what those before refused.
-        self.toolbox.refused = None;
+        self.toolbox.forget_refusals();
         // A run is adopted only by a person.
         self.ledger.lost = 0;
         self.go_on_anew(
@@ -74,7 +74,7 @@ impl State {
     fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, begun: NewBeginning) {
         let NewBeginning { at, seq, began } = begun;
         self.plan_anew();
-        let policy = self.setup.policy.clone();
+        let policy = self.setup.policy().clone();
         // What stalled begins anew.
         let holds = |kind| kind != LimitKind::StallSeconds && not_raised(kind, old, &policy);
         self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));

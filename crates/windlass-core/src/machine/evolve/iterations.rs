@@ -48,7 +48,7 @@ impl State {
 
     /// A model is asked: its request is the conversation as it stands now.
     pub(crate) fn distil(&mut self) {
-        if self.setup.policy.request.view == View::Progressive {
+        if self.setup.policy().request.view == View::Progressive {
             self.progress.distil(&self.conversation.history);
         }
     }
@@ -72,7 +72,7 @@ impl State {
 
     /// The end of a call is noted on the blackboard, or is what was written there.
     pub(crate) fn note_on_blackboard(&mut self, finished: &CallFinished) {
-        if self.setup.policy.request.view != View::Blackboard {
+        if self.setup.policy().request.view != View::Blackboard {
             return;
         }
         let Some(open) = self.open_call(&finished.call) else { return };

@@ -25,7 +25,7 @@ const FAILURE_BYTES: usize = 300;
 impl State {
     /// Whether the loop is a plan loop.
     pub(crate) fn plans(&self) -> bool {
-        self.setup.policy.replies.stop == Stop::Judge
+        self.setup.policy().replies.stop == Stop::Judge
     }
 
     fn plan_mut(&mut self) -> &mut Plan {

@@ -30,7 +30,7 @@ impl State {
             let had_more = self.conversation.has_more_to_read();
             self.conversation.left_out.insert_mut(handle, LeftOut::Result(content));
             if !had_more {
-                self.offer_tools(self.toolbox.own.clone());
+                self.offer_tools(self.toolbox.own().clone());
             }
         }
         let summing = summarised.summary.clone().map_or(Summing::Off, Summing::Made);

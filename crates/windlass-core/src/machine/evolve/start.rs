@@ -12,7 +12,7 @@ use crate::vocabulary::message::Message;
 impl State {
     /// The messages that wait in the session wait for the end of this run, except the one that it answers.
     fn inherit_queue(&mut self, start: &RunStarted, base: &Self) {
-        let same = start.session == base.setup.session && start.owner == base.setup.owner;
+        let same = start.session.as_ref() == base.setup.session() && start.owner == *base.setup.owner();
         if start.session.is_some() && same {
             self.questions.inherit_queue(&base.questions, start.run);
         }
@@ -20,23 +20,11 @@ impl State {
 
     pub(crate) fn started(&mut self, start: &RunStarted, at: u64, seq: u64) {
         self.clock.started(at, seq);
-        self.setup.agent = Some(start.agent.clone());
-        self.setup.agent_files.clone_from(&start.agent_files);
-        self.setup.owner.clone_from(&start.owner);
-        self.setup.session.clone_from(&start.session);
-        self.setup.trace.clone_from(&start.traceparent);
-        self.setup.policy = start.policy.clone();
+        self.setup.started(start);
         self.ledger.budget = start.budget;
         self.stay_within_budget();
         self.offer_tools(start.tools.clone());
-        self.toolbox.binding_digests.clone_from(&start.binding_digests);
-        self.setup.models = start.models.clone();
-        self.setup.prompt = start.prompt.clone();
-        self.setup.objective.clone_from(&start.objective);
-        self.setup.only_tools.clone_from(&start.only_tools);
-        self.setup.recalled = Arc::new(start.recalled.clone());
-        self.setup.tool_records = Arc::new(start.tool_records.clone());
-        self.setup.output.clone_from(&start.output_schema);
+        self.toolbox.bind(&start.binding_digests);
         self.phase = Phase::Between;
         let below = self.below.take();
         if let Some(base) = &below {
@@ -78,7 +66,7 @@ impl State {
 
     /// An input in the policy's words ([`Texts::input`](crate::policy::Texts)).
     fn worded(&self, message: &Arc<Message>) -> Arc<Message> {
-        let template = &self.setup.policy.wording.texts.input;
+        let template = &self.setup.policy().wording.texts.input;
         if &**template == INPUT {
             return message.clone();
         }
@@ -91,9 +79,9 @@ impl State {
 
     /// The messages that a run begins with.
     fn begin_with(&mut self, start: &RunStarted, messages: &[Arc<Message>]) {
-        let merges = self.setup.policy.request.callers_system == CallersSystem::WithInstructions;
+        let merges = self.setup.policy().request.callers_system == CallersSystem::WithInstructions;
         if merges {
-            self.setup.prompt = start.input.instruct(&self.setup.prompt);
+            self.setup.instructed(&start.input);
         }
         let splices = self.conversation.without_passing();
         if !splices.is_empty() {

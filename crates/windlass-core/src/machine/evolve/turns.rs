@@ -64,7 +64,7 @@ impl State {
             if said.kind == SteerKind::Objective {
                 self.setup.pursue(&said);
             }
-            let text = self.setup.policy.wording.texts.steering(said.kind, &said.text);
+            let text = self.setup.policy().wording.texts.steering(said.kind, &said.text);
             let heard = Message::User { content: Content::Text(text), pinned: said.pinned };
             self.conversation.history.push(Arc::new(heard));
         }
@@ -73,7 +73,7 @@ impl State {
     /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
     pub(crate) fn asked_for(&mut self, usage: &Usage, model_call: Option<&ModelCall>) {
         let asked = model_call.map_or(0, |model_call| model_call.model as usize);
-        let prices = self.setup.models.get(asked).and_then(|model| model.prices);
+        let prices = self.setup.models().get(asked).and_then(|model| model.prices);
         self.ledger.count(usage, prices);
     }
 

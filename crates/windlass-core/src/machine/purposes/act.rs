@@ -16,7 +16,7 @@ pub(crate) const RULES: Rules = Rules { said: State::acted, replied: Decision::t
 fn failed(decision: &mut Decision, model_call: &ModelCall, failure: ModelFailure) {
     let kind = if failure.kind == FailureKind::TooLarge { FailKind::TooLarge } else { FailKind::Model };
     let error: Text = decision.words_of(model_call, &failure).into();
-    let text = text_of(&decision.state.setup.policy.wording.texts, &failure);
+    let text = text_of(&decision.state.setup.policy().wording.texts, &failure);
     decision.record(TurnFailed::last(model_call, failure));
     if decision.state.ending.closing().is_some() {
         decision.finish_closing(None);

@@ -87,7 +87,7 @@ fn a40_only_what_finds_tools_and_ends_the_run_is_shown() {
     let mut state = State::new(RunId::from_number(1));
     let mut policy: Policy = Preset::TYPED.policy();
     policy.request.discovery = Discovery::Search;
-    state.setup.policy = policy.into();
+    state.setup.governed_by(policy.into());
     state.offer_tools(own.clone().into());
     let shown: Vec<&str> = state.shown_tools().iter().map(|tool| &*tool.name).collect();
     assert_eq!(shown, ["search_tools", "__finish__", "writer"]);
@@ -128,7 +128,7 @@ fn a_denied_tool_is_known_and_not_offered() {
     let mut state = State::new(RunId::from_number(1));
     let mut policy = Policy::default();
     policy.tools.deny = vec!["gmail__*".into()];
-    state.setup.policy = policy.into();
+    state.setup.governed_by(policy.into());
     state.offer_tools(mailbox().into());
     let offered = |state: &State| -> Vec<String> {
         state
@@ -144,7 +144,7 @@ fn a_denied_tool_is_known_and_not_offered() {
     assert!(state.own_tools().iter().all(ToolSpec::is_offered), "the agent's tools stay what they are");
     // A hook that hands back what it was shown, under another policy.
     let shown = state.shown_tools().clone();
-    state.setup.policy = Policy::default().into();
+    state.setup.governed_by(Policy::default().into());
     state.offer_tools(shown);
     assert_eq!(offered(&state).len(), 5);
 }
