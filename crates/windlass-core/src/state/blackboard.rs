@@ -12,6 +12,7 @@ use windlass_text::json::read;
 
 use crate::policy::own_tools::blackboard::{FACTS, OBSERVATIONS, OTHERS, PLAN};
 use crate::vocabulary::ids::Text;
+use crate::vocabulary::outcome::CallOutcome;
 
 /// Characters of a result, and of every other item (PromptChain).
 const ITEM_CHARS: usize = 500;
@@ -20,13 +21,13 @@ const ITEM_CHARS: usize = 500;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Blackboard {
     /// What the model wrote.
-    pub(crate) notes: Notes,
+    notes: Notes,
     /// Errors of calls.
     errors: Vec<Text>,
     /// Results of calls, with the names of their tools. A restored snapshot leaves them as they are.
     results: Vec<(Text, Text)>,
     /// The last snapshot.
-    pub(crate) saved: Option<Arc<Notes>>,
+    saved: Option<Arc<Notes>>,
 }
 
 /// What the model writes on the blackboard.
@@ -43,7 +44,7 @@ pub(crate) struct Notes {
 
 impl Blackboard {
     /// The model writes: the arguments fit the tool's schema.
-    pub(crate) fn update(&mut self, args: &str) {
+    fn update(&mut self, args: &str) {
         let Ok(args) = read(args) else { return };
         let texts = |key: &str| -> Vec<Text> {
             let items = args.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -66,11 +67,35 @@ impl Blackboard {
         }
     }
 
-    pub(crate) fn add_result(&mut self, tool: &Text, result: &str) {
+    /// A call has ended: its result or error is noted, or it has `written` here with these arguments.
+    pub(crate) fn note(&mut self, tool: &Text, outcome: &CallOutcome, written: Option<&str>) {
+        match (outcome, written) {
+            (CallOutcome::Ok { .. }, Some(args)) => self.update(args),
+            (CallOutcome::Ok { content }, None) => self.add_result(tool, &content.text()),
+            (CallOutcome::Error { message, .. } | CallOutcome::Malformed { message }, _) => {
+                self.add_error(tool, message);
+            }
+            (CallOutcome::TimedOut { after_ms }, _) => {
+                self.add_error(tool, &format!("timed out after {} seconds", *after_ms as f64 / 1e3));
+            }
+            (CallOutcome::Denied { .. }, _) => self.add_error(tool, "denied"),
+            (CallOutcome::UnknownTool { .. }, _) => self.add_error(tool, "there is no such tool"),
+            (
+                CallOutcome::Rejected { .. }
+                | CallOutcome::Skipped { .. }
+                | CallOutcome::Interrupted
+                | CallOutcome::Abandoned
+                | CallOutcome::Unknown,
+                _,
+            ) => {}
+        }
+    }
+
+    fn add_result(&mut self, tool: &Text, result: &str) {
         add(&mut self.results, [(cut(tool), cut(result))], OTHERS);
     }
 
-    pub(crate) fn add_error(&mut self, tool: &str, error: &str) {
+    fn add_error(&mut self, tool: &str, error: &str) {
         add(&mut self.errors, [cut(&format!("{tool}: {error}"))], OTHERS);
     }
 

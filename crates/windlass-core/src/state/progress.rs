@@ -9,44 +9,152 @@ use crate::state::plan::Plan;
 use crate::vocabulary::history::{History, Splice};
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::message::{AssistantMessage, Message};
+use crate::vocabulary::outcome::CallOutcome;
 
 /// Progress of a run towards its answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Progress {
     /// The plan of a loop that a perception ends.
-    pub(crate) plan: Option<Arc<Plan>>,
+    plan: Option<Arc<Plan>>,
     /// Consecutive replies of the judge that could not be read.
-    pub(crate) unread: u32,
+    unread: u32,
     /// Places of the run's input in the conversation.
-    pub(crate) input: Range<usize>,
+    input: Range<usize>,
     /// Places of the messages that people sent while it ran.
-    pub(crate) steered: Vec<usize>,
+    steered: Vec<usize>,
     /// Place of the last reply with calls.
-    pub(crate) round: Option<usize>,
+    round: Option<usize>,
     /// Place from which on stands what a closing call is told.
-    pub(crate) closing: Option<usize>,
+    closing: Option<usize>,
     /// The blackboard, where the view is made of it.
-    pub(crate) blackboard: Blackboard,
+    blackboard: Blackboard,
     /// The tool of the last call, and how many calls in a row it had.
-    pub(crate) consecutive_tool: Option<(Text, u32)>,
+    consecutive_tool: Option<(Text, u32)>,
     /// Places of replies that were in vain, with the results of their calls.
     vain: Vec<usize>,
     /// The conversation without them and without reasoning, where the view is made of it.
-    pub(crate) essence: Essence,
+    essence: Essence,
 }
 
 /// A conversation without reasoning and without attempts that were in vain. It only grows, so that the request's prefix
 /// stays the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Essence {
-    pub(crate) history: History,
+    history: History,
     /// Number of the conversation's messages that it was made of.
-    pub(crate) upto: usize,
+    upto: usize,
     /// Number of the conversation's edits by then.
     edits: u64,
 }
 
 impl Progress {
+    /// The plan of a loop that a perception ends.
+    pub(crate) fn plan(&self) -> Option<&Arc<Plan>> {
+        self.plan.as_ref()
+    }
+
+    /// Consecutive replies of the judge that could not be read.
+    pub(crate) fn unread(&self) -> u32 {
+        self.unread
+    }
+
+    /// Places of the run's input in the conversation.
+    pub(crate) fn input(&self) -> &Range<usize> {
+        &self.input
+    }
+
+    /// Places of the messages that people sent while it ran.
+    pub(crate) fn steered(&self) -> &[usize] {
+        &self.steered
+    }
+
+    /// Place of the last reply with calls.
+    pub(crate) fn round(&self) -> Option<usize> {
+        self.round
+    }
+
+    /// Place from which on stands what a closing call is told.
+    pub(crate) fn closing(&self) -> Option<usize> {
+        self.closing
+    }
+
+    /// The blackboard, where the view is made of it.
+    pub(crate) fn blackboard(&self) -> &Blackboard {
+        &self.blackboard
+    }
+
+    /// The tool of the last call, and how many calls in a row it had.
+    pub(crate) fn consecutive_tool(&self) -> Option<&(Text, u32)> {
+        self.consecutive_tool.as_ref()
+    }
+
+    /// The conversation without attempts in vain and without reasoning.
+    pub(crate) fn into_essence(self) -> History {
+        self.essence.history
+    }
+
+    /// The run begins with these messages.
+    pub(crate) fn begin_with(&mut self, input: Range<usize>) {
+        self.input = input;
+    }
+
+    /// What a person said while it ran stands there.
+    pub(crate) fn heard(&mut self, place: usize) {
+        self.steered.push(place);
+    }
+
+    /// The last message is a reply with calls.
+    pub(crate) fn round_began(&mut self, conversation: &History) {
+        self.round = conversation.len().checked_sub(1);
+    }
+
+    /// What the closing call is told stands from there on.
+    pub(crate) fn closing_told(&mut self, place: usize) {
+        self.closing = Some(place);
+    }
+
+    /// A reply of the judge came: it counts as unread until its verdict is on record.
+    pub(crate) fn judge_said(&mut self) {
+        self.unread += 1;
+    }
+
+    /// The verdict of the judge is on record.
+    pub(crate) fn judged(&mut self) {
+        self.unread = 0;
+    }
+
+    /// A call of this tool began: it is one more of it in a row.
+    pub(crate) fn called(&mut self, tool: Text) {
+        let before = self.consecutive_tool.take().filter(|(last, _)| *last == tool);
+        self.consecutive_tool = Some((tool, before.map_or(1, |(_, times)| times + 1)));
+    }
+
+    /// A call has ended: its result or error is noted, or it has `written` on the blackboard with these arguments.
+    pub(crate) fn note_outcome(&mut self, tool: &Text, outcome: &CallOutcome, written: Option<&str>) {
+        self.blackboard.note(tool, outcome, written);
+    }
+
+    /// A snapshot of the blackboard is taken.
+    pub(crate) fn save_blackboard(&mut self) {
+        self.blackboard.save();
+    }
+
+    /// The blackboard goes back to its last snapshot, and no call came in a row.
+    pub(crate) fn restore_blackboard(&mut self) {
+        self.blackboard.restore();
+        self.consecutive_tool = None;
+    }
+
+    /// A plan takes the place of the one before.
+    pub(crate) fn plan_begun(&mut self, plan: Plan) {
+        self.plan = Some(Arc::new(plan));
+    }
+
+    /// Something happens in the plan.
+    pub(crate) fn in_plan<T>(&mut self, happens: impl FnOnce(&mut Plan) -> T) -> T {
+        happens(Arc::make_mut(self.plan.get_or_insert_default()))
+    }
+
     /// A reply was in vain: it and everything after it up to `end`.
     pub(crate) fn in_vain(&mut self, reply: usize, end: usize) {
         self.vain.extend(reply..end);
@@ -76,8 +184,7 @@ impl Progress {
         self.round = self.round.map(moved);
         self.closing = self.closing.map(moved);
         if let Some(plan) = &mut self.plan {
-            let plan = Arc::make_mut(plan);
-            plan.from = moved(plan.from);
+            Arc::make_mut(plan).spliced(moved);
         }
     }
 

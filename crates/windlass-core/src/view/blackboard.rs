@@ -24,7 +24,7 @@ fn view(state: &State, model_call: &ModelCall) -> View {
 /// The text of the input is not copied for it.
 fn bytes(state: &State, wire: Wire) -> u64 {
     let mut between = CURRENT_STATE.len();
-    let last = state.progress.input.clone().last();
+    let last = state.progress.input().clone().last();
     let messages = minimal::shown(state).map(|(place, message)| {
         if Some(place) == last {
             between += lead(message).len();
@@ -36,7 +36,7 @@ fn bytes(state: &State, wire: Wire) -> u64 {
 }
 
 fn shown(state: &State) -> impl Iterator<Item = Arc<Message>> {
-    let last = state.progress.input.clone().last();
+    let last = state.progress.input().clone().last();
     let mut shown: Vec<Arc<Message>> = Vec::new();
     let mut blackboard = Some(blackboard(state));
     for (place, message) in minimal::shown(state) {
@@ -93,5 +93,5 @@ fn blackboard(state: &State) -> String {
         }
     });
     let objective = objective.as_deref().unwrap_or_default();
-    state.progress.blackboard.show(objective, state.ledger.counters.iterations)
+    state.progress.blackboard().show(objective, state.ledger.counters.iterations)
 }

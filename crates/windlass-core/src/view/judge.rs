@@ -54,10 +54,10 @@ fn asked(state: &State) -> String {
     };
     section("Objective", &mut state.setup.objectives());
     let progress = &state.progress;
-    let asked = progress.input.clone().chain(progress.steered.iter().copied());
+    let asked = progress.input().clone().chain(progress.steered().iter().copied());
     section("Input", &mut asked.filter_map(|at| history.get(at).cloned()));
     section("Draft answer", &mut history.last_said().cloned().into_iter());
-    if progress.unread > 0 {
+    if progress.unread() > 0 {
         let _infallible = write!(text, "\n\n{}", texts.judge_again);
     }
     text

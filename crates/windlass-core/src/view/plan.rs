@@ -57,7 +57,7 @@ fn made(state: &State, plan: &Plan, purpose: Purpose) -> (Vec<Arc<Message>>, Vec
         (String::new(), decision_input(state, plan))
     };
     let mut messages = vec![Arc::new(Message::user(fenced(&input)))];
-    if let Some((said, note)) = plan.rejected.as_ref().filter(|_| planning) {
+    if let Some((said, note)) = plan.rejected().filter(|_| planning) {
         if !said.is_empty() {
             let said = AssistantMessage { text: Some(said.clone()), ..AssistantMessage::default() };
             messages.push(Arc::new(Message::Assistant(said)));
@@ -72,11 +72,11 @@ fn made(state: &State, plan: &Plan, purpose: Purpose) -> (Vec<Arc<Message>>, Vec
 
 /// Place from which on stands what the closing call that is going on was told.
 fn closing(state: &State) -> Option<usize> {
-    state.progress.closing.filter(|_| state.ending.closing().is_some_and(Closing::has_called))
+    state.progress.closing().filter(|_| state.ending.closing().is_some_and(Closing::has_called))
 }
 
 fn next_purpose(plan: &Plan) -> Purpose {
-    match plan.stage {
+    match plan.stage() {
         PlanStage::Begun | PlanStage::StepDone => Purpose::Perceive,
         PlanStage::Perceived | PlanStage::Proposed(_) | PlanStage::Made => Purpose::Decide,
     }
@@ -99,7 +99,7 @@ fn instructed(prompt: &[Arc<Message>], contract: &str) -> Vec<Arc<Message>> {
 }
 
 fn perception_input(state: &State, plan: &Plan) -> Value {
-    let step = plan.step().filter(|_| plan.stage == PlanStage::StepDone);
+    let step = plan.step().filter(|_| *plan.stage() == PlanStage::StepDone);
     let (kind, raw) = match step {
         Some(step) => ("step_result", step.told()),
         None => ("user_query", plan.query.to_string()),
@@ -187,10 +187,10 @@ fn put(object: &mut Value, key: &str, value: Value) {
 /// Pinned messages from before the run, and messages that came while it was on. The run's input is its query.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     let history = &state.conversation.history;
-    let pinned = history.pinned_before(plan.from).into_iter();
-    let pinned = pinned.filter(|at| !state.progress.input.contains(at)).filter_map(|at| history.get(at));
+    let pinned = history.pinned_before(plan.from()).into_iter();
+    let pinned = pinned.filter(|at| !state.progress.input().contains(at)).filter_map(|at| history.get(at));
     let until = closing(state).unwrap_or(usize::MAX);
-    let heard = history.since(plan.from).take(until.saturating_sub(plan.from));
+    let heard = history.since(plan.from()).take(until.saturating_sub(plan.from()));
     let said = pinned.chain(heard).filter_map(|message| match &**message {
         Message::User { content, .. } => Some(json!(content.text())),
         Message::System { .. }
@@ -207,8 +207,8 @@ fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
 /// The last exchanges of the conversation before the run: queries with their answers, the newest first.
 fn exchanges(state: &State, plan: &Plan) -> Vec<Value> {
     let (mut found, mut answer) = (Vec::new(), None::<Text>);
-    let first = plan.from.saturating_sub(LOOKED_AT);
-    for place in (first..plan.from).rev() {
+    let first = plan.from().saturating_sub(LOOKED_AT);
+    for place in (first..plan.from()).rev() {
         let Some(message) = state.conversation.history.get(place) else { continue };
         match &**message {
             Message::Assistant(said) if said.calls.is_empty() && answer.is_none() => {

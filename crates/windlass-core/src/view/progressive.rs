@@ -32,5 +32,5 @@ fn bytes_of(state: &State, history: &History, wire: Wire) -> u64 {
 fn now(state: &State) -> History {
     let mut progress = state.progress.clone();
     progress.distil(&state.conversation.history);
-    progress.essence.history
+    progress.into_essence()
 }

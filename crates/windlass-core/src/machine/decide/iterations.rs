@@ -94,7 +94,7 @@ impl Decision {
             }
             // A person has said something: the model hears it, and answers anew.
             None if !self.state.conversation.steering.is_empty() => self.next_turn(),
-            None if self.state.progress.unread > self.state.setup.policy().replies.parse_retries => {
+            None if self.state.progress.unread() > self.state.setup.policy().replies.parse_retries => {
                 let error = format!(
                     "the judge's reply is not the JSON object that was asked for, after {} retries",
                     self.state.setup.policy().replies.parse_retries
@@ -146,9 +146,9 @@ impl Decision {
     /// Before a call of another tool than the last one: the state to go back to if the run gets stuck with it.
     pub(crate) fn save_blackboard(&mut self, open: &OpenCall) {
         let (policy, progress) = (self.state.setup.policy(), &self.state.progress);
-        let another = progress.consecutive_tool.as_ref().is_none_or(|(last, _)| *last != open.call.name);
+        let another = progress.consecutive_tool().is_none_or(|(last, _)| *last != open.call.name);
         let kept = policy.request.view == View::Blackboard && policy.calls.stuck != Stuck::Off;
-        if kept && another && progress.blackboard.has_changed() {
+        if kept && another && progress.blackboard().has_changed() {
             self.record(BlackboardSaved { turn: self.state.turn.number });
         }
     }
@@ -157,7 +157,7 @@ impl Decision {
     pub(crate) fn notice_stuck(&mut self) {
         let Stuck::After(most) = self.state.setup.policy().calls.stuck else { return };
         let Some((tool, times)) =
-            self.state.progress.consecutive_tool.clone().filter(|(_, times)| *times >= most)
+            self.state.progress.consecutive_tool().cloned().filter(|(_, times)| *times >= most)
         else {
             return;
         };

@@ -21,10 +21,10 @@ use crate::vocabulary::reply::{ModelFailure, Reply, ReplyCall};
 impl Decision {
     /// Goes on where the plan stands.
     pub(crate) fn plan_on(&mut self) {
-        let Some(plan) = self.state.progress.plan.clone() else {
+        let Some(plan) = self.state.progress.plan().cloned() else {
             return self.fail(FailKind::Internal, "the run has no query to plan for".into());
         };
-        match &plan.stage {
+        match plan.stage() {
             PlanStage::Begun | PlanStage::StepDone => self.begin_planning(Purpose::Perceive),
             PlanStage::Perceived => self.after_perception(&plan),
             PlanStage::Proposed(proposed) => self.ask_about_plan(proposed),
@@ -64,7 +64,7 @@ impl Decision {
         }
         let most = self.state.setup.policy().replies.parse_retries;
         if self.state.turn.consecutive.rejected >= most {
-            let raw = self.state.plan().map_or_else(|| "".into(), |plan| plan.said.clone());
+            let raw = self.state.plan().map_or_else(|| "".into(), |plan| plan.said().clone());
             let error = format!("Failed to validate output after {most} retries: {message}{RAW_OUTPUT}{raw}");
             return self.fail(FailKind::Parse, error.into());
         }
@@ -95,7 +95,7 @@ impl Decision {
         if quiet && (achieved.is_some() || concluded(plan).is_some()) {
             match (self.unproven(), achieved) {
                 // One that was sent back already waits for the next decision.
-                (Some(note), _) if plan.rejected.is_none() => {
+                (Some(note), _) if plan.rejected().is_none() => {
                     if !self.send_back(None, note) {
                         return;
                     }
@@ -248,8 +248,8 @@ impl Decision {
     /// A person's answer about a plan or the result of a step.
     pub(crate) fn plan_answered(&mut self, question: QuestionId, answer: Answer) {
         self.received(question, answer.clone());
-        let Some(plan) = self.state.progress.plan.clone() else { return };
-        match (answer, &plan.stage) {
+        let Some(plan) = self.state.progress.plan().cloned() else { return };
+        match (answer, plan.stage()) {
             (Answer::Result(text), _) => {
                 let step = plan.step().map_or((0, 0), |step| (step.step.index, step.retries));
                 let (index, retries) = step;

@@ -10,7 +10,6 @@ use crate::state::State;
 use crate::vocabulary::history::Splice;
 use crate::vocabulary::ids::CallId;
 use crate::vocabulary::message::Message;
-use crate::vocabulary::outcome::CallOutcome;
 use crate::vocabulary::tool::ToolKind;
 
 impl State {
@@ -23,7 +22,7 @@ impl State {
 
     /// A judge's reply counts as unread until its verdict is on record.
     pub(crate) fn judge_said(&mut self, _: &TurnCompleted) {
-        self.progress.unread += 1;
+        self.progress.judge_said();
     }
 
     /// Messages of the conversation are replaced.
@@ -60,13 +59,11 @@ impl State {
         if tool.is_some_and(|tool| tool.poll || tool.kind != ToolKind::Run) {
             return;
         }
-        let before = self.progress.consecutive_tool.take().filter(|(last, _)| *last == name);
-        self.progress.consecutive_tool = Some((name, before.map_or(1, |(_, times)| times + 1)));
+        self.progress.called(name);
     }
 
     pub(crate) fn blackboard_restored(&mut self, restored: &BlackboardRestored) {
-        self.progress.blackboard.restore();
-        self.progress.consecutive_tool = None;
+        self.progress.restore_blackboard();
         self.conversation.history.push(Arc::new(Message::user(restored.note.clone())));
     }
 
@@ -76,25 +73,8 @@ impl State {
             return;
         }
         let Some(open) = self.open_call(&finished.call) else { return };
-        let (name, args) = (open.call.name.clone(), open.args().to_owned());
-        let written = self.target(open).is_some_and(|tool| tool.kind == ToolKind::Blackboard);
-        let blackboard = &mut self.progress.blackboard;
-        match &finished.outcome {
-            CallOutcome::Ok { .. } if written => blackboard.update(&args),
-            CallOutcome::Ok { content } => blackboard.add_result(&name, &content.text()),
-            CallOutcome::Error { message, .. } | CallOutcome::Malformed { message } => {
-                blackboard.add_error(&name, message);
-            }
-            CallOutcome::TimedOut { after_ms } => {
-                blackboard.add_error(&name, &format!("timed out after {} seconds", *after_ms as f64 / 1e3));
-            }
-            CallOutcome::Denied { .. } => blackboard.add_error(&name, "denied"),
-            CallOutcome::UnknownTool { .. } => blackboard.add_error(&name, "there is no such tool"),
-            CallOutcome::Rejected { .. }
-            | CallOutcome::Skipped { .. }
-            | CallOutcome::Interrupted
-            | CallOutcome::Abandoned
-            | CallOutcome::Unknown => {}
-        }
+        let writes = self.target(open).is_some_and(|tool| tool.kind == ToolKind::Blackboard);
+        let (name, written) = (open.call.name.clone(), writes.then(|| open.args().to_owned()));
+        self.progress.note_outcome(&name, &finished.outcome, written.as_deref());
     }
 }

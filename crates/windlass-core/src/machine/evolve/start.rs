@@ -105,6 +105,6 @@ impl State {
             self.conversation.history.push(message);
         }
         self.begin_plan(messages);
-        self.progress.input = first..self.conversation.history.len();
+        self.progress.begin_with(first..self.conversation.history.len());
     }
 }

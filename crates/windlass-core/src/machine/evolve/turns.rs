@@ -41,7 +41,7 @@ impl State {
                 self.hear();
             }
             if let Some(note) = self.ending.called(turn) {
-                self.progress.closing = Some(self.conversation.history.len());
+                self.progress.closing_told(self.conversation.history.len());
                 self.conversation.history.push(Arc::new(Message::user(note)));
             }
         }
@@ -60,7 +60,7 @@ impl State {
     /// Moves steering messages into the conversation.
     pub(crate) fn hear(&mut self) {
         for said in std::mem::take(&mut self.conversation.steering) {
-            self.progress.steered.push(self.conversation.history.len());
+            self.progress.heard(self.conversation.history.len());
             if said.kind == SteerKind::Objective {
                 self.setup.pursue(&said);
             }
@@ -107,7 +107,7 @@ impl State {
             self.turn.consecutive.cut = 0;
         }
         if !turn.calls.is_empty() {
-            self.progress.round = self.conversation.history.len().checked_sub(1);
+            self.progress.round_began(&self.conversation.history);
             self.turn.consecutive.prompts = 0;
             self.acting(&turn.calls, &Origin::Model);
         }
