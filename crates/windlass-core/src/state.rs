@@ -231,7 +231,7 @@ impl State {
 
     /// Messages to the run that it ended without having heard, and that wait for no run of their own; empty while it goes on.
     pub fn unheard(&self) -> &[Steered] {
-        if self.is_finished() { &self.conversation.steering } else { &[] }
+        if self.is_finished() { self.conversation.steering() } else { &[] }
     }
 
     /// Whether a message that the run has not heard when it ends waits for a run of its own.
@@ -293,7 +293,7 @@ impl State {
 
     /// The conversation.
     pub fn history(&self) -> &History {
-        &self.conversation.history
+        self.conversation.history()
     }
 
     /// Tokens used by this run.
@@ -408,7 +408,7 @@ impl State {
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.
     pub fn digest(&self) -> Text {
         let mut hash = Sha256::new();
-        for message in self.conversation.history.iter() {
+        for message in self.conversation.history().iter() {
             if let Ok(json) = serde_json::to_vec(&**message) {
                 hash.update(json);
                 hash.update(b"\n");

@@ -19,7 +19,7 @@ use crate::protocol::fact::{
     Adjusted, CallFact, CodeFact, ContextFact, DelegationFact, Event, Fact, InputReceived, InputRequested,
     LimitFact, ModelFact, PeopleFact, PlanFact, RunFact,
 };
-use crate::state::context::Warning;
+use crate::state::context::ContextTracker;
 use crate::state::ending::{Closing, Ending};
 use crate::state::open_call::{Asked, Origin, Stage};
 use crate::state::{Phase, State};
@@ -93,17 +93,17 @@ impl State {
             Fact::Plan(PlanFact::Judged(_)) => self.progress.judged(),
             Fact::Plan(PlanFact::BlackboardSaved(_)) => self.progress.save_blackboard(),
             Fact::Plan(PlanFact::BlackboardRestored(restored)) => self.blackboard_restored(restored),
-            Fact::People(PeopleFact::Steered(steered)) => self.conversation.steering.push(steered.clone()),
+            Fact::People(PeopleFact::Steered(steered)) => self.conversation.steer(steered.clone()),
             Fact::People(PeopleFact::Paused(paused)) => self.paused(paused, seq),
             Fact::People(PeopleFact::MessageQueued(queued)) => {
-                self.conversation.steering.retain(|said| said.run != Some(queued.run));
+                self.conversation.leave_to(queued.run);
                 self.questions.queue(queued);
             }
             Fact::Run(RunFact::Adjusted(adjusted)) => self.adjusted(adjusted, event.at, seq),
             Fact::Context(ContextFact::HistoryEdited(edited)) => self.history_edited(edited),
             // The count itself is in the reply's usage.
             Fact::Context(ContextFact::Measured(_)) => {}
-            Fact::Context(ContextFact::Warned(_)) => self.conversation.tracker.warning = Warning::Given,
+            Fact::Context(ContextFact::Warned(_)) => self.conversation.track(ContextTracker::warned),
             Fact::Context(ContextFact::Compacted(compacted)) => self.compacted(compacted),
             Fact::Context(ContextFact::CompactionSkipped(_)) => self.compaction_skipped(),
             Fact::Call(CallFact::StepBranched(branched)) => self.acting(&branched.calls, &Origin::Hook),

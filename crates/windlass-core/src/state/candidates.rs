@@ -69,7 +69,7 @@ impl State {
         let mut sent = Sent::default();
         view.messages.since(0).for_each(|message| sent.add(&message));
         let mut all = Vec::new();
-        for (place, message) in self.conversation.history.iter().enumerate() {
+        for (place, message) in self.conversation.history().iter().enumerate() {
             let found = match &**message {
                 Message::User { content, .. } | Message::TaskDelegation { content } => {
                     in_content(content, &sent)
@@ -102,7 +102,7 @@ impl State {
         }));
         let speaker = self.conversation.speaker(place);
         // Another key may have been used in an earlier run, and what stood before it may have been edited.
-        let earlier = place < self.conversation.tracker.begun || self.conversation.history.edits() > 0;
+        let earlier = place < self.conversation.tracker().begun() || self.conversation.history().edits() > 0;
         if sealed(said).is_some_and(|data| sent.sealed_data.contains(data))
             && may_be_foreign(said, speaker, asked, earlier)
         {
@@ -124,7 +124,7 @@ impl State {
     pub(crate) fn sealed_behind(&self, candidates: &[RefusalCandidate]) -> Vec<RefusalCandidate> {
         let Some(first) = candidates.first() else { return Vec::new() };
         let from = usize::try_from(first.at).unwrap_or(usize::MAX).saturating_add(1);
-        let behind = self.conversation.history.since(from).enumerate();
+        let behind = self.conversation.history().since(from).enumerate();
         let seal = behind.filter_map(|(place, message)| {
             let seal = RefusalCandidate { at: (from + place) as u64, what: CandidateItem::Reasoning };
             let sealed = matches!(&**message, Message::Assistant(said) if sealed(said).is_some());
@@ -135,7 +135,7 @@ impl State {
 
     /// Gives each call id one that stands in for it: nine letters and digits, which every API takes.
     fn with_new_ids(&self, mut candidates: Vec<RefusalCandidate>) -> Vec<RefusalCandidate> {
-        let taken = &self.conversation.call_ids;
+        let taken = self.conversation.call_ids();
         let mut free = (1_u32..).map(|number| CallId::from(format!("call{number:05}")));
         for candidate in &mut candidates {
             if let CandidateItem::CallId { replacement, .. } = &mut candidate.what
@@ -156,7 +156,7 @@ impl State {
     /// The state with placeholders in place of these items.
     pub(crate) fn leaving_out(&self, items: &[RefusalCandidate]) -> Self {
         let mut left = self.clone();
-        left.conversation.history.edit(&left_out(&self.conversation.history, items));
+        left.conversation.exchange(&left_out(self.conversation.history(), items));
         left
     }
 }

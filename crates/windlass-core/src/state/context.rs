@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::protocol::fact::context::Compacted;
 use crate::state::State;
 use crate::state::transcript::conversation_text;
 use crate::vocabulary::amount::BYTES_A_TOKEN;
@@ -14,46 +15,71 @@ use crate::vocabulary::message::{Content, Message};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ContextTracker {
     /// The last request that a provider counted.
-    pub(crate) counted: Option<Sent>,
+    counted: Option<Sent>,
     /// The estimate for it.
-    pub(crate) estimated: u64,
-    pub(crate) warning: Warning,
+    estimated: u64,
+    warning: Warning,
     /// The first message of the run's own input.
-    pub(crate) begun: usize,
+    begun: usize,
     /// The messages before it have been looked at: what may go has gone.
-    pub(crate) swept: usize,
+    swept: usize,
     /// The summary that a compaction left.
-    pub(crate) summary: Option<Summary>,
+    summary: Option<Summary>,
     /// Replies since the last compaction.
-    pub(crate) replies: u32,
+    replies: u32,
     /// The old messages at the last attempt: a further one needs more of them.
-    pub(crate) tried: Option<Covers>,
-    pub(crate) skip: Skip,
+    tried: Option<Covers>,
+    skip: Skip,
 }
 
 /// Size of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// Bytes of text.
-    pub(crate) bytes: u64,
+    bytes: u64,
     /// Tokens: estimated, or as a provider counted them.
-    pub(crate) tokens: u64,
+    tokens: u64,
+}
+
+impl Sent {
+    /// Tokens: estimated, or as a provider counted them.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.tokens
+    }
 }
 
 /// The beginning of the conversation, as long as nobody edits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Covers {
     /// The number of messages.
-    pub(crate) until: usize,
+    until: usize,
     /// [`History::edits`] at that time.
-    pub(crate) edits: u64,
+    edits: u64,
+}
+
+impl Covers {
+    /// The number of messages.
+    pub(crate) fn until(&self) -> usize {
+        self.until
+    }
+
+    /// [`History::edits`] at that time.
+    pub(crate) fn edits(&self) -> u64 {
+        self.edits
+    }
 }
 
 /// The place of a summary in the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
-    pub(crate) at: usize,
-    pub(crate) exchanges: u64,
+    at: usize,
+    exchanges: u64,
+}
+
+impl Summary {
+    pub(crate) fn exchanges(&self) -> u64 {
+        self.exchanges
+    }
 }
 
 /// Whether the budget's warning was given.
@@ -105,6 +131,39 @@ impl ContextUse {
 }
 
 impl ContextTracker {
+    pub(crate) fn warning(&self) -> Warning {
+        self.warning
+    }
+
+    /// The first message of the run's own input.
+    pub(crate) fn begun(&self) -> usize {
+        self.begun
+    }
+
+    /// The messages before it have been looked at: what may go has gone.
+    pub(crate) fn swept(&self) -> usize {
+        self.swept
+    }
+
+    /// The summary that a compaction left.
+    pub(crate) fn summary(&self) -> Option<Summary> {
+        self.summary
+    }
+
+    /// Replies since the last compaction.
+    pub(crate) fn replies(&self) -> u32 {
+        self.replies
+    }
+
+    /// The old messages at the last attempt: a further one needs more of them.
+    pub(crate) fn tried(&self) -> Option<Covers> {
+        self.tried
+    }
+
+    pub(crate) fn skip(&self) -> Skip {
+        self.skip
+    }
+
     /// For a run that begins with this conversation.
     pub(crate) fn below(&self) -> Self {
         Self { warning: Warning::None, tried: None, skip: Skip::None, ..self.clone() }
@@ -117,6 +176,65 @@ impl ContextTracker {
         let more = bytes.saturating_sub(before) / BYTES_A_TOKEN;
         let less = before.saturating_sub(bytes) / BYTES_A_TOKEN;
         tokens.saturating_add(more).saturating_sub(less)
+    }
+
+    /// A request of so many bytes.
+    pub(crate) fn sized(&self, bytes: u64) -> Sent {
+        Sent { bytes, tokens: self.tokens(bytes) }
+    }
+
+    /// A provider has counted a request.
+    pub(crate) fn counted_as(&mut self, sent: Sent, tokens: u64) {
+        self.counted = Some(Sent { tokens, ..sent });
+        self.estimated = sent.tokens;
+    }
+
+    /// The budget's warning is given.
+    pub(crate) fn warned(&mut self) {
+        self.warning = Warning::Given;
+    }
+
+    /// The conversation was edited: the warning may be given again.
+    pub(crate) fn may_warn_again(&mut self) {
+        self.warning = Warning::None;
+    }
+
+    /// The messages of the run's own input begin there.
+    pub(crate) fn input_begins(&mut self, place: usize) {
+        self.begun = place;
+    }
+
+    /// A reply came.
+    pub(crate) fn replied(&mut self) {
+        self.replies = self.replies.saturating_add(1);
+    }
+
+    /// It is on record that nothing could be removed.
+    pub(crate) fn skipped(&mut self) {
+        self.skip = Skip::Recorded;
+    }
+
+    /// A compaction was tried with so many old messages.
+    pub(crate) fn tried_with(&mut self, covers: Covers) {
+        self.tried = Some(covers);
+    }
+
+    /// What goes on from here may compact with the same messages.
+    pub(crate) fn may_compact_again(&mut self) {
+        self.tried = None;
+    }
+
+    /// A compaction has removed messages, whose places have moved already.
+    pub(crate) fn compacted(&mut self, compacted: &Compacted) {
+        let inserted = compacted.splices.iter().rev().find(|splice| !splice.insert.is_empty());
+        if let (Some(splice), true) = (inserted, compacted.exchanges > 0) {
+            let at = splice.at as usize;
+            self.summary = Some(Summary { at, exchanges: compacted.exchanges });
+            self.swept = at;
+        } else if let Some(splice) = inserted {
+            self.swept = splice.at as usize + 1;
+        }
+        (self.replies, self.warning, self.skip) = (0, Warning::None, Skip::None);
     }
 
     /// Moves the places to where their messages are after an edit.
@@ -149,7 +267,7 @@ pub(crate) fn result_handle(call: &CallId) -> Text {
 impl State {
     /// Size of the requests against the budget.
     pub fn context_use(&self) -> ContextUse {
-        let tracker = &self.conversation.tracker;
+        let tracker = self.conversation.tracker();
         ContextUse {
             tokens: self.next_tokens(0),
             estimated: tracker.estimated,
@@ -161,13 +279,13 @@ impl State {
     /// Tokens of the next request, `more` bytes of text included that enter with it.
     pub(crate) fn next_tokens(&self, more: u64) -> u64 {
         let bytes = self.view_bytes(self.setup.policy().request.purpose, None, self.wire());
-        self.conversation.tracker.tokens(bytes.saturating_add(more))
+        self.conversation.tracker().tokens(bytes.saturating_add(more))
     }
 
     /// The conversation up to the last replies, which stay whole. Of an open turn the reply is in the conversation, and its
     /// results are not.
     pub(crate) fn before_last(&self) -> Covers {
-        let history = &self.conversation.history;
+        let history = self.conversation.history();
         let keep = self.setup.policy().past.context.keep_last as usize;
         let replies = (0..history.len())
             .rev()
@@ -186,10 +304,10 @@ impl State {
     fn may_go(&self, at: usize, message: &Message) -> bool {
         match message {
             Message::System { .. } => {
-                self.conversation.tracker.summary.is_some_and(|summary| summary.at == at)
+                self.conversation.tracker().summary.is_some_and(|summary| summary.at == at)
             }
             Message::User { .. } | Message::TaskDelegation { .. } => {
-                at < self.conversation.tracker.begun && !message.is_pinned()
+                at < self.conversation.tracker().begun && !message.is_pinned()
             }
             Message::Assistant(_) | Message::Tool(_) => true,
         }
@@ -197,15 +315,16 @@ impl State {
 
     /// The messages that a summary of this part would stand for, with their places.
     pub(crate) fn summed_up(&self, covers: Covers) -> impl Iterator<Item = (usize, &Arc<Message>)> {
-        let from = self.conversation.tracker.swept;
-        let part = self.conversation.history.since(from).take(covers.until.saturating_sub(from)).enumerate();
+        let from = self.conversation.tracker().swept;
+        let part =
+            self.conversation.history().since(from).take(covers.until.saturating_sub(from)).enumerate();
         part.map(move |(place, message)| (from + place, message))
             .filter(|(at, message)| self.may_go(*at, message))
     }
 
     /// The text that the model reads under the handle of something that a compaction removed.
     pub fn left_out(&self, handle: &str) -> Option<Cow<'_, str>> {
-        Some(match self.conversation.left_out.get(handle)? {
+        Some(match self.conversation.left_out().get(handle)? {
             LeftOut::Result(content) => content.text(),
             LeftOut::Messages(messages) => {
                 conversation_text(messages.iter().map(|message| &**message), usize::MAX).into()

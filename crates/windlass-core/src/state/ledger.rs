@@ -166,7 +166,7 @@ impl State {
     fn is_entered(&self, next: &TurnStarted) -> bool {
         let waits = || {
             let closing = self.ending.closing().is_some_and(|closing| closing.reached().note.is_some());
-            closing || (next.purpose.hears() && !self.conversation.steering.is_empty())
+            closing || (next.purpose.hears() && !self.conversation.steering().is_empty())
         };
         let fresh = next.turn != self.turn.number;
         next.purpose.place() == Place::Turn && (next.note.is_some() || (fresh && waits()))

@@ -56,8 +56,9 @@ impl State {
     /// Whether the next turn only follows up on results: each call of the turn before has succeeded, some result says
     /// something, and nobody has said anything since.
     fn follows_up(&self) -> bool {
-        let results = matches!(self.conversation.history.last().map(|last| &**last), Some(Message::Tool(_)));
-        results && self.turn.failed == 0 && self.turn.found > 0 && self.conversation.steering.is_empty()
+        let results =
+            matches!(self.conversation.history().last().map(|last| &**last), Some(Message::Tool(_)));
+        results && self.turn.failed == 0 && self.turn.found > 0 && self.conversation.steering().is_empty()
     }
 
     /// The simple model failed for good: no further turn of the run waits for it.

@@ -89,7 +89,7 @@ fn renamed(mut state: State, names: &mut Names) -> State {
     state.clock = state.clock.renumbered(|seq| names.rename(seq), counts_progress);
     if state.setup.policy().past.context.compact == crate::policy::context::Compact::Off {
         // Without a budget nothing follows from the size of requests.
-        state.conversation.tracker = ContextTracker::default();
+        state.conversation.track(|tracker| *tracker = ContextTracker::default());
     }
     state
 }

@@ -45,7 +45,7 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
     let output_form = setup.output().filter(|_| answers);
     View {
         prompt,
-        messages: Messages::shared(&state.conversation.history, wording),
+        messages: Messages::shared(state.conversation.history(), wording),
         tools,
         choice,
         output_form: output_form.map(|schema| Arc::new(plain_schema(schema))),
@@ -65,7 +65,7 @@ fn by_schema(state: &State, model_call: &ModelCall, form: AnswerForm) -> View {
     View {
         prompt: Arc::new(object_prompt(setup.prompt(), shown, answer, results)),
         messages: Messages::shared(
-            &state.conversation.history,
+            state.conversation.history(),
             Some(Wording::Objects(Arc::new(results.clone()), form)),
         ),
         tools: Arc::default(),
@@ -79,8 +79,8 @@ fn by_schema(state: &State, model_call: &ModelCall, form: AnswerForm) -> View {
 
 pub(crate) fn bytes(state: &State, wire: Wire) -> u64 {
     let history = match wire {
-        Wire::Schema | Wire::Fenced => state.conversation.history.bytes_as_text(),
-        Wire::Auto | Wire::Native => state.conversation.history.bytes(),
+        Wire::Schema | Wire::Fenced => state.conversation.history().bytes_as_text(),
+        Wire::Auto | Wire::Native => state.conversation.history().bytes(),
     };
     prompt_bytes(state).saturating_add(history)
 }

@@ -33,7 +33,7 @@ fn text_of(message: &Message) -> Cow<'_, str> {
 
 /// What was asked, and the draft: the last reply.
 fn asked(state: &State) -> String {
-    let history = &state.conversation.history;
+    let history = state.conversation.history();
     let texts = &state.setup.policy().wording.texts;
     let mut text = String::new();
     let mut section = |heading: &str, parts: &mut dyn Iterator<Item = Arc<Message>>| {

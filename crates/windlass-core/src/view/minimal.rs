@@ -25,8 +25,9 @@ fn bytes(state: &State, wire: Wire) -> u64 {
 
 /// The messages that it has, each found by its place.
 pub(crate) fn shown(state: &State) -> impl Iterator<Item = (usize, &Arc<Message>)> {
-    let (history, progress) = (&state.conversation.history, &state.progress);
-    let first = progress.round().filter(|round| *round >= progress.input().end).unwrap_or(progress.input().end);
+    let (history, progress) = (state.conversation.history(), &state.progress);
+    let first =
+        progress.round().filter(|round| *round >= progress.input().end).unwrap_or(progress.input().end);
     let said = progress.steered().iter().copied().filter(|at| *at < first);
     let mut before = history.pinned_before(first);
     before.extend(progress.input().clone().chain(said));

@@ -65,7 +65,7 @@ fn made(state: &State, plan: &Plan, purpose: Purpose) -> (Vec<Arc<Message>>, Vec
         messages.push(Arc::new(Message::user(note.clone())));
     }
     if let Some(place) = closing(state) {
-        messages.extend(state.conversation.history.since(place).cloned());
+        messages.extend(state.conversation.history().since(place).cloned());
     }
     (instructed(state.setup.prompt(), &contract), messages)
 }
@@ -186,7 +186,7 @@ fn put(object: &mut Value, key: &str, value: Value) {
 
 /// Pinned messages from before the run, and messages that came while it was on. The run's input is its query.
 fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
-    let history = &state.conversation.history;
+    let history = state.conversation.history();
     let pinned = history.pinned_before(plan.from()).into_iter();
     let pinned = pinned.filter(|at| !state.progress.input().contains(at)).filter_map(|at| history.get(at));
     let until = closing(state).unwrap_or(usize::MAX);
@@ -209,7 +209,7 @@ fn exchanges(state: &State, plan: &Plan) -> Vec<Value> {
     let (mut found, mut answer) = (Vec::new(), None::<Text>);
     let first = plan.from().saturating_sub(LOOKED_AT);
     for place in (first..plan.from()).rev() {
-        let Some(message) = state.conversation.history.get(place) else { continue };
+        let Some(message) = state.conversation.history().get(place) else { continue };
         match &**message {
             Message::Assistant(said) if said.calls.is_empty() && answer.is_none() => {
                 answer.clone_from(&said.text);

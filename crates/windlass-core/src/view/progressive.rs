@@ -31,6 +31,6 @@ fn bytes_of(state: &State, history: &History, wire: Wire) -> u64 {
 
 fn now(state: &State) -> History {
     let mut progress = state.progress.clone();
-    progress.distil(&state.conversation.history);
+    progress.distil(state.conversation.history());
     progress.into_essence()
 }

@@ -20,7 +20,7 @@ pub(crate) const MAKER: Maker = Maker { view, bytes: full::bytes, growth: Growth
 
 /// The whole conversation as one message.
 fn view(state: &State, model_call: &ModelCall) -> View {
-    let message = Arc::new(transcript(&state.conversation.history));
+    let message = Arc::new(transcript(state.conversation.history()));
     View { messages: [message].into_iter().collect(), ..full::view(state, model_call) }
 }
 

@@ -50,7 +50,7 @@ fn view(state: &State, model_call: &ModelCall) -> View {
 
 /// The end of the conversation.
 pub(crate) fn context(state: &State) -> String {
-    let history = &state.conversation.history;
+    let history = state.conversation.history();
     let last = history.since(history.len().saturating_sub(LAST)).map(|message| &**message);
     let text = conversation_text(last, CONTEXT_CHARS * 4);
     let start = text.char_indices().rev().nth(CONTEXT_CHARS - 1).map_or(0, |(at, _)| at);

@@ -27,11 +27,11 @@ impl Decision {
     /// A reply with calls was recorded: decides on each of them, in order, and starts what may run.
     pub(crate) fn begin_calls(&mut self) {
         let mut finish = self.finish_in_turn();
-        if self.state.conversation.steering.is_empty() {
+        if self.state.conversation.steering().is_empty() {
             finish = self.held_to_proof(finish);
         }
         if let Finish::Valid(call, output) = &finish
-            && self.state.conversation.steering.is_empty()
+            && self.state.conversation.steering().is_empty()
         {
             self.finish_with(call, output.clone(), Status::Answered);
             return;

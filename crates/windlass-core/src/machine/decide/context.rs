@@ -83,7 +83,7 @@ impl Decision {
 
     /// A summary has come: it takes the place of its messages, unless that is no gain.
     pub(crate) fn summarised(&mut self, model_call: &ModelCall, stop: StopReason, text: Option<Text>) {
-        let Some(covers) = model_call.covers.filter(|covers| covers.edits == self.state.history().edits())
+        let Some(covers) = model_call.covers.filter(|covers| covers.edits() == self.state.history().edits())
         else {
             return self.not_compacted(NotCompacted::Edited);
         };
@@ -120,8 +120,8 @@ impl Decision {
 
     /// Everything stays as it was. That nothing can be removed is recorded once, until something was.
     pub(crate) fn not_compacted(&mut self, reason: NotCompacted) {
-        let again =
-            reason == NotCompacted::NothingToRemove && self.state.conversation.tracker.skip == Skip::Recorded;
+        let again = reason == NotCompacted::NothingToRemove
+            && self.state.conversation.tracker().skip() == Skip::Recorded;
         if !again {
             self.record(CompactionSkipped { reason });
         }
@@ -155,7 +155,7 @@ impl Decision {
         let (Some(max_tokens), Some(at)) = (context.max_tokens, context.tokens_at(context.warn_at)) else {
             return;
         };
-        if self.state.conversation.tracker.warning == Warning::Given {
+        if self.state.conversation.tracker().warning() == Warning::Given {
             return;
         }
         let tokens = self.state.next_tokens(self.steering_bytes());
@@ -165,18 +165,16 @@ impl Decision {
     }
 
     fn steering_bytes(&self) -> u64 {
-        self.state.conversation.steering.iter().map(|said| said.text.len() as u64).sum()
+        self.state.conversation.steering().iter().map(|said| said.text.len() as u64).sum()
     }
 
     /// Records an estimate that the provider's count differs from by more than a tenth, where a budget depends on it.
     pub(crate) fn measure(&mut self, sent: Option<Sent>, usage: &Usage) {
         let budget = self.state.setup.policy().past.context.max_tokens;
-        let Some(Sent { tokens: estimated, .. }) =
-            sent.filter(|_| budget.is_some() && usage.input > 0 && !usage.estimated)
-        else {
+        let Some(sent) = sent.filter(|_| budget.is_some() && usage.input > 0 && !usage.estimated) else {
             return;
         };
-        let counted = usage.input;
+        let (estimated, counted) = (sent.tokens(), usage.input);
         if estimated.abs_diff(counted).saturating_mul(10) > counted {
             self.record(ContextMeasured { estimated, counted });
         }
@@ -205,14 +203,14 @@ impl State {
     /// Whether the conversation is to be made smaller: it has grown beyond the policy's share of the budget, or for as
     /// many replies as the policy says, and there are old messages that no attempt has seen.
     fn compaction_is_due(&self) -> bool {
-        let (context, tracker) = (&self.setup.policy().past.context, &self.conversation.tracker);
+        let (context, tracker) = (&self.setup.policy().past.context, self.conversation.tracker());
         if context.compact == Compact::Off
             || !self.shows_old_messages()
-            || tracker.tried == Some(self.before_last())
+            || tracker.tried() == Some(self.before_last())
         {
             return false;
         }
-        let many = context.every.is_some_and(|every| tracker.replies >= every);
+        let many = context.every.is_some_and(|every| tracker.replies() >= every);
         many || context.tokens_at(context.at).is_some_and(|at| self.next_tokens(0) >= at)
     }
 
@@ -224,13 +222,14 @@ impl State {
     /// Old tool results, each replaced by a note that says how to read it, where that is shorter.
     fn droppable(&self) -> Vec<Splice> {
         let covers = self.before_last();
-        let from = self.conversation.tracker.swept;
-        let part = self.conversation.history.since(from).take(covers.until.saturating_sub(from)).enumerate();
+        let from = self.conversation.tracker().swept();
+        let part =
+            self.conversation.history().since(from).take(covers.until().saturating_sub(from)).enumerate();
         let dropped = part.filter_map(|(place, message)| {
             let Message::Tool(result) = &**message else { return None };
             let Content::Text(text) = &result.content else { return None };
             let handle = result_handle(&result.call);
-            if self.conversation.left_out.contains_key(&handle) {
+            if self.conversation.left_out().contains_key(&handle) {
                 // It is a summary already, and what it stands for is kept under that name.
                 return None;
             }
@@ -263,7 +262,7 @@ impl State {
             gone += 1;
             next = Some(at + 1);
         }
-        exchanges += self.conversation.tracker.summary.map_or(0, |summary| summary.exchanges);
+        exchanges += self.conversation.tracker().summary().map_or(0, |summary| summary.exchanges());
         if let Some(last) = splices.last_mut() {
             let summary = format!(
                 "[Summary of previous {exchanges} exchanges]\n{}\n[{messages} messages, {bytes} bytes, are left out; \

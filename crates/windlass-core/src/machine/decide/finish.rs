@@ -302,7 +302,7 @@ impl Decision {
     /// A reply in text where an output is wanted: JSON that fits the schema.
     pub(crate) fn text_output(&mut self, text: Option<Text>) {
         match self.read_output(text.as_deref()) {
-            Ok(output) if self.state.conversation.steering.is_empty() => {
+            Ok(output) if self.state.conversation.steering().is_empty() => {
                 if let Some(note) = self.unproven() {
                     return self.again_with(note);
                 }

@@ -137,7 +137,7 @@ impl Decision {
         if self.state.plans() {
             return self.plan_on();
         }
-        let last = self.state.conversation.history.last().cloned().filter(|_| self.state.turn.number > 0);
+        let last = self.state.conversation.history().last().cloned().filter(|_| self.state.turn.number > 0);
         let replied = matches!(last.as_deref(), Some(Message::Assistant(_)));
         let acted = matches!(last.as_deref(), Some(Message::Tool(_)));
         let cut = self.cut(self.state.turn.stop).filter(|_| replied || acted);
@@ -155,7 +155,8 @@ impl Decision {
 
     /// Whether the last reply finished the run: then its end is recorded.
     fn finished(&mut self) -> bool {
-        let Some(reply) = self.last_reply().cloned().filter(|_| self.state.conversation.steering.is_empty())
+        let Some(reply) =
+            self.last_reply().cloned().filter(|_| self.state.conversation.steering().is_empty())
         else {
             return false;
         };

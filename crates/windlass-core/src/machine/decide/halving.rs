@@ -91,7 +91,7 @@ impl Decision {
 
     /// Placeholders stand in for the items from here on.
     fn leave_out(&mut self, model_call: &ModelCall, search: &Search, items: Vec<RefusalCandidate>) {
-        let splices = left_out(&self.state.conversation.history, &items);
+        let splices = left_out(self.state.conversation.history(), &items);
         let model = self.state.setup.models().get(model_call.model as usize).map(|model| model.name.clone());
         let (model, message) = (model.unwrap_or_default(), search.failure().message.clone());
         let search_exhausted = search.halving().ran_out();

@@ -31,7 +31,7 @@ impl Decision {
             self.record(adjusted);
         }
         if !edits.splices.is_empty() {
-            let mut edited = self.state.conversation.history.clone();
+            let mut edited = self.state.conversation.history().clone();
             edited.edit(&edits.splices);
             if let Some(fault) = edited.fault() {
                 let error = format!("the hook left a conversation that no provider accepts: {fault}");

@@ -33,7 +33,7 @@ impl Decision {
 
     /// The run ends, and what it has not heard waits for runs of its own where the session keeps messages (E61).
     pub(crate) fn queue_unheard(&mut self) {
-        for said in self.state.conversation.steering.clone() {
+        for said in self.state.conversation.steering().to_vec() {
             let Some(run) = said.run else { continue };
             let message = Message::user(said.text);
             let message = if said.pinned { message.pinned() } else { message };
@@ -97,7 +97,7 @@ impl Decision {
         }
         // An answer may have brought work meanwhile, which the run goes on from.
         let Some(paused) = paused.filter(|_| self.state.phase == Phase::Between) else { return };
-        let heard = !self.state.conversation.steering.is_empty() && self.state.ending.closing().is_none();
+        let heard = !self.state.conversation.steering().is_empty() && self.state.ending.closing().is_none();
         match paused.into_next() {
             // What comes next depends on what was said.
             Some(next) if !heard => self.begin(next),

@@ -49,7 +49,7 @@ impl Decision {
 
     /// An inner loop came to an answer: it is the run's, or another iteration follows.
     pub(crate) fn drafted(&mut self) {
-        if !self.state.conversation.steering.is_empty() {
+        if !self.state.conversation.steering().is_empty() {
             // A steering message arrived while the model answered: it enters before the run ends (E21).
             return self.next_turn();
         }
@@ -93,7 +93,7 @@ impl Decision {
                 self.judged(judged);
             }
             // A person has said something: the model hears it, and answers anew.
-            None if !self.state.conversation.steering.is_empty() => self.next_turn(),
+            None if !self.state.conversation.steering().is_empty() => self.next_turn(),
             None if self.state.progress.unread() > self.state.setup.policy().replies.parse_retries => {
                 let error = format!(
                     "the judge's reply is not the JSON object that was asked for, after {} retries",
@@ -110,7 +110,7 @@ impl Decision {
             let texts = &self.state.setup.policy().wording.texts;
             let note = if missing.is_empty() { texts.another.clone() } else { missing };
             self.next_iteration(Some(note));
-        } else if self.state.conversation.steering.is_empty() {
+        } else if self.state.conversation.steering().is_empty() {
             self.take_draft();
         } else {
             self.next_turn();
@@ -176,7 +176,7 @@ impl State {
 
     /// The text of the last reply, which came to an answer: as the model wrote it, calls that could not be read included.
     fn draft(&self) -> Option<Text> {
-        match &**self.conversation.history.last_said()? {
+        match &**self.conversation.history().last_said()? {
             Message::Assistant(said) => said.text.clone(),
             Message::System { .. }
             | Message::User { .. }
@@ -189,6 +189,6 @@ impl State {
     pub(crate) fn has_draft(&self) -> bool {
         let cut = self.cut_by().is_none_or(|cut| cut.limit == LimitKind::Iterations);
         let replied = |message: &std::sync::Arc<Message>| matches!(&**message, Message::Assistant(said) if said.calls.is_empty());
-        cut && self.ledger.counters.iterations > 0 && self.conversation.history.last().is_some_and(replied)
+        cut && self.ledger.counters.iterations > 0 && self.conversation.history().last().is_some_and(replied)
     }
 }

@@ -83,7 +83,7 @@ impl Decision {
         match &reached.at_limit {
             AtLimit::Text(text) => self.end(status, Some(told(text)), None),
             AtLimit::LastText(fallback) => {
-                let last = self.state.conversation.last_text.clone();
+                let last = self.state.conversation.last_text().cloned();
                 self.end(status, last.or_else(|| fallback.as_ref().map(told)), None);
             }
             // A closing call goes beyond the limit, but never where the limit is 0.
@@ -98,7 +98,7 @@ impl Decision {
                 self.begin_turn(ToolChoice::None, None);
             }
             AtLimit::WrapUp | AtLimit::ForceFinish => {
-                let text = self.state.conversation.last_text.clone();
+                let text = self.state.conversation.last_text().cloned();
                 self.end(status, text, None);
             }
             AtLimit::Ask => self.ask_about_limit(reached),

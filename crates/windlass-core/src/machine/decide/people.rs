@@ -169,7 +169,7 @@ impl Decision {
             let found = self.state.plan().and_then(|plan| plan.perception.as_ref());
             found
                 .map(|found| found.solution_summary.clone())
-                .or_else(|| self.state.conversation.last_text.clone())
+                .or_else(|| self.state.conversation.last_text().cloned())
         };
         let text = given.or_else(so_far);
         self.end(Status::Concluded, text, None);

@@ -89,7 +89,7 @@ impl Decision {
         if self.is_concluded() {
             return;
         }
-        let quiet = self.state.conversation.steering.is_empty();
+        let quiet = self.state.conversation.steering().is_empty();
         let achieved = plan.perception.as_ref().filter(|found| found.original_goal_achieved);
         let achieved = achieved.map(|found| found.solution_summary.clone());
         if quiet && (achieved.is_some() || concluded(plan).is_some()) {
@@ -113,7 +113,7 @@ impl Decision {
 
     /// Whether the plan has come to its conclusion: then that is the end. Its perception would change nothing.
     pub(crate) fn is_concluded(&mut self) -> bool {
-        let stands = self.state.conversation.steering.is_empty() && self.unproven().is_none();
+        let stands = self.state.conversation.steering().is_empty() && self.unproven().is_none();
         let Some(text) = self.state.plan().and_then(concluded).filter(|_| stands) else { return false };
         self.end(Status::Concluded, Some(text), None);
         true
@@ -193,7 +193,7 @@ impl Decision {
         let index = step.step.index;
         let done = |status| StepFinished { index, status, retries: step.retries, result: None };
         match &step.step.work {
-            StepWork::Nop if self.state.conversation.steering.is_empty() => {
+            StepWork::Nop if self.state.conversation.steering().is_empty() => {
                 let text = step.step.description.clone();
                 return self.end(Status::Clarification, Some(text), None);
             }

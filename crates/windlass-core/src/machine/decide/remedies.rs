@@ -108,7 +108,7 @@ impl Decision {
             return;
         }
         match next {
-            Some(next) if self.state.conversation.steering.is_empty() => self.begin(*next),
+            Some(next) if self.state.conversation.steering().is_empty() => self.begin(*next),
             Some(_) | None => self.next_turn(),
         }
     }

@@ -98,7 +98,7 @@ impl Decision {
         } else if stop == StopReason::Paused {
             // The reply stands in the conversation: sent back, the provider goes on with it.
             self.next_turn();
-        } else if for_actions && self.state.conversation.steering.is_empty() {
+        } else if for_actions && self.state.conversation.steering().is_empty() {
             let note = self.state.setup.policy().wording.texts.answer_now.clone();
             self.begin_turn(ToolChoice::None, Some(note));
         } else if for_actions {
@@ -147,7 +147,7 @@ impl Decision {
         let mut ids: Vec<CallId> = Vec::with_capacity(calls.len());
         for (place, read) in calls.iter().enumerate() {
             let given = read.id.as_ref().filter(|id| !id.trim().is_empty());
-            let free = |id: &CallId| !self.state.conversation.call_ids.contains(id) && !taken.contains(id);
+            let free = |id: &CallId| !self.state.conversation.call_ids().contains(id) && !taken.contains(id);
             let own = given.map(|id| CallId(id.clone())).filter(free);
             let id = own.unwrap_or_else(|| {
                 let made = format!("call_{turn}_{}", place + 1);
@@ -213,7 +213,7 @@ impl Decision {
                 .as_deref()
                 .is_none_or(|text| text.trim().is_empty())
                 .then(|| (most, policy.wording.texts.clarification.clone())),
-            Talk::Correct(most) => (self.state.conversation.outputs == 0)
+            Talk::Correct(most) => (self.state.conversation.outputs() == 0)
                 .then(|| (most, policy.wording.texts.correction.clone())),
         };
         match prompt {
@@ -235,18 +235,18 @@ impl Decision {
 
     /// The last reply of the conversation, if at most its results follow it.
     pub(crate) fn last_reply(&self) -> Option<&AssistantMessage> {
-        let last = self.state.conversation.history.last_said();
+        let last = self.state.conversation.history().last_said();
         last.and_then(|last| if let Message::Assistant(said) = &**last { Some(said) } else { None })
     }
 
     /// The text of the reply that the conversation ends with, beside its calls.
     pub(crate) fn said(&self) -> Option<Text> {
-        let Message::Assistant(said) = &**self.state.conversation.history.last()? else { return None };
+        let Message::Assistant(said) = &**self.state.conversation.history().last()? else { return None };
         said.beside_calls()
     }
 
     fn answered_with(&mut self, text: Option<Text>) {
-        if self.state.conversation.steering.is_empty() {
+        if self.state.conversation.steering().is_empty() {
             if let Some(note) = self.unproven() {
                 return self.again_with(note);
             }
@@ -331,7 +331,7 @@ impl Decision {
     pub(crate) fn finish_closing(&mut self, said: Option<Text>) {
         let Some(closing) = self.state.ending.closing().cloned() else { return };
         let said = said.filter(|text| !text.trim().is_empty());
-        let text = said.or_else(|| self.state.conversation.last_text.clone());
+        let text = said.or_else(|| self.state.conversation.last_text().cloned());
         self.end(Status::Limit(closing.reached().limit), text, None);
     }
 
@@ -343,7 +343,7 @@ impl Decision {
             self.state.estimated_input((self.state.setup.policy().request.purpose, None), self.state.wire());
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.ending.closing().map(|closing| closing.reached().limit);
-        let text = self.state.conversation.last_text.clone();
+        let text = self.state.conversation.last_text().cloned();
         self.end(Status::Limit(reached.unwrap_or(LimitKind::Seconds)), text, None);
     }
 }

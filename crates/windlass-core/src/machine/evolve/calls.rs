@@ -69,7 +69,7 @@ impl State {
 
     /// A call that nothing has been decided on.
     pub(crate) fn opened(&mut self, call: &ToolCall, origin: Origin) -> OpenCall {
-        self.conversation.call_ids.insert_mut(call.id.clone());
+        self.conversation.take_id(&call.id);
         OpenCall {
             repeat: if origin.is_model() { self.count_repeat(&call.name, &call.args) } else { 0 },
             reached: self.reach(call, &origin),
@@ -218,7 +218,7 @@ impl State {
             }
             CallOutcome::Rejected { .. } | CallOutcome::Skipped { .. } => {}
             CallOutcome::Ok { content } => {
-                self.conversation.outputs += 1;
+                self.conversation.result_came();
                 self.turn.found += u32::from(says_something(content));
                 self.keep_stored(content);
                 self.turn.accepted += 1;
@@ -273,12 +273,12 @@ impl State {
                 } else {
                     tool_message(self.setup.policy(), &open, outcome)
                 };
-                self.conversation.history.push(Arc::new(message));
+                self.conversation.push(Arc::new(message));
             }
             notes.extend(open.note);
         }
         for note in notes {
-            self.conversation.history.push(Arc::new(Message::user(note)));
+            self.conversation.push(Arc::new(Message::user(note)));
         }
     }
 }

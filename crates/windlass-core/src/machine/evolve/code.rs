@@ -108,7 +108,7 @@ impl State {
                 self.code_calls(&code).filter(|call| open(call)).map(|call| call.call.id.clone()).collect();
             // The same call has the same id again.
             for id in &gone {
-                self.conversation.call_ids.remove_mut(id);
+                self.conversation.free_id(id);
             }
             if !gone.is_empty() {
                 self.drop_calls_of(&code, made, open);

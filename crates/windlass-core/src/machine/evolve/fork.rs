@@ -7,6 +7,7 @@ use crate::policy::values::{Hooks, Stop};
 use crate::protocol::fact::calls::TaskOrder;
 use crate::protocol::fact::fork::{Fork, MadeCall, StartedCall};
 use crate::protocol::fact::interrupts::Steered;
+use crate::state::context::ContextTracker;
 use crate::state::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
 use crate::state::remedies::Remedies;
 use crate::state::{Phase, State};
@@ -46,7 +47,9 @@ impl State {
         self.conversation = base.conversation.clone();
         self.progress.clone_from(&base.progress);
         self.ending = base.ending.carried_on();
-        self.conversation.steering.extend(fork.message.clone().map(Steered::from));
+        if let Some(message) = fork.message.clone() {
+            self.conversation.steer(Steered::from(message));
+        }
         self.phase = base.phase.clone();
         self.model_calls = base.model_calls.clone();
         let began = if self.setup.agent() == base.setup.agent() { Began::Here } else { Began::Elsewhere };
@@ -91,7 +94,7 @@ impl State {
         // Whether summaries and verdicts are needed is decided anew.
         self.model_calls.drop_background();
         self.turn.remedies = Remedies::default();
-        self.conversation.tracker.tried = None;
+        self.conversation.track(ContextTracker::may_compact_again);
         self.model_calls.iter_mut().for_each(|model_call| {
             (model_call.seq, model_call.retry_at, model_call.reserved) =
                 (seq, Some(at), Reservation::default());

@@ -20,7 +20,7 @@ impl State {
             return;
         }
         // The first one leaves all of them out.
-        let (edits, behind) = (self.conversation.history.edits(), self.sealed_behind(&turn.without));
+        let (edits, behind) = (self.conversation.history().edits(), self.sealed_behind(&turn.without));
         self.turn.search = Some(Box::new(search.begun(turn.without.clone(), behind, edits)));
     }
 
@@ -61,7 +61,7 @@ impl State {
     pub(crate) fn items_refused(&mut self, refused: &RefusedItems) {
         for item in &refused.items {
             if let CandidateItem::CallId { replacement, .. } = &item.what {
-                self.conversation.call_ids.insert_mut(replacement.clone());
+                self.conversation.take_id(replacement);
             }
         }
     }

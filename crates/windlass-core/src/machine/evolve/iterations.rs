@@ -16,7 +16,7 @@ impl State {
     pub(crate) fn iteration_started(&mut self, started: &IterationStarted) {
         self.ledger.counters.iterations += 1;
         if let Some(note) = &started.note {
-            self.conversation.history.push(Arc::new(Message::user(note.clone())));
+            self.conversation.push(Arc::new(Message::user(note.clone())));
         }
     }
 
@@ -27,16 +27,13 @@ impl State {
 
     /// Messages of the conversation are replaced.
     pub(crate) fn edited(&mut self, splices: &[Splice]) {
-        self.conversation.history.edit(splices);
-        for splice in splices {
-            self.progress.spliced(splice);
-            self.conversation.spliced(splice);
-        }
+        self.conversation.replace(splices);
+        splices.iter().for_each(|splice| self.progress.spliced(splice));
     }
 
     /// The last reply was in vain, with the results of its calls.
     pub(crate) fn reply_in_vain(&mut self) {
-        let history = &self.conversation.history;
+        let history = self.conversation.history();
         let results = (0..history.len()).rev().map_while(|at| history.get(at));
         let results = results.take_while(|message| matches!(***message, Message::Tool(_))).count();
         let end = history.len();
@@ -48,7 +45,7 @@ impl State {
     /// A model is asked: its request is the conversation as it stands now.
     pub(crate) fn distil(&mut self) {
         if self.setup.policy().request.view == View::Progressive {
-            self.progress.distil(&self.conversation.history);
+            self.progress.distil(self.conversation.history());
         }
     }
 
@@ -64,7 +61,7 @@ impl State {
 
     pub(crate) fn blackboard_restored(&mut self, restored: &BlackboardRestored) {
         self.progress.restore_blackboard();
-        self.conversation.history.push(Arc::new(Message::user(restored.note.clone())));
+        self.conversation.push(Arc::new(Message::user(restored.note.clone())));
     }
 
     /// The end of a call is noted on the blackboard, or is what was written there.

@@ -35,7 +35,7 @@ impl State {
             .filter(|message| matches!(***message, Message::User { .. } | Message::TaskDelegation { .. }));
         let texts: Vec<String> =
             said.filter_map(|message| Some(message.content()?.text().into_owned())).collect();
-        let (query, from) = (texts.join("\n").into(), self.conversation.history.len());
+        let (query, from) = (texts.join("\n").into(), self.conversation.history().len());
         self.progress.plan_begun(Plan::of(query, from));
     }
 
@@ -46,7 +46,7 @@ impl State {
         }
         let input = self.progress.input().clone();
         let messages: Vec<Arc<Message>> =
-            input.filter_map(|place| self.conversation.history.get(place).cloned()).collect();
+            input.filter_map(|place| self.conversation.history().get(place).cloned()).collect();
         self.begin_plan(&messages);
     }
 
@@ -115,7 +115,7 @@ impl State {
     pub(crate) fn plan_ended(&mut self, text: Option<&Text>) {
         if let Some(text) = text.filter(|_| self.plans() && self.progress.plan().is_some()) {
             let said = AssistantMessage { text: Some(text.clone()), ..AssistantMessage::default() };
-            self.conversation.history.push(Arc::new(Message::Assistant(said)));
+            self.conversation.push(Arc::new(Message::Assistant(said)));
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::protocol::fact::calls::{CallFinished, ResultSummarised};
 use crate::protocol::fact::turns::TurnFailed;
-use crate::state::context::{LeftOut, result_handle};
 use crate::state::open_call::{OpenCall, Stage, Summing};
 use crate::state::{Phase, State};
 use crate::vocabulary::ids::CallId;
@@ -26,9 +25,9 @@ impl State {
         let Some(open) = self.open_call(&summarised.call) else { return };
         let Stage::Done(CallOutcome::Ok { content }) = &open.stage else { return };
         if summarised.summary.is_some() && content.has_own_text() {
-            let (handle, content) = (result_handle(&summarised.call), content.clone());
+            let content = content.clone();
             let had_more = self.conversation.has_more_to_read();
-            self.conversation.left_out.insert_mut(handle, LeftOut::Result(content));
+            self.conversation.leave_out_result(&summarised.call, content);
             if !had_more {
                 self.offer_tools(self.toolbox.own().clone());
             }

@@ -49,15 +49,16 @@ impl State {
                 if let Some(base) = below {
                     self.progress.clone_from(&base.progress);
                     self.ledger.proof = base.ledger.proof.clone();
-                    self.conversation.steering.clone_from(&base.conversation.steering);
+                    self.conversation.inherit_steering(&base.conversation);
                 }
                 self.plan_anew();
                 self.clock.continued(carried.elapsed_ms);
-                if matches!(self.conversation.history.last().map(|last| &**last), Some(Message::Assistant(_)))
-                    && !drafted
+                if matches!(
+                    self.conversation.history().last().map(|last| &**last),
+                    Some(Message::Assistant(_))
+                ) && !drafted
                 {
                     self.conversation
-                        .history
                         .push(Arc::new(Message::user("The limit was raised. Go on where you stopped.")));
                 }
             }
@@ -85,26 +86,25 @@ impl State {
         }
         let splices = self.conversation.without_passing();
         if !splices.is_empty() {
-            self.conversation.tracker.follow(&splices);
             self.edited(&splices);
         }
-        self.conversation.tracker.begun = self.conversation.history.len();
-        let first = self.conversation.history.len();
+        let first = self.conversation.history().len();
+        self.conversation.track(|tracker| tracker.input_begins(first));
         // Of a conversation, the last message that somebody said is the input, unless it is a pinned rule.
         let input = messages.iter().rfind(|message| message.is_said() && !message.is_pinned());
         for message in messages.iter().filter(|message| !merges || !message.instructs()) {
             if let Message::Assistant(said) = &**message {
                 self.conversation.spoken_by(&Text::default());
-                said.calls.iter().for_each(|call| self.conversation.call_ids.insert_mut(call.id.clone()));
+                said.calls.iter().for_each(|call| self.conversation.take_id(&call.id));
             }
             if let Some(content) = message.content() {
                 self.keep_stored(content);
             }
             let is_input = input.is_some_and(|input| Arc::ptr_eq(input, message));
             let message = if is_input { self.worded(message) } else { message.clone() };
-            self.conversation.history.push(message);
+            self.conversation.push(message);
         }
         self.begin_plan(messages);
-        self.progress.begin_with(first..self.conversation.history.len());
+        self.progress.begin_with(first..self.conversation.history().len());
     }
 }

@@ -8,7 +8,7 @@ use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{Origin, Stage};
 use crate::state::{Phase, State};
 use crate::vocabulary::budget::Reservation;
-use crate::vocabulary::message::{AssistantMessage, Content, Message, SteerKind};
+use crate::vocabulary::message::{Content, Message, SteerKind};
 use crate::vocabulary::purpose::{Counts, Place, Purpose};
 use crate::vocabulary::reply::{StopReason, Usage};
 
@@ -41,12 +41,12 @@ impl State {
                 self.hear();
             }
             if let Some(note) = self.ending.called(turn) {
-                self.progress.closing_told(self.conversation.history.len());
-                self.conversation.history.push(Arc::new(Message::user(note)));
+                self.progress.closing_told(self.conversation.history().len());
+                self.conversation.push(Arc::new(Message::user(note)));
             }
         }
         if let Some(note) = &turn.note {
-            self.conversation.history.push(Arc::new(Message::user(note.clone())));
+            self.conversation.push(Arc::new(Message::user(note.clone())));
         }
         if turn.turn != self.turn.number {
             let beyond = self.beyond(turn.model);
@@ -59,14 +59,14 @@ impl State {
 
     /// Moves steering messages into the conversation.
     pub(crate) fn hear(&mut self) {
-        for said in std::mem::take(&mut self.conversation.steering) {
-            self.progress.heard(self.conversation.history.len());
+        for said in self.conversation.take_steering() {
+            self.progress.heard(self.conversation.history().len());
             if said.kind == SteerKind::Objective {
                 self.setup.pursue(&said);
             }
             let text = self.setup.policy().wording.texts.steering(said.kind, &said.text);
             let heard = Message::User { content: Content::Text(text), pinned: said.pinned };
-            self.conversation.history.push(Arc::new(heard));
+            self.conversation.push(Arc::new(heard));
         }
     }
 
@@ -92,22 +92,12 @@ impl State {
     /// The reply of an acting call enters the conversation, and its calls are open.
     pub(crate) fn acted(&mut self, turn: &TurnCompleted) {
         self.turn.stop = turn.stop;
-        self.conversation.tracker.replies = self.conversation.tracker.replies.saturating_add(1);
-        if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
-            self.conversation.last_text = Some(text);
-        }
-        self.conversation.spoken_by(&turn.model);
-        self.conversation.history.push(Arc::new(Message::Assistant(AssistantMessage {
-            text: turn.text.clone(),
-            reasoning: turn.reasoning.clone(),
-            media: turn.media.clone(),
-            calls: turn.calls.clone(),
-        })));
+        self.conversation.replied(turn);
         if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
             self.turn.consecutive.cut = 0;
         }
         if !turn.calls.is_empty() {
-            self.progress.round_began(&self.conversation.history);
+            self.progress.round_began(self.conversation.history());
             self.turn.consecutive.prompts = 0;
             self.acting(&turn.calls, &Origin::Model);
         }
@@ -170,13 +160,8 @@ impl State {
         }
         let note = Arc::new(Message::user(rejected.note.clone()));
         if rejected.run_only {
-            let reply = self.conversation.history.last().cloned();
-            let said =
-                |reply: &Arc<Message>| matches!(&**reply, Message::Assistant(said) if said.calls.is_empty());
-            let passing = Arc::make_mut(self.conversation.passing.get_or_insert_default());
-            passing.extend(reply.filter(said));
-            passing.push(note.clone());
+            self.conversation.passes(&note);
         }
-        self.conversation.history.push(note);
+        self.conversation.push(note);
     }
 }
