@@ -298,7 +298,7 @@ impl State {
 
     /// Tokens used by this run.
     pub fn usage(&self) -> &Usage {
-        &self.ledger.usage
+        self.ledger.usage()
     }
 
     /// Cost of this run in pico-dollars; `None` where a price is unknown.
@@ -308,7 +308,7 @@ impl State {
 
     /// The counters that limits look at.
     pub fn counters(&self) -> &Counters {
-        &self.ledger.counters
+        self.ledger.counters()
     }
 
     /// The run's end.
@@ -378,16 +378,16 @@ impl State {
     /// The model call that an action is, while a try of it is going on.
     pub fn request(&self, action: ActionId) -> Option<Request<'_>> {
         let model_call = self.model_call(action)?;
-        let model = self.setup.models().get(model_call.model as usize)?;
-        Some(Request { model, purpose: model_call.purpose, turn: model_call.turn })
+        let model = self.setup.models().get(model_call.model() as usize)?;
+        Some(Request { model, purpose: model_call.purpose(), turn: model_call.turn() })
     }
 
     /// The wire of the current or next model.
     pub fn wire(&self) -> Wire {
         let asked = self
             .turns_model_call()
-            .filter(|model_call| model_call.retry_at.is_none())
-            .map(|model_call| model_call.model);
+            .filter(|model_call| model_call.retry_at().is_none())
+            .map(|model_call| model_call.model());
         let asked = asked.unwrap_or_else(|| self.next_model());
         self.setup
             .models()
@@ -397,12 +397,12 @@ impl State {
 
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
     pub fn step(&self) -> Option<u64> {
-        matches!(self.phase, Phase::Stepping { .. }).then_some(self.ledger.counters.model_calls)
+        matches!(self.phase, Phase::Stepping { .. }).then_some(self.ledger.counters().model_calls)
     }
 
     /// The branches that the hook has asked for after the current step, as they ended, in the order in which it asked.
     pub fn branched(&self) -> &[Branched] {
-        &self.turn.branched
+        self.turn.branched()
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.
@@ -421,7 +421,7 @@ impl State {
     pub fn carried(&self) -> Carried {
         let (usage, cost, reserved) = self.ledger.carried_on();
         Carried {
-            counters: self.ledger.counters,
+            counters: *self.ledger.counters(),
             usage,
             cost,
             reserved,

@@ -236,14 +236,18 @@ impl State {
     pub fn view(&self, action: ActionId) -> Option<View> {
         let model_call = self.model_call(action)?;
         let probed = self.probed(model_call);
-        Some((self.maker(model_call.purpose).view)(probed.as_ref().unwrap_or(self), model_call))
+        Some((self.maker(model_call.purpose()).view)(probed.as_ref().unwrap_or(self), model_call))
     }
 
     /// How the request of this action's model call changes from one call to the next; `None`: no such call is in progress.
     pub fn growth(&self, action: ActionId) -> Option<Growth> {
         let model_call = self.model_call(action)?;
         // What is kept of earlier requests begins no request without some of their items.
-        Some(if model_call.without.is_empty() { self.growth_of(model_call.purpose) } else { Growth::Built })
+        Some(if model_call.without().is_empty() {
+            self.growth_of(model_call.purpose())
+        } else {
+            Growth::Built
+        })
     }
 
     /// How requests of a purpose change from one to the next.

@@ -188,9 +188,9 @@ impl State {
         let wire = self
             .setup
             .models()
-            .get(model_call.model as usize)
+            .get(model_call.model() as usize)
             .map_or(policy.request.wire, |m| policy.wire_of(m));
-        let own = model_call.purpose == policy.request.purpose;
+        let own = model_call.purpose() == policy.request.purpose;
         (own && wire == Wire::Schema && self.has_tools()).then(|| self.answer_form())
     }
 
@@ -218,14 +218,14 @@ impl State {
 
     /// The wire for a model that has refused what its wire asks for; `None`: it has not, or there is no other.
     pub(crate) fn wire_after(&self, model_call: &ModelCall, failure: &ModelFailure) -> Option<Wire> {
-        let (policy, model) = (self.setup.policy(), self.setup.models().get(model_call.model as usize)?);
+        let (policy, model) = (self.setup.policy(), self.setup.models().get(model_call.model() as usize)?);
         if policy.request.wire != Wire::Auto || !self.has_tools() {
             return None;
         }
         let unsupported = failure.kind == FailureKind::Unsupported;
         let schemas = failure.refuses == Some(Refusal::Schema);
         match policy.wire_of(model) {
-            Wire::Auto if model_call.choice == ToolChoice::None => None,
+            Wire::Auto if *model_call.choice() == ToolChoice::None => None,
             // A request without a schema was refused for one: that is the grammar of its tools.
             Wire::Auto if schemas => self.setup.output().is_none().then_some(Wire::Fenced),
             Wire::Auto if !failure.refuses_tools() => None,

@@ -37,7 +37,7 @@ impl State {
         let replies = &self.setup.policy().replies;
         replies.phases == Phases::Two
             && replies.stop == Stop::Text
-            && model_call.choice == ToolChoice::Auto
+            && *model_call.choice() == ToolChoice::Auto
             && self.toolbox.all().iter().any(ToolSpec::is_offered)
     }
 }

@@ -225,7 +225,7 @@ impl Decision {
             return Err(self.unknown(action));
         }
         if let Some(model_call) = self.state.model_calls.freed_by(action.seq)
-            && let Some(at) = model_call.retry_at
+            && let Some(at) = model_call.retry_at()
         {
             due(at, now)?;
             let next = model_call.again();

@@ -57,7 +57,7 @@ impl State {
             Fact::Call(CallFact::Verified(verified)) => self.call_verified(verified),
             Fact::Call(CallFact::Started(started)) => self.call_started(started, seq),
             Fact::Call(CallFact::Retried(retried)) => {
-                self.ledger.counters.retries += 1;
+                self.ledger.retried();
                 self.suspend_code(&retried.call);
                 if let Some(call) = self.call_mut(&retried.call) {
                     call.failed += 1;
@@ -164,8 +164,8 @@ impl State {
         self.questions.pause_began(paused, seq);
         // A hook has been heard.
         if matches!(self.phase, Phase::Asking | Phase::Stepping { .. }) {
-            let laid_aside = self.turns_model_call().map(|model_call| model_call.remedies.clone());
-            self.turn.remedies = laid_aside.unwrap_or_default();
+            let laid_aside = self.turns_model_call().map(|model_call| model_call.remedies().clone());
+            self.turn.lay_aside(laid_aside.unwrap_or_default());
             self.model_calls.give_up_waiting();
             self.phase = Phase::Between;
         }
@@ -200,10 +200,9 @@ impl State {
     fn limit_reached(&mut self, reached: &LimitReached, at: u64, seq: u64) {
         self.give_up_waiting();
         let stopping = self.in_flight();
-        self.turn.cut = None;
         self.questions.cut_by(reached.limit);
         self.ending = Ending::by_limit(Closing::after(reached, at, seq), stopping);
-        self.turn.consecutive.rejected = 0;
+        self.turn.limit_reached();
     }
 
     /// A model call that waited for its next try is not tried again, a hook is not asked any more.

@@ -17,8 +17,8 @@ pub fn pending(state: &State) -> Vec<Action> {
     }
     let mut add = |seq, work| actions.push(Action { id: state.action(seq), work });
     for model_call in state.model_calls.iter() {
-        let call = ActionKind::CallModel { purpose: model_call.purpose };
-        add(model_call.seq, model_call.retry_at.map_or(call, |at| ActionKind::SetTimer { at }));
+        let call = ActionKind::CallModel { purpose: model_call.purpose() };
+        add(model_call.seq(), model_call.retry_at().map_or(call, |at| ActionKind::SetTimer { at }));
     }
     match &state.phase {
         Phase::Acting(calls) => {

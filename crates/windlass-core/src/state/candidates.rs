@@ -64,8 +64,8 @@ impl State {
     /// The items of an open call's request that its provider may refuse for ever, the oldest first: images, files, sealed
     /// reasoning of another model or of an earlier run, and ids of calls that another provider made.
     pub(crate) fn candidates(&self, model_call: &ModelCall) -> Vec<RefusalCandidate> {
-        let Some(model) = self.setup.models().get(model_call.model as usize) else { return Vec::new() };
-        let Some(view) = self.view(self.action(model_call.seq)) else { return Vec::new() };
+        let Some(model) = self.setup.models().get(model_call.model() as usize) else { return Vec::new() };
+        let Some(view) = self.view(self.action(model_call.seq())) else { return Vec::new() };
         let mut sent = Sent::default();
         view.messages.since(0).for_each(|message| sent.add(&message));
         let mut all = Vec::new();
@@ -150,7 +150,7 @@ impl State {
     /// The state as a probe's request is made from it. `None`: the call is no probe, or the conversation was edited since.
     pub(crate) fn probed(&self, model_call: &ModelCall) -> Option<Self> {
         self.search_of(model_call)?;
-        Some(self.leaving_out(&model_call.without))
+        Some(self.leaving_out(model_call.without()))
     }
 
     /// The state with placeholders in place of these items.

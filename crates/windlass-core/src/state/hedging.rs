@@ -16,7 +16,7 @@ impl State {
     pub(crate) fn hedge_at(&self, turn: &TurnStarted) -> Option<Millis> {
         if turn.after_loss {
             // The time that the lost attempt took counts.
-            return self.model_calls.get(turn.purpose, turn.about.as_ref())?.hedge_at;
+            return self.model_calls.get(turn.purpose, turn.about.as_ref())?.hedge_at();
         }
         let after = self.setup.models().get(turn.model as usize)?.hedge_ms?;
         // A closing call goes beyond a limit already, and a search for refused items is about one model.
@@ -32,57 +32,49 @@ impl State {
         }
         self.model_calls
             .in_progress()
-            .filter(|model_call| model_call.alongside == Alongside::Alone)
-            .filter_map(|model_call| model_call.hedge_at)
+            .filter(|model_call| model_call.alongside() == Alongside::Alone)
+            .filter_map(|model_call| model_call.hedge_at())
             .min()
     }
 
     /// The other attempt at the same call, while two go on.
     pub(crate) fn alongside(&self, model_call: &ModelCall) -> Option<&ModelCall> {
-        if model_call.alongside == Alongside::Alone {
+        if model_call.alongside() == Alongside::Alone {
             return None;
         }
-        let same =
-            |other: &&ModelCall| other.purpose == model_call.purpose && other.about == model_call.about;
-        self.model_calls.in_progress().filter(same).find(|other| other.seq != model_call.seq)
+        let same = |other: &&ModelCall| {
+            other.purpose() == model_call.purpose() && other.about() == model_call.about()
+        };
+        self.model_calls.in_progress().filter(same).find(|other| other.seq() != model_call.seq())
     }
 
     /// The action of the other attempt at the same model call, while two models are asked for it.
     pub fn asked_beside(&self, action: ActionId) -> Option<ActionId> {
         let other = self.alongside(self.model_call(action)?)?;
-        Some(self.action(other.seq))
+        Some(self.action(other.seq()))
     }
 
     /// Whether a model call is the second attempt, beside one that took too long.
     pub fn is_hedge(&self, action: ActionId) -> bool {
-        self.model_call(action).is_some_and(|model_call| model_call.alongside == Alongside::Hedge)
+        self.model_call(action).is_some_and(|model_call| model_call.alongside() == Alongside::Hedge)
     }
 
     /// Another model is asked, too.
     pub(crate) fn turn_hedged(&mut self, hedged: &TurnHedged, seq: u64) {
         let about = hedged.about.as_ref();
         let Some(first) = self.model_calls.get_mut(hedged.purpose, about) else { return };
-        first.alongside = Alongside::First;
-        let first = first.clone();
+        let first = first.hedged();
         let model = self.setup.models().get(hedged.model as usize);
         let need = model.map_or_else(Need::unknown, |model| self.need((hedged.purpose, about), model));
-        let sent = first.sent.map(|_| self.request_size(hedged.purpose, about, hedged.model));
-        self.model_calls.add(ModelCall {
-            seq,
-            model: hedged.model,
-            attempt: 1,
-            hedge_at: None,
-            alongside: Alongside::Hedge,
-            reserved: need.reserve(&self.left(None)),
-            sent,
-            ..first
-        });
+        let sent = first.sent().map(|_| self.request_size(hedged.purpose, about, hedged.model));
+        let reserved = need.reserve(&self.left(None));
+        self.model_calls.add(first.hedge(seq, hedged.model, reserved, sent));
     }
 
     /// The call goes on with the one model.
     pub(crate) fn hedge_skipped(&mut self, skipped: &HedgeSkipped) {
         if let Some(first) = self.model_calls.get_mut(skipped.purpose, skipped.about.as_ref()) {
-            first.hedge_at = None;
+            first.not_hedged();
         }
     }
 
@@ -94,7 +86,7 @@ impl State {
             self.keep_reserved(&stopped, &turn.failure.usage);
         }
         if let Some(left) = self.model_calls.get_mut(turn.purpose, turn.about.as_ref()) {
-            (left.alongside, left.hedge_at) = (Alongside::Alone, None);
+            left.goes_on_alone();
         }
     }
 
@@ -102,17 +94,17 @@ impl State {
     /// the estimate leaves stays.
     fn keep_reserved(&mut self, stopped: &ModelCall, estimate: &Usage) {
         if estimate.estimated {
-            let prices = self.setup.models().get(stopped.model as usize).and_then(|model| model.prices);
+            let prices = self.setup.models().get(stopped.model() as usize).and_then(|model| model.prices);
             let cost = prices.map_or(0, |prices| prices.cost(estimate));
             let counted = Amount { input: estimate.input, output: estimate.output, cost };
-            self.ledger.hold(stopped.reserved.sure.minus(counted));
+            self.ledger.hold(stopped.reserved().sure.minus(counted));
         }
     }
 
     /// The process is gone, and with it the attempts. Only the first of two is made again: it may be hedged again.
     pub(crate) fn hedges_lost(&mut self) {
         for hedge in self.model_calls.take_hedges() {
-            self.ledger.hold(hedge.reserved.sure);
+            self.ledger.hold(hedge.reserved().sure);
         }
     }
 }

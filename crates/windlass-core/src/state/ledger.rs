@@ -5,6 +5,7 @@
 //! process died. A *loan* to a child run counts until that run has ended (`budget.rs`). Reservations and loans count against
 //! limits but are no usage.
 
+use crate::policy::Policy;
 use crate::protocol::fact::calls::DelegationFinished;
 use crate::protocol::fact::run::ResumedBy;
 use crate::protocol::fact::turns::TurnStarted;
@@ -13,10 +14,11 @@ use crate::state::model_calls::ModelCall;
 use crate::state::proof::Proof;
 use crate::vocabulary::amount::{Amount, BYTES_A_TOKEN, Counters, METERED};
 use crate::vocabulary::budget::{Budget, Need, Reservation};
-use crate::vocabulary::ids::{ActionId, CallId};
+use crate::vocabulary::ids::{ActionId, CallId, Text};
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::model::{Carried, ModelChoice, Prices, Wire};
-use crate::vocabulary::purpose::{Place, Purpose};
+use crate::vocabulary::outcome::CallOutcome;
+use crate::vocabulary::purpose::{Counts, Place, Purpose};
 use crate::vocabulary::reply::Usage;
 
 /// Maximum number of consecutive attempts at one model call that may be lost with their process. After that only a person can
@@ -30,9 +32,9 @@ pub(crate) type Subject<'c> = (Purpose, Option<&'c CallId>);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ledger {
     /// Usage as counts.
-    pub(crate) counters: Counters,
+    counters: Counters,
     /// Tokens that this run has used.
-    pub(crate) usage: Usage,
+    usage: Usage,
     /// Cost of that usage, as far as prices are known.
     cost: u64,
     /// Tokens that were used and whose price is unknown.
@@ -43,23 +45,38 @@ pub(crate) struct Ledger {
     /// Reservations for attempts lost with their process: in this run, in the runs that it continues, and in its child runs.
     reserved: Amount,
     /// Budget lent by the parent run; it caps this run's limits.
-    pub(crate) budget: Budget,
+    budget: Budget,
     /// Consecutive lost attempts at the current model call since a person last resumed the run.
-    pub(crate) lost: u32,
+    lost: u32,
     /// Required tools that have succeeded.
-    pub(crate) proof: Proof,
+    proof: Proof,
 }
 
 /// Allowance of a closing call beyond the limit that it closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Beyond {
     /// Usage when the closing call began.
-    pub(crate) before: Amount,
+    before: Amount,
     /// Reservation of its first attempt; all its attempts together stay within it.
-    pub(crate) most: Amount,
+    most: Amount,
 }
 
 impl Ledger {
+    /// Usage as counts.
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Tokens that this run has used.
+    pub(crate) fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// Required tools that have succeeded.
+    pub(crate) fn proof(&self) -> &Proof {
+        &self.proof
+    }
+
     /// Adds what a model call used, at the prices of the model that was asked.
     pub(crate) fn count(&mut self, usage: &Usage, prices: Option<Prices>) {
         self.add(usage, Prices::cost_of(prices, usage));
@@ -89,6 +106,66 @@ impl Ledger {
     /// An amount counts against the limits and is no usage: of an attempt beside the one that was lost with its process.
     pub(crate) fn hold(&mut self, reservation: Amount) {
         self.reserved = self.reserved.plus(reservation);
+    }
+
+    /// A tool call was let run, or put to a person.
+    pub(crate) fn tool_called(&mut self) {
+        self.counters.tool_calls += 1;
+    }
+
+    /// So many calls were put to a person elsewhere: they are put, and counted, anew.
+    pub(crate) fn calls_taken_back(&mut self, asked: u64) {
+        self.counters.tool_calls = self.counters.tool_calls.saturating_sub(asked);
+    }
+
+    /// The first call of a turn runs.
+    pub(crate) fn round_began(&mut self) {
+        self.counters.tool_rounds += 1;
+    }
+
+    /// A call was tried again.
+    pub(crate) fn retried(&mut self) {
+        self.counters.retries += 1;
+    }
+
+    /// A model call has ended.
+    pub(crate) fn model_called(&mut self, purpose: Purpose) {
+        self.counters.model_calls += u64::from(purpose.counts() == Counts::AsModelCall);
+    }
+
+    /// An iteration begins.
+    pub(crate) fn iteration_began(&mut self) {
+        self.counters.iterations += 1;
+    }
+
+    /// A step of a plan is over; those with `code` count.
+    pub(crate) fn plan_step_ended(&mut self, code: bool) {
+        self.counters.plan_steps += u64::from(code);
+    }
+
+    /// The parent run lends that.
+    pub(crate) fn borrow(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
+    /// A person has resumed the run: lost attempts count from here on.
+    pub(crate) fn resumed_by_person(&mut self) {
+        self.lost = 0;
+    }
+
+    /// The outcome of a call may prove that a required tool has succeeded.
+    pub(crate) fn prove(&mut self, policy: &Policy, tool: &Text, outcome: &CallOutcome) {
+        self.proof.note(policy, tool, outcome);
+    }
+
+    /// An answer was sent back for want of proof.
+    pub(crate) fn answer_sent_back(&mut self) {
+        self.proof.answer_sent_back();
+    }
+
+    /// What the run that this one continues has proved counts here.
+    pub(crate) fn inherit_proof(&mut self, base: &Self) {
+        self.proof = base.proof.clone();
     }
 
     /// Adds the usage carried over from the run that this one continues.
@@ -168,17 +245,22 @@ impl State {
             let closing = self.ending.closing().is_some_and(|closing| closing.reached().note.is_some());
             closing || (next.purpose.hears() && !self.conversation.steering().is_empty())
         };
-        let fresh = next.turn != self.turn.number;
+        let fresh = next.turn != self.turn.number();
         next.purpose.place() == Place::Turn && (next.note.is_some() || (fresh && waits()))
     }
 
     /// Amount of a limit that is used, reserved or lent, given `ledger`. A call that begins does not count itself.
     pub(crate) fn committed(&self, kind: LimitKind, ledger: &Ledger, next: Option<&TurnStarted>) -> u64 {
         let own = |model_call: &&ModelCall| {
-            next.is_none_or(|next| model_call.purpose != next.purpose || model_call.about != next.about)
+            next.is_none_or(|next| {
+                model_call.purpose() != next.purpose || model_call.about() != next.about.as_ref()
+            })
         };
-        let going =
-            self.model_calls.in_progress().filter(own).map(|model_call| model_call.reserved.total().of(kind));
+        let going = self
+            .model_calls
+            .in_progress()
+            .filter(own)
+            .map(|model_call| model_call.reserved().total().of(kind));
         let lent = self.loans().filter_map(|loan| loan.get(kind));
         going.chain(lent).fold(ledger.committed().of(kind), u64::saturating_add)
     }
@@ -186,18 +268,18 @@ impl State {
     /// The needs of a model call that is going on, for an account that it draws on before it begins.
     pub fn need_of(&self, action: ActionId) -> Option<Need> {
         let model_call = self.model_call(action)?;
-        Some(self.need_of_ask(model_call, self.setup.models().get(model_call.model as usize)?))
+        Some(self.need_of_ask(model_call, self.setup.models().get(model_call.model() as usize)?))
     }
 
     /// Upper bound for a call of `model` that has begun: of its own request, in which items may be left out.
     fn need_of_ask(&self, model_call: &ModelCall, model: &ModelChoice) -> Need {
         let probed = self.probed(model_call);
-        probed.as_ref().unwrap_or(self).need((model_call.purpose, model_call.about.as_ref()), model)
+        probed.as_ref().unwrap_or(self).need((model_call.purpose(), model_call.about()), model)
     }
 
     /// The reservation of a model call that is going on.
     pub fn reservation(&self, action: ActionId) -> Option<Reservation> {
-        self.model_call(action).map(|model_call| model_call.reserved)
+        self.model_call(action).map(|model_call| model_call.reserved())
     }
 
     /// Remaining part of the run's limits on tokens and cost.
@@ -222,11 +304,11 @@ impl State {
         if !self.stopping() {
             self.hedges_lost();
         }
-        for model_call in self.model_calls.iter_mut().filter(|model_call| model_call.retry_at.is_none()) {
-            self.ledger.lose(std::mem::take(&mut model_call.reserved).sure);
+        for model_call in self.model_calls.iter_mut().filter(|model_call| model_call.retry_at().is_none()) {
+            self.ledger.lose(model_call.lost().sure);
         }
         if by == ResumedBy::Person {
-            self.ledger.lost = 0;
+            self.ledger.resumed_by_person();
         }
     }
 
@@ -269,7 +351,7 @@ impl State {
     pub fn reserved_if_lost(&self) -> Amount {
         self.model_calls
             .in_progress()
-            .fold(self.ledger.reserved, |sum, model_call| sum.plus(model_call.reserved.sure))
+            .fold(self.ledger.reserved, |sum, model_call| sum.plus(model_call.reserved().sure))
     }
 
     /// The limits on tokens and cost that were exceeded: the limit, its value, and the usage in its stored unit. Calls of

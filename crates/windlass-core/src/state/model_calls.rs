@@ -2,7 +2,7 @@
 //! the same for all of them (`machine/decide/admission.rs`, `machine/decide/attempts.rs`).
 
 use crate::protocol::fact::refused::RefusalCandidate;
-use crate::protocol::fact::turns::{TurnCompleted, TurnStarted};
+use crate::protocol::fact::turns::{TurnCompleted, TurnFailed, TurnStarted};
 use crate::state::State;
 use crate::state::context::{Covers, Sent};
 use crate::state::remedies::Remedies;
@@ -27,33 +27,103 @@ pub(crate) enum Alongside {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModelCall {
     /// The event that freed it: its start, or the failure after which it waits.
-    pub(crate) seq: u64,
-    pub(crate) turn: u32,
-    pub(crate) purpose: Purpose,
+    seq: u64,
+    turn: u32,
+    purpose: Purpose,
     /// The tool call that it is about.
-    pub(crate) about: Option<CallId>,
-    pub(crate) model: u32,
-    pub(crate) attempt: u32,
-    pub(crate) choice: ToolChoice,
+    about: Option<CallId>,
+    model: u32,
+    attempt: u32,
+    choice: ToolChoice,
     /// Items of the conversation that its request leaves out.
-    pub(crate) without: Vec<RefusalCandidate>,
+    without: Vec<RefusalCandidate>,
     /// When its next try begins; `None`: a try is going on.
-    pub(crate) retry_at: Option<Millis>,
+    retry_at: Option<Millis>,
     /// When the next model of the list is asked beside this one, or was.
-    pub(crate) hedge_at: Option<Millis>,
+    hedge_at: Option<Millis>,
     /// Whether another attempt at the same call goes on beside it.
-    pub(crate) alongside: Alongside,
+    alongside: Alongside,
     /// Reservation of the current attempt.
-    pub(crate) reserved: Reservation,
+    reserved: Reservation,
     /// Size of the request of a call that writes the conversation.
-    pub(crate) sent: Option<Sent>,
+    sent: Option<Sent>,
     /// The part of the conversation that it sums up.
-    pub(crate) covers: Option<Covers>,
+    covers: Option<Covers>,
     /// What its failures say about its next try.
-    pub(crate) remedies: Remedies,
+    remedies: Remedies,
 }
 
 impl ModelCall {
+    /// The event that freed it: its start, or the failure after which it waits.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub(crate) fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// The tool call that it is about.
+    pub(crate) fn about(&self) -> Option<&CallId> {
+        self.about.as_ref()
+    }
+
+    pub(crate) fn model(&self) -> u32 {
+        self.model
+    }
+
+    pub(crate) fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    pub(crate) fn choice(&self) -> &ToolChoice {
+        &self.choice
+    }
+
+    /// Items of the conversation that its request leaves out.
+    pub(crate) fn without(&self) -> &[RefusalCandidate] {
+        &self.without
+    }
+
+    /// When its next try begins; `None`: a try is going on.
+    pub(crate) fn retry_at(&self) -> Option<Millis> {
+        self.retry_at
+    }
+
+    /// When the next model of the list is asked beside this one, or was.
+    pub(crate) fn hedge_at(&self) -> Option<Millis> {
+        self.hedge_at
+    }
+
+    /// Whether another attempt at the same call goes on beside it.
+    pub(crate) fn alongside(&self) -> Alongside {
+        self.alongside
+    }
+
+    /// Reservation of the current attempt.
+    pub(crate) fn reserved(&self) -> Reservation {
+        self.reserved
+    }
+
+    /// Size of the request of a call that writes the conversation.
+    pub(crate) fn sent(&self) -> Option<Sent> {
+        self.sent
+    }
+
+    /// The part of the conversation that it sums up.
+    pub(crate) fn covers(&self) -> Option<Covers> {
+        self.covers
+    }
+
+    /// What its failures say about its next try.
+    pub(crate) fn remedies(&self) -> &Remedies {
+        &self.remedies
+    }
+
     /// The current or delayed attempt of this call, as it is begun again.
     pub(crate) fn again(&self) -> TurnStarted {
         TurnStarted {
@@ -90,8 +160,9 @@ impl TurnCompleted {
     }
 }
 
-impl From<(&TurnStarted, u64)> for ModelCall {
-    fn from((started, seq): (&TurnStarted, u64)) -> Self {
+impl ModelCall {
+    /// The call that begins with this event.
+    pub(crate) fn begun(started: &TurnStarted, seq: u64, hedge_at: Option<Millis>) -> Self {
         Self {
             seq,
             turn: started.turn,
@@ -102,13 +173,93 @@ impl From<(&TurnStarted, u64)> for ModelCall {
             choice: started.tool_choice.clone(),
             without: started.without.clone(),
             retry_at: None,
-            hedge_at: None,
+            hedge_at,
             alongside: Alongside::Alone,
             reserved: Reservation::default(),
             sent: None,
             covers: None,
             remedies: Remedies::default(),
         }
+    }
+
+    /// It goes on with one that was laid aside.
+    pub(crate) fn goes_on_with(&mut self, remedies: Remedies) {
+        self.remedies = remedies.asked(self.model);
+    }
+
+    /// Its request is of this size; `None`: nobody knows.
+    pub(crate) fn sends(&mut self, sent: Option<Sent>) {
+        self.sent = sent;
+    }
+
+    /// It sums this part up, unless it has begun with another one. Whether it is the first.
+    pub(crate) fn sums_up(&mut self, covers: Covers) -> bool {
+        let first = self.covers.is_none();
+        self.covers.get_or_insert(covers);
+        first
+    }
+
+    /// An attempt has failed.
+    pub(crate) fn has_failed(&mut self, remedies: Remedies, for_quota: bool) {
+        self.remedies = remedies;
+        self.remedies.wait(for_quota);
+    }
+
+    /// The same after its failure, with the next try.
+    pub(crate) fn tried_again(self, failed: &TurnFailed, seq: u64) -> Self {
+        let (model, attempt) = match failed.next_model {
+            Some(model) => (model, 1),
+            None if failed.for_quota => (self.model, 1),
+            None => (self.model, self.attempt + 1),
+        };
+        let (retry_at, reserved) = (failed.retry_at, Reservation::default());
+        Self { seq, model, attempt, retry_at, reserved, ..self }
+    }
+
+    /// Another run goes on with it: it begins anew.
+    pub(crate) fn begin_anew(&mut self, at: Millis, seq: u64) {
+        (self.seq, self.retry_at, self.reserved) = (seq, Some(at), Reservation::default());
+        self.remedies = Remedies::default();
+        self.without.clear();
+    }
+
+    /// Its process is gone. Returns the reservation of the attempt that was going on.
+    pub(crate) fn lost(&mut self) -> Reservation {
+        std::mem::take(&mut self.reserved)
+    }
+
+    /// Another model is asked beside it. Returns a copy, which the hedge is made of.
+    pub(crate) fn hedged(&mut self) -> Self {
+        self.alongside = Alongside::First;
+        self.clone()
+    }
+
+    /// The attempt at the same call with another model.
+    pub(crate) fn hedge(self, seq: u64, model: u32, reserved: Reservation, sent: Option<Sent>) -> Self {
+        let alongside = Alongside::Hedge;
+        Self { seq, model, attempt: 1, hedge_at: None, alongside, reserved, sent, ..self }
+    }
+
+    /// No other model is asked beside it.
+    pub(crate) fn not_hedged(&mut self) {
+        self.hedge_at = None;
+    }
+
+    /// The other attempt has ended.
+    pub(crate) fn goes_on_alone(&mut self) {
+        (self.alongside, self.hedge_at) = (Alongside::Alone, None);
+    }
+
+    /// The same call for another purpose, as if it had begun with that event.
+    #[cfg(test)]
+    pub(crate) fn with_purpose(self, purpose: Purpose, seq: u64, reserved: Reservation) -> Self {
+        Self { purpose, seq, reserved, ..self }
+    }
+
+    /// Gives its event another number.
+    #[cfg(test)]
+    pub(crate) fn renumber(&mut self, rename: impl FnOnce(&mut u64)) {
+        rename(&mut self.seq);
     }
 }
 

@@ -148,15 +148,15 @@ impl State {
         now: Millis,
     ) -> Remedies {
         let key_from =
-            self.setup.models().get(model_call.model as usize).and_then(|model| model.key_command.as_ref());
-        let mut remedies = model_call.remedies.clone();
-        remedies.note(failure, model_call.model, key_from, now);
+            self.setup.models().get(model_call.model() as usize).and_then(|model| model.key_command.as_ref());
+        let mut remedies = model_call.remedies().clone();
+        remedies.note(failure, model_call.model(), key_from, now);
         remedies
     }
 
     /// The failure of the last model call, if nothing was tried after it.
     pub fn model_failure(&self) -> Option<&ModelFailure> {
-        self.turn.failure.as_deref()
+        self.turn.failure()
     }
 
     /// The quota that the run is suspended for: it goes on by itself. `None`: it goes on now, has ended, or waits for people.
@@ -165,8 +165,8 @@ impl State {
             return None;
         }
         let named = |model_call: &ModelCall| {
-            let model = self.setup.models().get(model_call.model as usize)?.name.clone();
-            Some(QuotaWait { model, until: model_call.retry_at? })
+            let model = self.setup.models().get(model_call.model() as usize)?.name.clone();
+            Some(QuotaWait { model, until: model_call.retry_at()? })
         };
         let own = self.model_calls.iter().filter(|model_call| model_call.waits_for_quota()).filter_map(named);
         let below = self.open_calls().filter_map(|open| {
@@ -187,6 +187,6 @@ impl State {
 impl ModelCall {
     /// Whether its next try waits for a quota.
     pub(crate) fn waits_for_quota(&self) -> bool {
-        self.retry_at.is_some() && self.remedies.waiting
+        self.retry_at().is_some() && self.remedies().waiting
     }
 }

@@ -23,7 +23,7 @@ impl State {
         let follows = self.setup.policy().request.purpose == Purpose::Act
             && *choice == ToolChoice::Auto
             && note.is_none()
-            && self.turn.consecutive.simple_failed == 0;
+            && self.turn.consecutive().simple_failed() == 0;
         let simple = if follows { self.model_with(Role::Simple) } else { None };
         simple.filter(|_| self.follows_up()).unwrap_or(0)
     }
@@ -58,13 +58,13 @@ impl State {
     fn follows_up(&self) -> bool {
         let results =
             matches!(self.conversation.history().last().map(|last| &**last), Some(Message::Tool(_)));
-        results && self.turn.failed == 0 && self.turn.found > 0 && self.conversation.steering().is_empty()
+        results && self.turn.failed() == 0 && self.turn.found() > 0 && self.conversation.steering().is_empty()
     }
 
     /// The simple model failed for good: no further turn of the run waits for it.
     pub(crate) fn note_failed_model(&mut self, failed: &TurnFailed, model: u32) {
         if failed.next_model.is_some() && self.role_of(model) == Role::Simple {
-            self.turn.consecutive.simple_failed += 1;
+            self.turn.simple_model_failed();
         }
     }
 }

@@ -86,7 +86,7 @@ impl Search {
 impl State {
     /// The search that an open call is a request of. `None`: it is none, or the conversation was edited since.
     pub(crate) fn search_of(&self, model_call: &ModelCall) -> Option<&Search> {
-        let search = self.turn.search.as_deref().filter(|_| !model_call.without.is_empty())?;
+        let search = self.turn.search().filter(|_| !model_call.without().is_empty())?;
         (search.edits == self.conversation.history().edits()).then_some(search)
     }
 

@@ -1,6 +1,10 @@
 //! The current turn, and what happened several turns in a row.
 
+use windlass_text::json;
+
+use crate::protocol::fact::Rejection;
 use crate::state::remedies::Remedies;
+use crate::state::routing::says_something;
 use crate::state::search::Search;
 use crate::vocabulary::call_args::CallArgs;
 use crate::vocabulary::ids::Text;
@@ -12,34 +16,232 @@ use crate::vocabulary::reply::{ModelFailure, StopReason};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Turn {
     /// Its number within the run, from 1.
-    pub(crate) number: u32,
+    number: u32,
     /// Why the last reply stopped.
-    pub(crate) stop: StopReason,
+    stop: StopReason,
     /// Number of accepted calls: neither malformed, nor skipped, nor a rejected output.
-    pub(crate) accepted: u32,
+    accepted: u32,
     /// Number of calls that ran or were put to a person.
-    pub(crate) counted: u32,
+    counted: u32,
     /// Number of malformed calls.
-    pub(crate) malformed: u32,
+    malformed: u32,
     /// Number of calls without a result.
-    pub(crate) failed: u32,
+    failed: u32,
     /// Number of results that say something.
-    pub(crate) found: u32,
+    found: u32,
     /// The limit that one of its calls ran into.
-    pub(crate) cut: Option<Cut>,
+    cut: Option<Cut>,
     /// The branches that the hook asked for after its step, with their ends.
-    pub(crate) branched: Vec<Branched>,
+    branched: Vec<Branched>,
     /// What the failures of its model call say, while a pause has laid that call aside.
-    pub(crate) remedies: Remedies,
+    remedies: Remedies,
     /// The failure of its model call, once nothing is tried any more.
-    pub(crate) failure: Option<Box<ModelFailure>>,
+    failure: Option<Box<ModelFailure>>,
     /// The search for the items that its provider refuses.
-    pub(crate) search: Option<Box<Search>>,
+    search: Option<Box<Search>>,
     /// What happened several times in a row, up to this turn.
-    pub(crate) consecutive: Consecutive,
+    consecutive: Consecutive,
 }
 
 impl Turn {
+    /// Its number within the run, from 1.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Why the last reply stopped.
+    pub(crate) fn stop(&self) -> StopReason {
+        self.stop
+    }
+
+    /// Number of accepted calls: neither malformed, nor skipped, nor a rejected output.
+    pub(crate) fn accepted(&self) -> u32 {
+        self.accepted
+    }
+
+    /// Number of malformed calls.
+    pub(crate) fn malformed(&self) -> u32 {
+        self.malformed
+    }
+
+    /// Number of calls without a result.
+    pub(crate) fn failed(&self) -> u32 {
+        self.failed
+    }
+
+    /// Number of results that say something.
+    pub(crate) fn found(&self) -> u32 {
+        self.found
+    }
+
+    /// The limit that one of its calls ran into.
+    pub(crate) fn cut(&self) -> Option<Cut> {
+        self.cut
+    }
+
+    /// The branches that the hook asked for after its step, with their ends.
+    pub(crate) fn branched(&self) -> &[Branched] {
+        &self.branched
+    }
+
+    /// The failure of its model call, once nothing is tried any more.
+    pub(crate) fn failure(&self) -> Option<&ModelFailure> {
+        self.failure.as_deref()
+    }
+
+    /// The search for the items that its provider refuses.
+    pub(crate) fn search(&self) -> Option<&Search> {
+        self.search.as_deref()
+    }
+
+    /// What happened several times in a row, up to this turn.
+    pub(crate) fn consecutive(&self) -> &Consecutive {
+        &self.consecutive
+    }
+
+    /// A reply came.
+    pub(crate) fn replied(&mut self, stop: StopReason) {
+        self.stop = stop;
+        if !matches!(stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
+            self.consecutive.cut = 0;
+        }
+    }
+
+    /// The reply has calls.
+    pub(crate) fn calls_came(&mut self) {
+        self.consecutive.prompts = 0;
+    }
+
+    /// The reply was an output that fits.
+    pub(crate) fn reply_accepted(&mut self) {
+        self.consecutive.rejected = 0;
+    }
+
+    /// The reply was not accepted.
+    pub(crate) fn reply_rejected(&mut self, reason: Rejection) {
+        match reason {
+            Rejection::Truncated | Rejection::Refused | Rejection::Filtered => self.consecutive.cut += 1,
+            Rejection::NoCall => self.consecutive.prompts += 1,
+            Rejection::Invalid => self.consecutive.rejected += 1,
+            Rejection::Unproven => {}
+        }
+    }
+
+    /// Counts consecutive equal calls, this one included. An `exempt` one may well be repeated.
+    pub(crate) fn repeated(&mut self, name: &Text, args: &CallArgs, exempt: bool) -> u32 {
+        let same = |last: &&Repeated| !exempt && last.name == *name && same_args(&last.args, args);
+        let times = 1 + self.consecutive.repeated.as_ref().filter(same).map_or(0, |last| last.times);
+        self.consecutive.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
+        times
+    }
+
+    /// Something of the turn runs. Whether it is the first.
+    pub(crate) fn ran(&mut self) -> bool {
+        self.counted += 1;
+        let first = self.counted == 1;
+        if first {
+            self.consecutive.rejected = 0;
+        }
+        first
+    }
+
+    /// A call has its outcome. A hook's malformed request is no fault of the model's; `own`: it is the model's.
+    pub(crate) fn call_ended(&mut self, outcome: &CallOutcome, own: bool) {
+        self.failed += u32::from(!outcome.is_ok());
+        match outcome {
+            CallOutcome::Malformed { .. } => {
+                if own {
+                    self.consecutive.malformed += u32::from(self.malformed == 0);
+                    self.malformed += 1;
+                }
+            }
+            CallOutcome::Rejected { .. } | CallOutcome::Skipped { .. } => {}
+            CallOutcome::Ok { content } => {
+                self.found += u32::from(says_something(content));
+                self.accepted += 1;
+            }
+            CallOutcome::Error { .. }
+            | CallOutcome::TimedOut { .. }
+            | CallOutcome::Denied { .. }
+            | CallOutcome::UnknownTool { .. }
+            | CallOutcome::Interrupted
+            | CallOutcome::Abandoned
+            | CallOutcome::Unknown => self.accepted += 1,
+        }
+    }
+
+    /// A call ran into a limit, after `repeat` equal ones. The first limit counts.
+    pub(crate) fn cut_by(&mut self, limit: LimitKind, repeat: u32) {
+        self.cut.get_or_insert(Cut { limit, repeat });
+    }
+
+    /// A limit ends the loop.
+    pub(crate) fn limit_reached(&mut self) {
+        self.cut = None;
+        self.consecutive.rejected = 0;
+    }
+
+    /// A branch of the hook has ended.
+    pub(crate) fn branch_ended(&mut self, args: Text, outcome: CallOutcome) {
+        self.branched.push(Branched { args, outcome });
+    }
+
+    /// The hook is asked again.
+    pub(crate) fn drop_branches(&mut self) {
+        self.branched.clear();
+    }
+
+    /// A pause lays its model call aside.
+    pub(crate) fn lay_aside(&mut self, remedies: Remedies) {
+        self.remedies = remedies;
+    }
+
+    /// The model call that was laid aside begins.
+    pub(crate) fn take_remedies(&mut self) -> Remedies {
+        std::mem::take(&mut self.remedies)
+    }
+
+    /// Its model call has failed, and nothing is tried any more.
+    pub(crate) fn failed_for_good(&mut self, failure: ModelFailure) {
+        self.failure = Some(Box::new(failure));
+    }
+
+    /// The model for simple turns has failed for good.
+    pub(crate) fn simple_model_failed(&mut self) {
+        self.consecutive.simple_failed += 1;
+    }
+
+    /// The turn searches like that for refused items, or not.
+    pub(crate) fn search_with(&mut self, search: Option<Box<Search>>) {
+        self.search = search;
+    }
+
+    /// Takes out the search for refused items.
+    pub(crate) fn take_search(&mut self) -> Option<Box<Search>> {
+        self.search.take()
+    }
+
+    /// The last request of the search was accepted, or refused.
+    pub(crate) fn search_answered(&mut self, accepted: bool) {
+        if let Some(search) = &mut self.search {
+            **search = search.after(accepted);
+        }
+    }
+
+    /// Another run goes on with the turn: its model call begins anew, and its cut stays if it `holds` there.
+    pub(crate) fn begin_anew(&mut self, holds: impl Fn(LimitKind) -> bool) {
+        self.cut = self.cut.filter(|cut| holds(cut.limit));
+        self.remedies = Remedies::default();
+        self.search = None;
+    }
+
+    /// The turn is over. One that ran without a malformed call ends their row.
+    pub(crate) fn over(&mut self) {
+        if self.malformed == 0 && self.counted > 0 {
+            self.consecutive.malformed = 0;
+        }
+    }
+
     /// The next turn: nothing of this one is left but why its reply stopped, what cut it, and the streaks.
     pub(crate) fn next(&mut self, number: u32) {
         let consecutive = std::mem::take(&mut self.consecutive);
@@ -51,33 +253,82 @@ impl Turn {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Consecutive {
     /// Prompts after turns without a call.
-    pub(crate) prompts: u32,
+    prompts: u32,
     /// Replies that were cut off, refused or filtered.
-    pub(crate) cut: u32,
+    cut: u32,
     /// Turns with malformed calls.
-    pub(crate) malformed: u32,
+    malformed: u32,
     /// Outputs that did not fit.
-    pub(crate) rejected: u32,
+    rejected: u32,
     /// Final failures of the model for simple turns.
-    pub(crate) simple_failed: u32,
+    simple_failed: u32,
     /// The last call.
-    pub(crate) repeated: Option<Repeated>,
+    repeated: Option<Repeated>,
+}
+
+impl Consecutive {
+    /// Prompts after turns without a call.
+    pub(crate) fn prompts(&self) -> u32 {
+        self.prompts
+    }
+
+    /// Replies that were cut off, refused or filtered.
+    pub(crate) fn cut(&self) -> u32 {
+        self.cut
+    }
+
+    /// Turns with malformed calls.
+    pub(crate) fn malformed(&self) -> u32 {
+        self.malformed
+    }
+
+    /// Outputs that did not fit.
+    pub(crate) fn rejected(&self) -> u32 {
+        self.rejected
+    }
+
+    /// Final failures of the model for simple turns.
+    pub(crate) fn simple_failed(&self) -> u32 {
+        self.simple_failed
+    }
+
+    /// The last call.
+    pub(crate) fn repeated(&self) -> Option<&Repeated> {
+        self.repeated.as_ref()
+    }
 }
 
 /// The last call and how often it came in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Repeated {
-    pub(crate) name: Text,
-    pub(crate) args: CallArgs,
-    pub(crate) times: u32,
+    name: Text,
+    args: CallArgs,
+    times: u32,
+}
+
+impl Repeated {
+    pub(crate) fn times(&self) -> u32 {
+        self.times
+    }
 }
 
 /// A limit that a call ran into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    pub(crate) limit: LimitKind,
+    limit: LimitKind,
     /// Number of consecutive equal calls.
-    pub(crate) repeat: u32,
+    repeat: u32,
+}
+
+impl Cut {
+    pub(crate) fn limit(&self) -> LimitKind {
+        self.limit
+    }
+
+    /// Number of consecutive equal calls.
+    pub(crate) fn repeat(&self) -> u32 {
+        self.repeat
+    }
 }
 
 /// A branch that a hook asked for, and how it ended.
@@ -87,4 +338,12 @@ pub struct Branched {
     pub args: Text,
     /// The outcome with its result.
     pub outcome: CallOutcome,
+}
+
+/// Whether two argument texts mean the same JSON.
+fn same_args(one: &str, other: &str) -> bool {
+    let dense = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
+    one == other
+        || dense(one) == dense(other)
+            && json::read(one).is_ok_and(|one| json::read(other).is_ok_and(|other| one == other))
 }

@@ -11,7 +11,6 @@ use crate::policy::presets::Preset;
 use crate::protocol::fact::{Event, Fact, LimitFact, ModelFact, RunFact};
 use crate::protocol::input::{Input, InputKind};
 use crate::state::State;
-use crate::state::model_calls::ModelCall;
 use crate::tests::environment;
 use crate::vocabulary::budget::Need;
 use crate::vocabulary::limit::LimitKind;
@@ -34,7 +33,8 @@ fn two(max: u64) -> State {
     let mut state = decide(&State::new(environment::run_id()), start).unwrap().state;
     let reserved = Need::of(0, &state.setup.models()[0]).reserve(&state.left(None));
     let first = state.turns_model_call().unwrap().clone();
-    state.model_calls.open(ModelCall { purpose: Purpose::Merge, seq: first.seq + 100, reserved, ..first });
+    let seq = first.seq() + 100;
+    state.model_calls.open(first.with_purpose(Purpose::Merge, seq, reserved));
     state
 }
 

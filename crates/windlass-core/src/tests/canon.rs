@@ -81,7 +81,7 @@ fn renamed(mut state: State, names: &mut Names) -> State {
         Phase::Stepping { seq } => names.rename(seq),
         Phase::New | Phase::Between | Phase::Asking | Phase::Ended(_) => {}
     }
-    state.model_calls.iter_mut().for_each(|model_call| names.rename(&mut model_call.seq));
+    state.model_calls.iter_mut().for_each(|model_call| model_call.renumber(|seq| names.rename(seq)));
     state.questions = state.questions.renumbered(|seq| names.rename(seq));
     state.ending = state.ending.renumbered(|seq| names.rename(seq));
     // Without a limit on stalls nothing follows from when something came last.

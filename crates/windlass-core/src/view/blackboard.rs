@@ -93,5 +93,5 @@ fn blackboard(state: &State) -> String {
         }
     });
     let objective = objective.as_deref().unwrap_or_default();
-    state.progress.blackboard().show(objective, state.ledger.counters.iterations)
+    state.progress.blackboard().show(objective, state.ledger.counters().iterations)
 }

@@ -24,7 +24,7 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
     let wire = wire(state, model_call);
     let shown = state.toolbox.shown();
     // In two phases the prompt stays the same, so that the provider's cache of it stays valid.
-    let hidden = model_call.choice == ToolChoice::None && policy.replies.phases == Phases::One;
+    let hidden = *model_call.choice() == ToolChoice::None && policy.replies.phases == Phases::One;
     if let Some(form) = state.by_schema(model_call) {
         return by_schema(state, model_call, form);
     }
@@ -39,7 +39,7 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
         let wording = Wording::Blocks(Arc::new(policy.wording.results.clone()));
         (Some(wording), Arc::new(prompt), Arc::default(), ToolChoice::None)
     } else {
-        (None, setup.prompt().clone(), shown.clone(), model_call.choice.clone())
+        (None, setup.prompt().clone(), shown.clone(), model_call.choice().clone())
     };
     let answers = policy.replies.stop == Stop::Text && !state.is_for_actions(model_call);
     let output_form = setup.output().filter(|_| answers);
@@ -70,7 +70,7 @@ fn by_schema(state: &State, model_call: &ModelCall, form: AnswerForm) -> View {
         ),
         tools: Arc::default(),
         choice: ToolChoice::None,
-        output_form: Some(Arc::new(alternatives(shown, &model_call.choice, answer))),
+        output_form: Some(Arc::new(alternatives(shown, model_call.choice(), answer))),
         cache_points: policy.request.cache.said().to_vec(),
         max_tokens: None,
         bytes: bytes(state, Wire::Schema),
@@ -88,7 +88,7 @@ pub(crate) fn bytes(state: &State, wire: Wire) -> u64 {
 /// The wire of the model that is asked.
 pub(crate) fn wire(state: &State, model_call: &ModelCall) -> Wire {
     let (setup, policy) = (&state.setup, state.setup.policy());
-    setup.models().get(model_call.model as usize).map_or(policy.request.wire, |model| policy.wire_of(model))
+    setup.models().get(model_call.model() as usize).map_or(policy.request.wire, |model| policy.wire_of(model))
 }
 
 /// Bytes of a message over that wire.

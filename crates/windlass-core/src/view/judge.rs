@@ -13,7 +13,7 @@ use crate::vocabulary::model::Wire;
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, model_call: &ModelCall) -> View {
-    let output_form = contract::schema(state, model_call.purpose);
+    let output_form = contract::schema(state, model_call.purpose());
     View { output_form, ..View::about(state.setup.policy().wording.texts.judge.clone(), asked(state)) }
 }
 

@@ -24,8 +24,8 @@ pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, model_call: &ModelCall) -> View {
     let Some(plan) = state.plan() else { return full::view(state, model_call) };
-    let (prompt, messages) = made(state, plan, model_call.purpose);
-    let output_form = contract::schema(state, model_call.purpose);
+    let (prompt, messages) = made(state, plan, model_call.purpose());
+    let output_form = contract::schema(state, model_call.purpose());
     View { output_form, ..View::alone(prompt, messages) }
 }
 

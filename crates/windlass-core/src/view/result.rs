@@ -61,7 +61,7 @@ fn shown(before: String, result: Option<&Content>) -> Content {
 impl State {
     /// The result that a model call sums up, if it sums one up.
     pub fn summed_result(&self, action: ActionId) -> Option<&Content> {
-        let call = self.model_call(action).filter(|call| call.purpose == Purpose::Summarise)?;
-        result(self.open_call(call.about.as_ref()?))
+        let call = self.model_call(action).filter(|call| call.purpose() == Purpose::Summarise)?;
+        result(self.open_call(call.about()?))
     }
 }

@@ -23,10 +23,10 @@ const LEAST: usize = 400;
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, model_call: &ModelCall) -> View {
-    if let Some(call) = &model_call.about {
+    if let Some(call) = model_call.about() {
         return result::view(state, call);
     }
-    let covers = model_call.covers.unwrap_or_else(|| state.before_last());
+    let covers = model_call.covers().unwrap_or_else(|| state.before_last());
     let prompt = SUMMARISE.replace("{n}", &state.setup.policy().past.context.summary_tokens.to_string());
     let max_tokens = Some(state.setup.policy().past.context.summary_tokens);
     View { max_tokens, ..View::about(prompt, text(state, covers)) }
@@ -45,7 +45,7 @@ fn text(state: &State, covers: Covers) -> String {
 }
 
 fn bytes(state: &State, _: Wire) -> u64 {
-    let open = state.model_calls.get(Purpose::Summarise, None).and_then(|model_call| model_call.covers);
+    let open = state.model_calls.get(Purpose::Summarise, None).and_then(|model_call| model_call.covers());
     let covers = open.unwrap_or_else(|| state.before_last());
     SUMMARISE.len() as u64 + state.summed_up(covers).map(|(_, message)| message.bytes()).sum::<u64>()
 }

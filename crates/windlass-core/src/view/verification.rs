@@ -27,7 +27,7 @@ const PREDICT: &str = ", \"predicted_result\": the result that you expect, as te
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, model_call: &ModelCall) -> View {
-    let open = model_call.about.as_ref().and_then(|call| state.open_call(call));
+    let open = model_call.about().and_then(|call| state.open_call(call));
     let verify = &state.setup.policy().tools.verify;
     let how: Option<&Verification> =
         open.and_then(|open| verify.of(open.target_name()).or_else(|| verify.of(&open.call.name)));

@@ -90,7 +90,7 @@ impl Decision {
         let model = self.state.setup.models().get(next.model as usize).map(|model| model.name.clone());
         let why = "the limits of the run leave too little for it";
         let failure = ModelFailure::new(FailureKind::Cancelled, why, model.unwrap_or_default());
-        (model_call.purpose.rules().failed)(self, &model_call, failure);
+        (model_call.purpose().rules().failed)(self, &model_call, failure);
     }
 
     /// Another attempt follows one that failed, after a wait, if it is admitted with what that one used.
@@ -113,16 +113,16 @@ impl Decision {
         next: TurnStarted,
     ) {
         let Retry { at, for_quota } = retry;
-        let asked = self.state.setup.models().get(failed.model as usize);
+        let asked = self.state.setup.models().get(failed.model() as usize);
         let mut ledger = self.state.ledger.clone();
         ledger.count(&failure.usage, asked.and_then(|model| model.prices));
         let admitted = self.admits(&ledger, &next);
-        let rules = failed.purpose.rules();
-        if admitted.is_err() && failed.purpose.place() == Place::Background {
+        let rules = failed.purpose().rules();
+        if admitted.is_err() && failed.purpose().place() == Place::Background {
             return (rules.failed)(self, failed, failure);
         }
         let retry_at = admitted.is_ok().then_some(at);
-        let next_model = Some(next.model).filter(|model| admitted.is_ok() && *model != failed.model);
+        let next_model = Some(next.model).filter(|model| admitted.is_ok() && *model != failed.model());
         let for_quota = for_quota && admitted.is_ok();
         self.record(TurnFailed { retry_at, next_model, for_quota, ..TurnFailed::last(failed, failure) });
         match admitted {
@@ -151,12 +151,12 @@ impl Decision {
                 .filter(|(kind, _)| METERED.contains(kind) || **kind == LimitKind::Seconds)
                 .try_for_each(|(kind, limit)| self.within(*kind, limit.max, &call));
         }
-        if let Some(cut) = state.turn.cut {
-            let repeat = cut.limit == LimitKind::Repetition;
-            let reached = if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) };
-            return Err(Refusal::used_up(cut.limit, reached));
+        if let Some(cut) = state.turn.cut() {
+            let repeat = cut.limit() == LimitKind::Repetition;
+            let reached = if repeat { u64::from(cut.repeat()) } else { self.reached(cut.limit()) };
+            return Err(Refusal::used_up(cut.limit(), reached));
         }
-        if state.setup.policy().bounds.turns == Turns::One && state.turn.accepted > 0 {
+        if state.setup.policy().bounds.turns == Turns::One && state.turn.accepted() > 0 {
             return Err(Refusal::used_up(LimitKind::ModelCalls, 1));
         }
         limits.try_for_each(|(kind, limit)| self.within(*kind, limit.max, &call))
@@ -174,7 +174,7 @@ impl Decision {
             if let Some(lent) = self.state.budget().get(kind) {
                 self.metered(kind, lent, call)?;
             }
-            let begun = closing.beyond().filter(|_| call.next.turn == self.state.turn.number);
+            let begun = closing.beyond().filter(|_| call.next.turn == self.state.turn.number());
             if begun.is_none_or(|beyond| call.ledger.fits_beyond(kind, &beyond, &call.need.sure)) {
                 return Ok(());
             }

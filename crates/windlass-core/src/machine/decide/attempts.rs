@@ -12,9 +12,9 @@ use crate::vocabulary::reply::{FailureKind, ModelFailure, Reply};
 impl TurnFailed {
     /// The end of a call that is not tried again.
     pub(crate) fn last(model_call: &ModelCall, failure: ModelFailure) -> Self {
-        let (purpose, about) = (model_call.purpose, model_call.about.clone());
+        let (purpose, about) = (model_call.purpose(), model_call.about().cloned());
         Self {
-            turn: model_call.turn,
+            turn: model_call.turn(),
             purpose,
             about,
             failure,
@@ -38,7 +38,7 @@ impl Decision {
         };
         self.outrun(&model_call, lost.map(|lost| *lost));
         if !self.probe_answered(&model_call, &reply) {
-            (model_call.purpose.rules().replied)(self, &model_call, reply);
+            (model_call.purpose().rules().replied)(self, &model_call, reply);
         }
         Ok(())
     }
@@ -60,7 +60,7 @@ impl Decision {
             return Ok(());
         }
         if let Some(wait) = self.retry_wait(&model_call, &failure, jitter) {
-            let next = TurnStarted { attempt: model_call.attempt + 1, ..model_call.again() };
+            let next = TurnStarted { attempt: model_call.attempt() + 1, ..model_call.again() };
             self.begin_after(&model_call, failure, wait, next);
             return Ok(());
         }
@@ -72,8 +72,8 @@ impl Decision {
         }
         // A model with a role has one that can do its work whatever was wrong with it.
         let helps =
-            self.state.role_of(model_call.model) != Role::Main && failure.kind != FailureKind::Cancelled;
-        if let Some(next) = self.state.stands_in_for(model_call.model)
+            self.state.role_of(model_call.model()) != Role::Main && failure.kind != FailureKind::Cancelled;
+        if let Some(next) = self.state.stands_in_for(model_call.model())
             && (helps || failure.kind.may_fall_back())
         {
             let next = TurnStarted { model: next, attempt: 1, without: Vec::new(), ..model_call.again() };
@@ -81,18 +81,18 @@ impl Decision {
             return Ok(());
         }
         if !self.halve(&model_call, &failure) && !self.is_remedied(&model_call, &failure) {
-            (model_call.purpose.rules().failed)(self, &model_call, failure);
+            (model_call.purpose().rules().failed)(self, &model_call, failure);
         }
         Ok(())
     }
 
     /// The account that the run draws on could not pay for a call, which was not made: the run ends at that limit.
     fn over_budget(&mut self, model_call: &ModelCall, failure: ModelFailure, limit: LimitKind) {
-        if self.state.ending.closing().is_some() || model_call.purpose.place() == Place::Background {
-            (model_call.purpose.rules().failed)(self, model_call, failure);
+        if self.state.ending.closing().is_some() || model_call.purpose().place() == Place::Background {
+            (model_call.purpose().rules().failed)(self, model_call, failure);
             return;
         }
-        let needed = model_call.reserved.sure.of(limit);
+        let needed = model_call.reserved().sure.of(limit);
         self.record(TurnFailed::last(model_call, failure));
         self.reach(limit, self.reached(limit), needed);
     }
@@ -103,7 +103,7 @@ impl Decision {
         let Some(wire) = self.state.wire_after(model_call, failure) else { return false };
         let retry_at = Some(self.at);
         self.record(TurnFailed { retry_at, ..TurnFailed::last(model_call, failure.clone()) });
-        self.learn_wire(model_call.model, wire);
+        self.learn_wire(model_call.model(), wire);
         self.begin(TurnStarted { attempt: 1, ..model_call.again() });
         true
     }
@@ -111,16 +111,16 @@ impl Decision {
     /// Delay before a retry with the same model; `None`: the failure is final.
     fn retry_wait(&self, model_call: &ModelCall, failure: &ModelFailure, jitter: u16) -> Option<u64> {
         let transport = self.state.setup.policy().transport;
-        if !failure.kind.retryable() || failure.is_final || model_call.attempt > transport.retries {
+        if !failure.kind.retryable() || failure.is_final || model_call.attempt() > transport.retries {
             return None;
         }
-        if failure.kind == FailureKind::Timeout && model_call.remedies.has_timed_out(model_call.model) {
+        if failure.kind == FailureKind::Timeout && model_call.remedies().has_timed_out(model_call.model()) {
             return None;
         }
         if let Some(asked) = failure.retry_after_ms {
             return (asked <= transport.max_wait_ms).then_some(asked);
         }
-        let doubled = transport.wait_ms.saturating_mul(1 << (model_call.attempt - 1).min(20));
+        let doubled = transport.wait_ms.saturating_mul(1 << (model_call.attempt() - 1).min(20));
         let most = doubled.min(transport.max_wait_ms);
         // Up to half of the wait is left to chance, so that clients that failed together do not come back together.
         Some(most - most * u64::from(jitter.min(1_000)) / 2_000)

@@ -35,7 +35,9 @@ impl Decision {
                 return (Vec::new(), Some(form));
             }
             // Where no tool is offered, everything else is text.
-            (Said::Call(_) | Said::Neither(_) | Said::Prose, _) if model_call.choice == ToolChoice::None => {
+            (Said::Call(_) | Said::Neither(_) | Said::Prose, _)
+                if *model_call.choice() == ToolChoice::None =>
+            {
                 return (Vec::new(), None);
             }
             (Said::Call(call), _) => return (vec![call], None),

@@ -72,7 +72,7 @@ impl Decision {
             return;
         }
         // Calls that are sure to run; those that a person may still deny are counted when they start.
-        let mut sure = self.state.ledger.counters.tool_calls;
+        let mut sure = self.state.ledger.counters().tool_calls;
         for (place, open) in calls {
             let id = open.call.id.clone();
             if self.is_finish(&open.call) {
@@ -124,7 +124,7 @@ impl Decision {
             let counts =
                 |open: &OpenCall| open.origin.counts() && open.origin != Origin::Plan && open.attempt == 0;
             let counts = self.state.open_call(&id).is_some_and(counts);
-            if counts && self.used_up(self.state.ledger.counters.tool_calls) {
+            if counts && self.used_up(self.state.ledger.counters().tool_calls) {
                 self.skip_beyond(id);
             } else {
                 self.start_call(id);
@@ -231,7 +231,7 @@ impl Decision {
         if open.failed >= most {
             return false;
         }
-        if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.ledger.counters.retries >= max) {
+        if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.ledger.counters().retries >= max) {
             self.end_call(open.call.id.clone(), outcome.clone(), None, Some(LimitKind::Retries));
             self.go_on();
             return true;

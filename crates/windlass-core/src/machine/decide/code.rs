@@ -66,7 +66,7 @@ impl Decision {
             let HostCall { name, args } = call;
             ReadCall::from(ReplyCall { id: Some(id(before + place + 1).into()), name, args })
         });
-        self.identify(self.state.turn.number, calls.collect())
+        self.identify(self.state.turn.number(), calls.collect())
     }
 
     /// Decides on the calls of code that nothing has been decided on yet, in order.
@@ -75,7 +75,7 @@ impl Decision {
         let calls: Vec<OpenCall> = self.state.code_calls(code).filter(queued).cloned().collect();
         let most = self.state.code_limits().calls;
         let mut comparing = Comparing::default();
-        let mut sure = self.state.ledger.counters.tool_calls;
+        let mut sure = self.state.ledger.counters().tool_calls;
         for open in calls {
             let id = open.call.id.clone();
             let beyond = matches!(open.origin, Origin::Code { place, .. } if place >= most);
@@ -112,7 +112,7 @@ impl Decision {
             outcome = CallOutcome::Interrupted;
         }
         // Where no call can be let run, a further try would come to the same end.
-        let spent = self.state.turn.cut.is_some_and(|cut| cut.limit == LimitKind::ToolCalls);
+        let spent = self.state.turn.cut().is_some_and(|cut| cut.limit() == LimitKind::ToolCalls);
         // What nobody knows about is not made again (E30).
         let unknown = |call: &OpenCall| call.outcome() == Some(&CallOutcome::Unknown);
         let spent = spent || self.state.code_calls(&open.call.id).any(unknown);

@@ -68,7 +68,7 @@ impl Decision {
             self.not_compacted(NotCompacted::NothingToRemove);
             return false;
         }
-        let turn = self.state.turn.number;
+        let turn = self.state.turn.number();
         let model = self.state.summariser();
         let next = TurnStarted { model, ..TurnStarted::first(turn, Purpose::Summarise, ToolChoice::None) };
         // Where no turn may follow, there is nothing to make room for.
@@ -83,7 +83,8 @@ impl Decision {
 
     /// A summary has come: it takes the place of its messages, unless that is no gain.
     pub(crate) fn summarised(&mut self, model_call: &ModelCall, stop: StopReason, text: Option<Text>) {
-        let Some(covers) = model_call.covers.filter(|covers| covers.edits() == self.state.history().edits())
+        let Some(covers) =
+            model_call.covers().filter(|covers| covers.edits() == self.state.history().edits())
         else {
             return self.not_compacted(NotCompacted::Edited);
         };
@@ -182,15 +183,14 @@ impl Decision {
 
     /// The run ends while calls beside the loop are going on: their requests are counted by estimate.
     pub(crate) fn abandon_asides(&mut self) {
-        let aside = |model_call: &&ModelCall| model_call.purpose.place() == Place::Background;
+        let aside = |model_call: &&ModelCall| model_call.purpose().place() == Place::Background;
         let background: Vec<ModelCall> =
             self.state.model_calls.in_progress().filter(aside).cloned().collect();
         for model_call in background {
             let model =
-                self.state.setup.models().get(model_call.model as usize).map(|model| model.name.clone());
-            let input =
-                self.state.view_bytes(model_call.purpose, model_call.about.as_ref(), self.state.wire())
-                    / BYTES_A_TOKEN;
+                self.state.setup.models().get(model_call.model() as usize).map(|model| model.name.clone());
+            let input = self.state.view_bytes(model_call.purpose(), model_call.about(), self.state.wire())
+                / BYTES_A_TOKEN;
             let usage = Usage { input, estimated: true, ..Usage::default() };
             let failure =
                 ModelFailure::new(FailureKind::Cancelled, "the run ended", model.unwrap_or_default());

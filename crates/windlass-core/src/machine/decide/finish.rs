@@ -254,7 +254,7 @@ impl Decision {
         let refused = matches!(failure.kind, FailureKind::Unsupported | FailureKind::BadRequest);
         if self.state.ending.closing().is_none()
             || !refused
-            || !matches!(model_call.choice, ToolChoice::Named(_))
+            || !matches!(model_call.choice(), ToolChoice::Named(_))
         {
             return false;
         }
@@ -289,7 +289,7 @@ impl Decision {
     }
 
     fn no_try_is_left(&self) -> bool {
-        self.state.turn.consecutive.rejected >= self.state.setup.policy().replies.parse_retries
+        self.state.turn.consecutive().rejected() >= self.state.setup.policy().replies.parse_retries
     }
 
     /// The output that a reply in text is.

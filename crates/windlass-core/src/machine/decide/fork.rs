@@ -35,7 +35,7 @@ impl Decision {
             Phase::Asking | Phase::Stepping { .. } | Phase::New | Phase::Ended(_) => {}
         }
         for model_call in model_calls {
-            if self.state.model_calls.freed_by(model_call.seq) == Some(&model_call) {
+            if self.state.model_calls.freed_by(model_call.seq()) == Some(&model_call) {
                 self.call_again(&model_call);
             }
         }
@@ -43,7 +43,7 @@ impl Decision {
 
     /// A model call that was going on, or waited for its next try, begins anew.
     fn call_again(&mut self, next: &ModelCall) {
-        let known = (next.model as usize) < self.state.setup.models().len();
+        let known = (next.model() as usize) < self.state.setup.models().len();
         let next = next.again();
         self.begin(if known { next } else { TurnStarted { model: 0, attempt: 1, ..next } });
     }
@@ -65,7 +65,7 @@ impl Decision {
         } else if self.state.open_calls().any(|open| open.origin == Origin::Hook) {
             self.settle_started();
             self.start_branches();
-        } else if let Some((reason, kind, note)) = self.cut(self.state.turn.stop) {
+        } else if let Some((reason, kind, note)) = self.cut(self.state.turn.stop()) {
             self.skip_all("the reply was not complete");
             self.ask_again_after_cut(reason, kind, note);
         } else {
@@ -137,14 +137,14 @@ impl Decision {
         if self.state.plans() {
             return self.plan_on();
         }
-        let last = self.state.conversation.history().last().cloned().filter(|_| self.state.turn.number > 0);
+        let last = self.state.conversation.history().last().cloned().filter(|_| self.state.turn.number() > 0);
         let replied = matches!(last.as_deref(), Some(Message::Assistant(_)));
         let acted = matches!(last.as_deref(), Some(Message::Tool(_)));
-        let cut = self.cut(self.state.turn.stop).filter(|_| replied || acted);
+        let cut = self.cut(self.state.turn.stop()).filter(|_| replied || acted);
         if let Some((reason, kind, note)) = cut {
             return self.ask_again_after_cut(reason, kind, note);
         }
-        if replied && self.state.turn.stop != StopReason::Paused {
+        if replied && self.state.turn.stop() != StopReason::Paused {
             return self.talked();
         }
         let over = acted && (self.malformed_ends(&[]) || self.finished());

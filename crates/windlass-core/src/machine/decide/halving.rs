@@ -15,10 +15,10 @@ use crate::vocabulary::reply::{FailureKind, ModelFailure, Reply};
 impl Decision {
     /// A request was refused as it is: looks for the item to blame, if the request holds one that may be.
     pub(crate) fn halve(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
-        if !is_refusal(failure) || model_call.purpose.place() != Place::Turn {
+        if !is_refusal(failure) || model_call.purpose().place() != Place::Turn {
             return false;
         }
-        if model_call.without.is_empty() {
+        if model_call.without().is_empty() {
             let candidates = self.state.candidates(model_call);
             let search = Search::after_failure(failure.clone()).over(candidates);
             return self.search_on(model_call, failure, &search);
@@ -48,7 +48,7 @@ impl Decision {
             Step::Blameless => {
                 let first = search.failure().clone().with_reply_of(Some(failure));
                 let first = ModelFailure { usage: failure.usage, ..first };
-                (model_call.purpose.rules().failed)(self, model_call, first);
+                (model_call.purpose().rules().failed)(self, model_call, first);
             }
         }
         true
@@ -69,8 +69,8 @@ impl Decision {
             Step::Probe(items) => {
                 let without = search.pick(&items);
                 self.record(ProbeAnswered {
-                    turn: model_call.turn,
-                    purpose: model_call.purpose,
+                    turn: model_call.turn(),
+                    purpose: model_call.purpose(),
                     usage: reply.usage,
                     model: reply.model.clone(),
                 });
@@ -92,7 +92,8 @@ impl Decision {
     /// Placeholders stand in for the items from here on.
     fn leave_out(&mut self, model_call: &ModelCall, search: &Search, items: Vec<RefusalCandidate>) {
         let splices = left_out(self.state.conversation.history(), &items);
-        let model = self.state.setup.models().get(model_call.model as usize).map(|model| model.name.clone());
+        let model =
+            self.state.setup.models().get(model_call.model() as usize).map(|model| model.name.clone());
         let (model, message) = (model.unwrap_or_default(), search.failure().message.clone());
         let search_exhausted = search.halving().ran_out();
         self.record(HistoryEdited {

@@ -15,7 +15,8 @@ impl Decision {
             return false;
         }
         let due = |model_call: &&ModelCall| {
-            model_call.alongside == Alongside::Alone && model_call.hedge_at.is_some_and(|at| at <= self.at)
+            model_call.alongside() == Alongside::Alone
+                && model_call.hedge_at().is_some_and(|at| at <= self.at)
         };
         let late: Vec<ModelCall> = self.state.model_calls.in_progress().filter(due).cloned().collect();
         for model_call in late {
@@ -26,14 +27,14 @@ impl Decision {
 
     fn hedge(&mut self, model_call: &ModelCall) {
         // Another one stands in for it as long as the run's models are the same.
-        let model = self.state.stands_in_for(model_call.model).unwrap_or(model_call.model);
-        let (turn, purpose, about) = (model_call.turn, model_call.purpose, model_call.about.clone());
+        let model = self.state.stands_in_for(model_call.model()).unwrap_or(model_call.model());
+        let (turn, purpose, about) = (model_call.turn(), model_call.purpose(), model_call.about().cloned());
         let next = TurnStarted { model, attempt: 1, ..model_call.again() };
         // The first attempt goes on, and may use what it has reserved.
         let mut ledger = self.state.ledger.clone();
-        ledger.hold(model_call.reserved.total());
+        ledger.hold(model_call.reserved().total());
         match self.admits(&ledger, &next) {
-            Ok(()) if model != model_call.model => self.record(TurnHedged { turn, purpose, about, model }),
+            Ok(()) if model != model_call.model() => self.record(TurnHedged { turn, purpose, about, model }),
             Ok(()) => self.record(HedgeSkipped { turn, purpose, about, model, limit: None }),
             Err(refusal) => {
                 let limit = refusal.limit();
@@ -44,7 +45,7 @@ impl Decision {
 
     /// The end of a call that is not tried again, or of one of two attempts at it.
     pub(crate) fn ended(&self, model_call: &ModelCall, failure: ModelFailure) -> TurnFailed {
-        let remaining_model = self.state.alongside(model_call).map(|other| other.model);
+        let remaining_model = self.state.alongside(model_call).map(|other| other.model());
         TurnFailed { remaining_model, ..TurnFailed::last(model_call, failure) }
     }
 
@@ -63,14 +64,14 @@ impl Decision {
     /// The call has its reply: the other attempt at it is paid for. What a provider has not said of it is estimated.
     pub(crate) fn outrun(&mut self, winner: &ModelCall, lost: Option<ModelFailure>) {
         let Some(other) = self.state.alongside(winner).cloned() else { return };
-        let choice = self.state.setup.models().get(other.model as usize);
+        let choice = self.state.setup.models().get(other.model() as usize);
         let name = choice.map(|model| model.name.clone()).unwrap_or_default();
         let mut failure = lost.unwrap_or_else(|| ModelFailure::new(FailureKind::Cancelled, OUTRUN, name));
         if failure.usage.total() == 0 {
             let wire = choice.map_or(self.state.setup.policy().request.wire, |model| {
                 self.state.setup.policy().wire_of(model)
             });
-            let input = self.state.estimated_input((other.purpose, other.about.as_ref()), wire);
+            let input = self.state.estimated_input((other.purpose(), other.about()), wire);
             failure.usage = Usage { input, estimated: true, ..Usage::default() };
         }
         self.record(self.ended(&other, failure));

@@ -53,19 +53,19 @@ impl Decision {
 
     /// Starts the branches that the hook asks for. Their results follow the step's, and then the hook is asked again.
     fn branch_off(&mut self, branches: Vec<Text>) {
-        if self.state.turn.branched.len() + branches.len() > MAX_STEP_BRANCHES {
+        if self.state.turn.branched().len() + branches.len() > MAX_STEP_BRANCHES {
             let error = format!("the hook asked for more than {MAX_STEP_BRANCHES} branches after one step");
             self.fail(FailKind::Hook, error.into());
             return;
         }
-        let before = self.state.turn.branched.len();
+        let before = self.state.turn.branched().len();
         let asked = branches.into_iter().enumerate();
         let calls = asked.map(|(place, args)| ReplyCall {
-            id: Some(format!("branch_{}_{}", self.state.turn.number, before + place + 1).into()),
+            id: Some(format!("branch_{}_{}", self.state.turn.number(), before + place + 1).into()),
             name: BRANCH_TOOL.into(),
             args,
         });
-        let calls = self.identify(self.state.turn.number, calls.map(ReadCall::from).collect());
+        let calls = self.identify(self.state.turn.number(), calls.map(ReadCall::from).collect());
         self.record(StepBranched { calls });
         self.start_branches();
     }

@@ -23,7 +23,7 @@ impl Decision {
     pub(crate) fn begin_loop(&mut self) {
         if self.state.has_draft() {
             self.drafted();
-        } else if self.state.ledger.counters.iterations > 0 {
+        } else if self.state.ledger.counters().iterations > 0 {
             self.next_turn();
         } else {
             self.next_iteration(None);
@@ -77,7 +77,7 @@ impl Decision {
     }
 
     fn judge(&mut self) {
-        let turn = self.state.turn.number + 1;
+        let turn = self.state.turn.number() + 1;
         self.begin(TurnStarted::first(turn, Purpose::Judge, ToolChoice::None));
     }
 
@@ -149,7 +149,7 @@ impl Decision {
         let another = progress.consecutive_tool().is_none_or(|(last, _)| *last != open.call.name);
         let kept = policy.request.view == View::Blackboard && policy.calls.stuck != Stuck::Off;
         if kept && another && progress.blackboard().has_changed() {
-            self.record(BlackboardSaved { turn: self.state.turn.number });
+            self.record(BlackboardSaved { turn: self.state.turn.number() });
         }
     }
 
@@ -189,6 +189,7 @@ impl State {
     pub(crate) fn has_draft(&self) -> bool {
         let cut = self.cut_by().is_none_or(|cut| cut.limit == LimitKind::Iterations);
         let replied = |message: &std::sync::Arc<Message>| matches!(&**message, Message::Assistant(said) if said.calls.is_empty());
-        cut && self.ledger.counters.iterations > 0 && self.conversation.history().last().is_some_and(replied)
+        cut && self.ledger.counters().iterations > 0
+            && self.conversation.history().last().is_some_and(replied)
     }
 }

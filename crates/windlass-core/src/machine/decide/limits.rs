@@ -18,19 +18,19 @@ impl Decision {
     pub(crate) fn reached(&self, kind: LimitKind) -> u64 {
         let state = &self.state;
         match kind {
-            LimitKind::ModelCalls => state.ledger.counters.model_calls,
-            LimitKind::Iterations => state.ledger.counters.iterations,
-            LimitKind::PlanSteps => state.ledger.counters.plan_steps,
-            LimitKind::ToolRounds => state.ledger.counters.tool_rounds,
-            LimitKind::ToolCalls => state.ledger.counters.tool_calls,
-            LimitKind::Retries => state.ledger.counters.retries,
+            LimitKind::ModelCalls => state.ledger.counters().model_calls,
+            LimitKind::Iterations => state.ledger.counters().iterations,
+            LimitKind::PlanSteps => state.ledger.counters().plan_steps,
+            LimitKind::ToolRounds => state.ledger.counters().tool_rounds,
+            LimitKind::ToolCalls => state.ledger.counters().tool_calls,
+            LimitKind::Retries => state.ledger.counters().retries,
             LimitKind::Tokens | LimitKind::InputTokens | LimitKind::OutputTokens | LimitKind::CostUsd => {
                 state.committed(kind, &state.ledger, None)
             }
             LimitKind::Seconds => state.clock.elapsed(self.at),
             LimitKind::StallSeconds => state.stalled_for(self.at),
             LimitKind::Repetition => {
-                state.turn.consecutive.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times))
+                state.turn.consecutive().repeated().map_or(0, |repeated| u64::from(repeated.times()))
             }
         }
     }

@@ -33,7 +33,7 @@ impl Decision {
     }
 
     fn begin_planning(&mut self, purpose: Purpose) {
-        let turn = self.state.turn.number + 1;
+        let turn = self.state.turn.number() + 1;
         self.begin(TurnStarted::first(turn, purpose, ToolChoice::None));
     }
 
@@ -42,7 +42,7 @@ impl Decision {
         let (stop, text) = (reply.stop, reply.text.clone().unwrap_or_else(|| "".into()));
         let usage = reply.usage;
         self.record_read(model_call, reply);
-        self.measure(model_call.sent, &usage);
+        self.measure(model_call.sent(), &usage);
         if self.state.stopping() {
             self.after_stop();
             return None;
@@ -63,7 +63,7 @@ impl Decision {
             return;
         }
         let most = self.state.setup.policy().replies.parse_retries;
-        if self.state.turn.consecutive.rejected >= most {
+        if self.state.turn.consecutive().rejected() >= most {
             let raw = self.state.plan().map_or_else(|| "".into(), |plan| plan.said().clone());
             let error = format!("Failed to validate output after {most} retries: {message}{RAW_OUTPUT}{raw}");
             return self.fail(FailKind::Parse, error.into());
@@ -166,7 +166,7 @@ impl Decision {
     fn step_call(&self, step: Option<&PlanStep>) -> CallId {
         let id = format!("step_{}", step.map_or(0, |step| step.index));
         let call = ReplyCall { id: Some(id.clone().into()), name: "".into(), args: "".into() };
-        let known = self.identify(self.state.turn.number, vec![ReadCall::from(call)]);
+        let known = self.identify(self.state.turn.number(), vec![ReadCall::from(call)]);
         known.into_iter().next().map_or_else(|| CallId::from(id), |call| call.id)
     }
 
@@ -201,7 +201,7 @@ impl Decision {
             StepWork::Conclude(_) => self.record(done(StepStatus::Completed)),
             StepWork::Code(_) => match &step.outcome {
                 // What a limit cut is no failure of the tool: the run comes to its limit.
-                Some(outcome) if outcome.may_retry() && self.state.turn.cut.is_none() => {
+                Some(outcome) if outcome.may_retry() && self.state.turn.cut().is_none() => {
                     return self.ask_result(step);
                 }
                 Some(outcome) if outcome.is_ok() => self.record(done(StepStatus::Completed)),

@@ -23,7 +23,7 @@ impl Decision {
 
     /// Patterns of `require` that no succeeded tool matches, each as the names of the tools that would.
     fn missing_tools(&self) -> Vec<String> {
-        let proof = &self.state.ledger.proof;
+        let proof = self.state.ledger.proof();
         let missing = self.state.setup.policy().tools.require.iter().filter(|pattern| !proof.covers(pattern));
         missing.map(|pattern| self.tools_named(pattern)).collect()
     }
@@ -57,7 +57,7 @@ impl Decision {
             return true;
         }
         let most = self.state.setup.policy().tools.require_retries;
-        if self.state.ledger.proof.sent_back() >= most {
+        if self.state.ledger.proof().sent_back() >= most {
             let missing = self.missing_tools().join("; ");
             self.skip_all("the answer was not accepted");
             let error = format!(

@@ -14,13 +14,14 @@ impl Decision {
     /// one that it demands, and the one that ends the run.
     pub(crate) fn one_tool_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         let Some(name) = failure.tool() else { return false };
-        let demanded = matches!(&model_call.choice, ToolChoice::Named(demanded) if demanded == name);
+        let demanded = matches!(model_call.choice(), ToolChoice::Named(demanded) if demanded == name);
         let offered = self.state.toolbox.shown().iter().find(|tool| tool.name == *name && tool.is_offered());
         let Some(tool) = offered.filter(|_| !demanded) else { return false };
         if matches!(tool.kind, ToolKind::Finish(_)) {
             return false;
         }
-        let model = self.state.setup.models().get(model_call.model as usize).map(|model| model.name.clone());
+        let model =
+            self.state.setup.models().get(model_call.model() as usize).map(|model| model.name.clone());
         let refused = RefusedTool {
             tool: name.clone(),
             model: model.unwrap_or_default(),

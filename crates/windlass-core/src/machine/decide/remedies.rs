@@ -36,7 +36,7 @@ impl Decision {
             return true;
         }
         match remedies.expired() {
-            Some(expired) if model_call.purpose.place() == Place::Turn => {
+            Some(expired) if model_call.purpose().place() == Place::Turn => {
                 self.ask_for_key(model_call, failure, expired);
                 true
             }

@@ -17,7 +17,7 @@ impl Decision {
     /// Begins the summaries that results wait for. Where limits leave too little for one, the result enters as it is.
     pub(crate) fn sum_up_results(&mut self) {
         for call in self.unsummed() {
-            let turn = self.state.turn.number;
+            let turn = self.state.turn.number();
             let next = TurnStarted {
                 about: Some(call.clone()),
                 model: self.state.summariser(),

@@ -77,7 +77,7 @@ impl Decision {
         let model_calls: Vec<ModelCall> = self.state.model_calls.in_progress().cloned().collect();
         for model_call in model_calls {
             let model =
-                self.state.setup.models().get(model_call.model as usize).map(|model| model.name.clone());
+                self.state.setup.models().get(model_call.model() as usize).map(|model| model.name.clone());
             let model = model.unwrap_or_else(|| "".into());
             let failure = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, why, model) };
             self.record(self.ended(&model_call, failure));

@@ -58,7 +58,7 @@ impl Decision {
     }
 
     pub(crate) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
-        let turn = self.state.turn.number + 1;
+        let turn = self.state.turn.number() + 1;
         let purpose = self.state.setup.policy().request.purpose;
         let model = self.state.model_of_turn(&choice, note.as_deref());
         self.begin(TurnStarted { model, note, ..TurnStarted::first(turn, purpose, choice) });
@@ -73,9 +73,9 @@ impl Decision {
         let usage = completed.usage;
         self.record(completed);
         if ignores {
-            self.learn_wire(model_call.model, Wire::Fenced);
+            self.learn_wire(model_call.model(), Wire::Fenced);
         }
-        self.measure(model_call.sent, &usage);
+        self.measure(model_call.sent(), &usage);
         if self.state.stopping() {
             self.skip_all("the run was stopped");
             self.after_stop();
@@ -112,7 +112,7 @@ impl Decision {
     /// stays whole: its text goes back to the model as it came.
     fn read(&self, model_call: &ModelCall, mut reply: Reply, ignores_schema: bool) -> TurnCompleted {
         let (offered, for_actions) =
-            (model_call.choice != ToolChoice::None, self.state.is_for_actions(model_call));
+            (*model_call.choice() != ToolChoice::None, self.state.is_for_actions(model_call));
         let steps = Steps::default();
         let mut calls: Vec<ReadCall> =
             std::mem::take(&mut reply.calls).into_iter().map(ReadCall::from).collect();
@@ -137,7 +137,7 @@ impl Decision {
         calls = merge_repeats(calls);
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
-        let (calls, objection) = (self.identify(model_call.turn, calls), self.objection.clone());
+        let (calls, objection) = (self.identify(model_call.turn(), calls), self.objection.clone());
         TurnCompleted { calls, objection, answer_form: answer, ..TurnCompleted::read_only(model_call, reply) }
     }
 
@@ -183,7 +183,7 @@ impl Decision {
     }
 
     pub(crate) fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
-        if self.state.turn.consecutive.cut >= CUT_RETRIES {
+        if self.state.turn.consecutive().cut() >= CUT_RETRIES {
             let error = if kind == FailKind::Truncated {
                 "the model's replies were cut off at the token limit"
             } else if kind == FailKind::Refused {
@@ -218,7 +218,7 @@ impl Decision {
         };
         match prompt {
             None => self.answered_with(text),
-            Some((most, _)) if self.state.turn.consecutive.prompts >= most => {
+            Some((most, _)) if self.state.turn.consecutive().prompts() >= most => {
                 let texts = &policy.wording.texts;
                 let error =
                     if policy.bounds.turns == Turns::One { &texts.no_call_at_once } else { &texts.no_call };
@@ -260,8 +260,8 @@ impl Decision {
     /// Calls that cannot be understood end the run: by policy, or because there were too many in a row.
     pub(crate) fn malformed_ends(&mut self, faults: &[(CallId, CallOutcome)]) -> bool {
         // In a fork some of the turn's faults may have been recorded already.
-        let some = self.state.turn.malformed > 0;
-        let before = self.state.turn.consecutive.malformed.saturating_sub(u32::from(some));
+        let some = self.state.turn.malformed() > 0;
+        let before = self.state.turn.consecutive().malformed().saturating_sub(u32::from(some));
         let verdict = match self.state.setup.policy().replies.malformed {
             Malformed::FeedBack(most) => before >= most,
             Malformed::Answer => before >= READABLE_RETRIES || self.open_calls().iter().any(unreadable),

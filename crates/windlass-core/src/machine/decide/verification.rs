@@ -25,7 +25,7 @@ impl Decision {
         }
         let next = TurnStarted {
             about: Some(open.call.id.clone()),
-            ..TurnStarted::first(self.state.turn.number, Purpose::Verify, ToolChoice::None)
+            ..TurnStarted::first(self.state.turn.number(), Purpose::Verify, ToolChoice::None)
         };
         if self.is_admitted(&next) {
             self.record(next);
@@ -43,8 +43,7 @@ impl Decision {
     /// A verdict has come: the call is refused, or goes on through the gate.
     pub(crate) fn verified(&mut self, model_call: &ModelCall, verdict: Verdict) {
         let waiting = |open: &&OpenCall| matches!(open.stage, Stage::Verifying);
-        let open =
-            model_call.about.as_ref().and_then(|call| self.state.open_call(call)).filter(waiting).cloned();
+        let open = model_call.about().and_then(|call| self.state.open_call(call)).filter(waiting).cloned();
         let Some(open) = open else { return };
         if self.judged_fit(&open, verdict)
             && let Some(open) = self.state.open_call(&open.call.id).cloned()

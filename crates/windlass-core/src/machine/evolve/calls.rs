@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use windlass_text::json;
-
 use crate::policy::values::Hooks;
 use crate::protocol::fact::calls::{
     CallDecided, CallFinished, CallHeld, CallStarted, Decision, DelegationDeferred, DelegationStarted,
@@ -13,8 +11,6 @@ use crate::protocol::fact::verdict::CallVerified;
 use crate::state::ending::Ending;
 use crate::state::open_call::{OpenCall, Origin, Stage, Summing};
 use crate::state::results::{branch_message, tool_message, with_printed};
-use crate::state::routing::says_something;
-use crate::state::turn::{Branched, Cut, Repeated};
 use crate::state::{Phase, State};
 use crate::vocabulary::budget::Budget;
 use crate::vocabulary::call_args::CallArgs;
@@ -96,24 +92,19 @@ impl State {
     /// Counts consecutive equal calls, this one included.
     pub(crate) fn count_repeat(&mut self, name: &Text, args: &CallArgs) -> u32 {
         let exempt = self.tool(name).is_some_and(|tool| tool.poll);
-        let same = |last: &&Repeated| !exempt && last.name == *name && same_args(&last.args, args);
-        let times = 1 + self.turn.consecutive.repeated.as_ref().filter(same).map_or(0, |last| last.times);
-        self.turn.consecutive.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
-        times
+        self.turn.repeated(name, args, exempt)
     }
 
     /// A call was let run, or put to a person: that is one more.
     pub(crate) fn count_call(&mut self) {
-        self.ledger.counters.tool_calls += 1;
+        self.ledger.tool_called();
         self.count_round();
     }
 
     /// Something of a turn runs: with the first of it, that is one more round.
     pub(crate) fn count_round(&mut self) {
-        self.turn.counted += 1;
-        if self.turn.counted == 1 {
-            self.turn.consecutive.rejected = 0;
-            self.ledger.counters.tool_rounds += 1;
+        if self.turn.ran() {
+            self.ledger.round_began();
         }
     }
 
@@ -179,7 +170,7 @@ impl State {
         if !self.setup.policy().tools.require.is_empty()
             && let Some(tool) = self.open_call(&finished.call).map(|open| open.target_name().clone())
         {
-            self.ledger.proof.note(self.setup.policy(), &tool, &finished.outcome);
+            self.ledger.prove(self.setup.policy(), &tool, &finished.outcome);
         }
         self.questions.settled(&finished.call);
         let own = self.run;
@@ -193,7 +184,7 @@ impl State {
         call.note.clone_from(&finished.note);
         let repeat = call.repeat;
         if let Some(limit) = finished.limit {
-            self.turn.cut.get_or_insert(Cut { limit, repeat });
+            self.turn.cut_by(limit, repeat);
         }
         if ran_below {
             self.count_call();
@@ -207,29 +198,10 @@ impl State {
     /// Counts the outcome of a call of the turn.
     fn count_outcome(&mut self, finished: &CallFinished) {
         let own = self.open_call(&finished.call).is_none_or(|open| open.origin.is_model());
-        self.turn.failed += u32::from(!finished.outcome.is_ok());
-        match &finished.outcome {
-            CallOutcome::Malformed { .. } => {
-                // A hook's request is no fault of the model's.
-                if own {
-                    self.turn.consecutive.malformed += u32::from(self.turn.malformed == 0);
-                    self.turn.malformed += 1;
-                }
-            }
-            CallOutcome::Rejected { .. } | CallOutcome::Skipped { .. } => {}
-            CallOutcome::Ok { content } => {
-                self.conversation.result_came();
-                self.turn.found += u32::from(says_something(content));
-                self.keep_stored(content);
-                self.turn.accepted += 1;
-            }
-            CallOutcome::Error { .. }
-            | CallOutcome::TimedOut { .. }
-            | CallOutcome::Denied { .. }
-            | CallOutcome::UnknownTool { .. }
-            | CallOutcome::Interrupted
-            | CallOutcome::Abandoned
-            | CallOutcome::Unknown => self.turn.accepted += 1,
+        self.turn.call_ended(&finished.outcome, own);
+        if let CallOutcome::Ok { content } = &finished.outcome {
+            self.conversation.result_came();
+            self.keep_stored(content);
         }
     }
 
@@ -268,7 +240,7 @@ impl State {
                 };
                 let message = if open.origin == Origin::Hook {
                     let args = open.call.args.to_text();
-                    self.turn.branched.push(Branched { args, outcome: outcome.clone() });
+                    self.turn.branch_ended(args, outcome.clone());
                     branch_message(self.setup.policy(), &open, outcome)
                 } else {
                     tool_message(self.setup.policy(), &open, outcome)
@@ -281,12 +253,4 @@ impl State {
             self.conversation.push(Arc::new(Message::user(note)));
         }
     }
-}
-
-/// Whether two argument texts mean the same JSON.
-fn same_args(one: &str, other: &str) -> bool {
-    let dense = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
-    one == other
-        || dense(one) == dense(other)
-            && json::read(one).is_ok_and(|one| json::read(other).is_ok_and(|other| one == other))
 }

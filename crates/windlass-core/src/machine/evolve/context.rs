@@ -18,7 +18,7 @@ impl State {
             let sent = Some(self.request_size(turn.purpose, about, turn.model));
             let sent = sent.filter(|_| turn.without.is_empty());
             if let Some(model_call) = self.model_calls.get_mut(turn.purpose, about) {
-                model_call.sent = sent;
+                model_call.sends(sent);
             }
         } else if turn.purpose == Purpose::Summarise && about.is_none() {
             let covers = self.before_last();
@@ -27,8 +27,7 @@ impl State {
                 self.phase = Phase::Between;
             }
             let Some(model_call) = self.model_calls.get_mut(turn.purpose, about) else { return };
-            if model_call.covers.is_none() {
-                model_call.covers = Some(covers);
+            if model_call.sums_up(covers) {
                 self.tried_to_compact();
             }
         }

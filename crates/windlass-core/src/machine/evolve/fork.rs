@@ -9,9 +9,7 @@ use crate::protocol::fact::fork::{Fork, MadeCall, StartedCall};
 use crate::protocol::fact::interrupts::Steered;
 use crate::state::context::ContextTracker;
 use crate::state::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
-use crate::state::remedies::Remedies;
 use crate::state::{Phase, State};
-use crate::vocabulary::budget::Reservation;
 use crate::vocabulary::ids::{Millis, RunId};
 use crate::vocabulary::limit::LimitKind;
 
@@ -40,7 +38,7 @@ impl State {
     pub(crate) fn forked(&mut self, base: &Self, fork: &Fork, at: Millis, seq: u64) {
         let carried = base.carried();
         self.ledger.carry(&carried);
-        self.ledger.proof = base.ledger.proof.clone();
+        self.ledger.inherit_proof(&base.ledger);
         self.clock.forked(carried.elapsed_ms);
         self.questions.count_on_from(&base.questions);
         self.turn = base.turn.clone();
@@ -64,7 +62,7 @@ impl State {
         // Another agent's models may take what those before refused.
         self.toolbox.forget_refusals();
         // A run is adopted only by a person.
-        self.ledger.lost = 0;
+        self.ledger.resumed_by_person();
         self.go_on_anew(
             policy,
             &Fork::default(),
@@ -80,7 +78,7 @@ impl State {
         let policy = self.setup.policy().clone();
         // What stalled begins anew.
         let holds = |kind| kind != LimitKind::StallSeconds && not_raised(kind, old, &policy);
-        self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));
+        self.turn.begin_anew(holds);
         self.ending.begin_anew(at, seq, holds);
         let stopping = self.stopping();
         let again = began == Began::Elsewhere && !stopping;
@@ -93,19 +91,12 @@ impl State {
         self.model_calls.take_hedges();
         // Whether summaries and verdicts are needed is decided anew.
         self.model_calls.drop_background();
-        self.turn.remedies = Remedies::default();
         self.conversation.track(ContextTracker::may_compact_again);
-        self.model_calls.iter_mut().for_each(|model_call| {
-            (model_call.seq, model_call.retry_at, model_call.reserved) =
-                (seq, Some(at), Reservation::default());
-            model_call.remedies = Remedies::default();
-            model_call.without.clear();
-        });
-        self.turn.search = None;
+        self.model_calls.iter_mut().for_each(|model_call| model_call.begin_anew(at, seq));
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Asking if self.turns_model_call().is_some() => {
                 // The call begins anew, so that it hears what was said.
-                if self.turns_model_call().is_some_and(|model_call| model_call.purpose.hears()) {
+                if self.turns_model_call().is_some_and(|model_call| model_call.purpose().hears()) {
                     self.hear();
                     self.distil();
                 }
@@ -113,13 +104,13 @@ impl State {
             }
             // What a hook over there has asked for, the hook here is asked again.
             Phase::Acting(calls) if again && calls.iter().any(|open| open.origin == Origin::Hook) => {
-                self.turn.branched.clear();
+                self.turn.drop_branches();
                 if policy.calls.hooks == Hooks::AfterSteps { Phase::Stepping { seq } } else { Phase::Between }
             }
             Phase::Acting(calls) => {
                 // Questions are asked anew, and counted then.
                 let asked = calls.iter().filter(|open| matches!(open.stage, Stage::Asking)).count() as u64;
-                self.ledger.counters.tool_calls = self.ledger.counters.tool_calls.saturating_sub(asked);
+                self.ledger.calls_taken_back(asked);
                 let taken = calls.iter().map(|open| {
                     let open = taken_over(open, fork, base, seq);
                     if again { begun_elsewhere(open, self.run) } else { open }

@@ -5,23 +5,22 @@ use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
 use crate::state::model_calls::ModelCall;
 use crate::state::search::Search;
 use crate::state::{Phase, State};
-use crate::vocabulary::purpose::Counts;
 use crate::vocabulary::reply::FailureKind;
 
 impl State {
     /// A call that the loop waits for begins: a request without some suspects, or a whole one.
     pub(crate) fn search_begun(&mut self, turn: &TurnStarted) {
-        let Some(search) = self.turn.search.take() else { return };
+        let Some(search) = self.turn.take_search() else { return };
         if turn.without.is_empty() {
             return;
         }
         if !search.candidates().is_empty() {
-            self.turn.search = Some(search);
+            self.turn.search_with(Some(search));
             return;
         }
         // The first one leaves all of them out.
         let (edits, behind) = (self.conversation.history().edits(), self.sealed_behind(&turn.without));
-        self.turn.search = Some(Box::new(search.begun(turn.without.clone(), behind, edits)));
+        self.turn.search_with(Some(Box::new(search.begun(turn.without.clone(), behind, edits))));
     }
 
     /// A call that the loop waits for has failed. Each request of a search that the provider refuses counts as a model call.
@@ -29,15 +28,13 @@ impl State {
         if turn.failure.kind != FailureKind::BadRequest {
             return;
         }
-        if failed.without.is_empty() {
+        if failed.without().is_empty() {
             let first = || Box::new(Search::after_failure(turn.failure.clone().with_reply_of(None)));
-            self.turn.search = turn.retry_at.map(|_| first());
+            self.turn.search_with(turn.retry_at.map(|_| first()));
             return;
         }
         self.count_probe(failed);
-        if let Some(search) = &mut self.turn.search {
-            **search = search.after(false);
-        }
+        self.turn.search_answered(false);
     }
 
     pub(crate) fn probe_answered(&mut self, probe: &ProbeAnswered) {
@@ -47,14 +44,11 @@ impl State {
         if let Some(model_call) = &model_call {
             self.count_probe(model_call);
         }
-        if let Some(search) = &mut self.turn.search {
-            **search = search.after(true);
-        }
+        self.turn.search_answered(true);
     }
 
     fn count_probe(&mut self, model_call: &ModelCall) {
-        let counts = model_call.purpose.counts() == Counts::AsModelCall;
-        self.ledger.counters.model_calls += u64::from(counts);
+        self.ledger.model_called(model_call.purpose());
     }
 
     /// The ids that stand in for others are taken.

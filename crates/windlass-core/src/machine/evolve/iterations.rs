@@ -14,7 +14,7 @@ use crate::vocabulary::tool::ToolKind;
 
 impl State {
     pub(crate) fn iteration_started(&mut self, started: &IterationStarted) {
-        self.ledger.counters.iterations += 1;
+        self.ledger.iteration_began();
         if let Some(note) = &started.note {
             self.conversation.push(Arc::new(Message::user(note.clone())));
         }

@@ -17,7 +17,6 @@ use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::message::{AssistantMessage, Message, ToolCall};
 use crate::vocabulary::outcome::CallOutcome;
 use crate::vocabulary::question::Answer;
-use crate::vocabulary::reply::StopReason;
 
 impl State {
     /// Whether the loop is a plan loop.
@@ -59,10 +58,7 @@ impl State {
 
     /// A perception or decision came: it writes no conversation.
     pub(crate) fn planned_said(&mut self, turn: &TurnCompleted) {
-        self.turn.stop = turn.stop;
-        if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
-            self.turn.consecutive.cut = 0;
-        }
+        self.turn.replied(turn.stop);
         self.progress.in_plan(|plan| plan.replied(turn.text.as_ref()));
     }
 
@@ -76,17 +72,17 @@ impl State {
     }
 
     pub(crate) fn perceived(&mut self, perceived: &Perceived) {
-        self.turn.consecutive.rejected = 0;
+        self.turn.reply_accepted();
         self.progress.in_plan(|plan| plan.perceived(&perceived.perception));
     }
 
     pub(crate) fn plan_proposed(&mut self, proposed: &PlanProposed) {
-        self.turn.consecutive.rejected = 0;
+        self.turn.reply_accepted();
         self.progress.in_plan(|plan| plan.proposed(proposed));
     }
 
     pub(crate) fn plan_made(&mut self, made: &PlanMade) {
-        self.turn.consecutive.rejected = 0;
+        self.turn.reply_accepted();
         self.progress.in_plan(|plan| plan.made(made));
         let work = made.step.as_ref().map(|step| &step.work);
         if let (Some(StepWork::Code(code)), Some(call)) = (work, &made.call) {
@@ -101,7 +97,7 @@ impl State {
 
     pub(crate) fn step_finished(&mut self, finished: &StepFinished) {
         let code = self.progress.in_plan(|plan| plan.step_finished(finished));
-        self.ledger.counters.plan_steps += u64::from(code);
+        self.ledger.plan_step_ended(code);
     }
 
     /// A person's final answer is what the plan has found, with the person's confidence.

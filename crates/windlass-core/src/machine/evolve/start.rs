@@ -21,7 +21,7 @@ impl State {
     pub(crate) fn started(&mut self, start: &RunStarted, at: u64, seq: u64) {
         self.clock.started(at, seq);
         self.setup.started(start);
-        self.ledger.budget = start.budget;
+        self.ledger.borrow(start.budget);
         self.stay_within_budget();
         self.offer_tools(start.tools.clone());
         self.toolbox.bind(&start.binding_digests);
@@ -48,7 +48,7 @@ impl State {
                 let drafted = below.as_ref().is_some_and(|base| base.has_draft());
                 if let Some(base) = below {
                     self.progress.clone_from(&base.progress);
-                    self.ledger.proof = base.ledger.proof.clone();
+                    self.ledger.inherit_proof(&base.ledger);
                     self.conversation.inherit_steering(&base.conversation);
                 }
                 self.plan_anew();

@@ -7,16 +7,15 @@ use crate::protocol::fact::turns::{TurnCompleted, TurnFailed, TurnStarted};
 use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{Origin, Stage};
 use crate::state::{Phase, State};
-use crate::vocabulary::budget::Reservation;
 use crate::vocabulary::message::{Content, Message, SteerKind};
-use crate::vocabulary::purpose::{Counts, Place, Purpose};
-use crate::vocabulary::reply::{StopReason, Usage};
+use crate::vocabulary::purpose::{Place, Purpose};
+use crate::vocabulary::reply::Usage;
 
 impl State {
     pub(crate) fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
-        let mut model_call = ModelCall { hedge_at: self.hedge_at(turn), ..ModelCall::from((turn, seq)) };
-        if turn.purpose.place() == Place::Turn && turn.turn == self.turn.number {
-            model_call.remedies = std::mem::take(&mut self.turn.remedies).asked(turn.model);
+        let mut model_call = ModelCall::begun(turn, seq, self.hedge_at(turn));
+        if turn.purpose.place() == Place::Turn && turn.turn == self.turn.number() {
+            model_call.goes_on_with(self.turn.take_remedies());
         }
         self.model_calls.open(model_call);
         if turn.purpose.place() == Place::Turn {
@@ -33,10 +32,8 @@ impl State {
 
     /// The loop waits for this call.
     pub(crate) fn step_started(&mut self, turn: &TurnStarted) {
-        if turn.turn != self.turn.number {
-            if self.turn.malformed == 0 && self.turn.counted > 0 {
-                self.turn.consecutive.malformed = 0;
-            }
+        if turn.turn != self.turn.number() {
+            self.turn.over();
             if turn.purpose.hears() {
                 self.hear();
             }
@@ -48,7 +45,7 @@ impl State {
         if let Some(note) = &turn.note {
             self.conversation.push(Arc::new(Message::user(note.clone())));
         }
-        if turn.turn != self.turn.number {
+        if turn.turn != self.turn.number() {
             let beyond = self.beyond(turn.model);
             self.ending.allow(beyond);
             self.turn.next(turn.turn);
@@ -72,7 +69,7 @@ impl State {
 
     /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
     pub(crate) fn asked_for(&mut self, usage: &Usage, model_call: Option<&ModelCall>) {
-        let asked = model_call.map_or(0, |model_call| model_call.model as usize);
+        let asked = model_call.map_or(0, |model_call| model_call.model() as usize);
         let prices = self.setup.models().get(asked).and_then(|model| model.prices);
         self.ledger.count(usage, prices);
     }
@@ -80,9 +77,9 @@ impl State {
     pub(crate) fn turn_completed(&mut self, turn: &TurnCompleted) {
         let model_call = self.model_calls.close(turn.purpose, turn.about.as_ref());
         self.asked_for(&turn.usage, model_call.as_ref());
-        self.request_counted(&turn.usage, model_call.and_then(|model_call| model_call.sent));
+        self.request_counted(&turn.usage, model_call.and_then(|model_call| model_call.sent()));
         let rules = turn.purpose.rules();
-        self.ledger.counters.model_calls += u64::from(turn.purpose.counts() == Counts::AsModelCall);
+        self.ledger.model_called(turn.purpose);
         if turn.purpose.place() == Place::Turn {
             self.phase = Phase::Between;
         }
@@ -91,14 +88,11 @@ impl State {
 
     /// The reply of an acting call enters the conversation, and its calls are open.
     pub(crate) fn acted(&mut self, turn: &TurnCompleted) {
-        self.turn.stop = turn.stop;
+        self.turn.replied(turn.stop);
         self.conversation.replied(turn);
-        if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
-            self.turn.consecutive.cut = 0;
-        }
         if !turn.calls.is_empty() {
             self.progress.round_began(self.conversation.history());
-            self.turn.consecutive.prompts = 0;
+            self.turn.calls_came();
             self.acting(&turn.calls, &Origin::Model);
         }
     }
@@ -111,22 +105,15 @@ impl State {
         self.asked_for(&turn.failure.usage, failed.as_ref());
         let Some(mut failed) = failed else { return };
         if turn.retry_at.is_none() && turn.next_model.is_none() {
-            self.turn.failure = Some(Box::new(turn.failure.clone().with_reply_of(None)));
+            self.turn.failed_for_good(turn.failure.clone().with_reply_of(None));
         }
-        self.note_failed_model(turn, failed.model);
-        failed.remedies = self.remedies_of(&failed, &turn.failure, self.clock.now());
-        failed.remedies.wait(turn.for_quota);
+        self.note_failed_model(turn, failed.model());
+        failed.has_failed(self.remedies_of(&failed, &turn.failure, self.clock.now()), turn.for_quota);
         if turn.purpose.place() == Place::Turn {
             self.search_refused(turn, &failed);
         }
-        let (model, attempt) = match turn.next_model {
-            Some(model) => (model, 1),
-            None if turn.for_quota => (failed.model, 1),
-            None => (failed.model, failed.attempt + 1),
-        };
         if turn.retry_at.is_some() {
-            let (retry_at, reserved) = (turn.retry_at, Reservation::default());
-            self.model_calls.open(ModelCall { seq, model, attempt, retry_at, reserved, ..failed });
+            self.model_calls.open(failed.tried_again(turn, seq));
         } else if turn.purpose.place() == Place::Turn {
             self.phase = Phase::Between;
         }
@@ -140,14 +127,11 @@ impl State {
         use crate::protocol::fact::Rejection::Refused;
         use crate::protocol::fact::Rejection::Truncated;
         use crate::protocol::fact::Rejection::Unproven;
+        self.turn.reply_rejected(rejected.reason);
         match rejected.reason {
-            Truncated | Refused | Filtered => {
-                self.turn.consecutive.cut += 1;
-                self.reply_in_vain();
-            }
-            NoCall => self.turn.consecutive.prompts += 1,
-            Invalid => self.turn.consecutive.rejected += 1,
-            Unproven => self.ledger.proof.answer_sent_back(),
+            Truncated | Refused | Filtered => self.reply_in_vain(),
+            NoCall | Invalid => {}
+            Unproven => self.ledger.answer_sent_back(),
         }
         if self.plan_rejected(rejected) {
             return;

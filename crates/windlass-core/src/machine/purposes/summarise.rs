@@ -12,7 +12,7 @@ use crate::vocabulary::reply::{ModelFailure, Reply};
 pub(crate) const RULES: Rules = Rules { said: |_: &mut State, _: &TurnCompleted| {}, replied, failed };
 
 fn replied(decision: &mut Decision, model_call: &ModelCall, reply: Reply) {
-    if let Some(call) = model_call.about.clone() {
+    if let Some(call) = model_call.about().cloned() {
         return decision.result_replied(model_call, call, reply);
     }
     let (stop, text) = (reply.stop, reply.text.clone());
@@ -27,7 +27,7 @@ fn replied(decision: &mut Decision, model_call: &ModelCall, reply: Reply) {
 fn failed(decision: &mut Decision, model_call: &ModelCall, failure: ModelFailure) {
     let reason = NotCompacted::Failed(failure.to_string().into());
     decision.record(TurnFailed::last(model_call, failure));
-    if model_call.about.is_some() {
+    if model_call.about().is_some() {
         // The fold takes the result as it is.
         return decision.go_on();
     }
