@@ -340,7 +340,7 @@ impl State {
             Phase::New | Phase::Stepping { .. } | Phase::Ended(_) => false,
             Phase::Between => true,
             Phase::Asking => self.turns_model_call().is_some_and(ModelCall::waits_for_quota),
-            Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
+            Phase::Acting(calls) => calls.iter().all(|call| match call.stage() {
                 Stage::Running { .. }
                 | Stage::Coding { .. }
                 | Stage::Delegated { .. }

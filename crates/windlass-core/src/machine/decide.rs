@@ -233,8 +233,8 @@ impl Decision {
             return Ok(());
         }
         let retrying = self.open_calls().iter().find_map(|open| {
-            let Stage::Retrying { seq, at } = open.stage else { return None };
-            (seq == action.seq).then(|| (open.call.id.clone(), at))
+            let Stage::Retrying { seq, at } = open.stage() else { return None };
+            (*seq == action.seq).then(|| (open.call.id.clone(), *at))
         });
         if let Some((call, at)) = retrying {
             due(at, now)?;

@@ -60,8 +60,7 @@ impl State {
                 self.ledger.retried();
                 self.suspend_code(&retried.call);
                 if let Some(call) = self.call_mut(&retried.call) {
-                    call.failed += 1;
-                    call.stage = Stage::Retrying { seq, at: retried.retry_at };
+                    call.try_failed(seq, retried.retry_at);
                 }
             }
             Fact::Call(CallFact::Doubted(doubted)) => {
@@ -145,17 +144,8 @@ impl State {
         if asked.kind == QuestionKind::Clarify && asked.child_question.is_none() {
             self.count_call();
         }
-        let Some(call) = asked.call.as_ref().and_then(|id| self.call_mut(id)) else { return };
-        if let (Some(question), Stage::Delegated { run, .. }) = (&asked.child_question, &call.stage) {
-            call.stage = Stage::DelegateAsks { run: *run, question: question.clone() };
-            return;
-        }
-        if asked.kind == QuestionKind::Clarify {
-            call.stage = Stage::Asking;
-        } else if let Stage::Doubted { asked: put, .. } = &mut call.stage
-            && asked.kind == QuestionKind::Outcome
-        {
-            *put = Asked::Person;
+        if let Some(call) = asked.call.as_ref().and_then(|id| self.call_mut(id)) {
+            call.put_to_person(asked);
         }
     }
 

@@ -47,10 +47,11 @@ fn made(state: &State, code: &OpenCall, later: &[Event]) -> Vec<MadeCall> {
 }
 
 fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
-    if matches!(open.stage, Stage::Done(_)) {
+    if matches!(open.stage(), Stage::Done(_)) {
         return None;
     }
-    let before = Before { started: open.attempt > 0, failed: matches!(open.stage, Stage::Retrying { .. }) };
+    let before =
+        Before { started: open.attempt() > 0, failed: matches!(open.stage(), Stage::Retrying { .. }) };
     later_end(&open.call.id, before, later)
 }
 

@@ -90,7 +90,7 @@ impl State {
             Phase::Between if self.questions.paused().is_some() => StateKind::Paused,
             Phase::Between => StateKind::LimitAsked,
             Phase::Acting(calls) => {
-                let any = |fits: fn(&Stage) -> bool| calls.iter().any(|call| fits(&call.stage));
+                let any = |fits: fn(&Stage) -> bool| calls.iter().any(|call| fits(call.stage()));
                 if any(|stage| matches!(stage, Stage::Doubted { asked: Asked::Tool, .. })) {
                     StateKind::Checking
                 } else if any(|stage| {

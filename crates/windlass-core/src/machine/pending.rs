@@ -24,8 +24,10 @@ pub fn pending(state: &State) -> Vec<Action> {
         Phase::Acting(calls) => {
             for open in calls {
                 let call = open.call.id.clone();
-                match &open.stage {
-                    Stage::Running { seq } => add(*seq, ActionKind::RunTool { call, attempt: open.attempt }),
+                match open.stage() {
+                    Stage::Running { seq } => {
+                        add(*seq, ActionKind::RunTool { call, attempt: open.attempt() })
+                    }
                     Stage::Coding { seq } => add(*seq, ActionKind::RunCode { call }),
                     Stage::Delegated { seq, run, order } => {
                         add(*seq, ActionKind::Delegate { call, run: *run, order: order.clone() });
@@ -76,7 +78,7 @@ pub fn pending(state: &State) -> Vec<Action> {
 /// usage is counted.
 fn stops(state: &State) -> impl Iterator<Item = Action> {
     state.open_calls().filter_map(|open| {
-        let Stage::Delegated { seq, run, order: TaskOrder::Stop } = &open.stage else { return None };
+        let Stage::Delegated { seq, run, order: TaskOrder::Stop } = open.stage() else { return None };
         let work = ActionKind::Delegate { call: open.call.id.clone(), run: *run, order: TaskOrder::Stop };
         Some(Action { id: state.action(*seq), work })
     })

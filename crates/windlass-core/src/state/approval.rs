@@ -101,7 +101,7 @@ impl State {
     /// The bound parts of what a call runs.
     pub(crate) fn bound_parts(&self, open: &OpenCall) -> Option<&BTreeMap<Text, Text>> {
         let name = &open.call.name;
-        match &open.reached {
+        match open.reached() {
             None => self.toolbox.binding_digests()?.parts(name),
             Some(reached) => self.toolbox.binding_digests()?.parts(&format!("{name}/{}", reached.name())),
         }

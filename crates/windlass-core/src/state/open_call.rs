@@ -1,5 +1,8 @@
 //! The calls of the current turn, and how far each of them has come.
 
+pub(crate) mod happens;
+pub(crate) mod in_base;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -7,6 +10,7 @@ use windlass_text::json::{given_args, read};
 
 use crate::protocol::fact::calls::TaskOrder;
 use crate::state::approval::Gate;
+use crate::state::open_call::in_base::InBase;
 use crate::state::reach::Reached;
 use crate::state::{Phase, State};
 use crate::vocabulary::budget::Budget;
@@ -21,34 +25,34 @@ pub struct OpenCall {
     pub call: ToolCall,
     /// The arguments that a person or a verifier put in place of the model's.
     pub edited: Option<Text>,
-    pub(crate) stage: Stage,
-    pub(crate) attempt: u32,
+    stage: Stage,
+    attempt: u32,
     /// Tries that failed: an attempt that was lost with its process is none.
-    pub(crate) failed: u32,
-    pub(crate) repeat: u32,
-    pub(crate) note: Option<Text>,
+    failed: u32,
+    repeat: u32,
+    note: Option<Text>,
     /// Text that its code printed.
-    pub(crate) stdout: Option<Text>,
+    stdout: Option<Text>,
     /// The gate that a person approved: the call runs only while it matches.
-    pub(crate) allowed: Option<Arc<Gate>>,
+    allowed: Option<Arc<Gate>>,
     /// The run that first started the call; its id is part of the idempotency key.
-    pub(crate) key_run: Option<RunId>,
+    key_run: Option<RunId>,
     /// Its id in an earlier try of the same code, which stands in its key.
-    pub(crate) key_call: Option<CallId>,
+    key_call: Option<CallId>,
     /// State of the call in the base of a fork.
-    pub(crate) in_base: Option<Arc<InBase>>,
+    in_base: Option<Arc<InBase>>,
     /// Budget lent to the child run that does the call.
-    pub(crate) lent: Budget,
+    lent: Budget,
     /// Target and arguments, if the tool reaches others by name.
-    pub(crate) reached: Option<Reached>,
+    reached: Option<Reached>,
     /// The place in a log before the step that it belongs to.
-    pub(crate) asked_at: (RunId, u64),
-    pub(crate) origin: Origin,
+    asked_at: (RunId, u64),
+    origin: Origin,
     /// Whether it is an output that was found not to fit.
-    pub(crate) rejected: bool,
+    rejected: bool,
     /// Whether a model has judged it.
-    pub(crate) verified: bool,
-    pub(crate) summing: Summing,
+    verified: bool,
+    summing: Summing,
 }
 
 /// Whether a model sums up the result of a call.
@@ -99,61 +103,63 @@ impl Origin {
     }
 }
 
-/// State of a call in the base of a fork.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct InBase {
-    /// The run that first started it.
-    pub(crate) run: RunId,
-    /// The arguments in place of the model's that it was started with.
-    pub(crate) edited: Option<Text>,
-    /// The run that another agent does it in, if it was handed over.
-    pub(crate) child: Option<RunId>,
-    /// Budget lent to that run.
-    pub(crate) lent: Budget,
-    /// Outcome; `None`: unknown.
-    pub(crate) outcome: Option<CallOutcome>,
-    /// The calls that its code makes there, as far as they were started and are not open here.
-    pub(crate) made: Vec<MadeBelow>,
-}
-
-/// A call of code that was made before, by the base of a fork or in an earlier try: the same call takes it over.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct MadeBelow {
-    /// Its place among the calls of the code, from 0.
-    pub(crate) place: u32,
-    pub(crate) name: Text,
-    pub(crate) args: Text,
-    /// Its attempts so far in this run.
-    pub(crate) attempt: u32,
-    /// Those that failed.
-    pub(crate) failed: u32,
-    /// The run and the id in its idempotency key.
-    pub(crate) key: (RunId, CallId),
-    /// State of the call; `None`: it has ended and may run again, with its key.
-    pub(crate) known: Option<InBase>,
-}
-
-impl MadeBelow {
-    /// Whether both are the same call of the code.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        (self.place, &self.name, &self.args) == (other.place, &other.name, &other.args)
-    }
-}
-
 impl OpenCall {
+    pub(crate) fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    /// Tries that failed: an attempt that was lost with its process is none.
+    pub(crate) fn failed(&self) -> u32 {
+        self.failed
+    }
+
+    pub(crate) fn repeat(&self) -> u32 {
+        self.repeat
+    }
+
+    /// The gate that a person approved: the call runs only while it matches.
+    pub(crate) fn allowed(&self) -> Option<&Arc<Gate>> {
+        self.allowed.as_ref()
+    }
+
+    /// Target and arguments, if the tool reaches others by name.
+    pub(crate) fn reached(&self) -> Option<&Reached> {
+        self.reached.as_ref()
+    }
+
+    /// Whether it is an output that was found not to fit.
+    pub(crate) fn rejected(&self) -> bool {
+        self.rejected
+    }
+
+    /// Whether a model has judged it.
+    pub(crate) fn verified(&self) -> bool {
+        self.verified
+    }
+
+    /// State of the call in the base of a fork.
+    pub(crate) fn in_base(&self) -> Option<&InBase> {
+        self.in_base.as_deref()
+    }
+
+    /// Text that its code printed.
+    pub(crate) fn stdout(&self) -> Option<&str> {
+        self.stdout.as_deref()
+    }
+
     /// State in the base, if the base has made this very call with these arguments.
     pub(crate) fn known(&self) -> Option<&InBase> {
-        self.in_base.as_deref().filter(|known| known.edited == self.edited)
+        self.in_base.as_deref().filter(|known| known.edited() == self.edited.as_ref())
     }
 
     /// Whether this is its end in the base, and it was never begun here.
     pub(crate) fn ran_below(&self, outcome: &CallOutcome) -> bool {
-        self.attempt == 0 && self.known().is_some_and(|known| known.outcome.as_ref() == Some(outcome))
+        self.attempt == 0 && self.known().is_some_and(|known| known.outcome() == Some(outcome))
     }
 
     /// The run whose key it has, if `own` runs it.
     pub(crate) fn keyed_by(&self, own: RunId) -> RunId {
-        self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
+        self.key_run.or_else(|| self.known().map(|known| known.run())).unwrap_or(own)
     }
 
     /// The run and the id in its idempotency key, if `own` runs it.
@@ -187,6 +193,21 @@ impl OpenCall {
         if let Stage::Done(outcome) = &self.stage { Some(outcome) } else { None }
     }
 
+    /// Whether its result may enter the conversation: it has ended, and waits for no summary.
+    pub(crate) fn has_result(&self) -> bool {
+        matches!(self.stage, Stage::Done(_)) && !self.waits_for_summary()
+    }
+
+    /// Whether its result waits for a summary.
+    pub(crate) fn waits_for_summary(&self) -> bool {
+        self.summing == Summing::Waits
+    }
+
+    /// Whether it was started, here or in a run before.
+    pub(crate) fn was_started(&self) -> bool {
+        self.key_run.is_some()
+    }
+
     /// Whether its code has begun and has not ended.
     pub(crate) fn is_coding(&self) -> bool {
         matches!(self.stage, Stage::Coding { .. } | Stage::CodeWaits)
@@ -212,6 +233,17 @@ impl OpenCall {
     /// The attempt that is going on or was the last one, from 1; 0: it has not begun.
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// Position of the conversation before the step that the call belongs to, as a run and its number of events. A branch
+    /// started by the call continues from there.
+    pub fn asked_at(&self) -> (RunId, u64) {
+        self.asked_at
+    }
+
+    /// The origin of the call.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.

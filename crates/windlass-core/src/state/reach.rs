@@ -9,7 +9,7 @@ use windlass_text::xml::to_xml;
 use crate::policy::own_tools::branch::{MERGE, NAME};
 use crate::state::State;
 use crate::state::open_call::{OpenCall, Origin};
-use crate::vocabulary::ids::{RunId, Text};
+use crate::vocabulary::ids::Text;
 use crate::vocabulary::merge::Merge;
 use crate::vocabulary::message::ToolCall;
 use crate::vocabulary::tool::{ToolKind, ToolSpec};
@@ -40,28 +40,17 @@ impl Reached {
 impl OpenCall {
     /// The name of what it runs: of the tool, branch or parent's tool that is reached by it, else of its own tool.
     pub fn target_name(&self) -> &Text {
-        self.reached.as_ref().map_or(&self.call.name, |reached| &reached.name)
+        self.reached().map_or(&self.call.name, |reached| &reached.name)
     }
 
     /// Whether it reaches something by name.
     pub fn reaches(&self) -> bool {
-        self.reached.is_some()
+        self.reached().is_some()
     }
 
     /// Merge mode of the branch that the call starts, if the call names one.
     pub fn merge(&self) -> Option<Merge> {
-        self.reached.as_ref().and_then(|reached| reached.merge)
-    }
-
-    /// Position of the conversation before the step that the call belongs to, as a run and its number of events. A branch
-    /// started by the call continues from there.
-    pub fn asked_at(&self) -> (RunId, u64) {
-        self.asked_at
-    }
-
-    /// The origin of the call.
-    pub fn origin(&self) -> &Origin {
-        &self.origin
+        self.reached().and_then(|reached| reached.merge)
     }
 }
 
@@ -69,7 +58,7 @@ impl State {
     /// The tool that a call runs: its own, or the target that it names. `None`: the run no longer has it.
     pub fn target(&self, open: &OpenCall) -> Option<&ToolSpec> {
         let tool = self.tool(&open.call.name)?;
-        match &open.reached {
+        match open.reached() {
             None => Some(tool),
             Some(reached) => tool.targets.iter().find(|other| other.name == reached.name),
         }

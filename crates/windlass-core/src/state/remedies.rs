@@ -170,7 +170,7 @@ impl State {
         };
         let own = self.model_calls.iter().filter(|model_call| model_call.waits_for_quota()).filter_map(named);
         let below = self.open_calls().filter_map(|open| {
-            let Stage::DelegateDeferred { model, until, .. } = &open.stage else { return None };
+            let Stage::DelegateDeferred { model, until, .. } = open.stage() else { return None };
             Some(QuotaWait { model: model.clone(), until: *until })
         });
         own.chain(below).min_by_key(|wait| wait.until)
@@ -178,7 +178,8 @@ impl State {
 
     /// Whether calls wait for a quota, here or in tasks, and no other one is going on or waits.
     pub(crate) fn only_quotas_wait(&self) -> bool {
-        let mut below = self.open_calls().filter(|open| matches!(open.stage, Stage::DelegateDeferred { .. }));
+        let mut below =
+            self.open_calls().filter(|open| matches!(open.stage(), Stage::DelegateDeferred { .. }));
         let any = self.model_calls.iter().next().is_some() || below.next().is_some();
         any && self.model_calls.iter().all(ModelCall::waits_for_quota)
     }

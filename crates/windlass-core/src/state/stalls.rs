@@ -55,7 +55,7 @@ impl State {
     /// Whether work of its own is going on that should bring something.
     fn may_stall(&self) -> bool {
         let delegated = |open: &crate::state::open_call::OpenCall| {
-            matches!(open.stage, Stage::Delegated { .. } | Stage::DelegateAsks { .. })
+            matches!(open.stage(), Stage::Delegated { .. } | Stage::DelegateAsks { .. })
         };
         self.in_flight() && !self.open_calls().any(delegated)
     }

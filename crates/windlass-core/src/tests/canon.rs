@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::protocol::action::ActionKind;
 use crate::state::context::ContextTracker;
-use crate::state::open_call::Stage;
 use crate::state::{Phase, State};
 use crate::tests::explore::Node;
 use crate::tests::scenarios::Scenario;
@@ -67,15 +66,7 @@ fn renamed(mut state: State, names: &mut Names) -> State {
     match &mut state.phase {
         Phase::Acting(calls) => {
             for call in calls {
-                call.asked_at.1 = 0;
-                if let Stage::Running { seq }
-                | Stage::Coding { seq }
-                | Stage::Delegated { seq, .. }
-                | Stage::Retrying { seq, .. }
-                | Stage::Doubted { seq, .. } = &mut call.stage
-                {
-                    names.rename(seq);
-                }
+                call.renumber(|seq| names.rename(seq));
             }
         }
         Phase::Stepping { seq } => names.rename(seq),

@@ -39,7 +39,7 @@ pub(crate) fn bytes(state: &State, call: &CallId) -> u64 {
 }
 
 fn result(open: Option<&OpenCall>) -> Option<&Content> {
-    if let Stage::Done(CallOutcome::Ok { content }) = &open?.stage { Some(content) } else { None }
+    if let Stage::Done(CallOutcome::Ok { content }) = open?.stage() { Some(content) } else { None }
 }
 
 /// A text and a result after it. Stored texts stay names: the edge, which has them, puts them in.

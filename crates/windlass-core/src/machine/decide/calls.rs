@@ -48,13 +48,13 @@ impl Decision {
     /// Decides on each call of the turn that nothing has been decided on yet, in order, and starts what may run.
     fn admit_calls(&mut self, finish: &Finish) {
         let queued = |(_, open): &(usize, &OpenCall)| {
-            matches!(open.stage, Stage::Queued) && open.origin.code().is_none()
+            matches!(open.stage(), Stage::Queued) && open.origin().code().is_none()
         };
         let calls = self.open_calls().iter().enumerate().filter(queued);
         let calls: Vec<(usize, OpenCall)> = calls.map(|(place, open)| (place, open.clone())).collect();
         let mut comparing = Comparing::default();
         // A fork may stand between a plan and its step, whose call no model has made.
-        let made = |(_, open): &&(usize, OpenCall)| open.origin != Origin::Plan;
+        let made = |(_, open): &&(usize, OpenCall)| *open.origin() != Origin::Plan;
         let faults: Vec<(CallId, CallOutcome)> = calls
             .iter()
             .filter(made)
@@ -85,16 +85,16 @@ impl Decision {
                 }
             } else if self.state.setup.policy().limit(LimitKind::ToolRounds) == Some(0) {
                 self.skip(id, "no tool can be called any more", Some(LimitKind::ToolRounds));
-            } else if open.attempt == 0 && open.origin != Origin::Plan && self.used_up(sure) {
+            } else if open.attempt() == 0 && *open.origin() != Origin::Plan && self.used_up(sure) {
                 self.skip_beyond(id);
             } else {
                 // One that was begun elsewhere is counted already.
-                let counts = self.admit(&open) && open.attempt == 0 && !self.is_code(&open);
+                let counts = self.admit(&open) && open.attempt() == 0 && !self.is_code(&open);
                 sure += u64::from(counts);
             }
         }
         // Those of code that a fork has found open.
-        let waits = |open: &&OpenCall| matches!(open.stage, Stage::CodeWaits);
+        let waits = |open: &&OpenCall| matches!(open.stage(), Stage::CodeWaits);
         let codes: Vec<CallId> =
             self.state.open_calls().filter(waits).map(|open| open.call.id.clone()).collect();
         for code in &codes {
@@ -121,8 +121,9 @@ impl Decision {
         self.sum_up_results();
         while let Some(id) = next_to_start(&self.state) {
             // The code of a plan's step is no call of a tool: what it calls is admitted one by one.
-            let counts =
-                |open: &OpenCall| open.origin.counts() && open.origin != Origin::Plan && open.attempt == 0;
+            let counts = |open: &OpenCall| {
+                open.origin().counts() && *open.origin() != Origin::Plan && open.attempt() == 0
+            };
             let counts = self.state.open_call(&id).is_some_and(counts);
             if counts && self.used_up(self.state.ledger.counters().tool_calls) {
                 self.skip_beyond(id);
@@ -146,13 +147,13 @@ impl Decision {
     /// Starts a call, unless the base of a fork has done so: what ended there never runs twice.
     pub(crate) fn start_call(&mut self, call: CallId) {
         let Some(open) = self.state.open_call(&call).cloned() else { return };
-        if open.allowed.is_some() && self.state.target(&open).is_some() && self.has_changed(&open) {
+        if open.allowed().is_some() && self.state.target(&open).is_some() && self.has_changed(&open) {
             // What was allowed is not what would run now.
             return self.hold(&open);
         }
         let delegate = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Delegate);
-        if matches!(open.stage, Stage::Queued) {
-            let known = open.known().map(|known| &known.outcome);
+        if matches!(open.stage(), Stage::Queued) {
+            let known = open.known().map(|known| known.outcome());
             if let Some(Some(outcome)) = known {
                 return self.finish_call(call, outcome.clone());
             }
@@ -169,7 +170,7 @@ impl Decision {
         } else {
             self.save_blackboard(&open);
             let noted = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Blackboard);
-            self.record(CallStarted { call: call.clone(), attempt: open.attempt + 1 });
+            self.record(CallStarted { call: call.clone(), attempt: open.attempt() + 1 });
             if noted {
                 // The fold writes it: no edge has anything to do.
                 self.finish_call(call, CallOutcome::Ok { content: "Noted.".into() });
@@ -181,8 +182,8 @@ impl Decision {
         self.open_calls()
             .iter()
             .find(|open| {
-                let going_on = matches!(open.stage, Stage::Running { seq } | Stage::Doubted { seq, asked: Asked::Tool, .. }
-                    if self.state.action(seq) == action);
+                let going_on = matches!(open.stage(), Stage::Running { seq } | Stage::Doubted { seq, asked: Asked::Tool, .. }
+                    if self.state.action(*seq) == action);
                 going_on
             })
             .cloned()
@@ -195,7 +196,7 @@ impl Decision {
         if matches!(outcome, CallOutcome::TimedOut { .. }) {
             return self.call_lost(action, outcome);
         }
-        let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Running { .. }))
+        let Some(open) = self.running(action).filter(|open| matches!(open.stage(), Stage::Running { .. }))
         else {
             return Err(self.unknown(action));
         };
@@ -224,11 +225,11 @@ impl Decision {
         let policy = self.state.setup.policy();
         let tool = self.state.target(open);
         // The step of a plan is tried again, not each of its calls.
-        let step = open.origin.code().and_then(|code| self.state.open_call(code));
+        let step = open.origin().code().and_then(|code| self.state.open_call(code));
         let usual =
-            if step.is_some_and(|step| step.origin == Origin::Plan) { 0 } else { policy.calls.retries };
+            if step.is_some_and(|step| *step.origin() == Origin::Plan) { 0 } else { policy.calls.retries };
         let most = tool.and_then(|tool| tool.retries).unwrap_or(usual);
-        if open.failed >= most {
+        if open.failed() >= most {
             return false;
         }
         if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.ledger.counters().retries >= max) {
@@ -240,7 +241,7 @@ impl Decision {
         let call = open.call.id.clone();
         self.record(CallRetried {
             call: call.clone(),
-            attempt: open.attempt,
+            attempt: open.attempt(),
             outcome: outcome.clone(),
             retry_at,
         });
@@ -260,8 +261,8 @@ impl Decision {
         let policy = self.state.setup.policy();
         let open = self.state.open_call(call)?;
         let refused = matches!(outcome, CallOutcome::UnknownTool { .. } | CallOutcome::Denied { .. });
-        let answered = refused || open.attempt > 0 || open.ran_below(outcome);
-        let noted = |watched: &Watched| open.repeat == watched.note_at && answered;
+        let answered = refused || open.attempt() > 0 || open.ran_below(outcome);
+        let noted = |watched: &Watched| open.repeat() == watched.note_at && answered;
         let repetition = policy.calls.repetition.watched().filter(noted)?;
         let text = fill(&policy.wording.texts.repeated, "{n}", &repetition.note_at.to_string());
         Some(text.replace("{tool}", open.target_name()).into())
@@ -269,7 +270,7 @@ impl Decision {
 
     /// Records the one result of a call. Code that has begun has a fact of its own.
     fn end_call(&mut self, call: CallId, outcome: CallOutcome, note: Option<Text>, limit: Option<LimitKind>) {
-        let begun = |open: &OpenCall| open.attempt > 0 && (open.is_coding() || self.is_code(open));
+        let begun = |open: &OpenCall| open.attempt() > 0 && (open.is_coding() || self.is_code(open));
         if self.state.open_call(&call).is_some_and(begun) {
             self.record(CodeFinished { call, outcome, stdout: None, note, limit });
         } else {
@@ -294,10 +295,10 @@ impl Decision {
 
     /// Gives every call that has no result yet one: it was not run. The turn ends with it: no result waits for a summary.
     pub(crate) fn skip_all(&mut self, reason: &str) {
-        let left = |open: &&OpenCall| !matches!(open.stage, Stage::Done(_));
+        let left = |open: &&OpenCall| !matches!(open.stage(), Stage::Done(_));
         let mut open: Vec<&OpenCall> = self.open_calls().iter().filter(left).collect();
         // Code ends after the calls that it made: its result is the last of them.
-        open.sort_by_key(|open| open.origin.code().is_none());
+        open.sort_by_key(|open| open.origin().code().is_none());
         let open: Vec<CallId> = open.into_iter().map(|open| open.call.id.clone()).collect();
         for call in open {
             self.skip(call, reason, None);
@@ -308,7 +309,7 @@ impl Decision {
     /// When the run is being stopped: ends the calls without work in progress.
     pub(crate) fn close_idle_calls(&mut self) {
         let asks = |open: &&OpenCall| {
-            matches!(open.stage, Stage::DelegateAsks { .. } | Stage::DelegateDeferred { .. })
+            matches!(open.stage(), Stage::DelegateAsks { .. } | Stage::DelegateDeferred { .. })
         };
         let asking: Vec<OpenCall> = self.open_calls().iter().filter(asks).cloned().collect();
         for open in &asking {
@@ -317,13 +318,13 @@ impl Decision {
         let idle: Vec<CallId> = self
             .open_calls()
             .iter()
-            .filter(|open| match open.stage {
+            .filter(|open| match open.stage() {
                 Stage::Queued
                 | Stage::Verifying
                 | Stage::Held { .. }
                 | Stage::Asking
                 | Stage::Retrying { .. } => true,
-                Stage::Doubted { asked, .. } => asked == Asked::Person,
+                Stage::Doubted { asked, .. } => *asked == Asked::Person,
                 Stage::Running { .. }
                 | Stage::Coding { .. }
                 | Stage::CodeWaits
@@ -336,7 +337,7 @@ impl Decision {
             .collect();
         for call in idle {
             let doubted =
-                self.state.open_call(&call).is_some_and(|open| matches!(open.stage, Stage::Doubted { .. }));
+                self.state.open_call(&call).is_some_and(|open| matches!(open.stage(), Stage::Doubted { .. }));
             let outcome = if doubted { CallOutcome::Unknown } else { CallOutcome::Interrupted };
             self.finish_call(call, outcome);
         }
@@ -349,8 +350,8 @@ fn next_to_start(state: &State) -> Option<CallId> {
     let Phase::Acting(calls) = &state.phase else { return None };
     let mut seen: Vec<Option<&CallId>> = Vec::new();
     calls.iter().enumerate().find_map(|(place, open)| {
-        let group = open.origin.code();
-        if !matches!(open.stage, Stage::Queued) || seen.contains(&group) {
+        let group = open.origin().code();
+        if !matches!(open.stage(), Stage::Queued) || seen.contains(&group) {
             return None;
         }
         seen.push(group);
@@ -361,7 +362,7 @@ fn next_to_start(state: &State) -> Option<CallId> {
 fn has_room(state: &State, calls: &[OpenCall], place: usize, open: &OpenCall) -> bool {
     let busy = |open: &OpenCall| {
         matches!(
-            open.stage,
+            open.stage(),
             Stage::Running { .. }
                 | Stage::Coding { .. }
                 | Stage::CodeWaits
@@ -370,14 +371,14 @@ fn has_room(state: &State, calls: &[OpenCall], place: usize, open: &OpenCall) ->
                 | Stage::Doubted { asked: Asked::Tool, .. }
         )
     };
-    let beside = |other: &OpenCall| other.origin.code().is_some() == open.origin.code().is_some();
+    let beside = |other: &OpenCall| other.origin().code().is_some() == open.origin().code().is_some();
     let running = calls.iter().filter(|other| busy(other) && beside(other)).count();
     // Nobody waits for a person who settles a call in doubt.
     let over = |stage: &Stage| matches!(stage, Stage::Done(_) | Stage::Doubted { asked: Asked::Person, .. });
-    let unfinished = |other: &OpenCall| !over(&other.stage);
+    let unfinished = |other: &OpenCall| !over(other.stage());
     let before = || {
         let before = calls.get(..place).unwrap_or_default().iter();
-        before.filter(|other| other.origin.code() == open.origin.code())
+        before.filter(|other| other.origin().code() == open.origin().code())
     };
     let once = |open: &OpenCall| state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
     match state.setup.policy().calls.batch {

@@ -22,7 +22,7 @@ use crate::vocabulary::tool::{ToolKind, ToolSpec};
 impl Decision {
     /// Starts code, or lets it go on after a take-over.
     pub(crate) fn start_code(&mut self, open: &OpenCall) {
-        self.record(CodeStarted { call: open.call.id.clone(), attempt: open.attempt + 1 });
+        self.record(CodeStarted { call: open.call.id.clone(), attempt: open.attempt() + 1 });
     }
 
     /// Whether a call runs code.
@@ -58,7 +58,7 @@ impl Decision {
         calls: Vec<HostCall>,
     ) -> Vec<crate::vocabulary::message::ToolCall> {
         let code = &open.call.id;
-        let id = |place: usize| match open.failed {
+        let id = |place: usize| match open.failed() {
             0 => format!("{code}.{place}"),
             tries => format!("{code}.try{}.{place}", tries + 1),
         };
@@ -71,14 +71,14 @@ impl Decision {
 
     /// Decides on the calls of code that nothing has been decided on yet, in order.
     pub(crate) fn admit_code_calls(&mut self, code: &CallId) {
-        let queued = |open: &&OpenCall| matches!(open.stage, Stage::Queued);
+        let queued = |open: &&OpenCall| matches!(open.stage(), Stage::Queued);
         let calls: Vec<OpenCall> = self.state.code_calls(code).filter(queued).cloned().collect();
         let most = self.state.code_limits().calls;
         let mut comparing = Comparing::default();
         let mut sure = self.state.ledger.counters().tool_calls;
         for open in calls {
             let id = open.call.id.clone();
-            let beyond = matches!(open.origin, Origin::Code { place, .. } if place >= most);
+            let beyond = matches!(open.origin(), Origin::Code { place, .. } if *place >= most);
             if let Some(outcome) = happened_before(&open, self.state.run) {
                 self.finish_call(id, outcome.clone());
             } else if beyond {
@@ -86,10 +86,10 @@ impl Decision {
                 self.finish_call(id, self.too_many(asked));
             } else if let Some(outcome) = self.fault(&open, &mut comparing) {
                 self.finish_call(id, outcome);
-            } else if open.attempt == 0 && self.used_up(sure) {
+            } else if open.attempt() == 0 && self.used_up(sure) {
                 self.skip_beyond(id);
             } else {
-                sure += u64::from(self.admit(&open) && open.attempt == 0);
+                sure += u64::from(self.admit(&open) && open.attempt() == 0);
             }
         }
     }
@@ -138,7 +138,7 @@ impl Decision {
     /// When the run is being stopped: ends code whose calls have all ended.
     pub(crate) fn close_waiting_code(&mut self) {
         let done = |open: &&OpenCall| {
-            matches!(open.stage, Stage::CodeWaits) && self.state.has_results(&open.call.id)
+            matches!(open.stage(), Stage::CodeWaits) && self.state.has_results(&open.call.id)
         };
         let waiting: Vec<CallId> =
             self.state.open_calls().filter(done).map(|open| open.call.id.clone()).collect();
@@ -151,7 +151,7 @@ impl Decision {
 impl State {
     /// Whether all calls that code has made have their results.
     pub(crate) fn has_results(&self, code: &CallId) -> bool {
-        self.code_calls(code).all(|open| matches!(open.stage, Stage::Done(_)))
+        self.code_calls(code).all(|open| matches!(open.stage(), Stage::Done(_)))
     }
 
     /// The limits of code.

@@ -22,9 +22,9 @@ impl Decision {
     /// Hands a task to another agent. A take-over goes on with the same run, and with the same answer to it.
     pub(crate) fn delegate(&mut self, open: &OpenCall) {
         // A task that the base of a fork has delegated continues in the same run: no work is repeated.
-        let known = open.known().and_then(|known| Some((known.child?, known.lent)));
-        if let Stage::Delegated { run, order, .. } = &open.stage {
-            return self.hand_over(open, *run, order.clone().going_on(), open.lent);
+        let known = open.known().and_then(|known| Some((known.child()?, known.lent())));
+        if let Stage::Delegated { run, order, .. } = open.stage() {
+            return self.hand_over(open, *run, order.clone().going_on(), *open.lent());
         }
         let (run, lent) = known.unwrap_or_else(|| (self.child_run(&open.call.id), self.lend()));
         self.hand_over(open, run, TaskOrder::Work, lent);
@@ -32,7 +32,7 @@ impl Decision {
 
     fn hand_over(&mut self, open: &OpenCall, run: RunId, order: TaskOrder, lent: Budget) {
         let (call, agent) = (open.call.id.clone(), open.target_name().clone());
-        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, order, budget: lent });
+        self.record(DelegationStarted { call, agent, run, attempt: open.attempt() + 1, order, budget: lent });
     }
 
     /// Budget for the next child run from the remaining limits on tokens and cost. Where only a limit of an ancestor applies,
@@ -41,8 +41,8 @@ impl Decision {
         let state = &self.state;
         let share = state.setup.policy().bounds.share;
         let waits = |open: &&OpenCall| {
-            open.attempt == 0
-                && !matches!(open.stage, Stage::Done(_))
+            open.attempt() == 0
+                && !matches!(open.stage(), Stage::Done(_))
                 && state.target(open).is_some_and(|tool| tool.kind == ToolKind::Delegate)
         };
         let waiting = self.open_calls().iter().filter(waits).count() as u64;
@@ -59,11 +59,11 @@ impl Decision {
     pub(crate) fn stop_delegate(&mut self, open: &OpenCall) {
         let (Stage::Delegated { run, .. }
         | Stage::DelegateAsks { run, .. }
-        | Stage::DelegateDeferred { run, .. }) = open.stage
+        | Stage::DelegateDeferred { run, .. }) = open.stage()
         else {
             return;
         };
-        self.hand_over(open, run, TaskOrder::Stop, open.lent);
+        self.hand_over(open, *run, TaskOrder::Stop, *open.lent());
     }
 
     /// The id of the run that does a task: a UUIDv7 whose random part follows from the run and the call.
@@ -78,7 +78,7 @@ impl Decision {
 
     pub(crate) fn delegated(&self, action: ActionId) -> Option<OpenCall> {
         let open = self.open_calls().iter().find(
-            |open| matches!(open.stage, Stage::Delegated { seq, .. } if self.state.action(seq) == action),
+            |open| matches!(open.stage(), Stage::Delegated { seq, .. } if self.state.action(*seq) == action),
         );
         open.cloned()
     }
@@ -87,7 +87,7 @@ impl Decision {
     pub(crate) fn delegate_asks(&mut self, action: ActionId, asked: InputRequested) -> Decided {
         let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
         if self.state.stopping() {
-            if !matches!(open.stage, Stage::Delegated { order: TaskOrder::Stop, .. }) {
+            if !matches!(open.stage(), Stage::Delegated { order: TaskOrder::Stop, .. }) {
                 // It came to rest before it heard of the stop.
                 self.stop_delegate(&open);
                 return Ok(());
@@ -104,7 +104,7 @@ impl Decision {
     /// Another agent waits for a quota: it is asked again then. Where that lies beyond the time of this run, it is ended.
     pub(crate) fn delegate_deferred(&mut self, action: ActionId, model: Text, until: Millis) -> Decided {
         let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
-        let stops = matches!(open.stage, Stage::Delegated { order: TaskOrder::Stop, .. });
+        let stops = matches!(open.stage(), Stage::Delegated { order: TaskOrder::Stop, .. });
         if stops {
             return self.delegation_ended(action, Done::unpaid(CallOutcome::Interrupted));
         }
@@ -123,23 +123,23 @@ impl Decision {
     /// The task whose wait this timer ends, and when.
     pub(crate) fn delegate_that_waits(&self, action: ActionId) -> Option<(OpenCall, Millis)> {
         self.open_calls().iter().find_map(|open| {
-            let Stage::DelegateDeferred { seq, until, .. } = open.stage else { return None };
-            (seq == action.seq).then(|| (open.clone(), until))
+            let Stage::DelegateDeferred { seq, until, .. } = open.stage() else { return None };
+            (*seq == action.seq).then(|| (open.clone(), *until))
         })
     }
 
     /// Another agent's task goes on after its wait.
     pub(crate) fn delegate_after_wait(&mut self, open: &OpenCall) {
-        if let Stage::DelegateDeferred { run, .. } = open.stage {
-            self.hand_over(open, run, TaskOrder::Work, open.lent);
+        if let Stage::DelegateDeferred { run, .. } = open.stage() {
+            self.hand_over(open, *run, TaskOrder::Work, *open.lent());
         }
     }
 
     /// Continues another agent's task after its question was answered.
     pub(crate) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
-        let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
+        let Stage::DelegateAsks { run, question } = open.stage().clone() else { return };
         let order = TaskOrder::Answer(Box::new(InputReceived { question, answer, by: self.by.clone() }));
-        self.hand_over(open, run, order, open.lent);
+        self.hand_over(open, run, order, *open.lent());
     }
 
     pub(crate) fn delegation_ended(&mut self, action: ActionId, done: Done) -> Decided {

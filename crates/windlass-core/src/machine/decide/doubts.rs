@@ -17,7 +17,7 @@ use crate::vocabulary::tool::{Effect, ToolSpec};
 impl Decision {
     /// The answer of a call is lost. One that may run again has failed; one with an effect of its own is settled first.
     pub(crate) fn call_lost(&mut self, action: ActionId, outcome: CallOutcome) -> Decided {
-        let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Running { .. }))
+        let Some(open) = self.running(action).filter(|open| matches!(open.stage(), Stage::Running { .. }))
         else {
             return Err(self.unknown(action));
         };
@@ -55,7 +55,7 @@ impl Decision {
 
     pub(crate) fn checked(&mut self, action: ActionId, found: Found) -> Decided {
         let Some(open) = self.running(action) else { return Err(self.unknown(action)) };
-        let Stage::Doubted { lost, .. } = &open.stage else { return Err(self.unknown(action)) };
+        let Stage::Doubted { lost, .. } = open.stage() else { return Err(self.unknown(action)) };
         let found = if self.state.stopping() { Found::Happened(CallOutcome::Unknown) } else { found };
         match found {
             Found::Happened(outcome) => self.finish_call(open.call.id, outcome),

@@ -59,7 +59,7 @@ impl Decision {
     /// The finish calls of the current turn.
     pub(crate) fn finish_in_turn(&self) -> Finish {
         let mut rejected = Vec::new();
-        let own = |open: &&OpenCall| open.origin.is_model() && self.is_finish(&open.call);
+        let own = |open: &&OpenCall| open.origin().is_model() && self.is_finish(&open.call);
         for open in self.open_calls().iter().filter(own) {
             match self.output_of(&open.call) {
                 Ok(output) => return Finish::Valid(open.call.id.clone(), output),
@@ -121,7 +121,7 @@ impl Decision {
     /// Records an output that does not fit. `false`: that was one too many, and the run has failed.
     pub(crate) fn reject(&mut self, call: Option<CallId>, message: &str) -> bool {
         // Of a fork that begins within the append: it is counted already.
-        if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected) {
+        if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected()) {
             return true;
         }
         let most = self.state.setup.policy().replies.parse_retries;

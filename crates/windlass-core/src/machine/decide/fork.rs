@@ -62,7 +62,7 @@ impl Decision {
                 self.close_waiting_code();
                 self.after_limit(closing.reached());
             }
-        } else if self.state.open_calls().any(|open| open.origin == Origin::Hook) {
+        } else if self.state.open_calls().any(|open| *open.origin() == Origin::Hook) {
             self.settle_started();
             self.start_branches();
         } else if let Some((reason, kind, note)) = self.cut(self.state.turn.stop()) {
@@ -79,25 +79,25 @@ impl Decision {
         let running: Vec<OpenCall> =
             self.state.open_calls().filter(|open| open.in_flight()).cloned().collect();
         for open in running {
-            let known = open.known().and_then(|known| known.outcome.clone());
+            let known = open.known().and_then(|known| known.outcome().cloned());
             let outcome = known.unwrap_or_else(|| self.lost(&open));
             self.finish_call(open.call.id, outcome);
         }
     }
 
     pub(crate) fn some_started(&self) -> bool {
-        let started = |open: &OpenCall| open.attempt > 0 && !matches!(open.stage, Stage::Queued);
+        let started = |open: &OpenCall| open.attempt() > 0 && !matches!(open.stage(), Stage::Queued);
         self.state.open_calls().any(started)
     }
 
     /// Calls that the base had started by then: its result, or as after a take-over.
     fn settle_started(&mut self) {
         let started: Vec<OpenCall> =
-            self.state.open_calls().filter(|open| open.attempt > 0).cloned().collect();
+            self.state.open_calls().filter(|open| open.attempt() > 0).cloned().collect();
         for open in started {
-            let ended = open.known().and_then(|known| known.outcome.clone());
+            let ended = open.known().and_then(|known| known.outcome().cloned());
             let stopping = self.state.stopping();
-            match &open.stage {
+            match open.stage() {
                 Stage::CodeWaits if !self.state.has_results(&open.call.id) => {}
                 Stage::Running { .. } | Stage::Coding { .. } | Stage::CodeWaits | Stage::Delegated { .. } => {
                     match ended {

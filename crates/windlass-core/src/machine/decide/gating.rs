@@ -43,7 +43,8 @@ impl Decision {
             };
         }
         // An agent that could not be reached is tried again at its next use (K20).
-        let callable = |tool: &&ToolSpec| known(tool) && (open.origin.code().is_none() || tool.is_function());
+        let callable =
+            |tool: &&ToolSpec| known(tool) && (open.origin().code().is_none() || tool.is_function());
         let Some(tool) = state.tool(&open.call.name).filter(callable) else {
             return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name, comparing) });
         };
@@ -83,7 +84,7 @@ impl Decision {
         }
         // A verdict that needed no call may have refused it.
         let Some(open) = self.state.open_call(&id).cloned() else { return false };
-        !matches!(open.stage, Stage::Done(_)) && self.approve(&open)
+        !matches!(open.stage(), Stage::Done(_)) && self.approve(&open)
     }
 
     /// The gate's last door: a person, where the policy or the tool wants one. Says whether the call is sure to run.
@@ -119,9 +120,9 @@ impl Decision {
             .calls
             .repetition
             .watched()
-            .is_some_and(|repetition| open.repeat >= repetition.stop_at);
+            .is_some_and(|repetition| open.repeat() >= repetition.stop_at);
         if stops {
-            let reason = format!("the same call came {} times in a row", open.repeat);
+            let reason = format!("the same call came {} times in a row", open.repeat());
             self.skip(open.call.id.clone(), &reason, Some(LimitKind::Repetition));
         }
         stops

@@ -72,7 +72,7 @@ impl Decision {
 
     /// Starts the branches of a hook that have not begun. What cannot be started is said first.
     pub(crate) fn start_branches(&mut self) {
-        let queued = |open: &&OpenCall| matches!(open.stage, Stage::Queued);
+        let queued = |open: &&OpenCall| matches!(open.stage(), Stage::Queued);
         let open: Vec<OpenCall> = self.open_calls().iter().filter(queued).cloned().collect();
         for open in open {
             if let Some(message) = self.cannot_branch(&open) {
@@ -85,7 +85,7 @@ impl Decision {
     /// Why a branch that a hook requested cannot be started. It is checked again when the branch's turn comes, because the
     /// tools may have changed and a new tool of the same name was not meant.
     pub(crate) fn cannot_branch(&self, open: &OpenCall) -> Option<String> {
-        if open.origin != Origin::Hook {
+        if *open.origin() != Origin::Hook {
             return None;
         }
         let args: Value = serde_json::from_str(&open.call.args).unwrap_or_default();

@@ -39,7 +39,7 @@ impl Decision {
             });
         }
         let call = open.call.as_ref().and_then(|call| self.state.open_call(call)).cloned();
-        if let Some(call) = call.as_ref().filter(|call| matches!(call.stage, Stage::DelegateAsks { .. })) {
+        if let Some(call) = call.as_ref().filter(|call| matches!(call.stage(), Stage::DelegateAsks { .. })) {
             self.received(open.id, answer.clone());
             self.delegate_again(call, answer);
             return Ok(());
@@ -117,7 +117,7 @@ impl Decision {
     /// Lets the calls run that wait for an answer which a new rule of the session has given.
     fn allow_held(&mut self) {
         let held = |open: &&OpenCall| {
-            matches!(open.stage, Stage::Held { .. }) && self.state.allows(open) && !self.has_changed(open)
+            matches!(open.stage(), Stage::Held { .. }) && self.state.allows(open) && !self.has_changed(open)
         };
         let held: Vec<CallId> =
             self.state.open_calls().filter(held).map(|open| open.call.id.clone()).collect();

@@ -53,7 +53,7 @@ impl Decision {
     /// Sends an answer back. `false`: that was one too many, and the run has failed.
     pub(crate) fn send_back(&mut self, call: Option<CallId>, note: Text) -> bool {
         // A fork that begins within the append has counted it already.
-        if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected) {
+        if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected()) {
             return true;
         }
         let most = self.state.setup.policy().tools.require_retries;

@@ -141,7 +141,7 @@ impl Decision {
         let tasks: Vec<OpenCall> = self
             .open_calls()
             .iter()
-            .filter(|open| matches!(open.stage, Stage::DelegateDeferred { .. }))
+            .filter(|open| matches!(open.stage(), Stage::DelegateDeferred { .. }))
             .cloned()
             .collect();
         for task in &tasks {

@@ -5,7 +5,7 @@ use crate::protocol::fact::calls::ResultSummarised;
 use crate::protocol::fact::turns::TurnStarted;
 use crate::state::context::result_handle;
 use crate::state::model_calls::ModelCall;
-use crate::state::open_call::{OpenCall, Stage, Summing};
+use crate::state::open_call::{OpenCall, Stage};
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::message::{Content, Part};
 use crate::vocabulary::outcome::CallOutcome;
@@ -38,7 +38,7 @@ impl Decision {
     fn unsummed(&self) -> Vec<CallId> {
         let asked =
             |open: &OpenCall| self.state.model_calls.get(Purpose::Summarise, Some(&open.call.id)).is_some();
-        let waits = |open: &&OpenCall| open.summing == Summing::Waits && !asked(open);
+        let waits = |open: &&OpenCall| open.waits_for_summary() && !asked(open);
         self.open_calls().iter().filter(waits).map(|open| open.call.id.clone()).collect()
     }
 
@@ -62,7 +62,7 @@ impl Decision {
 
 /// What takes the place of a call's result, if it is shorter.
 fn summary(open: &OpenCall, text: &Text) -> Option<Content> {
-    let Stage::Done(CallOutcome::Ok { content }) = &open.stage else { return None };
+    let Stage::Done(CallOutcome::Ok { content }) = open.stage() else { return None };
     let text = Some(text.trim()).filter(|text| !text.is_empty())?;
     let own = content.has_own_text().then(|| result_handle(&open.call.id));
     let stored = content.readable().map(|stored| Text::from(stored.handle()));

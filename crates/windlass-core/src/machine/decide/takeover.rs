@@ -15,7 +15,7 @@ impl Decision {
             .iter()
             .filter(|open| {
                 matches!(
-                    open.stage,
+                    open.stage(),
                     Stage::Running { .. }
                         | Stage::Coding { .. }
                         | Stage::Delegated { .. }
@@ -25,7 +25,7 @@ impl Decision {
             .cloned()
             .collect();
         for open in lost {
-            if matches!(open.stage, Stage::Delegated { .. }) && self.state.stopping() {
+            if matches!(open.stage(), Stage::Delegated { .. }) && self.state.stopping() {
                 self.stop_delegate(&open);
             } else {
                 self.take_up(&open);
@@ -57,7 +57,7 @@ impl Decision {
         if open.is_coding() {
             return self.start_code(open);
         }
-        if matches!(open.stage, Stage::Delegated { .. }) {
+        if matches!(open.stage(), Stage::Delegated { .. }) {
             return self.delegate(open);
         }
         match self.effect(open).0 {

@@ -20,7 +20,7 @@ impl Decision {
         let asks = self.state.target(open).is_some_and(|tool| {
             matches!(tool.kind, ToolKind::Ask | ToolKind::Finish(_) | ToolKind::Read | ToolKind::Search)
         });
-        if asks || open.verified || self.verification(open).is_none() {
+        if asks || open.verified() || self.verification(open).is_none() {
             return false;
         }
         let next = TurnStarted {
@@ -42,7 +42,7 @@ impl Decision {
 
     /// A verdict has come: the call is refused, or goes on through the gate.
     pub(crate) fn verified(&mut self, model_call: &ModelCall, verdict: Verdict) {
-        let waiting = |open: &&OpenCall| matches!(open.stage, Stage::Verifying);
+        let waiting = |open: &&OpenCall| matches!(open.stage(), Stage::Verifying);
         let open = model_call.about().and_then(|call| self.state.open_call(call)).filter(waiting).cloned();
         let Some(open) = open else { return };
         if self.judged_fit(&open, verdict)

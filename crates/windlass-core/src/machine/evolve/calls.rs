@@ -9,10 +9,9 @@ use crate::protocol::fact::calls::{
 };
 use crate::protocol::fact::verdict::CallVerified;
 use crate::state::ending::Ending;
-use crate::state::open_call::{OpenCall, Origin, Stage, Summing};
+use crate::state::open_call::{OpenCall, Origin, Stage};
 use crate::state::results::{branch_message, tool_message, with_printed};
 use crate::state::{Phase, State};
-use crate::vocabulary::budget::Budget;
 use crate::vocabulary::call_args::CallArgs;
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::message::{Message, ToolCall};
@@ -27,21 +26,16 @@ impl State {
         }
         let own = self.run;
         if let Some(call) = self.call_mut(&started.call) {
-            call.key_run = Some(call.keyed_by(own));
-            call.attempt = started.attempt;
-            call.stage = Stage::Running { seq };
+            call.started(own, started.attempt, Stage::Running { seq });
         }
     }
 
     pub(crate) fn delegation_started(&mut self, started: &DelegationStarted, seq: u64) {
-        if started.attempt == 1 && self.open_call(&started.call).is_none_or(|open| open.origin.counts()) {
+        if started.attempt == 1 && self.open_call(&started.call).is_none_or(|open| open.origin().counts()) {
             self.count_call();
         }
         if let Some(call) = self.call_mut(&started.call) {
-            call.attempt = started.attempt;
-            call.lent = started.budget;
-            let (run, order) = (started.run, started.order.clone());
-            call.stage = Stage::Delegated { seq, run, order };
+            call.delegated(started, seq);
         }
         if started.order == TaskOrder::Stop {
             self.questions.settled(&started.call);
@@ -50,9 +44,8 @@ impl State {
     }
 
     pub(crate) fn delegation_deferred(&mut self, waits: &DelegationDeferred, seq: u64) {
-        let Some(call) = self.call_mut(&waits.call) else { return };
-        if let Stage::Delegated { run, .. } = call.stage {
-            call.stage = Stage::DelegateDeferred { seq, run, model: waits.model.clone(), until: waits.until };
+        if let Some(call) = self.call_mut(&waits.call) {
+            call.deferred(waits, seq);
         }
     }
 
@@ -66,27 +59,9 @@ impl State {
     /// A call that nothing has been decided on.
     pub(crate) fn opened(&mut self, call: &ToolCall, origin: Origin) -> OpenCall {
         self.conversation.take_id(&call.id);
-        OpenCall {
-            repeat: if origin.is_model() { self.count_repeat(&call.name, &call.args) } else { 0 },
-            reached: self.reach(call, &origin),
-            call: call.clone(),
-            edited: None,
-            allowed: None,
-            stage: Stage::Queued,
-            attempt: 0,
-            failed: 0,
-            note: None,
-            stdout: None,
-            key_run: None,
-            key_call: None,
-            in_base: None,
-            lent: Budget::default(),
-            asked_at: (self.run, self.version.saturating_sub(1)),
-            origin,
-            rejected: false,
-            verified: false,
-            summing: Summing::Off,
-        }
+        let repeat = if origin.is_model() { self.count_repeat(&call.name, &call.args) } else { 0 };
+        let reached = self.reach(call, &origin);
+        OpenCall::new(call.clone(), origin, repeat, reached, (self.run, self.version.saturating_sub(1)))
     }
 
     /// Counts consecutive equal calls, this one included.
@@ -115,7 +90,7 @@ impl State {
 
     pub(crate) fn stage(&mut self, id: &CallId, stage: Stage) {
         if let Some(call) = self.call_mut(id) {
-            call.stage = stage;
+            call.comes_to(stage);
         }
     }
 
@@ -123,30 +98,22 @@ impl State {
         let Some(gate) = self.open_call(&held.call).map(|open| self.gate(open)) else { return };
         let gate = Arc::new(gate.under(&held.digest));
         if let Some(call) = self.call_mut(&held.call) {
-            call.allowed = None;
-            call.stage = Stage::Held { gate };
+            call.held(gate);
         }
     }
 
     pub(crate) fn call_decided(&mut self, decided: &CallDecided) {
         let Some(call) = self.call_mut(&decided.call) else { return };
-        match &decided.decision {
-            Decision::Approved | Decision::Allowed => {}
-            Decision::Edited { args } => call.edited = Some(args.clone()),
+        let edited = match &decided.decision {
+            Decision::Approved | Decision::Allowed => None,
+            Decision::Edited { args } => Some(args),
             Decision::Denied { .. } | Decision::Forbidden { .. } => return,
-        }
-        let asked = std::mem::replace(&mut call.stage, Stage::Queued);
-        let edited = matches!(decided.decision, Decision::Edited { .. });
-        let allowed = if let Stage::Held { gate } = asked
-            && !edited
-        {
-            Some(gate)
-        } else {
-            // Allowed is what runs with these arguments.
-            self.open_call(&decided.call).map(|open| Arc::new(self.gate(open)))
         };
-        if let Some(call) = self.call_mut(&decided.call) {
-            call.allowed = allowed;
+        let allowed = call.released(edited);
+        // Allowed is what runs with these arguments.
+        let allowed = allowed.or_else(|| self.open_call(&decided.call).map(|open| Arc::new(self.gate(open))));
+        if let (Some(call), Some(allowed)) = (self.call_mut(&decided.call), allowed) {
+            call.allow(allowed);
         }
         if decided.decision == Decision::Allowed {
             // A question that was put before the rule was made needs no answer.
@@ -155,14 +122,13 @@ impl State {
     }
 
     pub(crate) fn call_verified(&mut self, verified: &CallVerified) {
-        let Some(call) = self.call_mut(&verified.call) else { return };
-        call.verified = true;
-        call.edited = verified.args.clone().or(call.edited.take());
-        call.stage = Stage::Queued;
+        if let Some(call) = self.call_mut(&verified.call) {
+            call.judged(verified.args.as_ref());
+        }
     }
 
     pub(crate) fn call_finished(&mut self, finished: &CallFinished) {
-        let code = self.open_call(&finished.call).and_then(|open| open.origin.code()).cloned();
+        let code = self.open_call(&finished.call).and_then(|open| open.origin().code()).cloned();
         if code.is_none() {
             self.count_outcome(finished);
             self.note_on_blackboard(finished);
@@ -176,13 +142,8 @@ impl State {
         let own = self.run;
         let sums_up = self.sums_up(finished);
         let Some(call) = self.call_mut(&finished.call) else { return };
-        call.summing = if sums_up { Summing::Waits } else { Summing::Off };
         // What the base ran counts as run.
-        let ran_below =
-            call.ran_below(&finished.outcome) && call.known().is_some_and(|known| known.run != own);
-        call.stage = Stage::Done(finished.outcome.clone());
-        call.note.clone_from(&finished.note);
-        let repeat = call.repeat;
+        let (ran_below, repeat) = (call.finished(finished, sums_up, own), call.repeat());
         if let Some(limit) = finished.limit {
             self.turn.cut_by(limit, repeat);
         }
@@ -197,7 +158,7 @@ impl State {
 
     /// Counts the outcome of a call of the turn.
     fn count_outcome(&mut self, finished: &CallFinished) {
-        let own = self.open_call(&finished.call).is_none_or(|open| open.origin.is_model());
+        let own = self.open_call(&finished.call).is_none_or(|open| open.origin().is_model());
         self.turn.call_ended(&finished.outcome, own);
         if let CallOutcome::Ok { content } = &finished.outcome {
             self.conversation.result_came();
@@ -210,7 +171,7 @@ impl State {
     pub(crate) fn commit_round(&mut self) {
         let cut = self.ending != Ending::None;
         let Phase::Acting(calls) = &mut self.phase else { return };
-        if !calls.iter().all(|call| matches!(call.stage, Stage::Done(_)) && call.summing != Summing::Waits) {
+        if !calls.iter().all(|call| call.has_result()) {
             return;
         }
         let calls = std::mem::take(calls);
@@ -220,25 +181,21 @@ impl State {
         self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
         for mut open in calls {
-            if let Stage::Done(outcome) = std::mem::replace(&mut open.stage, Stage::Queued)
-                && open.origin.code().is_none()
+            if let Some(outcome) = open.take_outcome()
+                && open.origin().code().is_none()
             {
-                let outcome = if open.key_run.is_some()
-                    && self.tool(&open.call.name).is_some_and(ToolSpec::runs_code)
-                {
-                    with_printed(outcome, open.stdout.as_deref())
-                } else {
-                    outcome
-                };
-                if open.origin == Origin::Plan {
-                    self.step_outcome(outcome, open.failed);
+                let outcome =
+                    if open.was_started() && self.tool(&open.call.name).is_some_and(ToolSpec::runs_code) {
+                        with_printed(outcome, open.stdout())
+                    } else {
+                        outcome
+                    };
+                if *open.origin() == Origin::Plan {
+                    self.step_outcome(outcome, open.failed());
                     continue;
                 }
-                let outcome = match std::mem::take(&mut open.summing) {
-                    Summing::Made(content) => CallOutcome::Ok { content },
-                    Summing::Off | Summing::Waits => outcome,
-                };
-                let message = if open.origin == Origin::Hook {
+                let outcome = open.take_summary().map_or(outcome, |content| CallOutcome::Ok { content });
+                let message = if *open.origin() == Origin::Hook {
                     let args = open.call.args.to_text();
                     self.turn.branch_ended(args, outcome.clone());
                     branch_message(self.setup.policy(), &open, outcome)
@@ -247,7 +204,7 @@ impl State {
                 };
                 self.conversation.push(Arc::new(message));
             }
-            notes.extend(open.note);
+            notes.extend(open.into_note());
         }
         for note in notes {
             self.conversation.push(Arc::new(Message::user(note)));

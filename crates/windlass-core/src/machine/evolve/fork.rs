@@ -1,14 +1,11 @@
 //! The fold of a fork's start: the base's state, without what only the base may do.
 
-use std::sync::Arc;
-
 use crate::policy::Policy;
 use crate::policy::values::{Hooks, Stop};
-use crate::protocol::fact::calls::TaskOrder;
-use crate::protocol::fact::fork::{Fork, MadeCall, StartedCall};
+use crate::protocol::fact::fork::Fork;
 use crate::protocol::fact::interrupts::Steered;
 use crate::state::context::ContextTracker;
-use crate::state::open_call::{InBase, MadeBelow, OpenCall, Origin, Stage};
+use crate::state::open_call::{Origin, Stage};
 use crate::state::{Phase, State};
 use crate::vocabulary::ids::{Millis, RunId};
 use crate::vocabulary::limit::LimitKind;
@@ -103,17 +100,17 @@ impl State {
                 Phase::Asking
             }
             // What a hook over there has asked for, the hook here is asked again.
-            Phase::Acting(calls) if again && calls.iter().any(|open| open.origin == Origin::Hook) => {
+            Phase::Acting(calls) if again && calls.iter().any(|open| *open.origin() == Origin::Hook) => {
                 self.turn.drop_branches();
                 if policy.calls.hooks == Hooks::AfterSteps { Phase::Stepping { seq } } else { Phase::Between }
             }
             Phase::Acting(calls) => {
                 // Questions are asked anew, and counted then.
-                let asked = calls.iter().filter(|open| matches!(open.stage, Stage::Asking)).count() as u64;
+                let asked = calls.iter().filter(|open| matches!(open.stage(), Stage::Asking)).count() as u64;
                 self.ledger.calls_taken_back(asked);
                 let taken = calls.iter().map(|open| {
-                    let open = taken_over(open, fork, base, seq);
-                    if again { begun_elsewhere(open, self.run) } else { open }
+                    let open = open.taken_over(fork, base, seq);
+                    if again { open.begun_elsewhere(self.run) } else { open }
                 });
                 self.phase = Phase::Acting(taken.collect());
                 if again {
@@ -129,91 +126,6 @@ impl State {
             }
         };
     }
-}
-
-/// Turns a call begun by another run back into one that waits at the gate: it has no approval in this run, and an answer to a
-/// question of its task there does not count here. The work itself is lost; the call's effect decides what follows.
-fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
-    let lost = matches!(open.stage, Stage::Running { .. } | Stage::Delegated { .. }) || open.is_coding();
-    let ended = lost && open.known().is_some_and(|known| known.outcome.is_some());
-    if ended || matches!(open.stage, Stage::Done(_)) {
-        return open;
-    }
-    if lost {
-        let begun = if let Stage::Delegated { run, .. } = open.stage { Some(run) } else { None };
-        let child = begun.or_else(|| open.known().and_then(|known| known.child));
-        let (run, edited) = (open.keyed_by(own), open.edited.clone());
-        let made = open.known().map(|known| known.made.clone()).unwrap_or_default();
-        open.in_base = Some(Arc::new(InBase { run, edited, child, lent: open.lent, outcome: None, made }));
-    }
-    open.allowed = None;
-    open.stage = Stage::Queued;
-    open
-}
-
-/// A call as the fork goes on with it: `Running` if it was lost or ended in the base, `Queued` if all is still open.
-fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
-    let mut open = open.clone();
-    if matches!(open.stage, Stage::Done(_)) {
-        return open;
-    }
-    let started = open.attempt > 0;
-    if !started {
-        (open.edited, open.allowed) = (None, None);
-    }
-    let later = fork.calls.iter().find(|started| started.call == open.call.id);
-    if let Some(known) = later {
-        let first = open.key_run.or_else(|| open.in_base.as_ref().map(|known| known.run));
-        let older = open.known().map(|known| known.made.clone()).unwrap_or_default();
-        open.in_base = Some(Arc::new(InBase {
-            run: first.unwrap_or(base),
-            edited: open.edited.clone(),
-            child: known.child,
-            lent: known.budget,
-            outcome: known.outcome.clone(),
-            made: made_below(older, &known.made, base),
-        }));
-    }
-    open.stage = match open.stage {
-        // Another agent's task continues in the same run, which repeats its unanswered question.
-        Stage::Delegated { run, order, .. } => Stage::Delegated { seq, run, order: order.going_on() },
-        Stage::DelegateAsks { run, .. } | Stage::DelegateDeferred { run, .. } => {
-            Stage::Delegated { seq, run, order: TaskOrder::Work }
-        }
-        Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
-        // Its retry had not begun.
-        Stage::Queued | Stage::Verifying | Stage::Held { .. } => Stage::Queued,
-        Stage::Coding { .. } => Stage::Coding { seq },
-        Stage::CodeWaits => Stage::CodeWaits,
-        Stage::Asking
-        | Stage::Running { .. }
-        | Stage::Retrying { .. }
-        | Stage::Doubted { .. }
-        | Stage::Done(_) => {
-            if started {
-                Stage::Running { seq }
-            } else {
-                Stage::Queued
-            }
-        }
-    };
-    open
-}
-
-/// The calls of code that are known: those of the base's own base, and those that the base made.
-fn made_below(older: Vec<MadeBelow>, made: &[MadeCall], base: RunId) -> Vec<MadeBelow> {
-    let fresh = made.iter().map(|made| {
-        let StartedCall { child, budget: lent, outcome, .. } = made.started.clone();
-        let known = InBase { run: base, edited: None, child, lent, outcome, made: Vec::new() };
-        let (place, name, args) = (made.place, made.name.clone(), made.args.clone());
-        let key = (base, made.started.call.clone());
-        MadeBelow { place, name, args, attempt: 0, failed: 0, key, known: Some(known) }
-    });
-    let mut all = fresh.collect::<Vec<_>>();
-    let known = |older: &MadeBelow| all.iter().any(|made| made.is_same(older));
-    let older: Vec<MadeBelow> = older.into_iter().filter(|older| !known(older)).collect();
-    all.extend(older);
-    all
 }
 
 /// Whether a limit that was reached under the old policy is no higher under the new one.

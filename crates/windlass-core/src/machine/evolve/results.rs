@@ -13,7 +13,7 @@ impl State {
     /// Whether the result of a call of the model waits for a summary. A run that is coming to its end reads no more of it.
     pub(crate) fn sums_up(&self, finished: &CallFinished) -> bool {
         let CallOutcome::Ok { content } = &finished.outcome else { return false };
-        let Some(open) = self.open_call(&finished.call).filter(|open| open.origin.is_model()) else {
+        let Some(open) = self.open_call(&finished.call).filter(|open| open.origin().is_model()) else {
             return false;
         };
         let most = self.target(open).and_then(|tool| tool.summary_above);
@@ -23,7 +23,7 @@ impl State {
 
     pub(crate) fn result_summarised(&mut self, summarised: &ResultSummarised) {
         let Some(open) = self.open_call(&summarised.call) else { return };
-        let Stage::Done(CallOutcome::Ok { content }) = &open.stage else { return };
+        let Stage::Done(CallOutcome::Ok { content }) = open.stage() else { return };
         if summarised.summary.is_some() && content.has_own_text() {
             let content = content.clone();
             let had_more = self.conversation.has_more_to_read();
@@ -44,8 +44,8 @@ impl State {
     }
 
     fn settle_result(&mut self, call: &CallId, summing: Summing) {
-        if let Some(open) = self.call_mut(call).filter(|open| open.summing == Summing::Waits) {
-            open.summing = summing;
+        if let Some(open) = self.call_mut(call).filter(|open| open.waits_for_summary()) {
+            open.settles(summing);
             self.commit_round();
         }
     }
@@ -54,7 +54,7 @@ impl State {
     pub(crate) fn take_results_as_they_are(&mut self) {
         let Phase::Acting(open) = &self.phase else { return };
         let asked = |open: &OpenCall| self.model_calls.get(Purpose::Summarise, Some(&open.call.id)).is_some();
-        let waits = |open: &&OpenCall| open.summing == Summing::Waits && !asked(open);
+        let waits = |open: &&OpenCall| open.waits_for_summary() && !asked(open);
         let calls: Vec<CallId> = open.iter().filter(waits).map(|open| open.call.id.clone()).collect();
         for call in &calls {
             self.settle_result(call, Summing::Off);

@@ -138,7 +138,7 @@ impl State {
         }
         if let Some(call) = &rejected.call {
             if let Some(open) = self.call_mut(call) {
-                open.rejected = true;
+                open.output_rejected();
             }
             return;
         }
