@@ -2,6 +2,7 @@
 
 mod errors;
 mod knots;
+mod parts;
 mod storeys;
 
 use std::collections::BTreeMap;
