@@ -387,7 +387,7 @@ impl State {
         let asked = self
             .turns_model_call()
             .filter(|model_call| model_call.retry_at().is_none())
-            .map(|model_call| model_call.model());
+            .map(ModelCall::model);
         let asked = asked.unwrap_or_else(|| self.next_model());
         self.setup
             .models()

@@ -180,7 +180,7 @@ impl State {
             self.offer_tools(tools.clone());
         }
         if adjusted.binding_digests.is_some() {
-            self.toolbox.bind(&adjusted.binding_digests);
+            self.toolbox.bind(adjusted.binding_digests.as_ref());
         }
         if adjusted.agent.is_some() {
             self.adopted(&policy, at, seq);

@@ -26,7 +26,7 @@ pub fn pending(state: &State) -> Vec<Action> {
                 let call = open.call.id.clone();
                 match open.stage() {
                     Stage::Running { seq } => {
-                        add(*seq, ActionKind::RunTool { call, attempt: open.attempt() })
+                        add(*seq, ActionKind::RunTool { call, attempt: open.attempt() });
                     }
                     Stage::Coding { seq } => add(*seq, ActionKind::RunCode { call }),
                     Stage::Delegated { seq, run, order } => {

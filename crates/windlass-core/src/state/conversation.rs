@@ -111,7 +111,9 @@ impl Conversation {
     pub(crate) fn replace(&mut self, splices: &[Splice]) {
         self.tracker.follow(splices);
         self.history.edit(splices);
-        splices.iter().for_each(|splice| self.spliced(splice));
+        for splice in splices {
+            self.spliced(splice);
+        }
     }
 
     /// Messages give way to others, one for one: every place stays.

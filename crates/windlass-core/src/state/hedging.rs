@@ -33,7 +33,7 @@ impl State {
         self.model_calls
             .in_progress()
             .filter(|model_call| model_call.alongside() == Alongside::Alone)
-            .filter_map(|model_call| model_call.hedge_at())
+            .filter_map(ModelCall::hedge_at)
             .min()
     }
 

@@ -279,7 +279,7 @@ impl State {
 
     /// The reservation of a model call that is going on.
     pub fn reservation(&self, action: ActionId) -> Option<Reservation> {
-        self.model_call(action).map(|model_call| model_call.reserved())
+        self.model_call(action).map(ModelCall::reserved)
     }
 
     /// Remaining part of the run's limits on tokens and cost.

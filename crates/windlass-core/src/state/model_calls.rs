@@ -253,7 +253,7 @@ impl ModelCall {
     /// The same call for another purpose, as if it had begun with that event.
     #[cfg(test)]
     pub(crate) fn with_purpose(self, purpose: Purpose, seq: u64, reserved: Reservation) -> Self {
-        Self { purpose, seq, reserved, ..self }
+        Self { seq, purpose, reserved, ..self }
     }
 
     /// Gives its event another number.

@@ -159,7 +159,7 @@ impl OpenCall {
 
     /// The run whose key it has, if `own` runs it.
     pub(crate) fn keyed_by(&self, own: RunId) -> RunId {
-        self.key_run.or_else(|| self.known().map(|known| known.run())).unwrap_or(own)
+        self.key_run.or_else(|| self.known().map(InBase::run)).unwrap_or(own)
     }
 
     /// The run and the id in its idempotency key, if `own` runs it.

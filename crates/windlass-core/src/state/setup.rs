@@ -255,8 +255,8 @@ impl Toolbox {
     }
 
     /// Approvals are bound to these digests.
-    pub(crate) fn bind(&mut self, digests: &Option<Arc<BindingDigests>>) {
-        self.binding_digests.clone_from(digests);
+    pub(crate) fn bind(&mut self, digests: Option<&Arc<BindingDigests>>) {
+        self.binding_digests = digests.cloned();
     }
 
     /// What can change in a run whose tools are given.

@@ -321,12 +321,12 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    pub(crate) fn limit(&self) -> LimitKind {
+    pub(crate) fn limit(self) -> LimitKind {
         self.limit
     }
 
     /// Number of consecutive equal calls.
-    pub(crate) fn repeat(&self) -> u32 {
+    pub(crate) fn repeat(self) -> u32 {
         self.repeat
     }
 }

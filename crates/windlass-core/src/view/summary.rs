@@ -45,7 +45,7 @@ fn text(state: &State, covers: Covers) -> String {
 }
 
 fn bytes(state: &State, _: Wire) -> u64 {
-    let open = state.model_calls.get(Purpose::Summarise, None).and_then(|model_call| model_call.covers());
+    let open = state.model_calls.get(Purpose::Summarise, None).and_then(ModelCall::covers);
     let covers = open.unwrap_or_else(|| state.before_last());
     SUMMARISE.len() as u64 + state.summed_up(covers).map(|(_, message)| message.bytes()).sum::<u64>()
 }

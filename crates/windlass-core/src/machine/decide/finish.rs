@@ -121,7 +121,7 @@ impl Decision {
     /// Records an output that does not fit. `false`: that was one too many, and the run has failed.
     pub(crate) fn reject(&mut self, call: Option<CallId>, message: &str) -> bool {
         // Of a fork that begins within the append: it is counted already.
-        if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected()) {
+        if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(OpenCall::rejected) {
             return true;
         }
         let most = self.state.setup.policy().replies.parse_retries;

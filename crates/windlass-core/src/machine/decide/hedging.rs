@@ -45,7 +45,7 @@ impl Decision {
 
     /// The end of a call that is not tried again, or of one of two attempts at it.
     pub(crate) fn ended(&self, model_call: &ModelCall, failure: ModelFailure) -> TurnFailed {
-        let remaining_model = self.state.alongside(model_call).map(|other| other.model());
+        let remaining_model = self.state.alongside(model_call).map(ModelCall::model);
         TurnFailed { remaining_model, ..TurnFailed::last(model_call, failure) }
     }
 

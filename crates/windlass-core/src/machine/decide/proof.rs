@@ -6,6 +6,7 @@ use crate::machine::decide::finish::Finish;
 use crate::machine::decide::limits::fill;
 use crate::machine::decision::Decision;
 use crate::protocol::fact::{OutputRejected, Rejection};
+use crate::state::open_call::OpenCall;
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::outcome::FailKind;
 use crate::vocabulary::tool::ToolSpec;
@@ -53,7 +54,7 @@ impl Decision {
     /// Sends an answer back. `false`: that was one too many, and the run has failed.
     pub(crate) fn send_back(&mut self, call: Option<CallId>, note: Text) -> bool {
         // A fork that begins within the append has counted it already.
-        if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected()) {
+        if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(OpenCall::rejected) {
             return true;
         }
         let most = self.state.setup.policy().tools.require_retries;

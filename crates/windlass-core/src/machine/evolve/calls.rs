@@ -171,7 +171,7 @@ impl State {
     pub(crate) fn commit_round(&mut self) {
         let cut = self.ending != Ending::None;
         let Phase::Acting(calls) = &mut self.phase else { return };
-        if !calls.iter().all(|call| call.has_result()) {
+        if !calls.iter().all(OpenCall::has_result) {
             return;
         }
         let calls = std::mem::take(calls);

@@ -28,7 +28,9 @@ impl State {
     /// Messages of the conversation are replaced.
     pub(crate) fn edited(&mut self, splices: &[Splice]) {
         self.conversation.replace(splices);
-        splices.iter().for_each(|splice| self.progress.spliced(splice));
+        for splice in splices {
+            self.progress.spliced(splice);
+        }
     }
 
     /// The last reply was in vain, with the results of its calls.

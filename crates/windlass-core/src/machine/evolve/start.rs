@@ -24,7 +24,7 @@ impl State {
         self.ledger.borrow(start.budget);
         self.stay_within_budget();
         self.offer_tools(start.tools.clone());
-        self.toolbox.bind(&start.binding_digests);
+        self.toolbox.bind(start.binding_digests.as_ref());
         self.phase = Phase::Between;
         let below = self.below.take();
         if let Some(base) = &below {
