@@ -1,6 +1,5 @@
 //! The child process: it takes its resources away from itself, and then serves its parent over stdin and stdout.
 
-use std::env;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::process;
@@ -10,10 +9,11 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, setrlimit};
+use serde::de::DeserializeOwned;
 
-use crate::Limits;
-use crate::interpreter::{Interpreter, Turn};
-use crate::protocol::{self, ARGUMENT, MARKER, Reply, Request, VERSION};
+use crate::interpreter::{Interpreter, Turn, memory};
+use crate::protocol::{self, Reply, Request, VERSION};
+use crate::{CodeError, Limits};
 
 /// The stack of the interpreter's thread. Source may be nested as deeply as the parser allows, whatever `ulimit -s` says; only
 /// what is used takes memory.
@@ -42,14 +42,17 @@ static PARENT_GONE: AtomicBool = AtomicBool::new(false);
 /// ```
 pub fn child() {
     SERVES.store(true, Ordering::Relaxed);
-    if env::args_os().nth(1).is_some_and(|first| first == ARGUMENT) && env::var_os(MARKER).is_some() {
+    if protocol::is_child() {
         process::exit(serve());
     }
 }
 
 /// Whether this process's program can be a child: its main has called [`child`].
-pub(crate) fn can_serve() -> bool {
-    SERVES.load(Ordering::Relaxed)
+///
+/// # Errors
+/// It has not.
+pub(crate) fn can_serve() -> Result<(), CodeError> {
+    if SERVES.load(Ordering::Relaxed) { Ok(()) } else { Err(CodeError::NoProgram) }
 }
 
 /// The interpreter has a thread with a stack of its own; this one watches the parent, which may die while code runs.
@@ -90,7 +93,7 @@ fn renounce() -> rustix::io::Result<()> {
 /// Bounds memory and time of this process. Memory that it has already does not count.
 fn bound(limits: &Limits, sizes: Option<File>) -> io::Result<()> {
     let (whole, data) = sizes.and_then(size).unwrap_or((USUAL_BYTES, USUAL_BYTES));
-    let memory = limits.memory();
+    let memory = memory(limits);
     let at_most = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
     // Writable memory counts. The address space is bounded, too, for systems that do not count the former; allocators
     // reserve more of it than they use.
@@ -133,7 +136,7 @@ fn serve_step(
     mut bound: impl FnMut(&Limits) -> io::Result<()>,
 ) -> io::Result<i32> {
     protocol::write(to, &Reply::Hello { version: VERSION })?;
-    let (limits, program) = match protocol::read(from)? {
+    let (limits, program) = match read(from)? {
         None => return Ok(ABANDONED),
         Some(Request::Start { version: VERSION, limits, program }) => (limits, program),
         Some(Request::Start { version, .. }) => {
@@ -160,7 +163,7 @@ fn serve_step(
                 return Ok(0);
             }
         };
-        turn = match protocol::read(from)? {
+        turn = match read(from)? {
             None => return Ok(ABANDONED),
             Some(Request::Results(results)) if results.len() == asked => {
                 running(|| interpreter.resume(results))
@@ -171,6 +174,29 @@ fn serve_step(
             Some(Request::Start { .. }) => return Err(io::Error::other("a second start")),
         };
     }
+}
+
+/// Reads the next message; none at the end of the stream.
+///
+/// # Errors
+/// The stream ends within a frame, or the frame is no message.
+fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> {
+    let mut header = Vec::with_capacity(4);
+    from.take(4).read_to_end(&mut header)?;
+    if header.is_empty() {
+        return Ok(None);
+    }
+    let Ok(bytes) = <[u8; 4]>::try_from(header.as_slice()) else {
+        return Err(protocol::cut(header.len(), 4));
+    };
+    let length = protocol::length(bytes)?;
+    // Grown as bytes come: a header alone takes no memory.
+    let mut body = Vec::new();
+    from.take(length as u64).read_to_end(&mut body)?;
+    if body.len() < length {
+        return Err(protocol::cut(body.len(), length));
+    }
+    protocol::message(&body).map(Some)
 }
 
 /// Runs code, which ends with this process if the parent goes meanwhile.

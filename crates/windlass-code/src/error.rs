@@ -20,6 +20,14 @@ pub enum CodeError {
         help = "call windlass_code::child() as the first line of main, or name the windlass binary, which runs code, too"
     )]
     NoProgram,
+    /// This program was built without the interpreter, and no other program is named.
+    #[error("this program was built without the interpreter of code")]
+    #[diagnostic(
+        kind = Invalid,
+        code = "code.not_built",
+        help = "build with the feature `interpreter`, or name the windlass binary, which runs code, too"
+    )]
+    NotBuilt,
     /// The child cannot be started.
     #[error("cannot start {path} to run code: {source}", path = path.display())]
     #[diagnostic(

@@ -3,6 +3,10 @@
 mod calls;
 mod compile;
 mod errors;
+mod hints;
+mod output;
+mod rewrite;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -12,11 +16,16 @@ use monty_types::{
     ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult, PrintWriter, ResourceTracker,
 };
 
-use crate::output::Printed;
-use crate::rewrite::{LATER, PARALLEL};
-use crate::values::{Foreign, from_json, to_json};
-use crate::{Failure, FailureKind, HostCall, HostResult, Limit, Limits, Output, Program, hints};
+use crate::{Failure, FailureKind, HostCall, HostResult, Limit, Limits, Output, Program};
 use calls::Functions;
+use output::Printed;
+use rewrite::{LATER, PARALLEL};
+use values::{Foreign, from_json, to_json};
+
+/// The memory that the code's values may take, in bytes.
+pub(crate) fn memory(limits: &Limits) -> u64 {
+    limits.memory_mb.saturating_mul(1 << 20)
+}
 
 /// What the code does next.
 #[derive(Debug)]

@@ -28,21 +28,25 @@
 //! and none of those calls is made again.
 //!
 //! `child` is the entry of the child, `session` its parent's side, `protocol` the frames between them; `interpreter` runs code in a
-//! thread and `rewrite` changes source before; `values` are Python's values as JSON.
+//! thread, its `rewrite` changes source before, and its `values` are Python's values as JSON.
+//!
+//! The Cargo feature `interpreter`, which is on by default, brings the last two and their dependencies. Without it `no_child` stands
+//! in for `child`: a session can be started with another program only.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(feature = "interpreter")]
+mod child;
+#[cfg(not(feature = "interpreter"))]
+#[path = "no_child.rs"]
 mod child;
 mod error;
-mod hints;
+#[cfg(feature = "interpreter")]
 mod interpreter;
 mod limits;
-mod output;
 mod program;
 mod protocol;
-mod rewrite;
 mod session;
-mod values;
 
 pub use child::child;
 pub use error::CodeError;

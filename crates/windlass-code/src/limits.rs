@@ -53,11 +53,6 @@ impl Limits {
         let seconds = if self.seconds > 0.0 { self.seconds.min(MOST_SECONDS) } else { 0.0 };
         Duration::from_secs_f64(seconds)
     }
-
-    /// The memory that the code's values may take, in bytes.
-    pub(crate) fn memory(&self) -> u64 {
-        self.memory_mb.saturating_mul(1 << 20)
-    }
 }
 
 /// A limit that ended a step of code.

@@ -1,6 +1,7 @@
 //! Frames between a session and its child: four bytes of length, big-endian, then JSON.
 
-use std::io::{self, Read, Write};
+use std::env;
+use std::io::{self, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,11 @@ pub(crate) enum Reply {
     Refused { reason: String },
 }
 
+/// Whether this process was started as a child.
+pub(crate) fn is_child() -> bool {
+    env::args_os().nth(1).is_some_and(|first| first == ARGUMENT) && env::var_os(MARKER).is_some()
+}
+
 /// The bytes of a message.
 ///
 /// # Errors
@@ -76,29 +82,6 @@ pub(crate) fn length(header: [u8; 4]) -> io::Result<usize> {
 pub(crate) fn message<M: DeserializeOwned>(bytes: &[u8]) -> io::Result<M> {
     serde_json::from_slice(bytes)
         .map_err(|error| invalid(format!("a frame of {} bytes: {error}", bytes.len())))
-}
-
-/// Reads the next message; none at the end of the stream.
-///
-/// # Errors
-/// The stream ends within a frame, or the frame is no message.
-pub(crate) fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> {
-    let mut header = Vec::with_capacity(4);
-    from.take(4).read_to_end(&mut header)?;
-    if header.is_empty() {
-        return Ok(None);
-    }
-    let Ok(bytes) = <[u8; 4]>::try_from(header.as_slice()) else {
-        return Err(cut(header.len(), 4));
-    };
-    let length = length(bytes)?;
-    // Grown as bytes come: a header alone takes no memory.
-    let mut body = Vec::new();
-    from.take(length as u64).read_to_end(&mut body)?;
-    if body.len() < length {
-        return Err(cut(body.len(), length));
-    }
-    message(&body).map(Some)
 }
 
 /// Writes a message.

@@ -246,6 +246,7 @@ impl Session {
                 format!("it speaks version {version} of the protocol, expected {VERSION}")
             }
             Ok(Ok(None)) => format!("it ended without a greeting ({})", ending::shown(self.end().await)),
+            Ok(Ok(Some(Reply::Refused { reason }))) => reason,
             Ok(Ok(Some(_)) | Err(_)) => "its first output is no greeting".to_owned(),
             Err(_) => format!("it said nothing for {} s", START.as_secs()),
         };

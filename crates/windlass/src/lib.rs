@@ -42,15 +42,16 @@
 //!
 //! # Cargo features
 //!
-//! All are on by default. Without them a program is smaller and builds faster.
+//! All but `code` are on by default. Without them a program is smaller and builds faster.
 //!
 //! | feature | gives | brings |
 //! |---|---|---|
 //! | `sqlite` | [`SqliteLog`], and the memory service of agent files | SQLite (compiled with the program) |
 //! | `mcp` | `tools::mcp`, and tool servers in agent files | `rmcp` |
+//! | `code` | agents whose models write code, for programs whose main begins with [`code_child`] | an interpreter, with a parser of Python |
 //! | `otel` | spans and metrics of runs (`runtime::set_telemetry`) | the API of OpenTelemetry |
 //!
-//! An agent file that asks for a part that was left out is refused, with the feature's name.
+//! An agent that asks for a part that was left out is refused, with the feature's name.
 
 pub use windlass_error as error;
 pub use windlass_models as models;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::converse;
+use super::{converse, read};
 use crate::protocol::{self, Reply, Request, VERSION};
 use crate::{HostResult, Limits, Program};
 
@@ -10,7 +10,7 @@ fn told(mut bytes: &[u8]) -> (Vec<Reply>, i32) {
     let mut out = Vec::new();
     let exit = converse(&mut bytes, &mut out, |_| Ok(()));
     let (mut replies, mut rest) = (Vec::new(), out.as_slice());
-    while let Some(reply) = protocol::read(&mut rest).unwrap() {
+    while let Some(reply) = read(&mut rest).unwrap() {
         replies.push(reply);
     }
     (replies, exit)

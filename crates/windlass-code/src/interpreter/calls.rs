@@ -4,7 +4,7 @@ use monty_types::{ExcType, MontyException, MontyObject};
 use serde_json::{Map, Value};
 
 use super::Item;
-use crate::values::{Foreign, to_json};
+use super::values::{Foreign, to_json};
 use crate::{Function, HostCall};
 
 type Named = Vec<(MontyObject, MontyObject)>;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use monty::MontyRun;
 use monty_types::{CompileOptions, MontyObject, ResourceLimits};
 
-use super::{Interpreter, Turn, errors, limited};
-use crate::rewrite::{LATER, PARALLEL, calls_in, rewrite};
-use crate::values::from_json;
+use super::rewrite::{LATER, PARALLEL, calls_in, rewrite};
+use super::values::from_json;
+use super::{Interpreter, Turn, errors, limited, memory};
 use crate::{Failure, FailureKind, Limit};
 
 impl Interpreter {
@@ -65,7 +65,7 @@ impl Interpreter {
     pub(super) fn resources(&self) -> ResourceLimits {
         ResourceLimits::default()
             .max_duration(self.limits.running())
-            .max_memory(usize::try_from(self.limits.memory()).unwrap_or(usize::MAX))
+            .max_memory(usize::try_from(memory(&self.limits)).unwrap_or(usize::MAX))
             .max_recursion_depth(self.limits.recursion as usize)
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use monty_types::{ExcType, MontyException, StackFrame};
 
-use crate::{Failure, FailureKind, Limit, Limits, hints};
+use super::hints;
+use crate::{Failure, FailureKind, Limit, Limits};
 
 /// The name of the source in errors.
 pub(super) const FILE: &str = "code";

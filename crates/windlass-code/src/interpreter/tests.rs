@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use super::values::{Foreign, from_json, to_json};
 use super::{Interpreter, Turn};
-use crate::values::{Foreign, from_json, to_json};
 use crate::{Function, HostResult, Limits, Program};
 
 /// Runs a step with a host that answers each call with null; on a thread with the child's stack.

@@ -24,11 +24,9 @@ impl Code {
     /// This program runs code. Its main must call [`child`](crate::child) first.
     ///
     /// # Errors
-    /// Its main does not, or the system does not say where the program is.
+    /// Its main does not, it was built without the interpreter, or the system does not say where the program is.
     pub fn this_program() -> Result<Self, CodeError> {
-        if !can_serve() {
-            return Err(CodeError::NoProgram);
-        }
+        can_serve()?;
         let path = env::current_exe()
             .map_err(|source| CodeError::Spawn { path: PathBuf::from("this program"), source })?;
         Ok(Self { path })

@@ -158,7 +158,7 @@ pub enum Error {
     },
     /// The agent's model writes code, and nothing can run it.
     #[error("agent `{agent}` cannot be built: its model writes code")]
-    #[diagnostic(transparent, help = help::CODE_CHILD)]
+    #[diagnostic(transparent, help = help::for_code(source))]
     Code {
         /// The agent.
         agent: String,

@@ -90,3 +90,5 @@ mod usage;
 mod watching;
 #[cfg(test)]
 mod wires;
+#[cfg(all(test, not(feature = "code")))]
+mod without_code;

@@ -1,4 +1,4 @@
-//! Programs that tool servers need.
+//! Programs that tool servers need, and the interpreter of code.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,15 @@ const PROGRAMS: [(&str, &str); 3] = [
 ];
 
 pub(super) fn look() -> Vec<Finding> {
-    PROGRAMS
-        .into_iter()
-        .map(|(program, todo)| match find(program) {
-            Some(path) => Finding::new(Level::Ok, program, path.display().to_string()),
-            None => Finding::new(Level::Missing, program, "not in PATH").todo(todo),
-        })
-        .collect()
+    let interpreter = (!cfg!(feature = "code")).then(|| {
+        let todo = "build with the feature `code` to use agents whose models write code";
+        Finding::new(Level::Missing, "code mode", "not built in").todo(todo)
+    });
+    let programs = PROGRAMS.into_iter().map(|(program, todo)| match find(program) {
+        Some(path) => Finding::new(Level::Ok, program, path.display().to_string()),
+        None => Finding::new(Level::Missing, program, "not in PATH").todo(todo),
+    });
+    interpreter.into_iter().chain(programs).collect()
 }
 
 fn find(program: &str) -> Option<PathBuf> {

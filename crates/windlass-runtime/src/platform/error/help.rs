@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use windlass_code::CodeError;
 use windlass_core::RunId;
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_error::Diagnostic as _;
@@ -12,7 +13,9 @@ use windlass_tools::ToolSetError;
 pub(super) const NO_SUCH_REQUIRED: &str = "name a tool of the agent, or remove the pattern";
 pub(super) const NO_SUCH_TOOL: &str = "name a tool of the agent";
 pub(super) const PRICES: &str = "give the model `prices: { input, output }` in USD per million tokens";
-pub(super) const CODE_CHILD: &str = "call `windlass::code_child()` as the first line of main, or name the `windlass` binary: \
+const CODE_CHILD: &str = "call `windlass::code_child()` as the first line of main, or name the `windlass` binary: \
+     `Agent::builder(..).code_program(path)`";
+const CODE_FEATURE: &str = "build with the feature `code`, or name the `windlass` binary: \
      `Agent::builder(..).code_program(path)`";
 pub(super) const CHANGED_AGENT: &str = "`.with_changed_agent()` goes on with the agent as it is now; calls that wait for \
      approval, and have changed, are asked about anew";
@@ -45,6 +48,10 @@ pub(super) fn lost_attempts() -> String {
         "look at what the model replies and why the process dies; to resume the run by hand allows {LOST_ATTEMPTS} more \
          attempts"
     )
+}
+
+pub(super) fn for_code(error: &CodeError) -> &'static str {
+    if matches!(error, CodeError::NotBuilt) { CODE_FEATURE } else { CODE_CHILD }
 }
 
 /// A remedy for a model that a program names.

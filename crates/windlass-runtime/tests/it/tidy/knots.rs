@@ -18,7 +18,7 @@ const LIMITS: &[(&str, usize, usize, usize)] = &[
     ("windlass-agent-file", 2, 1, 29),
     ("windlass-bench", 1, 1, 4),
     ("windlass-cli", 2, 2, 25),
-    ("windlass-code", 1, 1, 11),
+    ("windlass-code", 1, 1, 8),
     ("windlass-core", 3, 1, 7),
     ("windlass-error", 0, 0, 0),
     ("windlass-harness", 2, 1, 16),

@@ -44,7 +44,7 @@ const MODULES: &str = "asyncio, base64, binascii, collections, dataclasses, date
      pathlib, re, typing, unicodedata";
 
 /// What to do about an error with that message.
-pub(crate) fn of_message(kind: &str, message: &str) -> Option<String> {
+pub(super) fn of_message(kind: &str, message: &str) -> Option<String> {
     if kind == "ModuleNotFoundError" {
         let module = message.split('\'').nth(1).unwrap_or_default();
         let why = of_name(module).unwrap_or("tools are functions here already, without an import");
@@ -54,7 +54,7 @@ pub(crate) fn of_message(kind: &str, message: &str) -> Option<String> {
 }
 
 /// What to do about a name that does not exist here, though Python or a habit of models has it.
-pub(crate) fn of_name(name: &str) -> Option<&'static str> {
+pub(super) fn of_name(name: &str) -> Option<&'static str> {
     Some(match name {
         "eval" | "exec" | "compile" | "__import__" => "code cannot run other code: write it out",
         "input" | "breakpoint" | "help" | "exit" | "quit" | "license" | "copyright" | "credits" => {
@@ -77,7 +77,7 @@ pub(crate) fn of_name(name: &str) -> Option<&'static str> {
 }
 
 /// What to do about a call of the system that the code made.
-pub(crate) fn of_system_call(name: &str) -> &'static str {
+pub(super) fn of_system_call(name: &str) -> &'static str {
     match name {
         "date.today" | "datetime.now" => "code has no clock: take the time from a tool or the task",
         "os.getenv" | "os.environ" => "code sees no environment variables",

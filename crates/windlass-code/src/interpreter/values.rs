@@ -16,7 +16,7 @@ const MOST_DEPTH: usize = 100;
 
 /// What happens to a value that JSON cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Foreign {
+pub(super) enum Foreign {
     /// It is an error.
     Refused,
     /// Its `repr` stands for it.
@@ -27,7 +27,7 @@ pub(crate) enum Foreign {
 ///
 /// # Errors
 /// It has a part that JSON cannot hold, and such parts are refused; or it is nested too deeply.
-pub(crate) fn to_json(value: MontyObject, foreign: Foreign) -> Result<Value, String> {
+pub(super) fn to_json(value: MontyObject, foreign: Foreign) -> Result<Value, String> {
     convert(value, foreign, MOST_DEPTH)
 }
 
@@ -156,7 +156,7 @@ fn iso_time([hour, minute, second]: [u8; 3], microsecond: u32, offset: Option<i3
 }
 
 /// The Python value of a JSON value.
-pub(crate) fn from_json(value: Value) -> MontyObject {
+pub(super) fn from_json(value: Value) -> MontyObject {
     match value {
         Value::Null => MontyObject::None,
         Value::Bool(value) => MontyObject::Bool(value),

@@ -19,16 +19,16 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use facts::Facts;
 
 /// Prefix of the names of deferred functions.
-pub(crate) const LATER: &str = "__later_";
+pub(super) const LATER: &str = "__later_";
 /// The name of the function that makes several calls at once.
-pub(crate) const PARALLEL: &str = "parallel";
+pub(super) const PARALLEL: &str = "parallel";
 /// Maximum depth to which a tree is looked at. The interpreter refuses deeper ones.
 const MOST_DEPTH: u16 = 300;
 /// What is added to a source that assigns `result`.
 const RETURN_RESULT: &str = "\ntry:\n    return result\nexcept NameError:\n    pass\n";
 
 /// The source as it is compiled. One with syntax errors stays as it is.
-pub(crate) fn rewrite(source: &str, functions: &BTreeSet<&str>) -> String {
+pub(super) fn rewrite(source: &str, functions: &BTreeSet<&str>) -> String {
     let Ok(parsed) = parse_module(source) else { return source.to_owned() };
     let module = parsed.syntax();
     let facts = Facts::of(module, functions);
@@ -40,7 +40,7 @@ pub(crate) fn rewrite(source: &str, functions: &BTreeSet<&str>) -> String {
 }
 
 /// The number of call expressions in a source, of whatever functions, as Session 10 counts them. One with syntax errors has none.
-pub(crate) fn calls_in(source: &str) -> u32 {
+pub(super) fn calls_in(source: &str) -> u32 {
     let Ok(parsed) = parse_module(source) else { return 0 };
     let mut counter = Counter::default();
     counter.visit_body(&parsed.syntax().body);

@@ -8,7 +8,7 @@ use crate::Output;
 
 /// Keeps the beginning of what is printed and counts the rest.
 #[derive(Debug)]
-pub(crate) struct Printed {
+pub(super) struct Printed {
     /// Bytes that may still be kept.
     room: usize,
     /// Output since it was last taken.
@@ -16,12 +16,12 @@ pub(crate) struct Printed {
 }
 
 impl Printed {
-    pub(crate) fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self { room: most, since: Output::default() }
     }
 
     /// The output since this was last called.
-    pub(crate) fn take(&mut self) -> Output {
+    pub(super) fn take(&mut self) -> Output {
         std::mem::take(&mut self.since)
     }
 
