@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use windlass_core::policy::Preset;
 
-use super::super::schema;
+use crate::schema::made::schema;
 
 const BEGIN: &str = "<!-- keys: made from the types that read a file; WINDLASS_UPDATE=1 cargo nextest run -p windlass-agent-file docs -->\n";
 const END: &str = "<!-- end of keys -->\n";

@@ -1,6 +1,7 @@
 //! The published schema and the reader must know the same keys.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use windlass_core::policy::Preset;
@@ -9,10 +10,26 @@ use windlass_tools::builtin::Builtin;
 use super::super::{AgentFileError, schema};
 use super::good::DESIGN;
 use super::parse;
+use crate::schema::made;
 use crate::yaml::Problem;
 
 fn validator() -> jsonschema::Validator {
     jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema()).unwrap()
+}
+
+#[test]
+fn the_published_schema_is_that_of_the_types() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/schema/agent.json");
+    let wanted = made::schema();
+    if std::env::var_os("WINDLASS_UPDATE").is_some() {
+        std::fs::write(&path, serde_json::to_string(&wanted).unwrap() + "\n").unwrap();
+    }
+    let now = std::fs::read_to_string(&path).unwrap();
+    // As text: the order of keys counts, too.
+    assert!(
+        now == serde_json::to_string(&wanted).unwrap() + "\n",
+        "agent.json is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-agent-file published"
+    );
 }
 
 #[test]
