@@ -438,9 +438,9 @@ impl State {
         self.setup.policy().limit(LimitKind::Seconds).map(|limit| self.clock.after(limit))
     }
 
-    /// When the run is to be woken: at its deadline, for a hedge, or because it is stalled.
+    /// When the run is to be woken: at its deadline, for a second attempt at a model call, or because it is stalled.
     pub(crate) fn alarm(&self) -> Option<Millis> {
-        [self.deadline(), self.next_hedge(), self.stalls_at()].into_iter().flatten().min()
+        [self.wakes_at(), self.stalls_at()].into_iter().flatten().min()
     }
 
     /// Whether nothing new may begin: work that is going on is being stopped.

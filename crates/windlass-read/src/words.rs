@@ -13,7 +13,6 @@ pub mod asked;
 mod calls;
 mod cuts;
 pub mod differences;
-pub mod hedged;
 mod phrases;
 pub mod plain;
 pub mod progress;

@@ -22,7 +22,6 @@ use windlass_core::budget::Budget;
 use windlass_core::event::TaskOrder;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{Action, ActionId, ActionKind, CallId, InputKind, RunId, State};
-use windlass_models::PrefixCell;
 use windlass_tools::Tool;
 
 use crate::agent::calls::{context, tool_of};
@@ -123,12 +122,7 @@ impl Worker {
             action,
             model: run.agent.model(&request.name).cloned(),
             state: run.state.clone(),
-            // Two requests at once do not write into the same bytes.
-            prefix: if run.state.is_hedge(action) {
-                PrefixCell::default()
-            } else {
-                self.prefixes.of(request.role)
-            },
+            prefix: self.prefixes.of(run.state, action, request.role),
             payloads: run.agent.log().clone(),
             publisher: run.publisher.clone(),
             display: self.display.clone(),

@@ -17,7 +17,7 @@ use crate::protocol::fact::interrupts::RunPaused;
 use crate::protocol::fact::limits::{LimitRaised, LimitReached};
 use crate::protocol::fact::{
     Adjusted, CallFact, CodeFact, ContextFact, DelegationFact, Event, Fact, InputReceived, InputRequested,
-    LimitFact, ModelFact, PeopleFact, PlanFact, RunFact,
+    LimitFact, PeopleFact, PlanFact, RunFact,
 };
 use crate::state::context::ContextTracker;
 use crate::state::ending::{Closing, Ending};
@@ -45,12 +45,7 @@ impl State {
                 self.clock.taken_over(resumed.clock_behind_ms.unwrap_or(0));
                 self.taken_over(resumed.by);
             }
-            Fact::Model(ModelFact::Started(turn)) => self.turn_started(turn, seq),
-            Fact::Model(ModelFact::Completed(turn)) => self.turn_completed(turn),
-            Fact::Model(ModelFact::Failed(turn)) => self.turn_failed(turn, seq),
-            Fact::Model(ModelFact::ProbeAnswered(probe)) => self.probe_answered(probe),
-            Fact::Model(ModelFact::Hedged(hedged)) => self.turn_hedged(hedged, seq),
-            Fact::Model(ModelFact::HedgeSkipped(skipped)) => self.hedge_skipped(skipped),
+            Fact::Model(fact) => self.model_fact(fact, seq),
             Fact::Call(CallFact::Held(held)) => self.call_held(held),
             Fact::Call(CallFact::Decided(decided)) => self.call_decided(decided),
             Fact::Call(CallFact::ToolAllowed(allowed)) => self.tool_allowed(allowed),
@@ -106,7 +101,6 @@ impl State {
             Fact::Context(ContextFact::Compacted(compacted)) => self.compacted(compacted),
             Fact::Context(ContextFact::CompactionSkipped(_)) => self.compaction_skipped(),
             Fact::Call(CallFact::StepBranched(branched)) => self.acting(&branched.calls, &Origin::Hook),
-            Fact::Model(ModelFact::OutputRejected(rejected)) => self.output_rejected(rejected),
             Fact::Limit(LimitFact::Reached(reached)) => self.limit_reached(reached, event.at, seq),
             Fact::Limit(LimitFact::Raised(raised)) => self.limit_raised(raised, seq),
             Fact::People(PeopleFact::CancelRequested(_)) => {

@@ -25,6 +25,11 @@ impl State {
         hedged.then(|| self.clock.now().saturating_add(after))
     }
 
+    /// When the run is to be woken whatever comes before: at its deadline, or for a hedge.
+    pub(crate) fn wakes_at(&self) -> Option<Millis> {
+        [self.deadline(), self.next_hedge()].into_iter().flatten().min()
+    }
+
     /// When the first hedge of the open calls is due.
     pub(crate) fn next_hedge(&self) -> Option<Millis> {
         if self.ending.closing().is_some() {
@@ -102,8 +107,8 @@ impl State {
     }
 
     /// The process is gone, and with it the attempts. Only the first of two is made again: it may be hedged again.
-    pub(crate) fn hedges_lost(&mut self) {
-        for hedge in self.model_calls.take_hedges() {
+    pub(crate) fn second_attempts_lost(&mut self) {
+        for hedge in self.model_calls.take_second_attempts() {
             self.ledger.hold(hedge.reserved().sure);
         }
     }

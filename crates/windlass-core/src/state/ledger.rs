@@ -302,7 +302,7 @@ impl State {
     /// The process that drove the run is gone. A model call that was going on may have been paid.
     pub(crate) fn taken_over(&mut self, by: ResumedBy) {
         if !self.stopping() {
-            self.hedges_lost();
+            self.second_attempts_lost();
         }
         for model_call in self.model_calls.iter_mut().filter(|model_call| model_call.retry_at().is_none()) {
             self.ledger.lose(model_call.lost().sure);

@@ -319,7 +319,7 @@ impl ModelCalls {
     }
 
     /// Takes out the attempts beside others.
-    pub(crate) fn take_hedges(&mut self) -> Vec<ModelCall> {
+    pub(crate) fn take_second_attempts(&mut self) -> Vec<ModelCall> {
         let (hedges, kept) = std::mem::take(&mut self.0)
             .into_iter()
             .partition(|model_call| model_call.alongside == Alongside::Hedge);

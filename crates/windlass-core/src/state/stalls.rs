@@ -75,7 +75,6 @@ impl State {
     /// of its own is going on.
     pub fn stall_alarm(&self) -> Option<StallAlarm> {
         let after_ms = self.setup.policy().limit(LimitKind::StallSeconds)?;
-        let other = [self.deadline(), self.next_hedge()].into_iter().flatten().min();
-        Some(StallAlarm { at: self.stalls_at()?, after_ms, other })
+        Some(StallAlarm { at: self.stalls_at()?, after_ms, other: self.wakes_at() })
     }
 }

@@ -1,7 +1,7 @@
 //! The model calls of a run: purpose, model, usage, cost and end of each.
 
 use serde::Serialize;
-use windlass_core::event::{Adjusted, Millis, ModelFact, RunFact, TurnFailed, TurnHedged, TurnStarted};
+use windlass_core::event::{Adjusted, Millis, ModelAttempt, ModelFact, RunFact, TurnFailed};
 use windlass_core::model::{FailureKind, ModelChoice, Prices, Purpose, Role, Usage};
 use windlass_core::{CallId, Event, Fact, Text};
 
@@ -86,10 +86,10 @@ impl ModelCalls {
 
     /// Takes in what an event says of model calls.
     pub(super) fn learn(&mut self, seq: u64, event: &Event) {
-        if let Fact::Model(ModelFact::Started(turn)) = &event.fact {
-            self.open.asks(turn, (seq, event.at));
-        } else if let Fact::Model(ModelFact::Hedged(turn)) = &event.fact {
-            self.open.hedged(turn, (seq, event.at));
+        if let Fact::Model(fact) = &event.fact
+            && let Some(attempt) = fact.attempt()
+        {
+            self.open.begins(attempt, (seq, event.at));
         } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             let asked = self.open.close(turn.purpose, turn.about.as_ref());
             self.ends((seq, event.at), (turn.turn, turn.purpose, asked), turn.usage, ModelCallEnd::Replied);
@@ -166,16 +166,12 @@ type OpenCall = (Purpose, Option<CallId>, u32, Since);
 struct OpenCalls(Vec<OpenCall>);
 
 impl OpenCalls {
-    /// A call begins.
-    fn asks(&mut self, turn: &TurnStarted, at: (u64, Millis)) {
-        // With a hedge that was lost with its process.
-        while self.close(turn.purpose, turn.about.as_ref()).is_some() {}
-        self.0.push((turn.purpose, turn.about.clone(), turn.model, at));
-    }
-
-    /// Another model is asked beside the first one.
-    fn hedged(&mut self, hedged: &TurnHedged, at: (u64, Millis)) {
-        self.0.push((hedged.purpose, hedged.about.clone(), hedged.model, at));
+    /// An attempt at a call begins.
+    fn begins(&mut self, attempt: ModelAttempt<'_>, at: (u64, Millis)) {
+        let ModelAttempt { purpose, about, model, alongside } = attempt;
+        // The attempts before it are over, or were lost with their process.
+        while !alongside && self.close(purpose, about).is_some() {}
+        self.0.push((purpose, about.cloned(), model, at));
     }
 
     /// One of two attempts has failed, and the other one goes on. Gives the model that failed, and since when it was asked.

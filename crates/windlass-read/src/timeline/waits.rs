@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use windlass_core::event::{
     CallFact, CallFinished, CodeFact, CodeFinished, DelegationFact, DelegationFinished, InputRequested,
-    LimitFact, Millis, ModelFact, PeopleFact, PlanFact, RunFact, TurnFailed, TurnHedged, TurnStarted,
+    LimitFact, Millis, ModelAttempt, ModelFact, PeopleFact, PlanFact, RunFact, TurnFailed,
 };
 use windlass_core::message::ToolCall;
 use windlass_core::model::{FailureKind, Purpose};
@@ -252,6 +252,11 @@ impl Waits {
     }
 
     fn event(&mut self, fact: &Fact) {
+        if let Fact::Model(fact) = fact
+            && let Some(attempt) = fact.attempt()
+        {
+            return self.attempt_begins(attempt);
+        }
         match fact {
             Fact::Run(RunFact::Started(start)) => {
                 self.models = start.models.iter().map(|model| model.name.clone()).collect();
@@ -263,26 +268,21 @@ impl Waits {
             }
             // Its holder begins the lost work again; questions stay open.
             Fact::Run(RunFact::Resumed(_)) => self.end(|on| !matches!(on, WaitOn::Person { .. })),
-            Fact::Model(ModelFact::Started(turn)) => self.turn_started(turn),
             Fact::Model(ModelFact::Completed(turn)) => {
                 self.end_ask(turn.purpose, turn.about.as_ref());
                 self.know(&turn.calls);
             }
             Fact::Model(ModelFact::Failed(failed)) => self.turn_failed(failed),
             Fact::Model(ModelFact::ProbeAnswered(probe)) => drop(self.end_ask(probe.purpose, None)),
-            Fact::Model(ModelFact::Hedged(hedged)) => self.turn_hedged(hedged),
             Fact::Call(CallFact::StepBranched(branched)) => self.know(&branched.calls),
-            Fact::Code(CodeFact::Called(_))
+            Fact::Code(CodeFact::Called(_) | CodeFact::Started(_) | CodeFact::Finished(_))
             | Fact::Plan(PlanFact::Made(_))
-            | Fact::Code(CodeFact::Started(_))
-            | Fact::Code(CodeFact::Finished(_))
-            | Fact::Call(CallFact::Started(_))
-            | Fact::Call(CallFact::Retried(_))
-            | Fact::Call(CallFact::Doubted(_))
-            | Fact::Delegation(DelegationFact::Started(_))
-            | Fact::Delegation(DelegationFact::Deferred(_))
-            | Fact::Call(CallFact::Finished(_))
-            | Fact::Delegation(DelegationFact::Finished(_)) => self.call_event(fact),
+            | Fact::Call(
+                CallFact::Started(_) | CallFact::Retried(_) | CallFact::Doubted(_) | CallFact::Finished(_),
+            )
+            | Fact::Delegation(
+                DelegationFact::Started(_) | DelegationFact::Deferred(_) | DelegationFact::Finished(_),
+            ) => self.call_event(fact),
             Fact::People(PeopleFact::InputRequested(asked)) => self.asked(asked),
             // A rule answers a question that was put before it was made.
             Fact::Call(CallFact::Decided(decided)) => self.end_call(&decided.call),
@@ -348,14 +348,14 @@ impl Waits {
         self.models.get(place).cloned().unwrap_or_else(|| "?".into())
     }
 
-    fn turn_started(&mut self, turn: &TurnStarted) {
-        let ask = self.end_ask(turn.purpose, turn.about.as_ref());
-        self.begin(WaitOn::Model { ask, name: self.model(turn.model) });
-    }
-
-    fn turn_hedged(&mut self, hedged: &TurnHedged) {
-        let ask = ModelAsk { purpose: hedged.purpose, about: hedged.about.clone() };
-        self.begin(WaitOn::Model { ask, name: self.model(hedged.model) });
+    fn attempt_begins(&mut self, attempt: ModelAttempt<'_>) {
+        let ModelAttempt { purpose, about, model, alongside } = attempt;
+        let ask = if alongside {
+            ModelAsk { purpose, about: about.cloned() }
+        } else {
+            self.end_ask(purpose, about)
+        };
+        self.begin(WaitOn::Model { ask, name: self.model(model) });
     }
 
     fn turn_failed(&mut self, failed: &TurnFailed) {

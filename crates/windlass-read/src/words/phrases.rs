@@ -1,5 +1,7 @@
 //! Events in words: what a run did, with the run as the subject (``ran `search` with {"q":"tea"}``).
 
+pub(super) mod hedged;
+
 use windlass_core::event::{
     Adjusted, CallDecided, CallFact, CallVerified, CancelRequested, CodeFact, Compacted, ContextFact,
     Decision, DelegationFact, DelegationStarted, HistoryEdited, InputReceived, LimitFact, ModelFact,
@@ -13,9 +15,9 @@ use windlass_core::text::shown_args;
 use windlass_core::{Answer, CallId, CallOutcome, Fact, Message};
 
 use super::asked;
-use super::hedged::hedge;
 use super::refused;
 use super::{Calls, Cuts, count, limit, name, outcome, rejection};
+use hedged::hedge;
 
 /// What the event says that the run did.
 pub fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {

@@ -9,7 +9,7 @@ use windlass_core::model::FailureKind;
 use windlass_core::policy::Wire;
 use windlass_core::{CallId, Event, Fact};
 
-use super::hedged::unhedged;
+use super::phrases::hedged::unhedged;
 use super::refused::{self, tool_refused};
 use super::{
     Calls, Cuts, LINE_CHARS, changed, compaction, count, limit, name, not_compacted, outcome, rejection,

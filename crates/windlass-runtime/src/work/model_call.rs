@@ -67,8 +67,10 @@ pub(crate) struct Prefixes {
 }
 
 impl Prefixes {
-    pub(crate) fn of(&self, role: Role) -> PrefixCell {
+    pub(crate) fn of(&self, state: &State, action: ActionId, role: Role) -> PrefixCell {
         match role {
+            // Two requests at once do not write into the same bytes.
+            _ if state.is_hedge(action) => PrefixCell::default(),
             Role::Main | Role::Summarise => self.main.clone(),
             Role::Simple => self.simple.clone(),
         }

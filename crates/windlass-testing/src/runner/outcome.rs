@@ -1,7 +1,6 @@
 //! Result of a pass, complete or cut short, with positions in its log.
 
 use std::collections::BTreeMap;
-use windlass_core::event::ModelFact;
 
 use windlass_core::Fact;
 
@@ -40,9 +39,7 @@ impl Outcome {
     /// Log lines at which requests were sent; `None`: unknown, because other agents than the case's own sent some.
     fn sent_at(&self) -> Option<Vec<usize>> {
         let events = self.runs.iter().flat_map(|run| run.events.iter()).enumerate();
-        let asks = |fact: &Fact| {
-            matches!(fact, Fact::Model(ModelFact::Started(_)) | Fact::Model(ModelFact::Hedged(_)))
-        };
+        let asks = |fact: &Fact| matches!(fact, Fact::Model(fact) if fact.attempt().is_some());
         let sent = events.filter(|(_, event)| asks(&event.fact));
         let sent: Vec<usize> = sent.map(|(line, _)| line + 1).collect();
         (sent.len() == self.requests.len()).then_some(sent)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, future::join};
 use serde_json::Value;
-use windlass_core::event::{ModelFact, PeopleFact, QuestionKind, RunFact, SteerKind, Steered};
+use windlass_core::event::{PeopleFact, QuestionKind, RunFact, SteerKind, Steered};
 use windlass_core::{Answer, Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
 use windlass_read::{load, load_until};
 use windlass_runtime::{
@@ -219,9 +219,7 @@ impl Stage<'_> {
         let events: Vec<&Event> = runs.iter().flat_map(|run| run.events.iter()).chain(last).collect();
         let sent = events
             .iter()
-            .filter(|event| {
-                matches!(event.fact, Fact::Model(ModelFact::Started(_)) | Fact::Model(ModelFact::Hedged(_)))
-            })
+            .filter(|event| matches!(&event.fact, Fact::Model(fact) if fact.attempt().is_some()))
             .count();
         let log = events.into_iter().map(record::line).collect();
         let request = cut.then_some(sent as u32);

@@ -84,8 +84,8 @@ impl State {
         if stopping || other_loop {
             self.model_calls.clear();
         }
-        // One model is asked anew, and may be hedged anew.
-        self.model_calls.take_hedges();
+        // One model is asked anew, and another one alongside only when it takes too long again.
+        self.model_calls.take_second_attempts();
         // Whether summaries and verdicts are needed is decided anew.
         self.model_calls.drop_background();
         self.conversation.track(ContextTracker::may_compact_again);

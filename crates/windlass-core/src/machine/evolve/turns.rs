@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::protocol::fact::OutputRejected;
 use crate::protocol::fact::turns::{TurnCompleted, TurnFailed, TurnStarted};
+use crate::protocol::fact::{ModelFact, OutputRejected};
 use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{Origin, Stage};
 use crate::state::{Phase, State};
@@ -12,6 +12,18 @@ use crate::vocabulary::purpose::{Place, Purpose};
 use crate::vocabulary::reply::Usage;
 
 impl State {
+    pub(crate) fn model_fact(&mut self, fact: &ModelFact, seq: u64) {
+        match fact {
+            ModelFact::Started(turn) => self.turn_started(turn, seq),
+            ModelFact::Completed(turn) => self.turn_completed(turn),
+            ModelFact::Failed(turn) => self.turn_failed(turn, seq),
+            ModelFact::ProbeAnswered(probe) => self.probe_answered(probe),
+            ModelFact::Hedged(hedged) => self.turn_hedged(hedged, seq),
+            ModelFact::HedgeSkipped(skipped) => self.hedge_skipped(skipped),
+            ModelFact::OutputRejected(rejected) => self.output_rejected(rejected),
+        }
+    }
+
     pub(crate) fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
         let mut model_call = ModelCall::begun(turn, seq, self.hedge_at(turn));
         if turn.purpose.place() == Place::Turn && turn.turn == self.turn.number() {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::fact::ModelFact;
 use crate::protocol::fact::refused::RefusalCandidate;
 use crate::vocabulary::ids::{CallId, Millis, Text};
 use crate::vocabulary::limit::LimitKind;
@@ -118,6 +119,34 @@ pub struct TurnFailed {
     /// was one of two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining_model: Option<u32>,
+}
+
+/// An attempt at a model call, which sends a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelAttempt<'f> {
+    /// Purpose of the call.
+    pub purpose: Purpose,
+    /// The tool call that it is about, if it is about one.
+    pub about: Option<&'f CallId>,
+    /// The model that is asked, by its place in the run's list.
+    pub model: u32,
+    /// Whether another attempt at the same call goes on.
+    pub alongside: bool,
+}
+
+impl ModelFact {
+    /// The attempt that begins with this fact, if one does.
+    pub fn attempt(&self) -> Option<ModelAttempt<'_>> {
+        if let Self::Started(turn) = self {
+            let about = turn.about.as_ref();
+            Some(ModelAttempt { purpose: turn.purpose, about, model: turn.model, alongside: false })
+        } else if let Self::Hedged(turn) = self {
+            let about = turn.about.as_ref();
+            Some(ModelAttempt { purpose: turn.purpose, about, model: turn.model, alongside: true })
+        } else {
+            None
+        }
+    }
 }
 
 /// See [`ModelFact::Hedged`](super::ModelFact::Hedged).

@@ -3,7 +3,7 @@
 use windlass_core::event::{HedgeSkipped, ModelFact};
 
 /// A hedge as a phrase of a run.
-pub fn hedge(fact: &ModelFact) -> String {
+pub(super) fn hedge(fact: &ModelFact) -> String {
     if let ModelFact::HedgeSkipped(skipped) = fact {
         format!("did not ask fallback model {} beside it: {}", skipped.model, unhedged(skipped))
     } else if let ModelFact::Hedged(hedged) = fact {
@@ -14,7 +14,7 @@ pub fn hedge(fact: &ModelFact) -> String {
 }
 
 /// Why no model was asked beside one that took too long.
-pub fn unhedged(skipped: &HedgeSkipped) -> String {
+pub(crate) fn unhedged(skipped: &HedgeSkipped) -> String {
     match skipped.limit {
         Some(limit) => format!("too little is left of `{limit}`"),
         None => "its price is unknown".to_owned(),
