@@ -4,6 +4,7 @@ mod errors;
 mod knots;
 mod parts;
 mod storeys;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
