@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::de::DeserializeOwned;
 
 use crate::interpreter::{Interpreter, Turn, memory};
-use crate::protocol::{self, Reply, Request, VERSION};
+use crate::protocol::{self, HEADER_BYTES, Reply, Request, VERSION};
 use crate::{CodeError, Limits};
 
 /// The stack of the interpreter's thread. Source may be nested as deeply as the parser allows, whatever `ulimit -s` says; only
@@ -181,22 +181,13 @@ fn serve_step(
 /// # Errors
 /// The stream ends within a frame, or the frame is no message.
 fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> {
-    let mut header = Vec::with_capacity(4);
-    from.take(4).read_to_end(&mut header)?;
-    if header.is_empty() {
-        return Ok(None);
-    }
-    let Ok(bytes) = <[u8; 4]>::try_from(header.as_slice()) else {
-        return Err(protocol::cut(header.len(), 4));
-    };
-    let length = protocol::length(bytes)?;
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    from.take(HEADER_BYTES as u64).read_to_end(&mut header)?;
+    let Some(length) = protocol::length(&header)? else { return Ok(None) };
     // Grown as bytes come: a header alone takes no memory.
     let mut body = Vec::new();
     from.take(length as u64).read_to_end(&mut body)?;
-    if body.len() < length {
-        return Err(protocol::cut(body.len(), length));
-    }
-    protocol::message(&body).map(Some)
+    protocol::message(&body, length).map(Some)
 }
 
 /// Runs code, which ends with this process if the parent goes meanwhile.

@@ -14,6 +14,8 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) const ARGUMENT: &str = "__windlass-code-child";
 /// The variable that a child must have in addition, so that no person starts one by mistake.
 pub(crate) const MARKER: &str = "WINDLASS_CODE_CHILD";
+/// Size of a frame's header, in bytes.
+pub(crate) const HEADER_BYTES: usize = 4;
 /// Maximum size of a frame, in bytes.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
 
@@ -53,9 +55,9 @@ pub(crate) fn is_child() -> bool {
 /// # Errors
 /// It is larger than a frame may be.
 pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; 4];
+    let mut bytes = vec![0; HEADER_BYTES];
     serde_json::to_writer(&mut bytes, message)?;
-    let length = bytes.len() - 4;
+    let length = bytes.len() - HEADER_BYTES;
     if length > MOST_BYTES {
         return Err(too_large(length));
     }
@@ -66,22 +68,28 @@ pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The length that a frame's header gives.
+/// The length of the frame whose header came. `None`: the stream has ended before it.
 ///
 /// # Errors
-/// It is larger than a frame may be.
-pub(crate) fn length(header: [u8; 4]) -> io::Result<usize> {
-    let length = u32::from_be_bytes(header) as usize;
-    if length > MOST_BYTES { Err(too_large(length)) } else { Ok(length) }
+/// The stream ended within the header, or the frame is larger than it may be.
+pub(crate) fn length(header: &[u8]) -> io::Result<Option<usize>> {
+    if header.is_empty() {
+        return Ok(None);
+    }
+    let bytes = <[u8; HEADER_BYTES]>::try_from(header).map_err(|_| cut(header.len(), HEADER_BYTES))?;
+    let length = u32::from_be_bytes(bytes) as usize;
+    if length > MOST_BYTES { Err(too_large(length)) } else { Ok(Some(length)) }
 }
 
-/// The message of a frame.
+/// The message of a frame of that length.
 ///
 /// # Errors
-/// The bytes are no such message.
-pub(crate) fn message<M: DeserializeOwned>(bytes: &[u8]) -> io::Result<M> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| invalid(format!("a frame of {} bytes: {error}", bytes.len())))
+/// The stream ended within the frame, or the bytes are no such message.
+pub(crate) fn message<M: DeserializeOwned>(body: &[u8], length: usize) -> io::Result<M> {
+    if body.len() < length {
+        return Err(cut(body.len(), length));
+    }
+    serde_json::from_slice(body).map_err(|error| invalid(format!("a frame of {length} bytes: {error}")))
 }
 
 /// Writes a message.
@@ -94,7 +102,7 @@ pub(crate) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result
 }
 
 /// The error of a stream that ended within a frame.
-pub(crate) fn cut(found: usize, expected: usize) -> io::Error {
+fn cut(found: usize, expected: usize) -> io::Error {
     let text = format!("the stream ended within a frame, after {found} of {expected} bytes");
     io::Error::new(io::ErrorKind::UnexpectedEof, text)
 }

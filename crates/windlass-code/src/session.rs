@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
-use crate::protocol::{self, Reply, Request, VERSION};
+use crate::protocol::{self, HEADER_BYTES, Reply, Request, VERSION};
 use crate::{
     Answer, CodeError, Failure, FailureKind, HostCall, HostResult, Limits, Output, Program, Recorded, Step,
 };
@@ -221,21 +221,12 @@ impl Session {
     }
 
     async fn receive(&mut self) -> std::io::Result<Option<Reply>> {
-        let mut header = Vec::with_capacity(4);
-        (&mut self.stdout).take(4).read_to_end(&mut header).await?;
-        if header.is_empty() {
-            return Ok(None);
-        }
-        let Ok(bytes) = <[u8; 4]>::try_from(header.as_slice()) else {
-            return Err(protocol::cut(header.len(), 4));
-        };
-        let length = protocol::length(bytes)?;
+        let mut header = Vec::with_capacity(HEADER_BYTES);
+        (&mut self.stdout).take(HEADER_BYTES as u64).read_to_end(&mut header).await?;
+        let Some(length) = protocol::length(&header)? else { return Ok(None) };
         let mut body = Vec::new();
         (&mut self.stdout).take(length as u64).read_to_end(&mut body).await?;
-        if body.len() < length {
-            return Err(protocol::cut(body.len(), length));
-        }
-        protocol::message(&body).map(Some)
+        protocol::message(&body, length).map(Some)
     }
 
     /// Waits for the child's greeting.
