@@ -101,57 +101,47 @@ impl Assembler {
         self.steps.count()
     }
 
-    /// Adds a piece.
+    /// Adds a piece. A reply that came whole is moved, not copied.
     ///
     /// # Errors
     /// The reply is larger than its bound or has more than [`MAX_CALLS`] calls; the failure holds what was
     /// paid so far. Nothing may be added after it.
-    pub fn push(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
+    pub fn push(&mut self, delta: Delta) -> Result<(), ModelFailure> {
         match delta {
             Delta::Text(text) => {
                 self.grow(text.len())?;
-                self.text.push_str(text);
+                self.text.push_str(&text);
             }
             Delta::Reasoning(text) => {
                 self.grow(text.len())?;
-                self.reasoning.push_str(text);
+                self.reasoning.push_str(&text);
             }
-            Delta::Sealed(sealed) => self.sealed = Some(sealed.clone()),
+            Delta::Sealed(sealed) => self.sealed = Some(sealed),
             Delta::Media(media) => {
                 self.grow(usize::try_from(media.bytes()).unwrap_or(usize::MAX))?;
-                self.media.push(media.clone());
+                self.media.push(media);
             }
             Delta::Call { index, id, name, args } => {
                 let named = id.as_ref().map_or(0, String::len) + name.as_ref().map_or(0, String::len);
                 self.grow(args.len() + named)?;
                 let piece = Piece {
-                    index: *index,
+                    index,
                     id: id.as_deref().filter(|id| !id.is_empty()),
                     name: name.as_deref().filter(|name| !name.is_empty()),
-                    args,
+                    args: &args,
                 };
                 self.add(piece)?;
             }
-            Delta::Usage(usage) => self.usage = *usage,
-            Delta::Stop(stop) => self.stop = Some(*stop),
-            Delta::Whole(reply) => self.take_whole(reply.clone())?,
+            Delta::Usage(usage) => self.usage = usage,
+            Delta::Stop(stop) => self.stop = Some(stop),
+            Delta::Whole(reply) => {
+                let bytes = bytes_of(&reply);
+                self.whole = Some(reply);
+                self.grow(bytes)?;
+            }
             Delta::Thought => self.text_was_reasoning(),
         }
         Ok(())
-    }
-
-    /// [`push`](Self::push) of a piece that nobody else needs: a whole reply is not copied.
-    ///
-    /// # Errors
-    /// As for [`push`](Self::push).
-    pub fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
-        if let Delta::Whole(reply) = delta { self.take_whole(reply) } else { self.push(&delta) }
-    }
-
-    fn take_whole(&mut self, reply: Box<Reply>) -> Result<(), ModelFailure> {
-        let bytes = bytes_of(&reply);
-        self.whole = Some(reply);
-        self.grow(bytes)
     }
 
     /// Usage as counted by the provider so far: the charge if the stream breaks now.
@@ -472,10 +462,10 @@ pub async fn assemble(mut deltas: Deltas, model: impl Into<Text>) -> Result<Repl
     let mut thoughts = Thoughts::default();
     while let Some(delta) = deltas.next().await {
         thoughts.take(delta?);
-        thoughts.ready().try_for_each(|delta| assembler.push(&delta))?;
+        thoughts.ready().try_for_each(|delta| assembler.push(delta))?;
     }
     thoughts.end();
-    thoughts.ready().try_for_each(|delta| assembler.push(&delta))?;
+    thoughts.ready().try_for_each(|delta| assembler.push(delta))?;
     Ok(assembler.finish())
 }
 

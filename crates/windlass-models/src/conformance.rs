@@ -78,7 +78,7 @@ pub async fn fold_is_reply(model: &dyn Model, request: &ModelRequest) -> Result<
         let delta = next.map_err(|failure| broken("the call is answered", describe(&failure)))?;
         count += 1;
         whole += usize::from(matches!(delta, Delta::Whole(_)));
-        assembler.push(&delta).map_err(|failure| broken("a reply is bounded", describe(&failure)))?;
+        assembler.push(delta).map_err(|failure| broken("a reply is bounded", describe(&failure)))?;
     }
     if whole > 1 || (whole == 1 && count > 1) {
         return Err(broken(

@@ -177,10 +177,10 @@ async fn streams(model: &dyn Model, name: &str) -> Looked {
         let delta = delta?;
         pieces += u64::from(matches!(delta, Delta::Text(_) | Delta::Reasoning(_)));
         thoughts.take(delta);
-        thoughts.ready().try_for_each(|delta| assembler.push(&delta))?;
+        thoughts.ready().try_for_each(|delta| assembler.push(delta))?;
     }
     thoughts.end();
-    thoughts.ready().try_for_each(|delta| assembler.push(&delta))?;
+    thoughts.ready().try_for_each(|delta| assembler.push(delta))?;
     let usage = assembler.finish().usage;
     let found = if pieces == 0 { "the reply came whole".to_owned() } else { format!("pieces: {pieces}") };
     Ok((outcome(pieces > 0), found, usage))

@@ -262,7 +262,7 @@ fn sort_whole(reply: &mut Reply) {
     thoughts.end();
     let mut assembler = Assembler::new(reply.model.clone()).bounded(u64::MAX);
     // Without a bound, pieces of text cannot be refused.
-    let all = thoughts.ready().all(|delta| assembler.push(&delta).is_ok());
+    let all = thoughts.ready().all(|delta| assembler.push(delta).is_ok());
     let sorted = assembler.finish();
     if all && let Some(Reasoning { text, .. }) = sorted.reasoning {
         let sealed = reply.reasoning.take().and_then(|reasoning| reasoning.provider_metadata);

@@ -306,7 +306,7 @@ fn wires() {
         || Delta::Call { index: Some(0), id: None, name: Some("echo".to_owned()), args: args.clone() },
         |delta| {
             let mut assembler = Assembler::new("bench");
-            let pushed = assembler.push(&delta).is_ok();
+            let pushed = assembler.push(delta).is_ok();
             (pushed, assembler.finish())
         },
     );

@@ -12,7 +12,7 @@ fn call(index: Option<u32>, id: Option<&str>, name: Option<&str>, args: &str) ->
 fn fold(deltas: &[Delta]) -> Reply {
     let mut assembler = Assembler::new("m");
     for delta in deltas {
-        assembler.push(delta).expect("small");
+        assembler.push(delta.clone()).expect("small");
     }
     assembler.finish()
 }
@@ -180,11 +180,11 @@ fn a_call_without_anything_is_none() {
 fn too_many_calls_fail_with_what_was_paid() {
     let mut assembler = Assembler::new("m");
     let paid = Usage { input: 9, ..Usage::default() };
-    assembler.push(&Delta::Usage(paid)).expect("small");
+    assembler.push(Delta::Usage(paid)).expect("small");
     for at in 0..MAX_CALLS {
-        assembler.push(&call(Some(at as u32), None, Some("f"), "{}")).expect("within the bound");
+        assembler.push(call(Some(at as u32), None, Some("f"), "{}")).expect("within the bound");
     }
-    let failure = assembler.push(&call(None, Some("new"), Some("f"), "{}")).expect_err("one too many");
+    let failure = assembler.push(call(None, Some("new"), Some("f"), "{}")).expect_err("one too many");
     assert_eq!((failure.kind, failure.usage), (FailureKind::Protocol, paid));
     assert!(failure.message.contains("4096"), "{}", failure.message);
 }
@@ -193,16 +193,16 @@ fn too_many_calls_fail_with_what_was_paid() {
 fn too_long_a_reply_fails() {
     let mut assembler = Assembler::new("m");
     let quarter = "x".repeat(MAX_REPLY_BYTES as usize / 4);
-    assembler.push(&Delta::Text(quarter.clone())).expect("a quarter");
-    assembler.push(&Delta::Reasoning(quarter.clone())).expect("a half");
-    assembler.push(&call(None, None, None, &quarter)).expect("three quarters");
-    assembler.push(&Delta::Text(quarter)).expect("exactly the bound");
-    assert_eq!(assembler.push(&Delta::Text("x".into())).expect_err("beyond").kind, FailureKind::TooLarge);
+    assembler.push(Delta::Text(quarter.clone())).expect("a quarter");
+    assembler.push(Delta::Reasoning(quarter.clone())).expect("a half");
+    assembler.push(call(None, None, None, &quarter)).expect("three quarters");
+    assembler.push(Delta::Text(quarter)).expect("exactly the bound");
+    assert_eq!(assembler.push(Delta::Text("x".into())).expect_err("beyond").kind, FailureKind::TooLarge);
     // A bound of its own, and a reply that comes whole.
     let mut assembler = Assembler::new("m").bounded(3);
     let usage = Usage { output: 7, ..Usage::default() };
     let reply = Reply { text: Some("four".into()), usage, ..Reply::default() };
-    let failure = assembler.push(&Delta::Whole(Box::new(reply))).expect_err("beyond");
+    let failure = assembler.push(Delta::Whole(Box::new(reply))).expect_err("beyond");
     assert_eq!((failure.kind, failure.usage), (FailureKind::TooLarge, usage));
     assert_eq!(&*failure.message, "the reply is longer than max_reply_bytes (3 bytes)");
 }
@@ -212,9 +212,9 @@ fn putting_a_reply_together_costs_its_length() {
     // A name in each piece made the arguments be read anew each time.
     let pieces = |n: usize, piece: &str| {
         let mut assembler = Assembler::new("m");
-        assembler.push(&call(Some(0), None, Some("f"), "{")).expect("small");
+        assembler.push(call(Some(0), None, Some("f"), "{")).expect("small");
         for _ in 0..n {
-            assembler.push(&call(Some(0), None, Some("f"), piece)).expect("small");
+            assembler.push(call(Some(0), None, Some("f"), piece)).expect("small");
         }
         assembler.steps()
     };

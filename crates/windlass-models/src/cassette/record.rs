@@ -166,7 +166,7 @@ impl Recording {
 
     fn sorted(&mut self) {
         let Some(assembler) = self.assembler.as_mut().filter(|_| self.unfit.is_none()) else { return };
-        self.unfit = self.thoughts.ready().try_for_each(|delta| assembler.push(&delta)).err();
+        self.unfit = self.thoughts.ready().try_for_each(|delta| assembler.push(delta)).err();
     }
 
     /// Writes the exchange, once. A recording with a gap would be worth nothing: the call fails where it cannot be written.

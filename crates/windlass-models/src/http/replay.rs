@@ -111,7 +111,7 @@ impl<'a> Fold<'a> {
     }
 
     fn sorted(&mut self) -> Result<(), ModelFailure> {
-        self.thoughts.ready().try_for_each(|delta| self.assembler.push(&delta))
+        self.thoughts.ready().try_for_each(|delta| self.assembler.push(delta))
     }
 
     fn finish(mut self) -> Result<Reply, ModelFailure> {

@@ -101,8 +101,8 @@ impl Restoring {
 
     fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
         match delta {
-            Delta::Call { .. } if self.way_back.is_some() => return self.held.push(&delta),
-            Delta::Text(_) if self.output.is_some() => return self.held.push(&delta),
+            Delta::Call { .. } if self.way_back.is_some() => return self.held.push(delta),
+            Delta::Text(_) if self.output.is_some() => return self.held.push(delta),
             Delta::Whole(mut reply) => {
                 let lengths = self.restore(&mut reply);
                 if let Some(reasoning) = &mut reply.reasoning {

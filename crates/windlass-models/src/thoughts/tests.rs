@@ -10,7 +10,7 @@ fn sorted(pieces: &[Delta]) -> (String, String) {
         thoughts.take(piece.clone());
     }
     thoughts.end();
-    thoughts.ready().for_each(|delta| assembler.push(&delta).unwrap());
+    thoughts.ready().for_each(|delta| assembler.push(delta).unwrap());
     (assembler.reasoning().to_owned(), assembler.text().to_owned())
 }
 

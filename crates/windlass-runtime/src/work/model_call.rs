@@ -356,7 +356,7 @@ impl Taking {
         }
         self.spent.note(&delta);
         let thought = delta == Delta::Thought;
-        self.assembler.take(delta)?;
+        self.assembler.push(delta)?;
         if thought {
             self.show_again();
         }

@@ -64,7 +64,7 @@ pub(super) fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
 /// call, streamed or not.
 fn spelled(calls: &[ScriptedCall], deltas: &[ScriptedDelta]) -> Vec<ScriptedCall> {
     let mut assembler = Assembler::new("scripted");
-    let all = deltas.iter().all(|delta| assembler.push(&delta.delta()).is_ok());
+    let all = deltas.iter().all(|delta| assembler.push(delta.delta()).is_ok());
     let written = if all { assembler.finish().calls } else { Vec::new() };
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     let same =

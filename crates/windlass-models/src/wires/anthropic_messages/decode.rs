@@ -201,7 +201,7 @@ pub fn decode(dialect: &Dialect, data: &[u8], asked: &Asked) -> Result<Reply, De
     decoder.end(asked.content_bytes, &mut deltas);
     // The caller that takes the whole reply checks its length.
     let mut assembler = Assembler::new(asked.model.clone()).bounded(u64::MAX);
-    for delta in &deltas {
+    for delta in deltas {
         assembler.push(delta).map_err(|failure| DecodeError::protocol(&*failure.message))?;
     }
     Ok(assembler.finish())

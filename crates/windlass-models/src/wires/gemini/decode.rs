@@ -324,7 +324,7 @@ pub fn decode(data: &[u8], label: &str, asked: &Asked) -> Result<Reply, DecodeEr
     }
     // The caller that takes the whole reply checks its length.
     let mut assembler = Assembler::new(asked.model.clone()).bounded(u64::MAX);
-    for delta in &deltas {
+    for delta in deltas {
         assembler.push(delta).map_err(|failure| DecodeError::protocol(&*failure.message))?;
     }
     Ok(assembler.finish())

@@ -146,7 +146,7 @@ pub fn decode(
     if !decoder.end(content_bytes, &mut deltas) {
         return Err(DecodeError::protocol(format!("the reply has no end: {}", quoted(data))));
     }
-    for delta in &deltas {
+    for delta in deltas {
         assembler.push(delta).map_err(|failure| DecodeError::protocol(&*failure.message))?;
     }
     Ok(assembler.finish())

@@ -40,7 +40,7 @@ fn read(dialect: &Dialect, pieces: &[&[u8]]) -> Outcome {
     }
     let whole = decoder.end(400, &mut queue);
     for delta in &queue {
-        assembler.push(delta).expect("small");
+        assembler.push(delta.clone()).expect("small");
     }
     Ok((assembler.finish(), whole))
 }

@@ -38,7 +38,7 @@ fn read(stream: &[u8]) -> (Outcome, Usage) {
     }
     let mut assembler = Assembler::new("google/gemini");
     for delta in &queue {
-        assembler.push(delta).expect("small");
+        assembler.push(delta.clone()).expect("small");
     }
     (Ok(assembler.finish()), usage)
 }

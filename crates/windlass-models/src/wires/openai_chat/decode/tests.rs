@@ -40,7 +40,7 @@ fn read(pieces: &[&[u8]]) -> Result<(Reply, bool), DecodeError> {
     }
     let whole = decoder.end(400, &mut queue);
     for delta in &queue {
-        assembler.push(delta).expect("small");
+        assembler.push(delta.clone()).expect("small");
     }
     Ok((assembler.finish(), whole))
 }
@@ -316,7 +316,7 @@ fn steps(pieces: usize) -> (u64, usize, usize) {
             most = most.max(out.len());
             for delta in out.drain(..) {
                 given += usize::try_from(delta.text_bytes()).expect("small");
-                assembler.push(&delta).expect("below the bound");
+                assembler.push(delta).expect("below the bound");
             }
         }
     }

@@ -166,7 +166,7 @@ fn steps(count: usize) -> (u64, usize) {
             decoder.event(data, &mut out).expect("good");
             for delta in out.drain(..) {
                 given += usize::try_from(delta.text_bytes()).expect("small");
-                assembler.push(&delta).expect("below the bound");
+                assembler.push(delta).expect("below the bound");
             }
         }
     }

@@ -24,7 +24,7 @@ fn a_long_stream_is_passed_on_and_not_kept() {
         event(decoder, &mut out, json).expect("a good event");
         for delta in out.drain(..) {
             said += delta.text_bytes();
-            assembler.push(&delta).expect("within the bound");
+            assembler.push(delta).expect("within the bound");
         }
         assert_eq!(decoder.blocks.load().1, 0, "nothing is held back");
     };

@@ -38,7 +38,7 @@ fn read(dialect: &Dialect, pieces: &[&[u8]]) -> Result<Reply, DecodeError> {
     assert!(decoder.end(40, &mut queue), "the reply is whole");
     let mut assembler = Assembler::new("m");
     for delta in &queue {
-        assembler.push(delta).expect("small");
+        assembler.push(delta.clone()).expect("small");
     }
     Ok(assembler.finish())
 }
