@@ -86,9 +86,7 @@ impl ModelCalls {
 
     /// Takes in what an event says of model calls.
     pub(super) fn learn(&mut self, seq: u64, event: &Event) {
-        if let Fact::Model(fact) = &event.fact
-            && let Some(attempt) = fact.attempt()
-        {
+        if let Some(attempt) = event.fact.attempt() {
             self.open.begins(attempt, (seq, event.at));
         } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             let asked = self.open.close(turn.purpose, turn.about.as_ref());

@@ -252,9 +252,7 @@ impl Waits {
     }
 
     fn event(&mut self, fact: &Fact) {
-        if let Fact::Model(fact) = fact
-            && let Some(attempt) = fact.attempt()
-        {
+        if let Some(attempt) = fact.attempt() {
             return self.attempt_begins(attempt);
         }
         match fact {

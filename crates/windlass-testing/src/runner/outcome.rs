@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::Fact;
-
 use super::record::{self, RunRecord};
 use crate::fixture::{Mismatch, SentRequest};
 
@@ -39,8 +37,7 @@ impl Outcome {
     /// Log lines at which requests were sent; `None`: unknown, because other agents than the case's own sent some.
     fn sent_at(&self) -> Option<Vec<usize>> {
         let events = self.runs.iter().flat_map(|run| run.events.iter()).enumerate();
-        let asks = |fact: &Fact| matches!(fact, Fact::Model(fact) if fact.attempt().is_some());
-        let sent = events.filter(|(_, event)| asks(&event.fact));
+        let sent = events.filter(|(_, event)| event.fact.attempt().is_some());
         let sent: Vec<usize> = sent.map(|(line, _)| line + 1).collect();
         (sent.len() == self.requests.len()).then_some(sent)
     }

@@ -217,10 +217,7 @@ impl Stage<'_> {
         };
         let cut = last.len() < all;
         let events: Vec<&Event> = runs.iter().flat_map(|run| run.events.iter()).chain(last).collect();
-        let sent = events
-            .iter()
-            .filter(|event| matches!(&event.fact, Fact::Model(fact) if fact.attempt().is_some()))
-            .count();
+        let sent = events.iter().filter(|event| event.fact.attempt().is_some()).count();
         let log = events.into_iter().map(record::line).collect();
         let request = cut.then_some(sent as u32);
         Box::new(Stop { message, why, log, request, before: self.outcome(runs) })

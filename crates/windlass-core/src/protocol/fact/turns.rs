@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::fact::ModelFact;
 use crate::protocol::fact::refused::RefusalCandidate;
+use crate::protocol::fact::{Fact, ModelFact};
 use crate::vocabulary::ids::{CallId, Millis, Text};
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::message::{Media, Reasoning, ToolCall};
@@ -134,13 +134,13 @@ pub struct ModelAttempt<'f> {
     pub alongside: bool,
 }
 
-impl ModelFact {
-    /// The attempt that begins with this fact, if one does.
+impl Fact {
+    /// The attempt at a model call that begins with this fact, if one does.
     pub fn attempt(&self) -> Option<ModelAttempt<'_>> {
-        if let Self::Started(turn) = self {
+        if let Self::Model(ModelFact::Started(turn)) = self {
             let about = turn.about.as_ref();
             Some(ModelAttempt { purpose: turn.purpose, about, model: turn.model, alongside: false })
-        } else if let Self::Hedged(turn) = self {
+        } else if let Self::Model(ModelFact::Hedged(turn)) = self {
             let about = turn.about.as_ref();
             Some(ModelAttempt { purpose: turn.purpose, about, model: turn.model, alongside: true })
         } else {

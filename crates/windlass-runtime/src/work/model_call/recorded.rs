@@ -1,6 +1,6 @@
 //! The request of a recorded model call, made anew from the log by the code that made it for the model.
 
-use windlass_core::{ActionId, Fact, RunId, State};
+use windlass_core::{ActionId, RunId, State};
 use windlass_models::{Model as _, PrefixCell, WrittenRequest};
 use windlass_read::{RunPages, load_until, numbered};
 
@@ -30,7 +30,7 @@ pub(crate) async fn recorded_request(
     while let Some(batches) = pages.next().await? {
         for batch in &batches {
             for (seq, event) in numbered(batch) {
-                count += u64::from(matches!(&event.fact, Fact::Model(fact) if fact.attempt().is_some()));
+                count += u64::from(event.fact.attempt().is_some());
                 if count == number && number > 0 {
                     // The request is made once the whole append is durable.
                     let state = load_until(log, run, batch.last()).await?;
