@@ -219,7 +219,7 @@ impl ContextTracker {
         self.tried = Some(covers);
     }
 
-    /// What goes on from here may compact with the same messages.
+    /// A run that goes on from here may compact with the same messages.
     pub(crate) fn may_compact_again(&mut self) {
         self.tried = None;
     }

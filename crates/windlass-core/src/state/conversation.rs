@@ -27,7 +27,7 @@ pub(crate) struct Conversation {
     last_text: Option<Text>,
     /// Number of tool results.
     outputs: u64,
-    /// What a compaction removed, by the name under which the model reads it.
+    /// Messages that a compaction removed, by the name under which the model reads them.
     left_out: RedBlackTreeMapSync<Text, LeftOut>,
     /// Size of requests, and places that compactions look at.
     tracker: ContextTracker,
@@ -67,7 +67,7 @@ impl Conversation {
         self.outputs
     }
 
-    /// What a compaction removed, by the name under which the model reads it.
+    /// Messages that a compaction removed, by the name under which the model reads them.
     pub(crate) fn left_out(&self) -> &RedBlackTreeMapSync<Text, LeftOut> {
         &self.left_out
     }
@@ -126,17 +126,17 @@ impl Conversation {
         self.steering.push(said);
     }
 
-    /// What was said waits for a run of its own.
+    /// Steering messages wait for a run of their own.
     pub(crate) fn leave_to(&mut self, run: RunId) {
         self.steering.retain(|said| said.run != Some(run));
     }
 
-    /// What was said is heard now.
+    /// Steering messages are heard now.
     pub(crate) fn take_steering(&mut self) -> Vec<Steered> {
         std::mem::take(&mut self.steering)
     }
 
-    /// What the run that this one continues has not heard is said here.
+    /// Steering messages that the run before this one has not heard are taken over.
     pub(crate) fn inherit_steering(&mut self, base: &Self) {
         self.steering.clone_from(&base.steering);
     }

@@ -163,7 +163,7 @@ impl Ledger {
         self.proof.answer_sent_back();
     }
 
-    /// What the run that this one continues has proved counts here.
+    /// Proofs of the run that this one continues count here.
     pub(crate) fn inherit_proof(&mut self, base: &Self) {
         self.proof = base.proof.clone();
     }

@@ -242,7 +242,7 @@ impl Turn {
         }
     }
 
-    /// The next turn: nothing of this one is left but why its reply stopped, what cut it, and the streaks.
+    /// The next turn: nothing of this one is left but why its reply stopped, what cut it, and the consecutive counts.
     pub(crate) fn next(&mut self, number: u32) {
         let consecutive = std::mem::take(&mut self.consecutive);
         *self = Self { number, stop: self.stop, cut: self.cut, consecutive, ..Self::default() };
