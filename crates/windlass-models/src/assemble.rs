@@ -1,6 +1,8 @@
 //! Owns how the pieces of a streamed reply become a [`Reply`]: the one fold behind streaming and blocking calls.
 
-use std::collections::{BTreeMap, BTreeSet};
+pub(crate) mod places;
+
+use std::collections::BTreeSet;
 
 use futures_util::StreamExt;
 use serde::de::IgnoredAny;
@@ -13,6 +15,7 @@ use windlass_core::text::{Steps, without_halves};
 
 use crate::thoughts::{GAP, Thoughts};
 use crate::{Delta, Deltas};
+use places::Places;
 
 /// The most tool calls that one reply may have.
 pub const MAX_CALLS: usize = 4096;
@@ -32,7 +35,7 @@ pub struct Assembler {
     sealed: Option<ProviderMetadata>,
     media: Vec<Media>,
     calls: Vec<OpenCall>,
-    places: Places,
+    places: CallPlaces,
     usage: Usage,
     stop: Option<StopReason>,
     whole: Option<Box<Reply>>,
@@ -50,15 +53,15 @@ struct OpenCall {
     brackets: Brackets,
 }
 
-/// Index of calls, so that a piece finds its call without a search.
+/// Where calls stand.
 #[derive(Clone, Debug, Default)]
-struct Places {
+struct CallPlaces {
     /// The last call of an index.
-    index: BTreeMap<u32, usize>,
+    index: Places<u32>,
     /// The last call of an id.
-    id: BTreeMap<Text, usize>,
+    id: Places<Text>,
     /// The first call of a name.
-    name: BTreeMap<Text, usize>,
+    name: Places<Text>,
 }
 
 /// The part of a call in one piece; empty fields count as absent.
@@ -81,7 +84,7 @@ impl Assembler {
             sealed: None,
             media: Vec::new(),
             calls: Vec::new(),
-            places: Places::default(),
+            places: CallPlaces::default(),
             usage: Usage::default(),
             stop: None,
             whole: None,
@@ -178,7 +181,7 @@ impl Assembler {
         if let Some(whole) = &self.whole {
             return whole.calls.iter().find(|call| *call.name == *name).map(|call| &*call.args);
         }
-        let call = self.places.name.get(name).and_then(|at| self.calls.get(*at));
+        let call = self.places.name.get(name).and_then(|at| self.calls.get(at));
         call.map(|call| call.args.as_str())
     }
 
@@ -246,13 +249,13 @@ impl Assembler {
     /// The open call that a piece belongs to; `None`: it opens one.
     fn place(&self, piece: Piece<'_>) -> Option<usize> {
         if let Some(index) = piece.index {
-            let at = *self.places.index.get(&index)?;
+            let at = self.places.index.get(&index)?;
             return self.calls.get(at).is_some_and(|call| !call.is_other(piece)).then_some(at);
         }
         if let Some(id) = piece.id
             && let Some(at) = self.places.id.get(id)
         {
-            return Some(*at);
+            return Some(at);
         }
         let last = self.calls.last()?;
         let opens = match (piece.id, piece.name) {
@@ -385,18 +388,18 @@ impl OpenCall {
     }
 }
 
-impl Places {
+impl CallPlaces {
     fn note(&mut self, at: usize, call: &OpenCall) {
         if let Some(index) = call.index {
             self.index.insert(index, at);
         }
         if let Some(id) = &call.id
-            && self.id.get(id).is_none_or(|last| *last < at)
+            && self.id.get(id).is_none_or(|last| last < at)
         {
             self.id.insert(id.clone(), at);
         }
         if let Some(name) = &call.name
-            && self.name.get(name).is_none_or(|first| *first > at)
+            && self.name.get(name).is_none_or(|first| first > at)
         {
             self.name.insert(name.clone(), at);
         }

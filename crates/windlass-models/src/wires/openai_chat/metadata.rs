@@ -14,6 +14,7 @@ use windlass_core::model::MAX_REPLY_BYTES;
 
 use super::encode::is_long;
 use super::parts::Detail;
+use crate::assemble::places::Places;
 use crate::wires::layout::{Kind, Layout, Part, placed};
 
 /// The wire's name in layouts.
@@ -51,9 +52,9 @@ pub(super) struct MetadataBuilder {
     /// Whether the layout's last part is reasoning of the content.
     thinking: bool,
     calls: Vec<Mark>,
-    /// The last call of an index and of an id, so that a piece finds its call without a search.
-    by_index: BTreeMap<u32, usize>,
-    by_id: BTreeMap<String, usize>,
+    /// The last call of an index and of an id.
+    by_index: Places<u32>,
+    by_id: Places<String>,
     extra_content: Option<Box<RawValue>>,
     /// Whether any part has something of its own.
     some: bool,
@@ -187,8 +188,8 @@ impl MetadataBuilder {
         self.some |= extra_content.is_some();
         let id = id.filter(|id| !id.is_empty());
         let at = match index {
-            Some(index) => self.by_index.get(&index).copied(),
-            None => id.and_then(|id| self.by_id.get(id).copied()),
+            Some(index) => self.by_index.get(&index),
+            None => id.and_then(|id| self.by_id.get(id)),
         };
         let same = |mark: &&Mark| id.is_none() || mark.id.is_none() || mark.id.as_deref() == id;
         let at = at.filter(|at| self.calls.get(*at).as_ref().is_some_and(same));
