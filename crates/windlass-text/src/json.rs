@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 pub use self::halves::without_halves;
+pub use self::same::same;
 use crate::steps::Steps;
 
 mod halves;
+mod same;
 
 /// The most values that a JSON text of a model may hold: arguments, or an output. A value takes up to some hundred bytes of
 /// memory for two of text.

@@ -129,7 +129,7 @@ impl Turn {
 
     /// Counts consecutive equal calls, this one included. An `exempt` one may well be repeated.
     pub(crate) fn repeated(&mut self, name: &Text, args: &CallArgs, exempt: bool) -> u32 {
-        let same = |last: &&Repeated| !exempt && last.name == *name && same_args(&last.args, args);
+        let same = |last: &&Repeated| !exempt && last.name == *name && json::same(&last.args, args);
         let times = 1 + self.consecutive.repeated.as_ref().filter(same).map_or(0, |last| last.times);
         self.consecutive.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
         times
@@ -338,12 +338,4 @@ pub struct Branched {
     pub args: Text,
     /// The outcome with its result.
     pub outcome: CallOutcome,
-}
-
-/// Whether two argument texts mean the same JSON.
-fn same_args(one: &str, other: &str) -> bool {
-    let dense = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
-    one == other
-        || dense(one) == dense(other)
-            && json::read(one).is_ok_and(|one| json::read(other).is_ok_and(|other| one == other))
 }

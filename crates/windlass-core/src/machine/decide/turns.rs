@@ -154,7 +154,10 @@ impl Decision {
                 let numbered = (1..).map(|n: u32| if n == 1 { made.clone() } else { format!("{made}_{n}") });
                 numbered.map(CallId::from).find(free).unwrap_or_else(|| CallId::from(made.clone()))
             });
-            taken.insert(id.clone());
+            // One call has nobody to collide with.
+            if calls.len() > 1 {
+                taken.insert(id.clone());
+            }
             ids.push(id);
         }
         calls
