@@ -51,6 +51,7 @@ pub use verify::{Verification, Verify};
 pub use views::View;
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -251,6 +252,12 @@ impl LoopKeys {
 }
 
 impl Policy {
+    /// The default values, which all runs share that do not have their own yet.
+    pub(crate) fn shared_default() -> Arc<Self> {
+        static DEFAULT: OnceLock<Arc<Policy>> = OnceLock::new();
+        DEFAULT.get_or_init(Arc::default).clone()
+    }
+
     /// The values of the keys of agent files, as they are written there.
     pub fn keys(&self) -> Vec<(&'static str, serde_json::Value)> {
         let mut keys = self.stored_keys();

@@ -1,6 +1,6 @@
 //! Configuration of a run, as the last events set it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -198,15 +198,13 @@ impl Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        // Each run has its own policy from its first event on: until then all of them share one.
-        static FIRST: OnceLock<Arc<Policy>> = OnceLock::new();
         Self {
             agent: None,
             agent_files: None,
             owner: Owner::default(),
             session: None,
             trace: None,
-            policy: FIRST.get_or_init(Arc::default).clone(),
+            policy: Policy::shared_default(),
             models: Arc::default(),
             prompt: Arc::default(),
             objective: None,

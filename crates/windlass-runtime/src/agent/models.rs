@@ -1,11 +1,11 @@
 //! The models of an agent, and what this process has detected of them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use windlass_core::model::{ModelChoice, Prices};
 use windlass_core::policy::Wire;
-use windlass_core::secret::Secret;
+use windlass_core::secret::{Secret, mask};
 use windlass_core::{Policy, State, Text};
 use windlass_models::{Known, Model};
 
@@ -23,6 +23,8 @@ pub(crate) type Chosen = (ModelChoice, Arc<dyn Model>);
 pub(crate) struct ModelSet {
     pub(crate) by_name: BTreeMap<Text, Arc<dyn Model>>,
     pub(crate) choices: Arc<Vec<ModelChoice>>,
+    /// What the models say of themselves, in the same order: asked once, by the first run.
+    stated: Arc<OnceLock<Vec<Known>>>,
     /// Wires detected by runs of this process: the ones for models that refuse tools.
     pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
     /// The prices of all models that a run may ask, those included that only a hook chooses.
@@ -38,6 +40,7 @@ impl ModelSet {
         Self {
             by_name: all.map(|(choice, model)| (choice.name, model)).collect(),
             choices: Arc::new(choices),
+            stated: Arc::default(),
             wires: Arc::default(),
             prices,
         }
@@ -51,25 +54,36 @@ impl ModelSet {
         let before = |name: &Text| base?.models().iter().find(|model| model.name == *name)?.wire;
         let open = policy.request.wire == Wire::Auto;
         let sampled = policy.request.temperature.is_some();
-        let known = own.iter().map(|model| {
+        if !open && !sampled {
+            return own.clone();
+        }
+        let known = own.iter().zip(self.stated()).map(|(model, stated)| {
             let name = &model.name;
-            let known = self.by_name.get(name).filter(|_| open || sampled).map(|model| model.known(name));
-            let Known { id, structured, wire, sampling } = known.unwrap_or_default();
+            let Known { id, structured, wire, sampling } = stated;
             let sampling = model.sampling.or(sampling.filter(|_| sampled));
             if !open {
                 return ModelChoice { sampling, ..model.clone() };
             }
-            let remembered = || id.and_then(|id| capabilities::wire_of(&id, now));
+            // A secret that was registered since is masked in what is kept.
+            let remembered = || id.as_deref().and_then(|id| capabilities::wire_of(&mask(id), now));
             let own = detected_here.get(name).copied().or_else(|| before(name));
             ModelChoice {
-                structured: model.structured.or(structured),
+                structured: model.structured.or(*structured),
                 sampling,
-                wire: own.or_else(remembered).or(wire),
+                wire: own.or_else(remembered).or(*wire),
                 ..model.clone()
             }
         });
         let known: Vec<ModelChoice> = known.collect();
         if known == **own { own.clone() } else { Arc::new(known) }
+    }
+
+    fn stated(&self) -> &[Known] {
+        let stated = |choice: &ModelChoice| {
+            let model = self.by_name.get(&choice.name);
+            model.map(|model| model.known(&choice.name)).unwrap_or_default()
+        };
+        self.stated.get_or_init(|| self.choices.iter().map(stated).collect())
     }
 
     /// Stores the wires that a run detected for later runs.

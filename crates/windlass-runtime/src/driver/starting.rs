@@ -10,6 +10,7 @@ use windlass_core::run::offered;
 use windlass_core::{Input, InputKind, Message, Policy, RunId, State, Text, accept};
 use windlass_read::{load_until, start_of};
 use windlass_store::{Fence, Head, Log};
+use windlass_threads::LARGE_BYTES;
 
 use crate::agent::Agent;
 use crate::agent::delegates::Task;
@@ -100,8 +101,13 @@ pub(crate) fn begin<W: Work>(
             }
             (Opening::Messages(_) | Opening::Limits(_) | Opening::Fork(_), _) => Past::default(),
         };
-        let (own, bytes) = (agent.clone(), beginning.bytes());
-        off_thread(&**agent.environment(), bytes, move || begin_here(&own, beginning, past)).await
+        let bytes = beginning.bytes();
+        if bytes < LARGE_BYTES {
+            return begin_here(agent, beginning, past);
+        }
+        let own = agent.clone();
+        // Boxed: most starts are short, and must not hold the room for this.
+        Box::pin(off_thread(&**agent.environment(), bytes, move || begin_here(&own, beginning, past))).await
     })
 }
 

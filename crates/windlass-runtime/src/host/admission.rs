@@ -65,9 +65,19 @@ pub(crate) async fn admit(
     options: DriveOptions,
 ) -> Result<Admitted, Error> {
     let session = options.session.clone().filter(|_| agent.policy().past.memory != Memory::Off);
-    let Some(session) = session else {
-        return begin_alone(agent, input, options).await;
-    };
+    match session {
+        None => begin_alone(agent, input, options).await,
+        // Boxed: a message without a session must not hold the room for what a session takes.
+        Some(session) => Box::pin(admit_to(agent, session, input, options)).await,
+    }
+}
+
+async fn admit_to(
+    agent: &Agent,
+    session: SessionId,
+    input: RunMessages,
+    options: DriveOptions,
+) -> Result<Admitted, Error> {
     loop {
         if let Some(admitted) = Box::pin(sent_before(agent, &input, &options)).await? {
             return Ok(admitted);

@@ -185,7 +185,7 @@ impl RunStarted {
             objective: None,
             tools: Arc::default(),
             models: Arc::default(),
-            policy: Arc::default(),
+            policy: Policy::shared_default(),
             output_schema: None,
             binding_digests: None,
             traceparent: None,

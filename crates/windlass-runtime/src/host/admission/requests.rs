@@ -32,6 +32,14 @@ pub(super) async fn begin_alone(
     if options.key.is_none() {
         return prepare_after(agent, input, None, options).await.map(Admitted::Started);
     }
+    Box::pin(begin_under_key(agent, input, options)).await
+}
+
+async fn begin_under_key(
+    agent: &Agent,
+    input: RunMessages,
+    options: DriveOptions,
+) -> Result<Admitted, Error> {
     loop {
         if let Some(admitted) = Box::pin(sent_before(agent, &input, &options)).await? {
             return Ok(admitted);
