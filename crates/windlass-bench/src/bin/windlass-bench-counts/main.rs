@@ -42,6 +42,7 @@ fn main() -> Outcome<()> {
 async fn figures() -> Outcome<Vec<Figure>> {
     let mut figures = Vec::new();
     figures.extend(runs::turn().await?);
+    figures.extend(runs::short_run().await?);
     figures.extend(runs::piece().await?);
     figures.extend(runs::append().await?);
     figures.push(Figure::new("size_of.State", size_of::<State>() as f64));

@@ -74,6 +74,20 @@ pub(crate) async fn turn() -> Outcome<Vec<Figure>> {
     Ok(counts.figures("turn"))
 }
 
+/// A run that the first reply ends, from its preparation on: what each run pays once, with the log in memory.
+pub(crate) async fn short_run() -> Outcome<Vec<Figure>> {
+    let runs = |number| {
+        let agent = agent(Playback::rounds(0))?;
+        Ok(async move {
+            for _ in 0..number {
+                run(agent.clone(), false).await?;
+            }
+            Ok(())
+        })
+    };
+    Ok(step(runs).await?.figures("run"))
+}
+
 /// A piece of a streamed answer (S5), with one subscriber.
 pub(crate) async fn piece() -> Outcome<Vec<Figure>> {
     let counts = step(|pieces| Ok(run(agent(Playback::pieces(pieces))?, true))).await?;
