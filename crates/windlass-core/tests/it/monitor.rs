@@ -283,7 +283,9 @@ impl Monitor {
             finished.outcome,
             CallOutcome::Interrupted | CallOutcome::Skipped { .. } | CallOutcome::Unknown
         );
-        let began = self.calls.get(&finished.call).is_some_and(|(_, seen)| *seen == Seen::Running);
+        // One that was in doubt and has a result has happened, too.
+        let began = |(_, seen): &(String, Seen)| matches!(seen, Seen::Running | Seen::Doubted);
+        let began = self.calls.get(&finished.call).is_some_and(began);
         self.step(&finished.call, Seen::Done, fact, |seen| match seen {
             // A run that is being stopped ends calls of code where they stand.
             Seen::Dropped => by_code && stopped,
