@@ -23,7 +23,7 @@ pub(crate) type Chosen = (ModelChoice, Arc<dyn Model>);
 pub(crate) struct ModelSet {
     pub(crate) by_name: BTreeMap<Text, Arc<dyn Model>>,
     pub(crate) choices: Arc<Vec<ModelChoice>>,
-    /// What the models say of themselves, in the same order: asked once, by the first run.
+    /// Statements of the models about themselves, in the order of `choices`: asked for once, by the first run.
     stated: Arc<OnceLock<Vec<Known>>>,
     /// Wires detected by runs of this process: the ones for models that refuse tools.
     pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
@@ -50,13 +50,13 @@ impl ModelSet {
     /// run of the same agent that a session continues, or from what is [kept](capabilities).
     pub(crate) fn known(&self, policy: &Policy, base: Option<&State>, now: u64) -> Arc<Vec<ModelChoice>> {
         let own = &self.choices;
-        let detected_here = self.wires.read().unwrap_or_else(PoisonError::into_inner);
         let before = |name: &Text| base?.models().iter().find(|model| model.name == *name)?.wire;
         let open = policy.request.wire == Wire::Auto;
         let sampled = policy.request.temperature.is_some();
         if !open && !sampled {
             return own.clone();
         }
+        let detected_here = self.wires.read().unwrap_or_else(PoisonError::into_inner);
         let known = own.iter().zip(self.stated()).map(|(model, stated)| {
             let name = &model.name;
             let Known { id, structured, wire, sampling } = stated;
