@@ -1,5 +1,6 @@
 //! Inputs to a run that another process may be driving: they go to its durable inbox.
 
+use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
 use sha2::{Digest as _, Sha256};
 use windlass_core::event::{AnswerSource, InputReceived, Millis, RunEnded, RunFact, Steered};
@@ -140,13 +141,17 @@ pub(crate) struct Sending {
     pub(crate) key: Option<PostKey>,
 }
 
-pub(crate) async fn post_in(
-    environment: &dyn Environment,
-    log: &dyn Store,
+/// Boxed: a future that may post holds no room for it.
+pub(crate) fn post_in<'a>(
+    environment: &'a dyn Environment,
+    log: &'a dyn Store,
     sending: Sending,
-) -> Result<(PostId, Delivery), Error> {
-    let Sending { run, at, what, key } = sending;
-    check_in(environment, load(log, run).await?, at, what).await?.under(key).post_in(environment, log).await
+) -> BoxFuture<'a, Result<(PostId, Delivery), Error>> {
+    Box::pin(async move {
+        let Sending { run, at, what, key } = sending;
+        let checked = check_in(environment, load(log, run).await?, at, what).await?;
+        checked.under(key).post_in(environment, log).await
+    })
 }
 
 /// Posts an input to the driver of a run ([`Agent::post`]), under its sender's key if it has one.
@@ -158,8 +163,7 @@ pub(crate) async fn post_request(
 ) -> Result<Delivery, Error> {
     let environment = &**agent.environment();
     let sending = Sending { run, at: environment.now(), what, key };
-    // Boxed: a future that may post holds no room for it.
-    Ok(Box::pin(post_in(environment, &**agent.log(), sending)).await?.1)
+    Ok(post_in(environment, &**agent.log(), sending).await?.1)
 }
 
 /// The key of a post that is a request by itself: should the store's reply be lost, it is sent again under it.

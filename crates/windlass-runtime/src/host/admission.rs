@@ -1,5 +1,6 @@
 //! Admission to sessions: a message begins a run, or goes to the session's run that has not ended.
 
+use futures_core::future::BoxFuture;
 use futures_util::StreamExt as _;
 use windlass_core::event::{PeopleFact, RunFact, RunInput};
 use windlass_core::policy::{Memory, WhileRunning};
@@ -59,16 +60,17 @@ impl<R> Admitted<R> {
 }
 
 /// Gives a message to the session that `options` name ([`Agent::admit`]).
-pub(crate) async fn admit(
+///
+/// Boxed here: the code of a future is compiled where it is polled, and this is to be compiled once, with this crate's options.
+pub(crate) fn admit(
     agent: &Agent,
     input: RunMessages,
     options: DriveOptions,
-) -> Result<Admitted, Error> {
+) -> BoxFuture<'_, Result<Admitted, Error>> {
     let session = options.session.clone().filter(|_| agent.policy().past.memory != Memory::Off);
     match session {
-        None => begin_alone(agent, input, options).await,
-        // Boxed: a message without a session must not hold the room for what a session takes.
-        Some(session) => Box::pin(admit_to(agent, session, input, options)).await,
+        None => Box::pin(begin_alone(agent, input, options)),
+        Some(session) => Box::pin(admit_to(agent, session, input, options)),
     }
 }
 
@@ -114,6 +116,18 @@ async fn admit_to(
             return Ok(admitted);
         }
     }
+}
+
+/// Begins the first run of a session ([`Agent::begin_first`]).
+pub(crate) fn begin_first(
+    agent: &Agent,
+    input: RunMessages,
+    options: DriveOptions,
+) -> BoxFuture<'_, Result<Option<Prepared>, Error>> {
+    Box::pin(async move {
+        let prepared = Box::pin(prepare_after(agent, input, None, options)).await?;
+        begun(Box::pin(prepared.begun()).await)
+    })
 }
 
 /// Begins the run of the next message that waits in a session ([`Agent::next_queued`]).

@@ -3,6 +3,8 @@
 use std::panic::resume_unwind;
 use std::thread;
 
+use futures_core::future::BoxFuture;
+use futures_util::FutureExt as _;
 use windlass_core::event::Steered;
 use windlass_core::policy::LimitKind;
 use windlass_core::{Answer, InputKind, InvalidInput, QuestionId, RunId, SessionId, Status, Text};
@@ -17,8 +19,8 @@ use crate::driver::options::DriveOptions;
 use crate::driver::parents::asked_at;
 use crate::driver::run::Run;
 use crate::driver::starting::{Beginning, Opening, begin, start_again};
-use crate::host::admission::turns::{Turn, await_turn, begun};
-use crate::host::admission::{Admitted, admit, next_queued, prepare_after};
+use crate::host::admission::turns::{Turn, await_turn};
+use crate::host::admission::{Admitted, admit, begin_first, next_queued};
 use crate::host::cancelling::{Cancelled, cancel_with};
 use crate::host::forking::{self, Fork};
 use crate::host::listing::Listing;
@@ -64,7 +66,7 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let session = options.session.clone().unwrap_or_default();
-        match Box::pin(self.admit(input, options)).await? {
+        match admit(self, input.into(), options).await? {
             Admitted::Started(prepared) => Ok(prepared),
             Admitted::Steered { run } => Err(Error::MessageSteered { session, run }),
             Admitted::Queued { behind, run } => Err(Error::MessageQueued { session, behind, run }),
@@ -76,7 +78,16 @@ impl Agent {
     ///
     /// # Errors
     /// The run has not ended, or not at a limit; a limit is not above what was reached.
-    pub async fn continue_run(
+    pub fn continue_run<'a>(
+        &'a self,
+        run: RunId,
+        limits: &'a [(LimitKind, f64)],
+        options: DriveOptions,
+    ) -> BoxFuture<'a, Result<Prepared, Error>> {
+        self.continued(run, limits, options).boxed()
+    }
+
+    async fn continued(
         &self,
         run: RunId,
         limits: &[(LimitKind, f64)],
@@ -115,8 +126,13 @@ impl Agent {
     /// # Errors
     /// There is no such run or event, the run had ended there and there is no message, the agent is another one and `changed`
     /// does not allow that, the instructions cannot be rendered, or the log failed.
-    pub async fn fork(&self, run: RunId, fork: ForkOptions, options: DriveOptions) -> Result<Fork, Error> {
-        forking::fork(self, run, fork, options).await
+    pub fn fork(
+        &self,
+        run: RunId,
+        fork: ForkOptions,
+        options: DriveOptions,
+    ) -> BoxFuture<'_, Result<Fork, Error>> {
+        forking::fork(self, run, fork, options).boxed()
     }
 
     /// Resumes a run without a driver: after a crash, an answer or a timer.
@@ -182,8 +198,7 @@ impl Agent {
         input: impl Into<RunMessages>,
         options: DriveOptions,
     ) -> Result<Option<Prepared>, Error> {
-        let prepared = Box::pin(prepare_after(self, input.into(), None, options)).await?;
-        begun(Box::pin(prepared.begun()).await)
+        begin_first(self, input.into(), options).await
     }
 
     /// Whether a run began with that input.
@@ -199,12 +214,12 @@ impl Agent {
     ///
     /// # Errors
     /// The session's last run has not ended, or the log failed.
-    pub async fn next_queued(
-        &self,
-        session: &SessionId,
+    pub fn next_queued<'a>(
+        &'a self,
+        session: &'a SessionId,
         options: DriveOptions,
-    ) -> Result<Option<Prepared>, Error> {
-        next_queued(self, session, options).await
+    ) -> BoxFuture<'a, Result<Option<Prepared>, Error>> {
+        next_queued(self, session, options).boxed()
     }
 
     /// Waits until it is the turn of the queued message that `run` answers. A run before it whose process has died is taken up
@@ -212,14 +227,14 @@ impl Agent {
     ///
     /// # Errors
     /// A run before it cannot be resumed by this agent, or the log failed.
-    pub async fn await_turn(
-        &self,
-        session: &SessionId,
+    pub fn await_turn<'a>(
+        &'a self,
+        session: &'a SessionId,
         behind: RunId,
         run: RunId,
-        options: &DriveOptions,
-    ) -> Result<Turn, Error> {
-        await_turn(self, session, behind, run, options).await
+        options: &'a DriveOptions,
+    ) -> BoxFuture<'a, Result<Turn, Error>> {
+        await_turn(self, session, behind, run, options).boxed()
     }
 
     /// Answers a question of a run that any process drives. If none does, [`resume`](Agent::resume) continues it with the answer.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_core::future::BoxFuture;
 use futures_util::future::join;
 use windlass_core::event::Millis;
 use windlass_core::{InputKind, RunId, Text};
@@ -35,8 +36,12 @@ pub async fn cancel(log: &Arc<dyn Store>, run: RunId, at: Millis, reason: Text) 
 }
 
 /// Cancels a run as an agent's program asks for it ([`Agent::cancel`]).
-pub(crate) async fn cancel_with(agent: &Agent, run: RunId, reason: Text) -> Result<Cancelled, Error> {
-    cancel_by(Some(agent), agent.log(), run, agent.environment().now(), reason).await
+pub(crate) fn cancel_with(
+    agent: &Agent,
+    run: RunId,
+    reason: Text,
+) -> BoxFuture<'_, Result<Cancelled, Error>> {
+    Box::pin(cancel_by(Some(agent), agent.log(), run, agent.environment().now(), reason))
 }
 
 /// Asks the process that drives a run to stop it. One that nobody drives is ended here: by this agent if it is the run's, else by one that
@@ -53,7 +58,7 @@ async fn cancel_by(
             let environment =
                 agent.map_or(&SystemEnvironment as &dyn Environment, |own| &**own.environment());
             let what = InputKind::Cancel { reason: Some(reason) };
-            Box::pin(post_in(environment, &**log, Sending { run, at, what, key: None })).await?;
+            post_in(environment, &**log, Sending { run, at, what, key: None }).await?;
             return Ok(Cancelled::Asked(holder));
         }
         let ended = end(&ender(agent, log, run).await?, run, reason.clone()).await;
@@ -84,7 +89,7 @@ pub(crate) async fn cancel_under(
     key: PostKey,
 ) -> Result<Cancelled, Error> {
     let what = InputKind::Cancel { reason: Some(reason) };
-    Box::pin(post_in(&SystemEnvironment, &**log, Sending { run, at, what, key: Some(key) })).await?;
+    post_in(&SystemEnvironment, &**log, Sending { run, at, what, key: Some(key) }).await?;
     being_cancelled(log, run).await
 }
 

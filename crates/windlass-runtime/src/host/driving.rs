@@ -4,6 +4,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
+use futures_core::future::BoxFuture;
+use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use windlass_core::{RunId, RunState};
@@ -116,7 +118,11 @@ impl Host {
     ///
     /// # Errors
     /// As for [`Agent::admit`]. Too many runs wait for a place ([`HostError::Full`]): nothing was begun.
-    pub async fn start(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
+    pub fn start(&self, start: Start) -> BoxFuture<'_, Result<Admitted<LiveRun>, Error>> {
+        self.started(start).boxed()
+    }
+
+    async fn started(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
         let Start { agent, input, options } = start;
         if self.inner.closing.is_cancelled() {
             return Err(HostError::Closing.into());
@@ -131,7 +137,7 @@ impl Host {
             return Err(too_many(full));
         }
         let session = options.session.clone();
-        match Box::pin(admit(&agent, input, options)).await? {
+        match admit(&agent, input, options).await? {
             Admitted::Started(prepared) => {
                 let updates = prepared.updates();
                 let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
@@ -203,7 +209,7 @@ impl Work {
         if inner.closing.is_cancelled() {
             return Ok(prepared.released());
         }
-        let driven = Box::pin(prepared.drive()).await;
+        let driven = prepared.drive().await;
         drop((here, place));
         if let Ok(run) = &driven
             && matches!(run.run_state(), RunState::Ended(_))

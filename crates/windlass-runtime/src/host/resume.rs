@@ -106,9 +106,11 @@ impl<'a> Resume<'a> {
     ///
     /// # Errors
     /// The run has ended, it has a live driver, its agent has changed, or its model call was lost with its process too often.
-    pub async fn prepare(self) -> Result<Prepared, Error> {
-        let Self { agent, run, seen, other, options } = self;
-        take_over(agent, run, seen, other, options).await.map(Prepared::new)
+    pub fn prepare(self) -> BoxFuture<'a, Result<Prepared, Error>> {
+        Box::pin(async move {
+            let Self { agent, run, seen, other, options } = self;
+            take_over(agent, run, seen, other, options).await.map(Prepared::new)
+        })
     }
 }
 

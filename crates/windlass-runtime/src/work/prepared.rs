@@ -1,5 +1,6 @@
 //! A run that is about to be driven.
 
+use futures_core::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId};
@@ -87,7 +88,9 @@ impl Prepared {
     ///
     /// # Errors
     /// The log failed, or another process took the run over.
-    pub async fn drive(self) -> Result<Run, Error> {
-        self.driver.drive().await.map(Run::new)
+    pub fn drive(self) -> BoxFuture<'static, Result<Run, Error>> {
+        // Boxed here: the code of a future is compiled where it is polled, and the driver is to be compiled once, with this
+        // crate's options.
+        Box::pin(async move { self.driver.drive().await.map(Run::new) })
     }
 }

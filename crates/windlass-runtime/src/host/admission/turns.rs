@@ -113,7 +113,7 @@ pub(super) async fn answer_first(
         return Ok(());
     }
     match Box::pin(begin_queued(agent, end, queued, options)).await? {
-        Some(prepared) => Box::pin(prepared.drive()).await.map(drop),
+        Some(prepared) => prepared.drive().await.map(drop),
         None => Ok(()),
     }
 }
@@ -134,7 +134,7 @@ pub(super) async fn end_of(agent: &Agent, run: RunId) -> Result<(), Error> {
         if was_alone && alone {
             alone = false;
             let driven = match Box::pin(Resume::new(agent, run).prepare()).await {
-                Ok(prepared) => Box::pin(prepared.drive()).await.map(drop),
+                Ok(prepared) => prepared.drive().await.map(drop),
                 Err(error) => Err(error),
             };
             taken_by_another(driven)?;
