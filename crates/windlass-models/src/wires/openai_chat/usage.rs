@@ -66,19 +66,18 @@ pub(super) fn usage_of(usage: WireUsage, before: Option<Usage>, thoughts_beside:
     }
     let known = before.unwrap_or_default();
     let inputs = usage.prompt_tokens_details.unwrap_or_default();
-    let cached = most([
-        inputs.cached_tokens,
-        usage.prompt_cache_hit_tokens,
-        usage.num_cached_tokens,
-        usage.cached_tokens,
-        usage.cache_read_input_tokens,
-    ]);
-    let cache_write = most([
-        inputs.cache_write_tokens,
-        inputs.cache_creation_tokens,
-        inputs.cache_creation_input_tokens,
-        usage.cache_creation_input_tokens,
-    ]);
+    // One after the other and not as an array: of one, the compiler makes two thousand instructions.
+    let cached = inputs
+        .cached_tokens
+        .max(usage.prompt_cache_hit_tokens)
+        .max(usage.num_cached_tokens)
+        .max(usage.cached_tokens)
+        .max(usage.cache_read_input_tokens);
+    let cache_write = inputs
+        .cache_write_tokens
+        .max(inputs.cache_creation_tokens)
+        .max(inputs.cache_creation_input_tokens)
+        .max(usage.cache_creation_input_tokens);
     let reasoning = usage.completion_tokens_details.and_then(|details| details.reasoning_tokens.0);
     let input = prompt.unwrap_or(known.input);
     let listed = completion.unwrap_or(known.output);
@@ -100,8 +99,8 @@ pub(super) fn usage_of(usage: WireUsage, before: Option<Usage>, thoughts_beside:
     let counted = Usage {
         input,
         output,
-        cached: if prompt.is_some() { cached } else { known.cached },
-        cache_write: if prompt.is_some() { cache_write } else { known.cache_write },
+        cached: if prompt.is_some() { cached.0.unwrap_or(0) } else { known.cached },
+        cache_write: if prompt.is_some() { cache_write.0.unwrap_or(0) } else { known.cache_write },
         reasoning: reasoning.unwrap_or(if completion.is_some() { 0 } else { known.reasoning }).min(output),
         estimated: false,
         reported: if reported > 0 { reported.into() } else { known.reported },
@@ -109,12 +108,8 @@ pub(super) fn usage_of(usage: WireUsage, before: Option<Usage>, thoughts_beside:
     Some(if counted.total() == 0 && known.total() > 0 { known } else { counted })
 }
 
-fn most<const N: usize>(counts: [Tokens; N]) -> u64 {
-    counts.into_iter().filter_map(|count| count.0).max().unwrap_or(0)
-}
-
 /// A count; anything that is none counts as absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Tokens(Option<u64>);
 
 impl<'de> Deserialize<'de> for Tokens {
