@@ -32,7 +32,7 @@ pub(crate) mod transcript;
 pub(crate) mod turn;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -90,6 +90,19 @@ pub struct State {
     pub(crate) below: Option<Arc<State>>,
 }
 
+/// The parts of a run before its first event: an empty list or map has memory of its own, which each run would make and drop.
+#[derive(Default)]
+struct Empty {
+    setup: Setup,
+    toolbox: Toolbox,
+    conversation: Conversation,
+    turn: Turn,
+    ledger: Ledger,
+    questions: Questions,
+    ending: Ending,
+    progress: Box<Progress>,
+}
+
 /// Phase of the loop.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Phase {
@@ -139,22 +152,24 @@ impl fmt::Display for RunState {
 }
 
 impl State {
-    /// A run before its first event.
+    /// A run before its first event. Its parts are shared with those of all others until they change.
     pub fn new(run: RunId) -> Self {
+        static EMPTY: LazyLock<Empty> = LazyLock::new(Empty::default);
+        let Empty { setup, toolbox, conversation, turn, ledger, questions, ending, progress } = &*EMPTY;
         Self {
             run,
             version: 0,
             clock: Clock::default(),
-            setup: Setup::default(),
-            toolbox: Toolbox::default(),
-            conversation: Conversation::default(),
+            setup: setup.clone(),
+            toolbox: toolbox.clone(),
+            conversation: conversation.clone(),
             phase: Phase::New,
             model_calls: ModelCalls::default(),
-            turn: Turn::default(),
-            ledger: Ledger::default(),
-            questions: Questions::default(),
-            ending: Ending::default(),
-            progress: Box::default(),
+            turn: turn.clone(),
+            ledger: ledger.clone(),
+            questions: questions.clone(),
+            ending: ending.clone(),
+            progress: progress.clone(),
             below: None,
         }
     }

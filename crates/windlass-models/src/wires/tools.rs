@@ -1,7 +1,5 @@
 //! Owns the parts of a list of tools that all wires write alike.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use windlass_core::ToolSpec;
 
@@ -74,8 +72,8 @@ pub(crate) fn held(
     brackets: Brackets,
     each: impl FnMut(&mut Vec<u8>, &Tool<'_>),
 ) -> Vec<u8> {
-    let forms = if request.model.strict { tool_forms(request) } else { Arc::default() };
-    let form = |at: usize| forms.get(at).and_then(|form: &Form| form.as_ref().ok());
+    let forms = request.model.strict.then(|| tool_forms(request));
+    let form = |at: usize| forms.as_ref()?.get(at).and_then(|form: &Form| form.as_ref().ok());
     let specs = request.tools.iter().enumerate().map(|(at, spec)| (spec, form(at)));
     listed(specs, true, brackets, each)
 }

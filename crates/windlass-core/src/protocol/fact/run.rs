@@ -1,7 +1,7 @@
 //! Start and take-over of a run: the data of [`RunFact::Started`](crate::event::RunFact::Started) and
 //! [`RunFact::Resumed`](crate::event::RunFact::Resumed).
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -164,9 +164,19 @@ pub struct RunStarted {
     pub traceparent: Option<Text>,
 }
 
+/// Empty lists that all starts share: each has memory of its own, which most starts would make and drop.
+#[derive(Default)]
+struct Nothing {
+    prompt: Arc<Vec<Arc<Message>>>,
+    tools: Arc<Vec<ToolSpec>>,
+    models: Arc<Vec<ModelChoice>>,
+}
+
 impl RunStarted {
     /// The start of a run that has nothing but an agent and an input: no models, tools, prompt or session, and the default policy.
     pub fn new(run: RunId, agent: AgentRef, input: RunInput) -> Self {
+        static NOTHING: LazyLock<Nothing> = LazyLock::new(Nothing::default);
+        let Nothing { prompt, tools, models } = &*NOTHING;
         Self {
             run,
             agent,
@@ -181,10 +191,10 @@ impl RunStarted {
             recalled: Vec::new(),
             tool_records: Vec::new(),
             input,
-            prompt: Arc::default(),
+            prompt: prompt.clone(),
             objective: None,
-            tools: Arc::default(),
-            models: Arc::default(),
+            tools: tools.clone(),
+            models: models.clone(),
             policy: Policy::shared_default(),
             output_schema: None,
             binding_digests: None,
