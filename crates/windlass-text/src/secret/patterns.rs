@@ -27,6 +27,8 @@ pub(super) struct Patterns {
     long: Option<Matcher>,
     /// Some have several lines themselves.
     of_lines: bool,
+    /// Bytes of the shortest: a shorter text holds none, for escapes and line breaks only add to it.
+    shortest: usize,
 }
 
 impl Patterns {
@@ -52,12 +54,13 @@ impl Patterns {
             .filter(|form| form.len() >= MIN_BROKEN_BYTES)
             .collect();
         let of_lines = all.iter().flatten().any(|byte| matches!(byte, b'\n' | b'\r'));
-        Self { all: Matcher::new(&all), of_lines, long: Matcher::new(&Vec::from_iter(long)) }
+        let shortest = all.iter().map(Vec::len).min().unwrap_or(0);
+        Self { all: Matcher::new(&all), of_lines, shortest, long: Matcher::new(&Vec::from_iter(long)) }
     }
 
     /// Ranges of secrets in a complete text.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
-        let Some(all) = &self.all else { return Vec::new() };
+        let Some(all) = self.all.as_ref().filter(|_| text.len() >= self.shortest) else { return Vec::new() };
         let mut ranges = if all.is_in(text.as_bytes()) { plain(all, text).ranges } else { Vec::new() };
         if self.of_lines && has_escapes(text) {
             let mut bytes = Vec::with_capacity(text.len());
