@@ -49,12 +49,10 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use windlass_core::event::{Millis, ResumedBy, RunFact};
+use windlass_core::event::{Millis, ResumedBy};
 use windlass_core::run::{Advance, Refusal};
 use windlass_core::tool::ToolKind;
-use windlass_core::{
-    Action, ActionKind, Event, Fact, InputKind, InvalidInput, Owner, RunId, RunState, State, pending,
-};
+use windlass_core::{Action, ActionKind, InputKind, InvalidInput, Owner, RunId, RunState, State, pending};
 use windlass_store::{Batch, Fence, Head, PostId, Posted, StoreError};
 
 use crate::agent::Agent;
@@ -66,14 +64,14 @@ use crate::platform::error::Error;
 use crate::platform::retry::again;
 use adjusting::{Changes, poll_changes};
 use content::ContentClock;
-use deciding::decided;
+use deciding::{decided, decided_here};
 use handle::RunHandle;
 use inbox::InboxReader;
 use lease::{Broken, RunLease};
-use masking::masked;
+use masking::{mask_input, masked};
 use options::{DriveOptions, Unpause};
 use slots::{Slot, Slots};
-use spill::spill;
+use spill::{may_spill, spill};
 use steering::complete_steering;
 use telemetry::RunTrace;
 use updates::{Publisher, Update, Updates};
@@ -321,11 +319,15 @@ impl<W: Work> Driver<W> {
 
     async fn take_now(
         &mut self,
-        what: InputKind,
+        mut what: InputKind,
         uses: Option<PostId>,
     ) -> Result<Result<(), InvalidInput>, Error> {
-        let mut what = masked(&**self.agent.environment(), what).await;
         // Boxed, as all that few inputs need.
+        if masking::is_long(&what) {
+            what = Box::pin(masked(&**self.agent.environment(), what)).await;
+        } else {
+            mask_input(&mut what);
+        }
         if matches!(what, InputKind::Steer(_))
             && let Err(invalid) = Box::pin(complete_steering(&self.agent, &self.state, &mut what)).await?
         {
@@ -333,10 +335,17 @@ impl<W: Work> Driver<W> {
             return Ok(Err(invalid));
         }
         let (log, environment) = (&**self.agent.log(), &**self.agent.environment());
-        spill(spill::To { log, most: self.spill_bytes(&what), environment }, &mut what).await?;
+        let most = self.spill_bytes(&what);
+        if may_spill(&what, most) {
+            Box::pin(spill(spill::To { log, most, environment }, &mut what)).await?;
+        }
         let at = self.clock.now(&**self.agent.environment());
         let (version, before) = (self.state.version(), self.before());
-        let (replied, decided) = decided(&self.agent, &mut self.state, at, what).await;
+        let (replied, decided) = if deciding::is_long(&self.agent, &self.state, &what) {
+            Box::pin(decided(&self.agent, &mut self.state, at, what)).await
+        } else {
+            decided_here(&mut self.state, self.agent.checks(), at, what)
+        };
         let Advance { events, cause } = match decided {
             Ok(advance) => advance,
             Err(Refusal { invalid, is_clean }) => {
@@ -366,14 +375,7 @@ impl<W: Work> Driver<W> {
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
             self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
-        let adjusted_models = |event: &Event| {
-            if let Fact::Run(RunFact::Adjusted(adjusted)) = &event.fact {
-                adjusted.models.clone()
-            } else {
-                None
-            }
-        };
-        batch.events.iter().filter_map(adjusted_models).for_each(|models| self.agent.learn(&models));
+        self.learn_models(&batch.events);
         if let Some(trace) = &mut self.trace {
             trace.see(&batch.events, at);
         }

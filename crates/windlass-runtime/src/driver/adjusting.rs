@@ -1,4 +1,4 @@
-//! Tools that change while a run is driven.
+//! Tools that change while a run is driven, and models of which more becomes known.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -6,9 +6,10 @@ use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
 use tokio::sync::watch;
+use windlass_core::event::RunFact;
 use windlass_core::policy::Hooks;
 use windlass_core::tool::ToolKind;
-use windlass_core::{InputKind, ToolSpec};
+use windlass_core::{Event, Fact, InputKind, ToolSpec};
 
 use super::Driver;
 use super::work::Work;
@@ -37,6 +38,17 @@ impl<W: Work> Driver<W> {
             drop(self.take(InputKind::ToolsChanged { tools, binding_digests }, None).await?);
         }
         Ok(())
+    }
+
+    /// The agent knows what an adjustment says of its models.
+    pub(super) fn learn_models(&self, events: &[Event]) {
+        for event in events {
+            if let Fact::Run(RunFact::Adjusted(adjusted)) = &event.fact
+                && let Some(models) = &adjusted.models
+            {
+                self.agent.learn(models);
+            }
+        }
     }
 
     /// Takes note of a change of the tools that has come already.

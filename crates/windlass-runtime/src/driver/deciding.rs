@@ -20,12 +20,14 @@ use crate::platform::off_thread::off_thread;
 /// The result of an input, and the model call that it replies to.
 pub(crate) type Decided = (Option<ActionId>, Result<Advance, Refusal>);
 
-/// Decides on an input, which changes the state. The agent's own checks look at the output of a reply.
+/// Whether an input takes its time to be decided on ([`decided`]). On a short one, [`decided_here`] decides.
+pub(crate) fn is_long(agent: &Agent, state: &State, what: &InputKind) -> bool {
+    state.work_bytes(what) >= LARGE_BYTES && agent.environment().has_threads()
+}
+
+/// Decides on a long input, as [`decided_here`], on another thread.
 pub(crate) async fn decided(agent: &Agent, state: &mut Arc<State>, at: Millis, what: InputKind) -> Decided {
     let size = state.work_bytes(&what);
-    if size < LARGE_BYTES || !agent.environment().has_threads() {
-        return decided_here(state, agent.checks(), at, what);
-    }
     let (mut changed, checks) = (state.clone(), agent.checks().clone());
     // What a program checks may wait for anything.
     let waits = !checks.is_empty();
@@ -35,14 +37,20 @@ pub(crate) async fn decided(agent: &Agent, state: &mut Arc<State>, at: Millis, w
     };
     let decided;
     (decided, *state) = if waits {
-        Box::pin(windlass_threads::off_thread_freely(size, work)).await
+        windlass_threads::off_thread_freely(size, work).await
     } else {
-        Box::pin(windlass_threads::off_thread(size, work)).await
+        windlass_threads::off_thread(size, work).await
     };
     decided
 }
 
-fn decided_here(state: &mut Arc<State>, checks: &OutputChecks, at: Millis, what: InputKind) -> Decided {
+/// Decides on an input, which changes the state. The agent's own checks look at the output of a reply.
+pub(crate) fn decided_here(
+    state: &mut Arc<State>,
+    checks: &OutputChecks,
+    at: Millis,
+    what: InputKind,
+) -> Decided {
     let what = checks.look_at(state, at, what);
     let replied =
         if let InputKind::Replied { action, objection: None, .. } = what { Some(action) } else { None };

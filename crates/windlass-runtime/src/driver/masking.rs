@@ -20,21 +20,23 @@ use crate::platform::off_thread::off_thread;
 /// Placeholder for an image or file whose bytes contain a secret: masking them would break it.
 const LEFT_OUT: &str = "[left out: its bytes hold a credential of this agent]";
 
-/// An input without secrets, as far as it comes from models, tools and other agents.
+/// Whether an input takes its time to be masked ([`masked`]). A short one is masked at once ([`mask_input`]).
+pub(crate) fn is_long(what: &InputKind) -> bool {
+    !Masker::of_process().is_empty() && what.text_bytes() >= LARGE_BYTES
+}
+
+/// A long input without secrets.
 pub(crate) async fn masked(environment: &dyn Environment, mut what: InputKind) -> InputKind {
-    let size = if Masker::of_process().is_empty() { 0 } else { what.text_bytes() };
-    if size < LARGE_BYTES {
-        mask_input(&mut what);
-        return what;
-    }
+    let size = what.text_bytes();
     let masked = move || {
         mask_input(&mut what);
         what
     };
-    Box::pin(off_thread(environment, size, masked)).await
+    off_thread(environment, size, masked).await
 }
 
-fn mask_input(what: &mut InputKind) {
+/// Masks secrets in an input, as far as it comes from models, tools and other agents.
+pub(crate) fn mask_input(what: &mut InputKind) {
     if Masker::of_process().is_empty() {
         return;
     }

@@ -25,6 +25,11 @@ pub(crate) struct To<'s> {
     pub(crate) environment: &'s dyn Environment,
 }
 
+/// Whether an input may have something that is stored ([`spill`]).
+pub(crate) fn may_spill(what: &InputKind, most: u64) -> bool {
+    what.text_bytes() >= most.min(base64::LEAST as u64)
+}
+
 /// Stores what is longer than the bound and puts references in its place.
 pub(crate) async fn spill(to: To<'_>, what: &mut InputKind) -> Result<(), StoreError> {
     match what {
