@@ -10,6 +10,7 @@ use crate::machine::decision::{Decided, Decision};
 use crate::policy::values::{Batch, Watched};
 use crate::protocol::fact::calls::{CallFinished, CallRetried, CallStarted};
 use crate::protocol::fact::code::CodeFinished;
+use crate::protocol::fact::iterations::BlackboardSaved;
 use crate::state::open_call::{Asked, OpenCall, Origin, Stage};
 use crate::state::{Phase, State};
 use crate::vocabulary::ids::{ActionId, CallId, Text};
@@ -22,6 +23,22 @@ use crate::vocabulary::tool::{Effect, ToolKind, ToolSpec};
 const STAGED_AT_ONCE: usize = 10;
 /// Why a call beyond the limit is not run.
 const CALLS_USED_UP: &str = "the limit on tool calls is reached";
+
+/// How a call begins.
+enum Beginning {
+    /// A tool of that kind runs it; `None`: there is none of its name.
+    Tool(Option<ToolKind>),
+    /// Another agent does it.
+    Delegate,
+    /// It is code.
+    Code,
+    /// It has ended already: in a fork's base, or as a branch that cannot be.
+    Ended(CallOutcome),
+    /// A person is asked once more.
+    Hold,
+    /// A fork's base has begun it, and nobody knows whether it happened.
+    Doubt,
+}
 
 impl Decision {
     /// A reply with calls was recorded: decides on each of them, in order, and starts what may run.
@@ -146,47 +163,63 @@ impl Decision {
 
     /// Starts a call, unless the base of a fork has done so: what ended there never runs twice.
     pub(crate) fn start_call(&mut self, call: CallId) {
-        let Some(open) = self.state.open_call(&call).cloned() else { return };
-        if open.allowed().is_some() && self.state.target(&open).is_some() && self.has_changed(&open) {
-            // What was allowed is not what would run now.
-            return self.hold(&open);
+        let Some(open) = self.state.open_call(&call) else { return };
+        let tool = match self.beginning_of(open) {
+            Beginning::Tool(tool) => tool,
+            Beginning::Ended(outcome) => return self.finish_call(call, outcome),
+            // A copy for what few calls need.
+            Beginning::Hold => return self.hold(&open.clone()),
+            Beginning::Doubt => return self.doubt(&open.clone(), None),
+            Beginning::Delegate => return self.delegate(&open.clone()),
+            Beginning::Code => return self.start_code(&open.clone()),
+        };
+        let (attempt, saves) = (open.attempt() + 1, self.saves_blackboard(open));
+        if saves {
+            self.record(BlackboardSaved { turn: self.state.turn.number() });
         }
-        let delegate = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Delegate);
-        if matches!(open.stage(), Stage::Queued) {
-            let known = open.known().map(|known| known.outcome());
-            if let Some(Some(outcome)) = known {
-                return self.finish_call(call, outcome.clone());
-            }
-            if known.is_some() && !delegate && self.effect(&open).0 == Effect::Once {
-                return self.doubt(&open, None);
-            }
-        }
-        if let Some(message) = self.cannot_branch(&open) {
-            self.finish_call(call, CallOutcome::Malformed { message: message.into() });
-        } else if delegate {
-            self.delegate(&open);
-        } else if self.is_code(&open) {
-            self.start_code(&open);
-        } else {
-            self.save_blackboard(&open);
-            let noted = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Blackboard);
-            self.record(CallStarted { call: call.clone(), attempt: open.attempt() + 1 });
-            if noted {
-                // The fold writes it: no edge has anything to do.
-                self.finish_call(call, CallOutcome::Ok { content: "Noted.".into() });
-            }
+        self.record(CallStarted { call: call.clone(), attempt });
+        if tool == Some(ToolKind::Blackboard) {
+            // The fold writes it: no edge has anything to do.
+            self.finish_call(call, CallOutcome::Ok { content: "Noted.".into() });
         }
     }
 
-    pub(crate) fn running(&self, action: ActionId) -> Option<OpenCall> {
-        self.open_calls()
-            .iter()
-            .find(|open| {
-                let going_on = matches!(open.stage(), Stage::Running { seq } | Stage::Doubted { seq, asked: Asked::Tool, .. }
-                    if self.state.action(*seq) == action);
-                going_on
-            })
-            .cloned()
+    /// How a call begins.
+    fn beginning_of(&self, open: &OpenCall) -> Beginning {
+        let tool = self.state.target(open).map(|tool| tool.kind);
+        if open.allowed().is_some() && tool.is_some() && self.has_changed(open) {
+            // What was allowed is not what would run now.
+            return Beginning::Hold;
+        }
+        let delegate = tool == Some(ToolKind::Delegate);
+        if matches!(open.stage(), Stage::Queued)
+            && let Some(known) = open.known()
+        {
+            if let Some(outcome) = known.outcome() {
+                return Beginning::Ended(outcome.clone());
+            }
+            if !delegate && self.effect(open).0 == Effect::Once {
+                return Beginning::Doubt;
+            }
+        }
+        if let Some(message) = self.cannot_branch(open) {
+            Beginning::Ended(CallOutcome::Malformed { message: message.into() })
+        } else if delegate {
+            Beginning::Delegate
+        } else if self.is_code(open) {
+            Beginning::Code
+        } else {
+            Beginning::Tool(tool)
+        }
+    }
+
+    /// The call whose work an action is.
+    pub(crate) fn running(&self, action: ActionId) -> Option<&OpenCall> {
+        self.open_calls().iter().find(|open| {
+            let going_on = matches!(open.stage(), Stage::Running { seq } | Stage::Doubted { seq, asked: Asked::Tool, .. }
+                if self.state.action(*seq) == action);
+            going_on
+        })
     }
 
     pub(crate) fn call_ended(&mut self, action: ActionId, mut outcome: CallOutcome) -> Decided {
@@ -203,25 +236,28 @@ impl Decision {
         if let CallOutcome::UnknownTool { nearest: found } = &mut outcome {
             *found = near(&self.state, &open.call.name, &mut Comparing::default());
         }
+        let call = open.call.id.clone();
         if self.state.stopping() && outcome.may_retry() {
             // What a tool says when it is made to stop is no failure of its own (E19).
             outcome = CallOutcome::Interrupted;
         }
-        self.call_over(open, outcome);
+        self.call_over(call, outcome);
         Ok(())
     }
 
     /// A call has come to an end that leaves no doubt: it is tried again, or has its result.
-    pub(crate) fn call_over(&mut self, open: OpenCall, outcome: CallOutcome) {
-        if !self.state.stopping() && outcome.may_retry() && self.try_again(&open, &outcome) {
+    pub(crate) fn call_over(&mut self, call: CallId, outcome: CallOutcome) {
+        if !self.state.stopping() && outcome.may_retry() && self.try_again(&call, &outcome) {
             return;
         }
-        self.finish_call(open.call.id, outcome);
+        self.finish_call(call, outcome);
         self.go_on();
     }
 
     /// Whether a failed call is tried again: then that is recorded.
-    pub(crate) fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
+    pub(crate) fn try_again(&mut self, call: &CallId, outcome: &CallOutcome) -> bool {
+        let Some(open) = self.state.open_call(call).cloned() else { return false };
+        let open = &open;
         let policy = self.state.setup.policy();
         let tool = self.state.target(open);
         // The step of a plan is tried again, not each of its calls.

@@ -116,7 +116,7 @@ impl Decision {
         // What nobody knows about is not made again (E30).
         let unknown = |call: &OpenCall| call.outcome() == Some(&CallOutcome::Unknown);
         let spent = spent || self.state.code_calls(&open.call.id).any(unknown);
-        if !stopping && !spent && outcome.may_retry() && self.try_again(open, &outcome) {
+        if !stopping && !spent && outcome.may_retry() && self.try_again(&open.call.id, &outcome) {
             return;
         }
         self.finish_code(open.call.id.clone(), outcome, stdout);

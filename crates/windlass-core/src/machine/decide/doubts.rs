@@ -21,17 +21,18 @@ impl Decision {
         else {
             return Err(self.unknown(action));
         };
+        let open = open.clone();
         let once = self.effect(&open).0 == Effect::Once;
         if self.state.stopping() {
             // Nobody is asked while a run is being stopped (E19).
             let left_behind = !once && outcome == CallOutcome::Abandoned;
             let outcome = if left_behind { outcome } else { self.lost(&open) };
-            self.call_over(open, outcome);
+            self.call_over(open.call.id, outcome);
         } else if once {
             self.doubt(&open, Some(&outcome));
             self.go_on();
         } else {
-            self.call_over(open, outcome);
+            self.call_over(open.call.id, outcome);
         }
         Ok(())
     }
@@ -54,7 +55,7 @@ impl Decision {
     }
 
     pub(crate) fn checked(&mut self, action: ActionId, found: Found) -> Decided {
-        let Some(open) = self.running(action) else { return Err(self.unknown(action)) };
+        let Some(open) = self.running(action).cloned() else { return Err(self.unknown(action)) };
         let Stage::Doubted { lost, .. } = open.stage() else { return Err(self.unknown(action)) };
         let found = if self.state.stopping() { Found::Happened(CallOutcome::Unknown) } else { found };
         match found {

@@ -79,8 +79,12 @@ impl Decision {
             self.finish_call(id, CallOutcome::Denied { reason, by: DeniedBy::Policy });
             return false;
         }
+        let version = self.state.version;
         if self.is_to_be_verified(open) {
             return false;
+        }
+        if self.state.version == version {
+            return self.approve(open);
         }
         // A verdict that needed no call may have refused it.
         let Some(open) = self.state.open_call(&id).cloned() else { return false };

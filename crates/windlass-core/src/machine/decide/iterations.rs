@@ -6,7 +6,7 @@ use crate::policy::iterations::Another;
 use crate::policy::stuck::Stuck;
 use crate::policy::texts::filled;
 use crate::policy::views::View;
-use crate::protocol::fact::iterations::{BlackboardRestored, BlackboardSaved, IterationStarted, Judged};
+use crate::protocol::fact::iterations::{BlackboardRestored, IterationStarted, Judged};
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
 use crate::state::State;
 use crate::state::model_calls::ModelCall;
@@ -143,14 +143,13 @@ impl Decision {
 }
 
 impl Decision {
-    /// Before a call of another tool than the last one: the state to go back to if the run gets stuck with it.
-    pub(crate) fn save_blackboard(&mut self, open: &OpenCall) {
+    /// Whether the blackboard is saved before a call of another tool than the last one: the state to go back to if the run gets stuck
+    /// with it.
+    pub(crate) fn saves_blackboard(&self, open: &OpenCall) -> bool {
         let (policy, progress) = (self.state.setup.policy(), &self.state.progress);
         let another = progress.consecutive_tool().is_none_or(|(last, _)| *last != open.call.name);
         let kept = policy.request.view == View::Blackboard && policy.calls.stuck != Stuck::Off;
-        if kept && another && progress.blackboard().has_changed() {
-            self.record(BlackboardSaved { turn: self.state.turn.number() });
-        }
+        kept && another && progress.blackboard().has_changed()
     }
 
     /// One tool was called so many times in a row: the model is told.
