@@ -159,8 +159,8 @@ impl Peer {
             .stdout(Stdio::piped())
             .spawn()?;
         let mut port = String::new();
-        let said = process.stdout.take().ok_or("the server has no output")?;
-        BufReader::new(said).read_line(&mut port)?;
+        let stdout = process.stdout.take().ok_or("the server has no output")?;
+        BufReader::new(stdout).read_line(&mut port)?;
         Ok(Self { process, url: format!("http://127.0.0.1:{}", port.trim()) })
     }
 }

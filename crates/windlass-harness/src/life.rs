@@ -207,10 +207,10 @@ impl<'h> Life<'h> {
             }
             return Ok(());
         }
-        let said = end.stderr.lines().find(|line| line.starts_with("error:"));
-        match said {
-            Some(said) if *troubled => {
-                self.story.failures.insert((code, said.to_owned()));
+        let error_line = end.stderr.lines().find(|line| line.starts_with("error:"));
+        match error_line {
+            Some(error_line) if *troubled => {
+                self.story.failures.insert((code, error_line.to_owned()));
                 Ok(())
             }
             _ => {

@@ -202,8 +202,8 @@ impl Conversation {
 
     fn last_word(&self, reply: &Reply) -> String {
         if *reply == Reply::Messages {
-            let said: String = self.messages_since.iter().map(|text| bracketed(text)).collect();
-            return format!("Answers{said}.");
+            let texts: String = self.messages_since.iter().map(|text| bracketed(text)).collect();
+            return format!("Answers{texts}.");
         }
         format!("All done: {}.", self.results.join("; "))
     }

@@ -85,7 +85,7 @@ impl ModelRequest {
                 (None, Some(role)) => {
                     let messages = self.whole().enumerate();
                     places.extend(
-                        messages.filter(|(_, said)| role_of(said) == &**role).map(|(place, _)| place),
+                        messages.filter(|(_, message)| role_of(message) == &**role).map(|(place, _)| place),
                     );
                 }
                 (None, None) => {}

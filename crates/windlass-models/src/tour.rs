@@ -47,9 +47,9 @@ struct Done<'h> {
 }
 
 fn reply(request: &ModelRequest) -> Reply {
-    let (said, done) = since_last_user(request);
+    let (input, done) = since_last_user(request);
     let offered: &[ToolSpec] = if request.choice == ToolChoice::None { &[] } else { &request.tools };
-    let wanted = intents(&said);
+    let wanted = intents(&input);
     let planned = planned(offered, &wanted, &done);
     let (text, planned) = match planned {
         calls if !calls.is_empty() => (None, calls),
@@ -94,13 +94,13 @@ fn reply(request: &ModelRequest) -> Reply {
 
 /// The user's last message, and the calls made since then.
 fn since_last_user(request: &ModelRequest) -> (String, Vec<Done<'_>>) {
-    let mut said = String::new();
+    let mut input = String::new();
     let mut calls: BTreeMap<&CallId, &ToolCall> = BTreeMap::new();
     let mut done = Vec::new();
     for message in request.messages.iter() {
         match &**message {
             Message::User { content, .. } | Message::TaskDelegation { content } => {
-                said = content.text().into_owned();
+                input = content.text().into_owned();
                 calls.clear();
                 done.clear();
             }
@@ -112,7 +112,7 @@ fn since_last_user(request: &ModelRequest) -> (String, Vec<Done<'_>>) {
             Message::System { .. } => {}
         }
     }
-    (said, done)
+    (input, done)
 }
 
 /// The calls to make now: none once there are results, unless the first results only listed the allowed folders.
@@ -164,10 +164,10 @@ fn tell(request: &ModelRequest, wanted: &[Intent], one: &Done<'_>) -> String {
     let args: Value = serde_json::from_str(&one.call.args).unwrap_or_default();
     let first = args.as_object().and_then(|args| args.values().find_map(Value::as_str)).unwrap_or_default();
     let sum = wanted.iter().find_map(|intent| match intent {
-        Intent::Sum { said, expression }
+        Intent::Sum { text, expression }
             if plan(&request.tools, intent, None).is_some_and(|call| call.args == *one.call.args) =>
         {
-            Some(said.as_str()).filter(|said| !said.is_empty()).or(Some(expression))
+            Some(text.as_str()).filter(|text| !text.is_empty()).or(Some(expression))
         }
         Intent::Sum { .. } | Intent::Time | Intent::List(_) | Intent::Read(_) => None,
     });

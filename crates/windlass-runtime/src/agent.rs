@@ -311,7 +311,7 @@ impl Agent {
         let models = self.model_set().bound();
         let mut all = vec![Bound {
             what: "agent".into(),
-            said: Some(identity.clone()),
+            cleartext: Some(identity.clone()),
             value: Secret::unmasked(format!("{identity}{}{models}", values(false))),
         }];
         let literals = values(true);

@@ -14,10 +14,10 @@ use windlass_models::{Delta, Deltas, Model, ModelRequest};
 /// A model that answers as a function says, and remembers what it was asked. Cloning shares it.
 ///
 /// ```
-/// use windlass_testing::{FnModel, called, said};
+/// use windlass_testing::{FnModel, called, text_reply};
 ///
 /// // The first call asks for a tool, the second one answers.
-/// let model = FnModel::script([called(&[("add", r#"{"a": 2, "b": 5}"#)]), said("The sum is 7.")]);
+/// let model = FnModel::script([called(&[("add", r#"{"a": 2, "b": 5}"#)]), text_reply("The sum is 7.")]);
 /// # let _ = model;
 /// ```
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl Model for FnModel {
 }
 
 /// The pieces of an answer of 10 tokens that cost 20.
-pub fn said(text: &str) -> Vec<Delta> {
+pub fn text_reply(text: &str) -> Vec<Delta> {
     vec![Delta::Text(text.to_owned()), Delta::Usage(usage()), Delta::Stop(StopReason::Stop)]
 }
 

@@ -27,7 +27,7 @@ mod volatile;
 pub use code::code_program;
 pub use crash::{CrashLog, Interruption};
 pub use fault::{Fault, FaultLog};
-pub use fn_model::{FnModel, any_object, called, model_failure, said};
+pub use fn_model::{FnModel, any_object, called, model_failure, text_reply};
 pub use fn_tool::{FnPeople, FnTool};
 pub use killer::{Moment, ProcessEnd, run_and_kill};
 pub use runner::{

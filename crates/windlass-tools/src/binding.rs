@@ -16,7 +16,7 @@ pub struct Bound {
     pub what: Text,
     /// Its text in the agent's digest, in clear. `None`: only its presence enters, because its value may be secret or may
     /// change while the agent stays the same.
-    pub said: Option<Text>,
+    pub cleartext: Option<Text>,
     /// Its value as it will be used. It enters the log as a salted digest only.
     pub value: Secret,
 }
@@ -25,13 +25,13 @@ impl Bound {
     /// Something that is no secret.
     pub fn open(what: impl Into<Text>, value: impl Display) -> Self {
         let value = value.to_string();
-        Self { what: what.into(), said: Some(value.as_str().into()), value: Secret::unmasked(value) }
+        Self { what: what.into(), cleartext: Some(value.as_str().into()), value: Secret::unmasked(value) }
     }
 
     /// Something that may be a secret, or change while the agent stays the same.
     pub fn hidden(what: impl Into<Text>, value: impl Into<Arc<str>>) -> Self {
         // Secrets from files and programs were registered for masking when they were read.
-        Self { what: what.into(), said: None, value: Secret::unmasked(value) }
+        Self { what: what.into(), cleartext: None, value: Secret::unmasked(value) }
     }
 
     /// A folder in which something starts: an agent that moved with its folder is the same one, but where a link leads
@@ -46,7 +46,7 @@ impl Bound {
         let (named, real) = (path.to_string_lossy(), real(path));
         let value =
             if real == path { named.to_string() } else { json!([named, real.to_string_lossy()]).to_string() };
-        Self { what: what.into(), said: Some((*named).into()), value: Secret::unmasked(value) }
+        Self { what: what.into(), cleartext: Some((*named).into()), value: Secret::unmasked(value) }
     }
 }
 

@@ -274,16 +274,16 @@ fn wires() {
         "{{\"tool_calls\":[{{\"function\":{{\"name\":\"f\",\"arguments\":{{\"a\":[{}0]}}}}}}]}}",
         "0,".repeat((REPLY - 1_000) / 2)
     );
-    for (bound, said) in [
+    for (bound, content) in [
         ("49 MiB of escapes", &escaped),
         ("49 MiB of empty parts", &parts),
         ("16 MiB of numbers, as an object", &object),
     ] {
-        let whole = body("message", said);
+        let whole = body("message", content);
         let asked = Asked { model: "m".into(), content_bytes: 0 };
         let dialect = Dialect::default();
         piece("a whole reply of a provider", bound, || (), |()| decode(&dialect, &whole, &asked).is_ok());
-        let delta = body("delta", said);
+        let delta = body("delta", content);
         piece(
             "one event of a stream",
             bound,
@@ -311,8 +311,8 @@ fn wires() {
         },
     );
     let call = ToolCall { name: "echo".into(), args: args.as_str().into(), ..ToolCall::default() };
-    let said = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
-    let message = Arc::new(Message::Assistant(said));
+    let reply = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
+    let message = Arc::new(Message::Assistant(reply));
     for (bound, messages) in [("one new message of 16 MiB", 1), ("10 messages of 16 MiB after a resume", 10)]
     {
         let history: History = (0..messages).map(|_| message.clone()).collect();

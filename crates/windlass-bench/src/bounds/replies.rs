@@ -144,17 +144,17 @@ fn text_forms(any: &Value) -> Outcome<()> {
         calling(Agent::builder("fenced").settings(&json!({ "wire": "fenced" })).tool(echo(any.clone())))?;
     let block = |args: &str| format!("```tool_call\n{{\"tool\": \"echo\", \"arguments\": {args}}}\n```\n");
     let args = json!({ "text": prose(REPLY / 64 - 200) }).to_string();
-    for (bound, said) in [
+    for (bound, reply) in [
         ("16 MiB in 64 blocks", block(&args).repeat(64)),
         ("16 MiB in one block", block(&json!({ "text": prose(REPLY - 500) }).to_string())),
         ("16 MiB of opening fences", "```tool_call\n".repeat(REPLY / 13)),
         ("16 MiB of prose", prose(REPLY)),
     ] {
-        decided("the fenced form", bound, &fenced, &text(said));
+        decided("the fenced form", bound, &fenced, &text(reply));
     }
     let auto = calling(Agent::builder("auto").settings(&json!({ "wire": "auto" })).tool(echo(any.clone())))?;
     let whole = prose(REPLY - 500);
-    for (bound, said) in [
+    for (bound, reply) in [
         ("16 MiB of JSON", json!({ "name": "echo", "parameters": { "text": whole } }).to_string()),
         (
             "16 MiB of JSON, 250,000 values",
@@ -167,7 +167,7 @@ fn text_forms(any: &Value) -> Outcome<()> {
         ("16 MiB as Python", format!("echo(text={})", json!(whole))),
         ("16 MiB of numbers as Python", format!("echo(list=[{}0])", "0,".repeat(REPLY / 2 - 20))),
     ] {
-        decided("text forms of calls", bound, &auto, &text(said));
+        decided("text forms of calls", bound, &auto, &text(reply));
     }
     Ok(())
 }
@@ -186,8 +186,8 @@ fn outputs() -> Outcome<()> {
         );
     }
     let settings = json!({ "preset": "typed", "stop": "text" });
-    let said = calling(Agent::builder("text").settings(&settings).output_schema(schema))?;
-    decided("an output in text", "16 MiB, one text", &said, &text(long));
+    let in_text = calling(Agent::builder("text").settings(&settings).output_schema(schema))?;
+    decided("an output in text", "16 MiB, one text", &in_text, &text(long));
     Ok(())
 }
 

@@ -60,12 +60,12 @@ async fn appending(
     number: u64,
     appends: u64,
 ) -> Result<(), windlass::store::StoreError> {
-    let said = json!({ "text": "x".repeat(1_024) }).to_string();
+    let body = json!({ "text": "x".repeat(1_024) }).to_string();
     let run = RunId::from_number(u128::from(number) + 1);
     let fence = Fence { holder: Holder("bench".into()), epoch: 1 };
     let failed = |error| windlass::store::StoreError::Failed(Box::new(error));
     let facts = [
-        Fact::from_body("Steered", &said).map_err(failed)?,
+        Fact::from_body("Steered", &body).map_err(failed)?,
         Fact::from_body("CancelRequested", "{}").map_err(failed)?,
     ];
     for step in 0..appends {

@@ -12,7 +12,7 @@ pub(super) struct Script {
 }
 
 /// The sense of a reply.
-pub(super) enum Said {
+pub(super) enum ScriptedReply {
     /// The arguments of calls of the tool `echo`, each with an id.
     Calls(Vec<(String, String)>),
     /// The final answer, in pieces.
@@ -44,7 +44,7 @@ impl Script {
     }
 
     /// The step after so many results.
-    pub(super) fn next(&self, results: usize) -> Said {
+    pub(super) fn next(&self, results: usize) -> ScriptedReply {
         if results >= self.rounds * self.calls {
             let mut text = String::from("done ");
             while text.len() < self.pieces * PIECE_BYTES {
@@ -52,11 +52,13 @@ impl Script {
             }
             text.truncate(self.pieces * PIECE_BYTES);
             let pieces = text.as_bytes().chunks(PIECE_BYTES);
-            return Said::Text(pieces.map(|piece| String::from_utf8_lossy(piece).into_owned()).collect());
+            return ScriptedReply::Text(
+                pieces.map(|piece| String::from_utf8_lossy(piece).into_owned()).collect(),
+            );
         }
         let round = results / self.calls.max(1);
         let call =
             |at: usize| (format!("call_{round}_{at}"), format!("{{\"text\":\"m{round}.{at}.xxxxxxxxxxx\"}}"));
-        Said::Calls((0..self.calls).map(call).collect())
+        ScriptedReply::Calls((0..self.calls).map(call).collect())
     }
 }

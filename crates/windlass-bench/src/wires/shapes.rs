@@ -8,7 +8,7 @@ mod responses;
 
 use serde_json::Value;
 
-use super::script::{Said, Script};
+use super::script::{Script, ScriptedReply};
 
 /// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,18 +62,18 @@ impl Shape {
 
 /// The reply after so many results: its events with their framing, or all of it as one.
 pub(super) fn reply(shape: Shape, script: &Script, streams: bool, results: usize) -> Vec<String> {
-    let said = script.next(results);
+    let reply = script.next(results);
     match (shape, streams) {
-        (Shape::Chat, true) => chat::events(&said),
-        (Shape::Chat, false) => vec![chat::whole(&said).to_string()],
-        (Shape::Responses, true) => responses::events(&said),
-        (Shape::Responses, false) => vec![responses::whole(&said).to_string()],
-        (Shape::Messages, true) => messages::events(&said),
-        (Shape::Messages, false) => vec![messages::whole(&said).to_string()],
-        (Shape::Gemini, true) => gemini::events(&said),
-        (Shape::Gemini, false) => vec![gemini::whole(&said).to_string()],
-        (Shape::Ollama, true) => ollama::events(&said),
-        (Shape::Ollama, false) => vec![ollama::whole(&said).to_string()],
+        (Shape::Chat, true) => chat::events(&reply),
+        (Shape::Chat, false) => vec![chat::whole(&reply).to_string()],
+        (Shape::Responses, true) => responses::events(&reply),
+        (Shape::Responses, false) => vec![responses::whole(&reply).to_string()],
+        (Shape::Messages, true) => messages::events(&reply),
+        (Shape::Messages, false) => vec![messages::whole(&reply).to_string()],
+        (Shape::Gemini, true) => gemini::events(&reply),
+        (Shape::Gemini, false) => vec![gemini::whole(&reply).to_string()],
+        (Shape::Ollama, true) => ollama::events(&reply),
+        (Shape::Ollama, false) => vec![ollama::whole(&reply).to_string()],
     }
 }
 

@@ -144,8 +144,8 @@ impl Printer {
         match LEFT_OUT.swap(0, Ordering::Relaxed) {
             0 => Ok(()),
             lines => {
-                let said = format!("[{lines} lines were dropped because they were not read in time]\n");
-                self.err.put(Stream::Err, said.as_bytes(), Weight::Whole, false)
+                let notice = format!("[{lines} lines were dropped because they were not read in time]\n");
+                self.err.put(Stream::Err, notice.as_bytes(), Weight::Whole, false)
             }
         }
     }

@@ -41,7 +41,7 @@ const NO_FORM: &str = "reply";
 
 /// What a reply is.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum ParsedReply {
     /// A call, whose place is the whole text.
     Call(ReadCall),
     /// The answer, as a text.
@@ -71,10 +71,10 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// Reads a whole reply. The forms without the property around them count, too: a server that holds a model to no schema leaves it
 /// to the model.
-pub(crate) fn read(text: &Text, form: AnswerForm, steps: &Steps) -> Said {
+pub(crate) fn read(text: &Text, form: AnswerForm, steps: &Steps) -> ParsedReply {
     let whole = unfenced(text.trim());
     if !whole.starts_with('{') {
-        return Said::Prose;
+        return ParsedReply::Prose;
     }
     steps.add(whole.len());
     let read = |part| serde_json::from_str::<Object<'_>>(part);
@@ -84,29 +84,31 @@ pub(crate) fn read(text: &Text, form: AnswerForm, steps: &Steps) -> Said {
     };
     let object = match object {
         Ok(object) => object,
-        Err(error) => return Said::Neither(format!("it is not valid JSON: {error}")),
+        Err(error) => return ParsedReply::Neither(format!("it is not valid JSON: {error}")),
     };
     let given = |member: Option<&'_ RawValue>| member.is_some_and(|member| member.get() != "null");
     match (given(object.tool), object.answer) {
         (true, Some(answer)) if answer.get() != "null" => {
-            Said::Neither("it has a tool and an answer".to_owned())
+            ParsedReply::Neither("it has a tool and an answer".to_owned())
         }
         (true, _) => call(text, &object),
         (false, Some(answer)) => match (form, text_of(Some(answer))) {
-            (AnswerForm::Text, Some(words)) => Said::Answer((&*words).into()),
-            (AnswerForm::Text, None) if matches!(answer.get(), "\"\"" | "null") => Said::Answer("".into()),
-            (AnswerForm::Text, None) | (AnswerForm::Output, _) => Said::Answer(answer.get().into()),
+            (AnswerForm::Text, Some(words)) => ParsedReply::Answer((&*words).into()),
+            (AnswerForm::Text, None) if matches!(answer.get(), "\"\"" | "null") => {
+                ParsedReply::Answer("".into())
+            }
+            (AnswerForm::Text, None) | (AnswerForm::Output, _) => ParsedReply::Answer(answer.get().into()),
         },
-        (false, None) => Said::Neither("it has neither a tool nor an answer".to_owned()),
+        (false, None) => ParsedReply::Neither("it has neither a tool nor an answer".to_owned()),
     }
 }
 
-fn call(text: &Text, object: &Object<'_>) -> Said {
+fn call(text: &Text, object: &Object<'_>) -> ParsedReply {
     let Some(name) = text_of(object.tool) else {
-        return Said::Neither("the tool's name is no text".to_owned());
+        return ParsedReply::Neither("the tool's name is no text".to_owned());
     };
     let args = object.arguments.map(|args| CallArgs::part(text, args.get(), Notation::Json, None));
-    Said::Call(ReadCall {
+    ParsedReply::Call(ReadCall {
         name: (&*name).into(),
         args: args.unwrap_or_else(|| "{}".into()),
         place: Span::of(text, text),
@@ -147,22 +149,22 @@ pub(crate) fn object_message<'m>(
     results: &Results,
     form: AnswerForm,
 ) -> Cow<'m, Message> {
-    let Message::Assistant(said) = message else { return fenced_message(message, results) };
-    let blank = said.text.as_ref().is_none_or(|text| text.trim().is_empty());
-    if said.has_calls_in_text() || said.calls.is_empty() && blank {
+    let Message::Assistant(reply) = message else { return fenced_message(message, results) };
+    let blank = reply.text.as_ref().is_none_or(|text| text.trim().is_empty());
+    if reply.has_calls_in_text() || reply.calls.is_empty() && blank {
         return fenced_message(message, results);
     }
-    let text = if said.calls.is_empty() { answer(said, form) } else { calls(said) };
+    let text = if reply.calls.is_empty() { answer(reply, form) } else { calls(reply) };
     Cow::Owned(Message::Assistant(AssistantMessage {
         text: Some(text.into()),
-        reasoning: said.reasoning.clone(),
-        media: said.media.clone(),
+        reasoning: reply.reasoning.clone(),
+        media: reply.media.clone(),
         ..AssistantMessage::default()
     }))
 }
 
-fn answer(said: &AssistantMessage, form: AnswerForm) -> String {
-    let text = said.text.as_deref().unwrap_or_default();
+fn answer(reply: &AssistantMessage, form: AnswerForm) -> String {
+    let text = reply.text.as_deref().unwrap_or_default();
     let value = (form == AnswerForm::Output).then(|| serde_json::from_str::<&RawValue>(text).ok()).flatten();
     match value {
         Some(value) => format!("{{\"reply\":{{\"answer\":{value}}}}}"),
@@ -171,10 +173,10 @@ fn answer(said: &AssistantMessage, form: AnswerForm) -> String {
 }
 
 /// Calls that were made natively, one object a line.
-fn calls(said: &AssistantMessage) -> String {
-    let mut lines: Vec<String> = said.text.iter().map(ToString::to_string).collect();
+fn calls(reply: &AssistantMessage) -> String {
+    let mut lines: Vec<String> = reply.text.iter().map(ToString::to_string).collect();
     lines.retain(|text| !text.trim().is_empty());
-    lines.extend(said.calls.iter().map(|call| {
+    lines.extend(reply.calls.iter().map(|call| {
         let args = json::read(&call.args).unwrap_or_default();
         json!({ REPLY: { "tool": &*call.name, "arguments": args } }).to_string()
     }));

@@ -129,13 +129,13 @@ fn sections(tools: &[ToolSpec], [to_call, to_delegate]: [&str; 2]) -> Vec<String
 /// A message in text: calls as blocks, results as user messages.
 pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Message> {
     match message {
-        Message::Assistant(said) if !said.calls.is_empty() => {
+        Message::Assistant(reply) if !reply.calls.is_empty() => {
             // What came as text goes back as it came.
-            let text = said.text.clone().filter(|_| said.has_calls_in_text());
+            let text = reply.text.clone().filter(|_| reply.has_calls_in_text());
             Cow::Owned(Message::Assistant(AssistantMessage {
-                text: Some(text.unwrap_or_else(|| with_blocks(said).into())),
-                reasoning: said.reasoning.clone(),
-                media: said.media.clone(),
+                text: Some(text.unwrap_or_else(|| with_blocks(reply).into())),
+                reasoning: reply.reasoning.clone(),
+                media: reply.media.clone(),
                 ..AssistantMessage::default()
             }))
         }
@@ -159,9 +159,9 @@ pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Me
 }
 
 /// Calls that were made natively, written as the blocks that they would have been.
-fn with_blocks(said: &AssistantMessage) -> String {
-    let mut parts: Vec<String> = said.text.iter().map(ToString::to_string).collect();
-    for call in &said.calls {
+fn with_blocks(reply: &AssistantMessage) -> String {
+    let mut parts: Vec<String> = reply.text.iter().map(ToString::to_string).collect();
+    for call in &reply.calls {
         // Arguments that are beyond a bound are none, as those that are no JSON.
         let args = read(&call.args).unwrap_or_default();
         let block = if call.target == CallTarget::Agent {

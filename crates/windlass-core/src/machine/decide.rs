@@ -173,7 +173,7 @@ impl Decision {
             InputKind::Checked { action, found } => self.checked(action, found),
             InputKind::HookEnded { action, edits } => self.hook_ended(action, *edits),
             InputKind::Answered { question, answer, by } => self.answered(&question, answer, by),
-            InputKind::Steer(said) => self.steer(said),
+            InputKind::Steer(steered) => self.steer(steered),
             InputKind::Pause { reason } => self.pause(reason),
             InputKind::Queue { run, request_digest, messages } => {
                 self.record(MessageQueued { run, request_digest, messages });

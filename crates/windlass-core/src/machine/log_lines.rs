@@ -24,8 +24,8 @@ pub struct LogLine {
 }
 
 /// Maximum number of messages that were not heard and are shown, and of characters of each.
-const SAID: usize = 5;
-const SAID_CHARS: usize = 60;
+const UNHEARD: usize = 5;
+const UNHEARD_CHARS: usize = 60;
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +43,14 @@ pub enum LogLevel {
 /// The warning where the usage that an event brought goes beyond a limit on tokens or cost.
 pub fn overshot(known: &[LimitKind], after: &State) -> Option<LogLine> {
     let fresh = after.overshoots().filter(|(kind, ..)| !known.contains(kind));
-    let said = fresh.map(|(kind, max, used)| format!("{} of {} are used", kind.amount(used), kind.show(max)));
-    let said: Vec<String> = said.collect();
+    let amounts =
+        fresh.map(|(kind, max, used)| format!("{} of {} are used", kind.amount(used), kind.show(max)));
+    let amounts: Vec<String> = amounts.collect();
     // Each append comes here.
-    if said.is_empty() {
+    if amounts.is_empty() {
         return None;
     }
-    let text = format!("A limit was overshot: {}", said.join(", "));
+    let text = format!("A limit was overshot: {}", amounts.join(", "));
     Some(LogLine { level: LogLevel::Overshot, text })
 }
 
@@ -131,17 +132,17 @@ fn called(state: &State, template: &str, call: &CallId) -> Option<String> {
 
 /// Messages that a run has ended without having heard, with the beginning of each; `None`: there is none.
 pub fn not_heard(state: &State) -> Option<String> {
-    let said = state.unheard();
-    if said.is_empty() {
+    let messages = state.unheard();
+    if messages.is_empty() {
         return None;
     }
-    let begins = |said: &Steered| {
-        let line = said.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let begin: String = line.chars().take(SAID_CHARS).collect();
+    let begins = |message: &Steered| {
+        let line = message.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let begin: String = line.chars().take(UNHEARD_CHARS).collect();
         if begin.len() < line.len() { format!("\"{begin}…\"") } else { format!("\"{begin}\"") }
     };
-    let shown: Vec<String> = said.iter().take(SAID).map(begins).collect();
-    let more = said.len().saturating_sub(SAID);
+    let shown: Vec<String> = messages.iter().take(UNHEARD).map(begins).collect();
+    let more = messages.len().saturating_sub(UNHEARD);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     Some(format!("The run ended before it could hear what was said last: {}{more}", shown.join(", ")))
 }

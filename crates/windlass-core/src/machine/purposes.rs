@@ -19,7 +19,7 @@ use crate::vocabulary::reply::{ModelFailure, Reply};
 /// The functions that differ between purposes. What a purpose is to the loop stands in its table, what is sent in `view.rs`.
 pub(crate) struct Rules {
     /// Folds a reply, once its call is closed and its usage is counted.
-    pub(crate) said: fn(&mut State, &TurnCompleted),
+    pub(crate) recorded: fn(&mut State, &TurnCompleted),
     /// Decides on a reply.
     pub(crate) replied: fn(&mut Decision, &ModelCall, Reply),
     /// Decides on a failure that is not retried.

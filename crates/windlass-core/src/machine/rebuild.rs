@@ -105,7 +105,7 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             InputKind::HookEnded { action: freed(action), edits }
         }
         Cause::Answered => answered(first)?,
-        Cause::Steer | Cause::Pause | Cause::Queue | Cause::Cancel => said(first)?,
+        Cause::Steer | Cause::Pause | Cause::Queue | Cause::Cancel => control_input(first)?,
         Cause::ToolsChanged => {
             let Adjusted { tools, binding_digests, .. } = adjusted(first)?;
             InputKind::ToolsChanged { tools: tools?, binding_digests }
@@ -122,7 +122,7 @@ fn answered(first: &Event) -> Option<InputKind> {
 }
 
 /// What people said to a run.
-fn said(first: &Event) -> Option<InputKind> {
+fn control_input(first: &Event) -> Option<InputKind> {
     if let Fact::People(PeopleFact::Steered(steered)) = &first.fact {
         Some(InputKind::Steer(steered.clone()))
     } else if let Fact::People(PeopleFact::InputRequested(asked)) = &first.fact {

@@ -53,7 +53,7 @@ impl CachePoints {
     }
 
     /// The points that somebody has said.
-    pub fn said(&self) -> &[CachePoint] {
+    pub fn explicit(&self) -> &[CachePoint] {
         self.0.as_deref().unwrap_or_default()
     }
 }
@@ -64,7 +64,11 @@ impl Serialize for CachePoints {
             return serializer.serialize_str(AUTO);
         }
         // An empty list is refused, as acorn refuses it.
-        if self.said().is_empty() { serializer.serialize_bool(false) } else { self.0.serialize(serializer) }
+        if self.explicit().is_empty() {
+            serializer.serialize_bool(false)
+        } else {
+            self.0.serialize(serializer)
+        }
     }
 }
 
@@ -208,7 +212,7 @@ mod tests {
         assert!(read(&stored).is_auto());
         stored["request"]["cache"] = false.into();
         let none = read(&stored);
-        assert!(!none.is_auto() && none.said().is_empty());
+        assert!(!none.is_auto() && none.explicit().is_empty());
         assert_eq!(serde_json::to_value(&none).unwrap(), json!(false));
         stored["request"].as_object_mut().unwrap().remove("cache");
         assert_eq!(read(&stored), CachePoints::default());

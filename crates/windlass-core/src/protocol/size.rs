@@ -47,7 +47,7 @@ impl InputKind {
             Self::DelegateDeferred { model, .. } => model.len() as u64,
             Self::HookEnded { edits, .. } => of_splices(&edits.splices),
             Self::Answered { answer, by, .. } => of_answer(answer) + of_name(by.as_ref()),
-            Self::Steer(said) => of_steered(said),
+            Self::Steer(steered) => of_steered(steered),
             Self::Pause { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
             Self::Queue { messages, .. } => messages.iter().map(|message| of_message(message)).sum(),
             Self::Resumed { .. }
@@ -199,8 +199,8 @@ fn of_perception(found: &Perception) -> u64 {
     of_texts(texts.into_iter())
 }
 
-fn of_steered(said: &Steered) -> u64 {
-    (said.text.len() + said.prompt.as_ref().map_or(0, |prompt| prompt.len())) as u64
+fn of_steered(steered: &Steered) -> u64 {
+    (steered.text.len() + steered.prompt.as_ref().map_or(0, |prompt| prompt.len())) as u64
 }
 
 fn of_start(start: &RunStarted) -> u64 {

@@ -11,8 +11,8 @@ use crate::vocabulary::reply::{AnswerForm, StopReason, Usage};
 
 /// The text that calls are read from: of a reply without text, its reasoning.
 pub(crate) fn source<'t>(text: Option<&'t Text>, reasoning: Option<&'t Reasoning>) -> Option<&'t Text> {
-    let said = text.filter(|text| !text.trim().is_empty());
-    said.or(reasoning.map(|reasoning| &reasoning.text))
+    let filled = text.filter(|text| !text.trim().is_empty());
+    filled.or(reasoning.map(|reasoning| &reasoning.text))
 }
 
 /// A text without the calls that were read from it. `None`: nothing is left.
@@ -98,8 +98,8 @@ struct StoredTurn {
 
 /// Stores arguments that are a part of the text beside them as the place where they stand there.
 macro_rules! stored_once {
-    ($($said:ident as $stored:ident),+) => {$(
-        impl Serialize for $said {
+    ($($reply:ident as $stored:ident),+) => {$(
+        impl Serialize for $reply {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 if !self.calls.iter().any(|call| call.args.is_part()) {
                     return $stored::serialize(self, serializer);
@@ -111,12 +111,12 @@ macro_rules! stored_once {
             }
         }
 
-        impl<'de> Deserialize<'de> for $said {
+        impl<'de> Deserialize<'de> for $reply {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let mut said = $stored::deserialize(deserializer)?;
-                let text = source(said.text.as_ref(), said.reasoning.as_ref());
-                said.calls.iter_mut().for_each(|call| call.args.found_in(text));
-                Ok(said)
+                let mut reply = $stored::deserialize(deserializer)?;
+                let text = source(reply.text.as_ref(), reply.reasoning.as_ref());
+                reply.calls.iter_mut().for_each(|call| call.args.found_in(text));
+                Ok(reply)
             }
         }
     )+};

@@ -29,10 +29,10 @@ impl Sent {
         match message {
             Message::User { content, .. } | Message::TaskDelegation { content } => self.add_content(content),
             Message::Tool(result) => self.add_content(&result.content),
-            Message::Assistant(said) => {
-                self.media.extend(said.media.iter().cloned());
-                self.sealed_data.extend(sealed(said).cloned());
-                self.calls.extend(said.calls.iter().map(|call| call.id.clone()));
+            Message::Assistant(reply) => {
+                self.media.extend(reply.media.iter().cloned());
+                self.sealed_data.extend(sealed(reply).cloned());
+                self.calls.extend(reply.calls.iter().map(|call| call.id.clone()));
             }
             Message::System { .. } => {}
         }
@@ -43,8 +43,8 @@ impl Sent {
     }
 }
 
-fn sealed(said: &AssistantMessage) -> Option<&Text> {
-    said.reasoning.as_ref()?.provider_metadata.as_ref().map(|sealed| &sealed.data)
+fn sealed(reply: &AssistantMessage) -> Option<&Text> {
+    reply.reasoning.as_ref()?.provider_metadata.as_ref().map(|sealed| &sealed.data)
 }
 
 /// Images and files among the parts of a content, as suspects would be, with their bytes.
@@ -75,7 +75,7 @@ impl State {
                     in_content(content, &sent)
                 }
                 Message::Tool(result) => in_content(&result.content, &sent),
-                Message::Assistant(said) => self.in_reply(place, said, &model.name, &sent),
+                Message::Assistant(reply) => self.in_reply(place, reply, &model.name, &sent),
                 Message::System { .. } => Vec::new(),
             };
             all.extend(found.into_iter().map(|what| RefusalCandidate { at: place as u64, what }));
@@ -87,12 +87,12 @@ impl State {
     fn in_reply(
         &self,
         place: usize,
-        said: &AssistantMessage,
+        reply: &AssistantMessage,
         asked: &str,
         sent: &Sent,
     ) -> Vec<CandidateItem> {
         let mut found: Vec<CandidateItem> = Vec::new();
-        let media = (0_u32..).zip(&said.media).filter(|(_, media)| sent.media.contains(media));
+        let media = (0_u32..).zip(&reply.media).filter(|(_, media)| sent.media.contains(media));
         found.extend(media.map(|(part, media)| {
             if media.media_type.starts_with("image/") {
                 CandidateItem::Image { part }
@@ -103,13 +103,13 @@ impl State {
         let speaker = self.conversation.speaker(place);
         // Another key may have been used in an earlier run, and what stood before it may have been edited.
         let earlier = place < self.conversation.tracker().begun() || self.conversation.history().edits() > 0;
-        if sealed(said).is_some_and(|data| sent.sealed_data.contains(data))
-            && may_be_foreign(said, speaker, asked, earlier)
+        if sealed(reply).is_some_and(|data| sent.sealed_data.contains(data))
+            && may_be_foreign(reply, speaker, asked, earlier)
         {
             found.push(CandidateItem::Reasoning);
         }
         if speaker.is_none_or(|speaker| provider_of(speaker) != provider_of(asked)) {
-            let calls = said.calls.iter().filter(|call| sent.calls.contains(&call.id));
+            let calls = reply.calls.iter().filter(|call| sent.calls.contains(&call.id));
             found.extend(
                 calls.map(|call| CandidateItem::CallId {
                     call: call.id.clone(),
@@ -127,7 +127,7 @@ impl State {
         let behind = self.conversation.history().since(from).enumerate();
         let seal = behind.filter_map(|(place, message)| {
             let seal = RefusalCandidate { at: (from + place) as u64, what: CandidateItem::Reasoning };
-            let sealed = matches!(&**message, Message::Assistant(said) if sealed(said).is_some());
+            let sealed = matches!(&**message, Message::Assistant(reply) if sealed(reply).is_some());
             (sealed && !candidates.contains(&seal)).then_some(seal)
         });
         seal.collect()
@@ -167,14 +167,15 @@ fn in_content(content: &Content, sent: &Sent) -> Vec<CandidateItem> {
 
 /// Whether sealed reasoning goes to the provider of the asked model, and is not that model's own of this run and for these
 /// very messages.
-fn may_be_foreign(said: &AssistantMessage, speaker: Option<&Text>, asked: &str, earlier: bool) -> bool {
+fn may_be_foreign(reply: &AssistantMessage, speaker: Option<&Text>, asked: &str, earlier: bool) -> bool {
     let plain = |name: &str| !name.contains('/');
     match speaker {
         Some(speaker) if **speaker == *asked => earlier,
         // Wires leave out the reasoning of another provider.
         Some(speaker) => plain(speaker) || plain(asked) || provider_of(speaker) == provider_of(asked),
         None => {
-            let provider = said.reasoning.as_ref().and_then(|reasoning| reasoning.provider_metadata.as_ref());
+            let provider =
+                reply.reasoning.as_ref().and_then(|reasoning| reasoning.provider_metadata.as_ref());
             plain(asked) || provider.is_some_and(|sealed| *sealed.provider == *provider_of(asked))
         }
     }
@@ -219,35 +220,35 @@ fn without(message: Message, items: &[&CandidateItem]) -> Message {
             let call = renamed(&result.call, items);
             Message::Tool(ToolMessage { call, content: placeholders(result.content, items), ..result })
         }
-        Message::Assistant(said) => Message::Assistant(reply_without(said, items)),
+        Message::Assistant(reply) => Message::Assistant(reply_without(reply, items)),
         Message::System { text } => Message::System { text },
     }
 }
 
-fn reply_without(mut said: AssistantMessage, items: &[&CandidateItem]) -> AssistantMessage {
+fn reply_without(mut reply: AssistantMessage, items: &[&CandidateItem]) -> AssistantMessage {
     let (mut kept, mut notes) = (Vec::new(), Vec::new());
-    for (part, media) in (0_u32..).zip(std::mem::take(&mut said.media)) {
+    for (part, media) in (0_u32..).zip(std::mem::take(&mut reply.media)) {
         match placeholder(&media, part, items) {
             Some(note) => notes.push(note),
             None => kept.push(media),
         }
     }
-    said.media = kept;
+    reply.media = kept;
     if !notes.is_empty() {
-        let said_so_far = said.text.iter().map(ToString::to_string);
-        said.text = Some(said_so_far.chain(notes).collect::<Vec<_>>().join("\n").into());
+        let text_so_far = reply.text.iter().map(ToString::to_string);
+        reply.text = Some(text_so_far.chain(notes).collect::<Vec<_>>().join("\n").into());
     }
     if items.contains(&&CandidateItem::Reasoning) {
         // The readable part stays: calls may have been read from it. No wire sends it back without its seal.
-        said.reasoning = said.reasoning.map(|reasoning| Reasoning { provider_metadata: None, ..reasoning });
+        reply.reasoning = reply.reasoning.map(|reasoning| Reasoning { provider_metadata: None, ..reasoning });
     }
-    for call in &mut said.calls {
+    for call in &mut reply.calls {
         let id = renamed(&call.id, items);
         if id != call.id {
             (call.id, call.provider_id) = (id, None);
         }
     }
-    said
+    reply
 }
 
 fn placeholders(content: Content, items: &[&CandidateItem]) -> Content {

@@ -292,8 +292,8 @@ impl State {
             .filter(|at| matches!(history.get(*at).map(|message| &**message), Some(Message::Assistant(_))));
         let mut until = replies.take(keep).last().unwrap_or(0);
         // What the user said stays with the reply to it.
-        let said = |at: usize| history.get(at).is_some_and(|message| message.is_said());
-        while until > 0 && said(until - 1) {
+        let is_incoming = |at: usize| history.get(at).is_some_and(|message| message.is_incoming());
+        while until > 0 && is_incoming(until - 1) {
             until -= 1;
         }
         Covers { until, edits: history.edits() }

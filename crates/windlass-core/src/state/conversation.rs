@@ -100,10 +100,9 @@ impl Conversation {
     /// The last reply was in vain, if it has no calls, and so is this note about it: the session goes on without them.
     pub(crate) fn passes(&mut self, note: &Arc<Message>) {
         let reply = self.history.last().cloned();
-        let said =
-            |reply: &Arc<Message>| matches!(&**reply, Message::Assistant(said) if said.calls.is_empty());
+        let without_calls = |reply: &Arc<Message>| matches!(&**reply, Message::Assistant(message) if message.calls.is_empty());
         let passing = Arc::make_mut(self.passing.get_or_insert_default());
-        passing.extend(reply.filter(said));
+        passing.extend(reply.filter(without_calls));
         passing.push(note.clone());
     }
 
@@ -122,13 +121,13 @@ impl Conversation {
     }
 
     /// Somebody says something, which enters at the next turn.
-    pub(crate) fn steer(&mut self, said: Steered) {
-        self.steering.push(said);
+    pub(crate) fn steer(&mut self, steered: Steered) {
+        self.steering.push(steered);
     }
 
     /// Steering messages wait for a run of their own.
     pub(crate) fn leave_to(&mut self, run: RunId) {
-        self.steering.retain(|said| said.run != Some(run));
+        self.steering.retain(|message| message.run != Some(run));
     }
 
     /// Steering messages are heard now.

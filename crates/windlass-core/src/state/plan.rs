@@ -33,7 +33,7 @@ pub struct Plan {
     /// The last reply, and what was wrong with it.
     rejected: Option<(Text, Text)>,
     /// Text of the last reply.
-    said: Text,
+    last_reply: Text,
     /// Number of messages of the conversation when the run began.
     from: usize,
 }
@@ -103,8 +103,8 @@ impl Plan {
     }
 
     /// Text of the last reply.
-    pub(crate) fn said(&self) -> &Text {
-        &self.said
+    pub(crate) fn last_reply(&self) -> &Text {
+        &self.last_reply
     }
 
     /// Number of messages of the conversation when the run began.
@@ -138,13 +138,13 @@ impl Plan {
 
     /// A perception or decision came, which is not read yet.
     pub(crate) fn replied(&mut self, text: Option<&Text>) {
-        self.said = text.cloned().unwrap_or_else(|| "".into());
+        self.last_reply = text.cloned().unwrap_or_else(|| "".into());
     }
 
     /// The last reply was not accepted. What was cut off is not shown again.
     pub(crate) fn reject(&mut self, rejected: &OutputRejected) {
-        let said = if rejected.reason == Rejection::Invalid { self.said.clone() } else { "".into() };
-        self.rejected = Some((said, rejected.note.clone()));
+        let reply = if rejected.reason == Rejection::Invalid { self.last_reply.clone() } else { "".into() };
+        self.rejected = Some((reply, rejected.note.clone()));
     }
 
     /// Perception has looked at the query, or at the step that has ended. A step of code that was of no use is remembered.

@@ -114,7 +114,7 @@ impl Progress {
     }
 
     /// A reply of the judge came: it counts as unread until its verdict is on record.
-    pub(crate) fn judge_said(&mut self) {
+    pub(crate) fn judge_reply_recorded(&mut self) {
         self.unread += 1;
     }
 
@@ -163,7 +163,7 @@ impl Progress {
     /// Whether a message is an attempt that was in vain, or says nothing.
     pub(crate) fn is_vain(&self, place: usize, message: &Message) -> bool {
         self.vain.binary_search(&place).is_ok()
-            || matches!(message, Message::Assistant(said) if says_nothing(said))
+            || matches!(message, Message::Assistant(reply) if says_nothing(reply))
     }
 
     /// Messages were replaced: the places move with the messages that are left.
@@ -211,12 +211,15 @@ impl Progress {
         }
         match &**message {
             // Calls that were read from reasoning are positions in it, and a provider wants back what it sealed.
-            Message::Assistant(said)
-                if said.reasoning.as_ref().is_some_and(|reasoning| reasoning.provider_metadata.is_none())
-                    && !said.calls.iter().any(|call| call.place.is_some()) =>
+            Message::Assistant(reply)
+                if reply
+                    .reasoning
+                    .as_ref()
+                    .is_some_and(|reasoning| reasoning.provider_metadata.is_none())
+                    && !reply.calls.iter().any(|call| call.place.is_some()) =>
             {
-                let said = AssistantMessage { reasoning: None, ..said.clone() };
-                Some(Arc::new(Message::Assistant(said)))
+                let reply = AssistantMessage { reasoning: None, ..reply.clone() };
+                Some(Arc::new(Message::Assistant(reply)))
             }
             Message::Assistant(_)
             | Message::System { .. }
@@ -228,6 +231,6 @@ impl Progress {
 }
 
 /// Whether a reply has neither text nor calls.
-fn says_nothing(said: &AssistantMessage) -> bool {
-    said.calls.is_empty() && said.text.as_deref().is_none_or(|text| text.trim().is_empty())
+fn says_nothing(reply: &AssistantMessage) -> bool {
+    reply.calls.is_empty() && reply.text.as_deref().is_none_or(|text| text.trim().is_empty())
 }

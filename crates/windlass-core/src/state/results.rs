@@ -223,8 +223,8 @@ impl Details {
 /// The message added for a branch that a hook asked for (acorn).
 pub(crate) fn branch_message(policy: &Policy, open: &OpenCall, outcome: CallOutcome) -> Message {
     const BEFORE: &str = "[Branch Result]\n";
-    let said = tool_message(policy, open, outcome);
-    let content = said.content().cloned().unwrap_or_else(|| "".into());
+    let message = tool_message(policy, open, outcome);
+    let content = message.content().cloned().unwrap_or_else(|| "".into());
     let content = match content {
         Content::Text(text) => format!("{BEFORE}{text}").into(),
         // A stored payload stays one.

@@ -178,13 +178,13 @@ impl Setup {
 
     /// Puts a new objective, or the system message made of it, in the place of the agent's own. Worked examples and reminders
     /// stay.
-    pub(crate) fn pursue(&mut self, said: &Steered) {
+    pub(crate) fn pursue(&mut self, steered: &Steered) {
         let own = usize::from(self.prompt.first().is_some_and(|first| first.instructs()));
-        let system = Message::system(said.prompt.as_ref().unwrap_or(&said.text).clone());
+        let system = Message::system(steered.prompt.as_ref().unwrap_or(&steered.text).clone());
         let system = std::iter::once(Arc::new(system));
         self.prompt = Arc::new(system.chain(self.prompt.iter().skip(own).cloned()).collect());
-        if said.prompt.is_some() || self.objective.is_some() {
-            self.objective = Some(said.text.clone());
+        if steered.prompt.is_some() || self.objective.is_some() {
+            self.objective = Some(steered.text.clone());
         }
     }
 

@@ -33,11 +33,11 @@ pub(crate) fn lines(out: &mut String, message: &Message) {
             write!(out, "\n[User] {}", content.text())
         }
         Message::Tool(result) => write!(out, "\n[Tool Result] {}", result.content.text()),
-        Message::Assistant(said) => {
-            for call in &said.calls {
+        Message::Assistant(reply) => {
+            for call in &reply.calls {
                 let _infallible = write!(out, "\n[Assistant] Called {}({})", call.name, call.args);
             }
-            let text = said.beside_calls();
+            let text = reply.beside_calls();
             text.as_deref()
                 .filter(|text| !text.is_empty())
                 .map_or(Ok(()), |text| write!(out, "\n[Assistant] {text}"))

@@ -17,8 +17,12 @@ const CURRENT_STATE: &str = "CURRENT STATE:\n";
 fn view(state: &State, model_call: &ModelCall) -> View {
     let (whole, wire) = (full::view(state, model_call), full::wire(state, model_call));
     let messages: Messages = shown(state).collect();
-    let said = messages.iter().map(|message| full::message_bytes(message, wire)).sum::<u64>();
-    View { bytes: full::prompt_bytes(state) + said, messages: messages.worded_like(&whole.messages), ..whole }
+    let messages_bytes = messages.iter().map(|message| full::message_bytes(message, wire)).sum::<u64>();
+    View {
+        bytes: full::prompt_bytes(state) + messages_bytes,
+        messages: messages.worded_like(&whole.messages),
+        ..whole
+    }
 }
 
 /// The text of the input is not copied for it.

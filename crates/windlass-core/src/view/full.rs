@@ -49,7 +49,7 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
         tools,
         choice,
         output_form: output_form.map(|schema| Arc::new(plain_schema(schema))),
-        cache_points: policy.request.cache.said().to_vec(),
+        cache_points: policy.request.cache.explicit().to_vec(),
         max_tokens: None,
         bytes: bytes(state, wire),
     }
@@ -71,7 +71,7 @@ fn by_schema(state: &State, model_call: &ModelCall, form: AnswerForm) -> View {
         tools: Arc::default(),
         choice: ToolChoice::None,
         output_form: Some(Arc::new(alternatives(shown, model_call.choice(), answer))),
-        cache_points: policy.request.cache.said().to_vec(),
+        cache_points: policy.request.cache.explicit().to_vec(),
         max_tokens: None,
         bytes: bytes(state, Wire::Schema),
     }

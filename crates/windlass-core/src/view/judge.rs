@@ -25,7 +25,7 @@ fn bytes(state: &State, _: Wire) -> u64 {
 fn text_of(message: &Message) -> Cow<'_, str> {
     match message {
         Message::System { text } => (&**text).into(),
-        Message::Assistant(said) => said.text.as_deref().unwrap_or_default().into(),
+        Message::Assistant(reply) => reply.text.as_deref().unwrap_or_default().into(),
         Message::User { content, .. } | Message::TaskDelegation { content } => content.text(),
         Message::Tool(result) => result.content.text(),
     }
@@ -39,16 +39,16 @@ fn asked(state: &State) -> String {
     let mut section = |heading: &str, parts: &mut dyn Iterator<Item = Arc<Message>>| {
         let mut heading = Some(heading);
         for part in parts {
-            let said = text_of(&part);
-            let said = texts.unworded(&said);
-            if said.trim().is_empty() {
+            let body = text_of(&part);
+            let body = texts.unworded(&body);
+            if body.trim().is_empty() {
                 continue;
             }
             let before = if text.is_empty() { "" } else { "\n\n" };
             // Writing into a String cannot fail.
             let _infallible = match heading.take() {
-                Some(heading) => write!(text, "{before}{heading}:\n{said}"),
-                None => write!(text, "{before}{said}"),
+                Some(heading) => write!(text, "{before}{heading}:\n{body}"),
+                None => write!(text, "{before}{body}"),
             };
         }
     };
@@ -56,7 +56,7 @@ fn asked(state: &State) -> String {
     let progress = &state.progress;
     let asked = progress.input().clone().chain(progress.steered().iter().copied());
     section("Input", &mut asked.filter_map(|at| history.get(at).cloned()));
-    section("Draft answer", &mut history.last_said().cloned().into_iter());
+    section("Draft answer", &mut history.last_non_tool().cloned().into_iter());
     if progress.unread() > 0 {
         let _infallible = write!(text, "\n\n{}", texts.judge_again);
     }

@@ -28,9 +28,9 @@ pub(crate) fn shown(state: &State) -> impl Iterator<Item = (usize, &Arc<Message>
     let (history, progress) = (state.conversation.history(), &state.progress);
     let first =
         progress.round().filter(|round| *round >= progress.input().end).unwrap_or(progress.input().end);
-    let said = progress.steered().iter().copied().filter(|at| *at < first);
+    let steered = progress.steered().iter().copied().filter(|at| *at < first);
     let mut before = history.pinned_before(first);
-    before.extend(progress.input().clone().chain(said));
+    before.extend(progress.input().clone().chain(steered));
     before.sort_unstable();
     before.dedup();
     let places = before.into_iter().chain(first..history.len());

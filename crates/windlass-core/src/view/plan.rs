@@ -57,10 +57,10 @@ fn made(state: &State, plan: &Plan, purpose: Purpose) -> (Vec<Arc<Message>>, Vec
         (String::new(), decision_input(state, plan))
     };
     let mut messages = vec![Arc::new(Message::user(fenced(&input)))];
-    if let Some((said, note)) = plan.rejected().filter(|_| planning) {
-        if !said.is_empty() {
-            let said = AssistantMessage { text: Some(said.clone()), ..AssistantMessage::default() };
-            messages.push(Arc::new(Message::Assistant(said)));
+    if let Some((reply, note)) = plan.rejected().filter(|_| planning) {
+        if !reply.is_empty() {
+            let reply = AssistantMessage { text: Some(reply.clone()), ..AssistantMessage::default() };
+            messages.push(Arc::new(Message::Assistant(reply)));
         }
         messages.push(Arc::new(Message::user(note.clone())));
     }
@@ -191,16 +191,16 @@ fn with_notes(input: &mut Value, state: &State, plan: &Plan) {
     let pinned = pinned.filter(|at| !state.progress.input().contains(at)).filter_map(|at| history.get(at));
     let until = closing(state).unwrap_or(usize::MAX);
     let heard = history.since(plan.from()).take(until.saturating_sub(plan.from()));
-    let said = pinned.chain(heard).filter_map(|message| match &**message {
+    let notes = pinned.chain(heard).filter_map(|message| match &**message {
         Message::User { content, .. } => Some(json!(content.text())),
         Message::System { .. }
         | Message::TaskDelegation { .. }
         | Message::Assistant(_)
         | Message::Tool(_) => None,
     });
-    let said: Vec<Value> = said.collect();
-    if !said.is_empty() {
-        put(input, "user_notes", Value::Array(said));
+    let notes: Vec<Value> = notes.collect();
+    if !notes.is_empty() {
+        put(input, "user_notes", Value::Array(notes));
     }
 }
 
@@ -211,8 +211,8 @@ fn exchanges(state: &State, plan: &Plan) -> Vec<Value> {
     for place in (first..plan.from()).rev() {
         let Some(message) = state.conversation.history().get(place) else { continue };
         match &**message {
-            Message::Assistant(said) if said.calls.is_empty() && answer.is_none() => {
-                answer.clone_from(&said.text);
+            Message::Assistant(reply) if reply.calls.is_empty() && answer.is_none() => {
+                answer.clone_from(&reply.text);
             }
             Message::User { content, .. } | Message::TaskDelegation { content } => {
                 if let Some(answer) = answer.take() {

@@ -101,8 +101,8 @@ impl History {
             if let Some(call) = open.first() {
                 return Some(format!("the call {call} has no result"));
             }
-            if let Message::Assistant(said) = &**message {
-                open = said.calls.iter().map(|call| &call.id).collect();
+            if let Message::Assistant(reply) = &**message {
+                open = reply.calls.iter().map(|call| &call.id).collect();
             }
         }
         open.first().map(|call| format!("the call {call} has no result"))
@@ -131,7 +131,7 @@ impl History {
     }
 
     /// The last message that is no result of a call.
-    pub fn last_said(&self) -> Option<&Arc<Message>> {
+    pub fn last_non_tool(&self) -> Option<&Arc<Message>> {
         let places = (0..self.messages.len()).rev();
         places.filter_map(|at| self.messages.get(at)).find(|message| !matches!(***message, Message::Tool(_)))
     }

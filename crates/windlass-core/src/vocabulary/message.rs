@@ -281,7 +281,7 @@ impl Message {
     }
 
     /// Whether a person or another agent said it.
-    pub(crate) fn is_said(&self) -> bool {
+    pub(crate) fn is_incoming(&self) -> bool {
         matches!(self, Self::User { .. } | Self::TaskDelegation { .. })
     }
 

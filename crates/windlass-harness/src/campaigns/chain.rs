@@ -24,7 +24,7 @@ pub(super) struct Link {
 }
 
 /// The user messages among some messages.
-pub(super) fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<String> {
+pub(super) fn user_texts<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<String> {
     let text = |message: &Message| {
         if let Message::User { content, .. } = message { Some(content.text().into_owned()) } else { None }
     };
@@ -52,14 +52,14 @@ impl Link {
             if let Fact::Run(RunFact::Started(start)) = &event.fact {
                 link.base = start.base.as_ref().map(|base| (base.run, base.version));
                 if let RunInput::Messages(messages) = &start.input {
-                    link.inputs = said(messages.iter().map(|message| &**message));
+                    link.inputs = user_texts(messages.iter().map(|message| &**message));
                 }
             } else if link.version == 1 {
                 return Err(format!("run {run} begins with {}", event.fact.kind()));
             } else if let Fact::People(PeopleFact::Steered(steered)) = &event.fact {
                 link.steered.push(steered.text.to_string());
             } else if let Fact::People(PeopleFact::MessageQueued(queued)) = &event.fact {
-                link.queued.extend(said(queued.messages.iter().map(|message| &**message)));
+                link.queued.extend(user_texts(queued.messages.iter().map(|message| &**message)));
             } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
                 let answer = turn.text.as_ref().filter(|_| turn.calls.is_empty());
                 link.answers.extend(answer.map(ToString::to_string));
@@ -149,7 +149,8 @@ impl Session {
         if let Some(open) = links.iter().find(|link| link.end.is_none()) {
             return Err(format!("run {} has not ended", open.run));
         }
-        let told = head.map(|head| said(head.history().iter().map(|message| &**message))).unwrap_or_default();
+        let told =
+            head.map(|head| user_texts(head.history().iter().map(|message| &**message))).unwrap_or_default();
         Ok(Self { policy, links, told })
     }
 

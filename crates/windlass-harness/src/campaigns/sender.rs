@@ -17,7 +17,7 @@ use windlass_runtime::host::{Host, Start};
 use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Turn, in_full};
 use windlass_store::{Index as _, SqliteLog, StoreError};
 
-use super::chain::said;
+use super::chain::user_texts;
 use crate::error::HarnessError;
 use crate::look;
 use crate::mock::bracketed;
@@ -221,7 +221,7 @@ impl Sender {
                 return Ok(Fate::Answered(run));
             }
             let is_ours = |queued: &&Arc<MessageQueued>| {
-                said(queued.messages.iter().map(|message| &**message)).iter().any(|said| said == text)
+                user_texts(queued.messages.iter().map(|message| &**message)).iter().any(|sent| sent == text)
             };
             match state.queued().find(is_ours) {
                 Some(queued) => run = queued.run,

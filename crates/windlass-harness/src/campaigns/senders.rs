@@ -226,12 +226,14 @@ impl<'h> Crowd<'h> {
                 None => left.push(member),
                 Some(status) if status.success() && member.sender.is_some() => {}
                 Some(status) => {
-                    let mut said = String::new();
+                    let mut stderr_text = String::new();
                     // What was read before an error counts.
                     let _partly =
-                        member.process.stderr.as_mut().map(|stderr| stderr.read_to_string(&mut said));
+                        member.process.stderr.as_mut().map(|stderr| stderr.read_to_string(&mut stderr_text));
                     let who = member.sender.map_or_else(|| "a supervisor".to_owned(), name);
-                    return Err(self.home.broken("senders", format!("{who} ended with {status}\n{said}")));
+                    return Err(self
+                        .home
+                        .broken("senders", format!("{who} ended with {status}\n{stderr_text}")));
                 }
             }
         }

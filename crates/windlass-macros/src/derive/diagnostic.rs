@@ -62,23 +62,24 @@ impl Arms {
         attributes: &[Attribute],
         fields: &Fields,
     ) -> Result<()> {
-        let said = Said::of(attributes)?;
+        let arguments = Arguments::of(attributes)?;
         let pattern = pattern(path, fields);
-        let source = said.transparent.then(|| source(said.field.as_ref(), name, fields)).transpose()?;
+        let source =
+            arguments.transparent.then(|| source(arguments.field.as_ref(), name, fields)).transpose()?;
         let missing = |argument: &str| {
             Error::new_spanned(name, format!("say `#[diagnostic({argument})]`, or that it is `transparent`"))
         };
-        let kind = match (&said.kind, &source) {
+        let kind = match (&arguments.kind, &source) {
             (Some(kind), _) => quote!(#kind),
             (None, Some(source)) => quote!(::windlass_error::Diagnostic::kind(#source)),
             (None, None) => return Err(missing("kind = ..")),
         };
-        let code = match (&said.code, &source) {
+        let code = match (&arguments.code, &source) {
             (Some(code), _) => quote!(#code),
             (None, Some(source)) => quote!(::windlass_error::Diagnostic::code(#source)),
             (None, None) => return Err(missing("code = \"..\"")),
         };
-        let help = match (&said.help, &source) {
+        let help = match (&arguments.help, &source) {
             (Some(help), _) => quote!(::windlass_error::__private::help(#help)),
             (None, Some(source)) => quote!(::windlass_error::Diagnostic::help(#source)),
             (None, None) => quote!(::core::option::Option::None),
@@ -92,7 +93,7 @@ impl Arms {
 
 /// The arguments of an attribute.
 #[derive(Default)]
-struct Said {
+struct Arguments {
     kind: Option<TokenStream>,
     code: Option<Expr>,
     help: Option<TokenStream>,
@@ -101,21 +102,21 @@ struct Said {
     field: Option<Ident>,
 }
 
-impl Said {
+impl Arguments {
     fn of(attributes: &[Attribute]) -> Result<Self> {
-        let mut said = Self::default();
+        let mut arguments = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("diagnostic")) {
             attribute.parse_nested_meta(|meta| {
                 let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
                 let twice = match name.as_str() {
-                    "kind" => said.kind.replace(kind(&meta.value()?.parse()?)?).is_some(),
-                    "code" => said.code.replace(meta.value()?.parse()?).is_some(),
-                    "help" => said.help.replace(help(&meta.value()?.parse()?)).is_some(),
+                    "kind" => arguments.kind.replace(kind(&meta.value()?.parse()?)?).is_some(),
+                    "code" => arguments.code.replace(meta.value()?.parse()?).is_some(),
+                    "help" => arguments.help.replace(help(&meta.value()?.parse()?)).is_some(),
                     "transparent" => {
                         if meta.input.peek(Token![=]) {
-                            said.field = Some(meta.value()?.parse()?);
+                            arguments.field = Some(meta.value()?.parse()?);
                         }
-                        std::mem::replace(&mut said.transparent, true)
+                        std::mem::replace(&mut arguments.transparent, true)
                     }
                     _ => {
                         return Err(
@@ -126,14 +127,14 @@ impl Said {
                 if twice { Err(meta.error(format!("`{name}` is given twice"))) } else { Ok(()) }
             })?;
         }
-        Ok(said)
+        Ok(arguments)
     }
 }
 
 /// A kind by its name, or by an expression.
-fn kind(said: &Expr) -> Result<TokenStream> {
-    let Expr::Path(path) = said else { return Ok(quote!(#said)) };
-    let Some(name) = path.path.get_ident() else { return Ok(quote!(#said)) };
+fn kind(value: &Expr) -> Result<TokenStream> {
+    let Expr::Path(path) = value else { return Ok(quote!(#value)) };
+    let Some(name) = path.path.get_ident() else { return Ok(quote!(#value)) };
     if KINDS.iter().any(|kind| name == kind) {
         return Ok(quote!(::windlass_error::Kind::#name));
     }
@@ -141,13 +142,13 @@ fn kind(said: &Expr) -> Result<TokenStream> {
 }
 
 /// A text with fields in braces, or an expression.
-fn help(said: &Expr) -> TokenStream {
-    if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = said
+fn help(value: &Expr) -> TokenStream {
+    if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = value
         && text.value().contains(['{', '}'])
     {
         return quote!(::std::format!(#text));
     }
-    quote!(#said)
+    quote!(#value)
 }
 
 /// A pattern that binds all fields, those of a tuple as `_0`, `_1`.

@@ -11,7 +11,7 @@ pub(super) enum Intent {
     /// An expression to be worked out by a tool.
     Sum {
         /// As the message said it.
-        said: String,
+        text: String,
         /// In the signs of arithmetic.
         expression: String,
     },
@@ -31,7 +31,7 @@ pub(super) fn intents(text: &str) -> Vec<Intent> {
     let says = |any: &[&str]| any.iter().any(|phrase| lower.contains(phrase));
 
     let mut found: Vec<Intent> =
-        sums::find(text).into_iter().map(|(said, expression)| Intent::Sum { said, expression }).collect();
+        sums::find(text).into_iter().map(|(text, expression)| Intent::Sum { text, expression }).collect();
     let asks_time = says(&["what time", "time is it", "current time", "time now", "tell me the time"]);
     let asks_date = says(&[
         "what day",

@@ -48,7 +48,7 @@ pub(super) fn find(text: &str) -> Vec<(String, String)> {
         let length = rest.iter().position(|token| matches!(token, Token::Word(_))).unwrap_or(rest.len());
         let (run, after) = rest.split_at(length);
         if let Some(expression) = expression(run) {
-            found.push((said(run), expression));
+            found.push((as_written(run), expression));
         }
         rest = after;
     }
@@ -177,7 +177,7 @@ fn expression(run: &[Token]) -> Option<String> {
 }
 
 /// A run of tokens, as a person writes it.
-fn said(run: &[Token]) -> String {
+fn as_written(run: &[Token]) -> String {
     let mut out = String::new();
     for token in run {
         let (text, tight) = match token {

@@ -37,7 +37,7 @@ pub(crate) type DigestParts = (String, Vec<(Text, Option<Text>)>);
 
 /// The parts of something with a name for the digest of an agent; `None`: it has none.
 pub(crate) fn digest_parts(name: &str, parts: &[Bound]) -> Option<DigestParts> {
-    let parts: Vec<_> = parts.iter().map(|part| (part.what.clone(), part.said.clone())).collect();
+    let parts: Vec<_> = parts.iter().map(|part| (part.what.clone(), part.cleartext.clone())).collect();
     (!parts.is_empty()).then(|| (name.to_owned(), parts))
 }
 

@@ -7,7 +7,7 @@ use windlass_core::{Answer, InputKind, Message, RunState, SessionId, Status};
 use windlass_read::load;
 use windlass_runtime::{Agent, DriveOptions, control};
 use windlass_store::{Answer as Reply, Append, Batch, Batches, Log, MemoryLog, PostId, Store, forward_store};
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 /// A log that counts the events that are read from it.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ fn agent(log: &Arc<Counting>) -> Agent {
             Message::Tool(_) => true,
             _ => paid,
         });
-        if paid { said("done") } else { called(&[("pay", "{}")]) }
+        if paid { text_reply("done") } else { called(&[("pay", "{}")]) }
     });
     let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
     let log: Arc<dyn Store> = log.clone();

@@ -9,7 +9,7 @@ use windlass_models::{Delta, ModelRequest};
 use windlass_read::load_until;
 use windlass_runtime::{Agent, AgentBuilder, Branch};
 use windlass_store::Index;
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use crate::ground::{Ground, assert_sound};
 use crate::scenarios::{calls_then_answers, results, slow_tool};
@@ -49,10 +49,10 @@ fn a34_a_branch_stands_on_its_parents_conversation_and_copies_nothing() {
         ("the root", |request| match results(request) {
             0 => called(&[("look", "{}")]),
             _ if request.messages.len() == 3 => called(&[("branch", r#"{"name": "deep", "why": "so"}"#)]),
-            _ => said("done"),
+            _ => text_reply("done"),
         }),
-        ("deep", |_| said("It is deep.")),
-        ("Summarize", |_| said("It went deep.")),
+        ("deep", |_| text_reply("It is deep.")),
+        ("Summarize", |_| text_reply("It went deep.")),
     ]);
     let deep = Agent::builder("deep").instructions("You go deep.").description("Goes deep.");
     let root = agent(&ground, model)
@@ -136,7 +136,7 @@ fn reviewed(ground: &Ground) -> Agent {
     let model = by_role(&[
         ("the root", |request| match results(request) {
             0 if request.messages.len() == 1 => called(&[("look", "{}")]),
-            _ => said("done"),
+            _ => text_reply("done"),
         }),
         ("review", |_| called(&[("__finish__", r#"{"good": true}"#)])),
     ]);

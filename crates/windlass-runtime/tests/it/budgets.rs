@@ -11,7 +11,7 @@ use windlass_core::policy::{LimitKind, Share};
 use windlass_core::{Fact, RunId, RunState, Status};
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Environment, Error};
 use windlass_store::Index;
-use windlass_testing::{BEGINNING, FnModel, said};
+use windlass_testing::{BEGINNING, FnModel, text_reply};
 
 use crate::ground::{Ground, assert_sound, options};
 use crate::scenarios::calls_then_answers;
@@ -31,7 +31,7 @@ fn named(ground: &Ground, name: &str, model: FnModel) -> AgentBuilder {
 }
 
 fn worker(ground: &Ground) -> Agent {
-    named(ground, "worker", FnModel::new(|_| said("done"))).build().unwrap()
+    named(ground, "worker", FnModel::new(|_| text_reply("done"))).build().unwrap()
 }
 
 /// An agent that hands six tasks to another one at once, and may use 65 tokens of output with it.
@@ -153,12 +153,12 @@ fn e40_a_sub_agent_without_a_price_under_a_limit_on_cost_is_refused() {
     };
     let delegate = Arc::new(AgentDelegate::new(worker(&ground)));
     let middle = Agent::builder("middle")
-        .model_with(priced.clone(), ground.watched(FnModel::new(|_| said("done"))))
+        .model_with(priced.clone(), ground.watched(FnModel::new(|_| text_reply("done"))))
         .delegate(delegate)
         .build()
         .unwrap();
     let built = Agent::builder("top")
-        .model_with(priced, ground.watched(FnModel::new(|_| said("done"))))
+        .model_with(priced, ground.watched(FnModel::new(|_| text_reply("done"))))
         .limit(LimitKind::CostUsd, 1.0)
         .delegate(Arc::new(AgentDelegate::new(middle)))
         .build();

@@ -6,7 +6,7 @@ use windlass_core::policy::LimitKind;
 use windlass_core::{Event, Fact, RunId, State, Status, replay};
 use windlass_runtime::{Agent, DriveOptions, Environment, Run};
 use windlass_store::{Index, Log, RunFilter};
-use windlass_testing::{BEGINNING, FnModel, SimEnvironment, said};
+use windlass_testing::{BEGINNING, FnModel, SimEnvironment, text_reply};
 
 use crate::ground::{Ground, assert_sound, options};
 use crate::scenarios::{calls_then_answers, slow_tool};
@@ -114,7 +114,7 @@ fn the_next_run_of_a_session_stands_on_the_last_one_also_where_its_id_is_smaller
     }
     let now = Ground { environment: SimEnvironment::default(), ..later.clone() };
     let talk = |ground: &Ground| {
-        let agent = ground.agent(FnModel::new(|_| said("Yes."))).build().unwrap();
+        let agent = ground.agent(FnModel::new(|_| text_reply("Yes."))).build().unwrap();
         let options = DriveOptions { session: Some("talk".into()), ..options() };
         let prepared = ground.wait(agent.prepare("Are you there?", options)).unwrap();
         ground.wait(prepared.drive()).unwrap()

@@ -15,7 +15,7 @@ use windlass_runtime::control::{self, Cancelled, Delivery};
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
 use windlass_store::conformance::LostRemovals;
 use windlass_store::{Inbox as _, Store};
-use windlass_testing::{BEGINNING, FnModel, FnTool, called, said};
+use windlass_testing::{BEGINNING, FnModel, FnTool, called, text_reply};
 use windlass_tools::ToolError;
 
 use crate::ground::{Ground, assert_sound};
@@ -71,8 +71,8 @@ fn e21_a_message_that_is_posted_while_a_run_ends_is_heard_or_refused() {
         let last = |request: &ModelRequest| request.messages.iter().last().cloned();
         let look = slow_tool(&ground, "look", 5);
         let model = FnModel::new(move |request| match last(request).as_deref() {
-            Some(Message::Tool(_)) => said("seen"),
-            Some(Message::User { content, .. }) if content.text() == "Also in French." => said("vu"),
+            Some(Message::Tool(_)) => text_reply("seen"),
+            Some(Message::User { content, .. }) if content.text() == "Also in French." => text_reply("vu"),
             _ => called(&[("look", "{}")]),
         });
         let agent = ground.agent(model).tool(look).build().unwrap();
@@ -106,7 +106,7 @@ fn e21_a_message_that_is_posted_while_a_run_ends_is_heard_or_refused() {
     }
     assert!(heard > 5 && refused > 0, "{heard} were heard, {refused} refused");
     let ground = Ground::new();
-    let agent = ground.agent(FnModel::script([said("done")])).build().unwrap();
+    let agent = ground.agent(FnModel::script([text_reply("done")])).build().unwrap();
     let run = ground.wait(agent.run("Go.").into_future()).unwrap();
     let late = ground.wait(agent.steer(run.id(), "Too late.")).unwrap_err();
     assert_eq!(late.code(), "input.ended");
@@ -117,8 +117,9 @@ fn obedient(ground: &Ground) -> Agent {
     let pay = slow_tool(ground, "pay", 5).spec(|spec| spec.approve = true);
     let paid =
         |request: &ModelRequest| request.messages.iter().any(|message| matches!(**message, Message::Tool(_)));
-    let model =
-        FnModel::new(move |request| if paid(request) { said("done") } else { called(&[("pay", "{}")]) });
+    let model = FnModel::new(
+        move |request| if paid(request) { text_reply("done") } else { called(&[("pay", "{}")]) },
+    );
     ground.agent(model).tool(pay).build().unwrap()
 }
 

@@ -7,7 +7,7 @@ use windlass_read::exchange::{Export, Imported, Importer, at_home};
 use windlass_read::reports::compare_runs;
 use windlass_runtime::{Agent, DriveOptions};
 use windlass_store::{Holder, Index, Log, MemoryLog};
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use crate::ground::Ground;
 
@@ -15,7 +15,7 @@ use crate::ground::Ground;
 fn dumper(ground: &Ground) -> Agent {
     let dump = FnTool::new("dump", |_, _| async { Ok("0123456789".repeat(20_000).into()) })
         .spec(|spec| spec.approve = true);
-    let model = FnModel::script([called(&[("dump", "{}")]), said("done"), said("again")]);
+    let model = FnModel::script([called(&[("dump", "{}")]), text_reply("done"), text_reply("again")]);
     ground.agent(model).tool(dump).build().unwrap()
 }
 

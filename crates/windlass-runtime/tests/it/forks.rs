@@ -8,7 +8,7 @@ use windlass_core::tool::Effect;
 use windlass_core::{CallId, CallOutcome, Fact, Message, RunId, Status};
 use windlass_error::Diagnostic as _;
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, Run};
-use windlass_testing::{FnModel, called, said};
+use windlass_testing::{FnModel, called, text_reply};
 
 use crate::ground::{Ground, assert_sound, assert_valid};
 use crate::scenarios::{SCENARIOS, Scenario, calls_then_answers, slow_tool};
@@ -101,7 +101,7 @@ fn p36_a_rewind_to_after_each_call_has_all_earlier_results_and_runs_none_twice()
     // One call a turn.
     let agent = ground.agent(FnModel::new(move |request| {
         let done = request.messages.iter().filter(|message| matches!(***message, Message::Tool(_))).count();
-        names.get(done).map_or_else(|| said("done"), |name| called(&[(name, "{}")]))
+        names.get(done).map_or_else(|| text_reply("done"), |name| called(&[(name, "{}")]))
     }));
     let agent = names
         .into_iter()

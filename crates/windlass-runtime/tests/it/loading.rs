@@ -7,7 +7,7 @@ use windlass_core::{Event, RunId, State, evolve};
 use windlass_read::{load, load_until};
 use windlass_runtime::Agent;
 use windlass_store::{Answer, Batch, Log, MemoryLog, SqliteLog, Store, forward_store};
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 /// How many messages the run comes to.
 const MESSAGES: usize = 1_200;
@@ -34,7 +34,7 @@ async fn long_run(log: Arc<dyn Store>) -> RunId {
             let both = [("count", args.as_str()), ("count", "{}")];
             called(&both[length / 5 % 2..])
         }
-        _ => said("done"),
+        _ => text_reply("done"),
     });
     let agent = Agent::builder("long")
         .model(("m", Arc::new(model)))

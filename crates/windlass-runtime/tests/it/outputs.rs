@@ -11,7 +11,7 @@ use windlass_error::Diagnostic as _;
 use windlass_read::numbered;
 use windlass_read::reports::replay_run;
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Step};
-use windlass_testing::{FnModel, called, said};
+use windlass_testing::{FnModel, called, text_reply};
 
 const EVEN: &str = "n must be even";
 
@@ -110,7 +110,7 @@ async fn a15_a_check_that_panics_accepts_nothing() {
 #[tokio::test]
 async fn a15_an_answer_in_the_replys_format_is_checked_too() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let model = FnModel::script([said(r#"{"n": 3}"#), said(r#"{"n": 4}"#)]);
+    let model = FnModel::script([text_reply(r#"{"n": 3}"#), text_reply(r#"{"n": 4}"#)]);
     let agent = builder(model).settings(&json!({ "preset": "chat" })).validate(even(&asked)).build().unwrap();
     let run = agent.run("Count").await.unwrap();
     assert_eq!(run.output(), Some(&json!({ "n": 4 })));
@@ -182,7 +182,7 @@ async fn l18_a_hook_gives_the_instructions_of_the_next_request() {
         });
         let mut heard = noted.lock().unwrap();
         heard.push(system.collect());
-        if heard.len() < 3 { called(&[("look", "{}")]) } else { said("Done.") }
+        if heard.len() < 3 { called(&[("look", "{}")]) } else { text_reply("Done.") }
     });
     let hook = |mut step: Step| {
         step.instructions = format!("Step {} is done.", step.counter);
@@ -199,7 +199,7 @@ fn a42_what_cannot_work_is_refused_when_the_agent_is_built() {
     let built = |builder: AgentBuilder| builder.build().unwrap_err();
     let error = built(Agent::builder("a"));
     assert_eq!((error.code(), error.to_string().as_str()), ("agent.no_model", "agent `a` has no model"));
-    let alone = || FnModel::new(|_| said("hello"));
+    let alone = || FnModel::new(|_| text_reply("hello"));
     let model = Arc::new(alone());
     let single = Agent::builder("a").model(("m", model)).settings(&json!({ "preset": "typed" }));
     assert_eq!(built(single).code(), "agent.no_output");

@@ -10,7 +10,7 @@ use windlass_core::event::{CallFact, FailKind};
 use windlass_core::{CallOutcome, Fact, Message, Status};
 use windlass_models::{Delta, Deltas, ModelRequest};
 use windlass_runtime::Run;
-use windlass_testing::{FnModel, FnTool, said};
+use windlass_testing::{FnModel, FnTool, text_reply};
 use windlass_tools::ToolContext;
 
 use crate::ground::{Ground, assert_sound, options};
@@ -127,7 +127,7 @@ fn a_model_that_panics_has_failed() {
     assert!(error.contains("at the first piece"), "{error}");
 
     let (_, run, error) = failed(|_, _| {
-        let pieces = said("half of it").into_iter().take(2).map(Ok);
+        let pieces = text_reply("half of it").into_iter().take(2).map(Ok);
         Box::pin(stream::iter(pieces).chain(stream::poll_fn(|_| panic!("in the middle"))))
     });
     assert!(error.contains("in the middle"), "{error}");
@@ -139,7 +139,7 @@ fn a_panic_of_one_model_is_made_good_by_the_next() {
     let ground = Ground::new();
     let agent = ground
         .agent(FnModel::streaming(|_, _| panic!("down")))
-        .model(("second", ground.watched(FnModel::new(|_| said("here")))))
+        .model(("second", ground.watched(FnModel::new(|_| text_reply("here")))))
         .build()
         .unwrap();
     assert_eq!(drive(&ground, &agent).text(), Some("here"));
@@ -156,7 +156,7 @@ fn a_stream_that_ends_before_anything_came_is_no_answer_but_tried_again() {
     let ground = Ground::new();
     let once = FnModel::streaming(|place, _| match place {
         0 => Box::pin(stream::empty()),
-        _ => Box::pin(stream::iter(said("now").into_iter().map(Ok))),
+        _ => Box::pin(stream::iter(text_reply("now").into_iter().map(Ok))),
     });
     // `FnModel` counts the requests of the inner model here.
     let agent = ground.agent(once).build().unwrap();

@@ -9,7 +9,7 @@ use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message};
 use windlass_error::Diagnostic as _;
 use windlass_runtime::{Agent, DriveOptions};
 use windlass_store::{Inbox, Index, Log, RunFilter, SqliteLog};
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use crate::ground::{Ground, options};
 
@@ -36,7 +36,7 @@ async fn e35_fifty_megabytes_are_stored_once_and_the_events_stay_small() {
     let log = Arc::new(SqliteLog::open(&path).unwrap());
     let model = FnModel::new(|request| match request.messages.len() % 4 {
         1 => called(&[("dump", "{}")]),
-        _ => said("done"),
+        _ => text_reply("done"),
     });
     let agent = Agent::builder("big")
         .model(("m", Arc::new(model.clone())))
@@ -67,7 +67,7 @@ async fn e35_fifty_megabytes_are_stored_once_and_the_events_stay_small() {
 #[test]
 fn a_long_input_stays_whole_and_so_do_its_images() {
     let ground = Ground::new();
-    let agent = ground.agent(FnModel::new(|_| said("done"))).build().unwrap();
+    let agent = ground.agent(FnModel::new(|_| text_reply("done"))).build().unwrap();
     let data: Arc<str> = "QUJD".repeat(50_000).into();
     let image = Media { media_type: "image/png".into(), name: None, source: MediaSource::Base64(data) };
     let parts = vec![Part::Text { text: "long ".repeat(20_000).into() }, Part::Image(image.clone())];
@@ -87,7 +87,7 @@ fn e35_a_long_image_of_a_result_is_stored() {
         let source = MediaSource::Base64("QUJD".repeat(50_000).into());
         Ok(Content::Parts(vec![Part::Image(Media { media_type: "image/png".into(), name: None, source })]))
     });
-    let model = FnModel::script([called(&[("shot", "{}")]), said("done")]);
+    let model = FnModel::script([called(&[("shot", "{}")]), text_reply("done")]);
     let agent = ground.agent(model).tool(shot).build().unwrap();
     let run = ground.wait(async { agent.prepare("Go", options()).await.unwrap().drive().await.unwrap() });
     let facts = ground.facts(run.id());
@@ -123,7 +123,7 @@ fn e35_a_payload_that_cannot_be_stored_leaves_the_run_where_it_was() {
 fn e28_a_refused_post_is_taken_out_of_the_inbox() {
     let ground = Ground::new();
     let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
-    let model = FnModel::script([called(&[("pay", "{}"), ("pay", "{}")]), said("done")]);
+    let model = FnModel::script([called(&[("pay", "{}"), ("pay", "{}")]), text_reply("done")]);
     let agent = ground.agent(model).tool(pay).build().unwrap();
     let drive = |prepared: windlass_runtime::Prepared| ground.wait(prepared.drive()).unwrap();
     let run = drive(ground.wait(agent.prepare("Go", DriveOptions::default())).unwrap()).id();

@@ -15,7 +15,7 @@ use windlass_read::exchange::RunLog;
 use windlass_read::reports::{Reliability, newest_runs, receipts, statistics};
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, DriveOptions, Error, Repeat};
 use windlass_store::MemoryLog;
-use windlass_testing::{FnModel, FnTool, called, model_failure, said};
+use windlass_testing::{FnModel, FnTool, called, model_failure, text_reply};
 
 fn builder(model: FnModel) -> AgentBuilder {
     Agent::builder("worker").model(("m1", Arc::new(model)))
@@ -36,7 +36,7 @@ fn names(request: &windlass_models::ModelRequest) -> Vec<String> {
 
 #[tokio::test]
 async fn p25_metadata_in_promptchains_shape() {
-    let model = FnModel::script([called(&[("look", r#"{"at": "a"}"#)]), said("Done.")]);
+    let model = FnModel::script([called(&[("look", r#"{"at": "a"}"#)]), text_reply("Done.")]);
     let agent = builder(model).tool(look()).build().unwrap();
     let run = agent.run("Go").await.unwrap();
     let metadata = run.metadata(&**agent.log()).await.unwrap();
@@ -92,7 +92,7 @@ fn rounds() -> FnModel {
     FnModel::new(|request| {
         let results = request.messages.iter().filter(|message| matches!(&***message, Message::Tool(_)));
         let round = results.count() + 1;
-        if round > 2 { said("Done.") } else { called(&[("look", &format!(r#"{{"n": {round}}}"#))]) }
+        if round > 2 { text_reply("Done.") } else { called(&[("look", &format!(r#"{{"n": {round}}}"#))]) }
     })
 }
 
@@ -139,7 +139,7 @@ async fn p20_a_role_alone_is_no_model() {
 async fn e39_the_error_of_an_estimate_is_shown() {
     let model = FnModel::new(|_| {
         let usage = Usage { input: 80, output: 2, ..Usage::default() };
-        said("Done.").into_iter().chain([Delta::Usage(usage)]).collect()
+        text_reply("Done.").into_iter().chain([Delta::Usage(usage)]).collect()
     });
     let agent = builder(model).settings(&json!({ "context": { "max_tokens": 1000 } })).build().unwrap();
     let run = agent.run("x".repeat(400)).await.unwrap();
@@ -179,24 +179,26 @@ async fn e39_under_typed_the_error_of_an_estimate_is_shown() {
 
 #[tokio::test]
 async fn e39_under_text_the_error_of_an_estimate_is_shown() {
-    the_error_is_shown_under("text", || said("Done.")).await;
+    the_error_is_shown_under("text", || text_reply("Done.")).await;
 }
 
 #[tokio::test]
 async fn e39_under_refine_the_error_of_an_estimate_is_shown() {
-    the_error_is_shown_under("refine", || said("Done.")).await;
+    the_error_is_shown_under("refine", || text_reply("Done.")).await;
 }
 
 #[tokio::test]
 async fn e39_under_plan_the_error_of_an_estimate_is_shown() {
-    let answer = || said(r#"{"original_goal_achieved": true, "solution_summary": "Done."}"#);
+    let answer = || text_reply(r#"{"original_goal_achieved": true, "solution_summary": "Done."}"#);
     the_error_is_shown_under("plan", answer).await;
 }
 
 #[tokio::test]
 async fn p19_results_are_compared_with_what_the_verifier_expected() {
     let verdict = |expected: &str| {
-        said(&json!({ "should_execute": true, "confidence": 1.0, "predicted_result": expected }).to_string())
+        text_reply(
+            &json!({ "should_execute": true, "confidence": 1.0, "predicted_result": expected }).to_string(),
+        )
     };
     let refusal =
         json!({ "should_execute": false, "confidence": 1.0, "predicted_result": "seen" }).to_string();
@@ -206,8 +208,8 @@ async fn p19_results_are_compared_with_what_the_verifier_expected() {
         called(&[("look", r#"{"n": 2}"#)]),
         verdict("nothing but seen"),
         called(&[("look", r#"{"n": 3}"#)]),
-        said(&refusal),
-        said("Done."),
+        text_reply(&refusal),
+        text_reply("Done."),
     ]);
     let settings = json!({ "verify": { "dry_run": true } });
     let agent = builder(model).tool(look()).settings(&settings).build().unwrap();
@@ -226,7 +228,7 @@ async fn p19_results_are_compared_with_what_the_verifier_expected() {
 async fn p28_a_run_is_given_some_tools_none_or_all_and_a_resumed_run_keeps_them() {
     let model = FnModel::new(|request| {
         let paid = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
-        if paid || request.tools.is_empty() { said("Done.") } else { called(&[("pay", "{}")]) }
+        if paid || request.tools.is_empty() { text_reply("Done.") } else { called(&[("pay", "{}")]) }
     });
     let log = Arc::new(MemoryLog::new());
     let agent = |model: &FnModel| {
@@ -255,13 +257,13 @@ async fn p28_a_run_is_given_some_tools_none_or_all_and_a_resumed_run_keeps_them(
 
 #[tokio::test]
 async fn p26_inner_messages_of_a_delegate_never_reach_the_parent() {
-    let inner = FnModel::script([called(&[("look", r#"{"secret": "inner-args"}"#)]), said("found it")]);
+    let inner = FnModel::script([called(&[("look", r#"{"secret": "inner-args"}"#)]), text_reply("found it")]);
     let log = Arc::new(MemoryLog::new());
     let child = Agent::builder("child")
         .model(("m2", Arc::new(inner)))
         .tool(FnTool::new("look", |_, _| async { Ok("inner-result".into()) }));
     let child = child.log(log.clone()).build().unwrap();
-    let outer = FnModel::script([called(&[("child", r#"{"task": "find"}"#)]), said("Done.")]);
+    let outer = FnModel::script([called(&[("child", r#"{"task": "find"}"#)]), text_reply("Done.")]);
     let parent =
         builder(outer.clone()).delegate(Arc::new(AgentDelegate::new(child))).log(log).build().unwrap();
     let run = parent.run("Go").await.unwrap();
@@ -276,7 +278,7 @@ async fn p26_inner_messages_of_a_delegate_never_reach_the_parent() {
 
 #[tokio::test]
 async fn p34_a_repetition_is_bounded_and_says_why_it_stopped() {
-    let model = FnModel::new(|_| said("more"));
+    let model = FnModel::new(|_| text_reply("more"));
     let agent = builder(model.clone()).build().unwrap();
     let three = NonZeroU32::new(3).unwrap();
     let all = Repeat::at_most(three).run(&agent, "Go", DriveOptions::default()).await.unwrap();
@@ -289,7 +291,7 @@ async fn p34_a_repetition_is_bounded_and_says_why_it_stopped() {
     let brief = Repeat::at_most(three).within(std::time::Duration::ZERO);
     let brief = brief.run(&agent, "Go", DriveOptions::default()).await.unwrap();
     assert_eq!((brief.stopped.as_str(), brief.iterations), ("max_seconds", 1));
-    let cut = builder(FnModel::new(|_| said("x")))
+    let cut = builder(FnModel::new(|_| text_reply("x")))
         .settings(&json!({ "limits": { "model_calls": 0 } }))
         .build()
         .unwrap();
@@ -303,7 +305,7 @@ fn texts(request: &windlass_models::ModelRequest) -> String {
 
 #[tokio::test]
 async fn p35_a_run_is_reminded_of_similar_earlier_answers_only() {
-    let model = FnModel::new(|_| said("The train leaves at nine."));
+    let model = FnModel::new(|_| text_reply("The train leaves at nine."));
     let recall = json!({ "recall": { "top": 1, "similarity": 0.7, "among": 10 } });
     let agent = builder(model.clone()).settings(&recall).build().unwrap();
     let first = agent.run("When does the train to Bergen leave?").await.unwrap();
@@ -318,14 +320,14 @@ async fn p35_a_run_is_reminded_of_similar_earlier_answers_only() {
     assert!(sent.contains("Earlier runs with similar inputs") && sent.contains("to Bergen leave?"), "{sent}");
     let loaded = windlass_runtime::Run::load(&**agent.log(), again.id()).await.unwrap();
     assert_eq!(loaded.state().recalled(), recalled, "it is in the log, so that a replay needs no search");
-    let off = builder(FnModel::new(|_| said("ok"))).log(agent.log().clone()).build().unwrap();
+    let off = builder(FnModel::new(|_| text_reply("ok"))).log(agent.log().clone()).build().unwrap();
     assert!(off.run("When does the train to Bergen leave?").await.unwrap().state().recalled().is_empty());
 }
 
 #[tokio::test]
 async fn p35_a_run_is_reminded_of_no_other_owners_runs() {
     let recall = json!({ "recall": { "top": 3, "similarity": 0 } });
-    let agent = builder(FnModel::new(|_| said("At nine."))).settings(&recall).build().unwrap();
+    let agent = builder(FnModel::new(|_| text_reply("At nine."))).settings(&recall).build().unwrap();
     let mut before = None;
     for owner in ["ann", "bob", "local", "ann"] {
         let options = DriveOptions { owner: owner.into(), ..DriveOptions::default() };
@@ -339,7 +341,7 @@ async fn p35_a_run_is_reminded_of_no_other_owners_runs() {
 
 #[tokio::test]
 async fn p35_a_run_that_failed_is_not_recalled() {
-    let model = FnModel::new(|_| said("x"));
+    let model = FnModel::new(|_| text_reply("x"));
     let log = Arc::new(MemoryLog::new());
     let cut = json!({ "limits": { "model_calls": 0 } });
     builder(model.clone()).settings(&cut).log(log.clone()).build().unwrap().run("Same words").await.unwrap();
@@ -352,7 +354,7 @@ async fn s12_the_score_takes_the_answer_and_the_length_into_account() {
     let recall = json!({ "recall": { "top": 3, "similarity": 0, "by": "input_and_answer" } });
     let model = FnModel::new(|request| {
         let asked = texts(request);
-        said(if asked.contains("population of Oslo, the capital") {
+        text_reply(if asked.contains("population of Oslo, the capital") {
             "Oslo has 700000 people"
         } else {
             "no idea"
@@ -372,9 +374,9 @@ async fn s12_the_score_takes_the_answer_and_the_length_into_account() {
 async fn s23_s24_session_log_tables_and_statistics() {
     let model = FnModel::script([
         called(&[("look", r#"{"at": "a"}"#)]),
-        said("Seen, \"all\" of it."),
+        text_reply("Seen, \"all\" of it."),
         called(&[("break", "{}")]),
-        said("Broken."),
+        text_reply("Broken."),
     ]);
     let broken = FnTool::new("break", |_, _| async { Err(windlass_tools::ToolError::new("snap")) });
     let agent = builder(model).tool(look()).tool(broken).build().unwrap();
@@ -431,7 +433,7 @@ async fn s28_three_failures_in_a_row_are_to_be_avoided() {
         called(&[("break", "{\"n\":1}")]),
         called(&[("break", "{\"n\":2}")]),
         called(&[("break", "{\"n\":3}")]),
-        said("Broken."),
+        text_reply("Broken."),
     ]);
     let broken = FnTool::new("break", |_, _| async { Err(windlass_tools::ToolError::new("snap")) });
     let agent = builder(model).tool(broken).build().unwrap();
@@ -442,7 +444,7 @@ async fn s28_three_failures_in_a_row_are_to_be_avoided() {
 
 #[tokio::test]
 async fn p38_the_run_log_has_a_line_an_event() {
-    let agent = builder(FnModel::script([said("Done.")])).build().unwrap();
+    let agent = builder(FnModel::script([text_reply("Done.")])).build().unwrap();
     let run = agent.run("Go").await.unwrap();
     let (mut log, mut lines) = (RunLog::of(&**agent.log(), run.id()).await.unwrap(), Vec::<Value>::new());
     while let Some(more) = log.next().await.unwrap() {
@@ -459,7 +461,7 @@ async fn p38_the_run_log_has_a_line_an_event() {
 async fn e54_a_call_that_only_reads_gives_no_receipt_and_a_failed_one_says_so() {
     let model = FnModel::script([
         called(&[("look", "{}"), ("write", r#"{"to": ["x"], "path": "a.txt"}"#)]),
-        said("Done."),
+        text_reply("Done."),
     ]);
     let write = FnTool::new("write", |_, _| async { Err(windlass_tools::ToolError::new("full")) });
     let write = write.effect(windlass_core::tool::Effect::Once);

@@ -14,7 +14,7 @@ use windlass_runtime::{
     Agent, AgentBuilder, DriveOptions, Error, ForkOptions, PromptBuilder, PromptContext, React,
     TemplatePrompt, in_full,
 };
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use crate::ground::{Ground, assert_sound, options};
 use crate::scenarios::{calls_then_answers, slow_tool};
@@ -71,7 +71,7 @@ fn plain() -> AgentBuilder {
 #[test]
 fn p24_a_builder_is_told_objective_tools_and_context_and_is_called_once_a_run() {
     let ground = Ground::new();
-    let model = FnModel::script([called(&[("t", "{}")]), said("One."), said("Two.")]);
+    let model = FnModel::script([called(&[("t", "{}")]), text_reply("One."), text_reply("Two.")]);
     let builder = Telling::default();
     let agent = ground
         .agent(model.clone())
@@ -102,11 +102,12 @@ fn p24_a_builder_is_told_objective_tools_and_context_and_is_called_once_a_run() 
 fn p24_a_replay_a_fork_a_continued_and_a_resumed_run_use_what_was_recorded() {
     let ground = Ground::new();
     let builder = Telling::default();
-    let model = FnModel::new(
-        |request| {
-            if request.messages.len() < 2 { called(&[("t", "{}")]) } else { said("Done.") }
-        },
-    );
+    let model =
+        FnModel::new(
+            |request| {
+                if request.messages.len() < 2 { called(&[("t", "{}")]) } else { text_reply("Done.") }
+            },
+        );
     let tool = slow_tool(&ground, "t", 5).spec(|spec| spec.approve = true);
     let build =
         || ground.agent(model.clone()).instructions("Look.").prompt(builder.clone()).tool(tool.clone());

@@ -12,7 +12,7 @@ use windlass_core::{Answer, RunId, RunState, Status};
 use windlass_models::Deltas;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment};
 use windlass_store::{Index, RunFilter, RunSummary};
-use windlass_testing::{BEGINNING, FnModel, called, model_failure, said};
+use windlass_testing::{BEGINNING, FnModel, called, model_failure, text_reply};
 
 use crate::ground::{Ground, assert_sound};
 
@@ -33,7 +33,7 @@ fn failing(
             let failed = failure(model_failure(&request, FailureKind::RateLimited, "used up"));
             return stream::iter([Err(failed)]).boxed();
         }
-        stream::iter(said("Hi.").into_iter().map(Ok)).boxed()
+        stream::iter(text_reply("Hi.").into_iter().map(Ok)).boxed()
     });
     (model, asked)
 }
@@ -62,7 +62,7 @@ fn family(ground: &Ground, settings: &serde_json::Value) -> (Agent, Asked) {
         .settings(&waits())
         .build()
         .unwrap();
-    let lead = FnModel::script([called(&[("writer", r#"{"task": "write"}"#)]), said("done")]);
+    let lead = FnModel::script([called(&[("writer", r#"{"task": "write"}"#)]), text_reply("done")]);
     let lead = ground.agent(lead).delegate(Arc::new(AgentDelegate::new(writer)));
     (lead.settings(settings).build().unwrap(), asked)
 }

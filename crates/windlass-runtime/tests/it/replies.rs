@@ -6,7 +6,7 @@ use windlass_core::policy::{Preset, Wire};
 use windlass_core::{Message, Status};
 use windlass_read::reports::replay_run;
 use windlass_runtime::Agent;
-use windlass_testing::{FnModel, FnTool, said};
+use windlass_testing::{FnModel, FnTool, text_reply};
 
 /// How long the text of one call is: a megabyte.
 const LONG: usize = 1 << 20;
@@ -52,8 +52,8 @@ async fn a_reply_with_a_call_in_its_text_is_stored_once_and_goes_back_byte_for_b
         let model = FnModel::new(move |request| {
             let turn = request.messages.iter().filter(|message| matches!(&***message, Message::Assistant(_)));
             match turn.count() {
-                turn if turn < TURNS => said(&reply(turn)),
-                _ => said("done"),
+                turn if turn < TURNS => text_reply(&reply(turn)),
+                _ => text_reply("done"),
             }
         });
         let put = FnTool::new("put", |_, _| async { Ok("kept".into()) });

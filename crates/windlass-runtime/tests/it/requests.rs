@@ -14,14 +14,14 @@ use windlass_store::{
     Answer as Reply, Claim, Holder, Inbox, Index as _, KeyedPost, Leases as _, MemoryLog, Post, PostKey,
     RunFilter, Store, forward_store,
 };
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 /// An agent that pays after an approval. A new one on the same log is a restarted process.
 fn agent(log: &Arc<MemoryLog>, policy: &str) -> Agent {
     let model = FnModel::new(|request| {
         let messages = request.messages.iter();
         let last = messages.last().map(|message| message.role().to_string()).unwrap_or_default();
-        if last == "tool" { said("done") } else { called(&[("pay", "{}")]) }
+        if last == "tool" { text_reply("done") } else { called(&[("pay", "{}")]) }
     });
     let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
     let log: Arc<dyn Store> = log.clone();
@@ -269,7 +269,7 @@ async fn e65_a_message_that_another_sending_brought_meanwhile_steers_no_second_r
     let (looked, goes_on, once) = (Notify::new(), Notify::new(), AtomicBool::new(false));
     let late = Arc::new(Late { inner: log.clone(), looked, goes_on, once });
     let store: Arc<dyn Store> = late.clone();
-    let model = FnModel::new(|_| said("done"));
+    let model = FnModel::new(|_| text_reply("done"));
     let slow = Agent::builder("payer").model(("m1", Arc::new(model)));
     let slow = slow.settings(&json!({ "while_running": "steer" })).log(store).build().unwrap();
     let (again, next) = tokio::join!(slow.admit("Hurry.", under("k2", Some("s"))), async {

@@ -9,7 +9,7 @@ use windlass_runtime::{Admitted, Agent, DriveOptions, Run, Turn};
 use windlass_store::{
     Answer, Claim, Fence, Holder, Inbox as _, Leases, MemoryLog, Store, StoreError, forward_store,
 };
-use windlass_testing::{FnModel, said};
+use windlass_testing::{FnModel, text_reply};
 
 /// What the other process does with the run.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ forward_store!(Log, Inbox, Payloads, Index for Rival => inner);
 
 fn agent(log: Arc<dyn Store>, policy: &str) -> Agent {
     let settings = json!({ "while_running": policy });
-    let model = FnModel::new(|_| said("done"));
+    let model = FnModel::new(|_| text_reply("done"));
     Agent::builder("speaker").model(("m1", Arc::new(model))).settings(&settings).log(log).build().unwrap()
 }
 

@@ -12,7 +12,7 @@ use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{Answer, Message};
 use windlass_models::{Delta, ModelRequest};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment};
-use windlass_testing::{FnModel, FnPeople, FnTool, called, model_failure, said, step_aside};
+use windlass_testing::{FnModel, FnPeople, FnTool, called, model_failure, step_aside, text_reply};
 use windlass_tools::ToolError;
 
 use crate::ground::{Ground, Guard, options};
@@ -60,7 +60,7 @@ pub(crate) fn results(request: &ModelRequest) -> usize {
 pub(crate) fn calls_then_answers(calls: &'static [(&'static str, &'static str)]) -> FnModel {
     FnModel::new(move |request| match results(request) {
         0 => called(calls),
-        _ => said("done"),
+        _ => text_reply("done"),
     })
     .step_by_step()
 }
@@ -85,7 +85,7 @@ pub(crate) fn slow_tool(ground: &Ground, name: &'static str, ms: u64) -> FnTool 
 }
 
 fn plain(ground: &Ground) -> AgentBuilder {
-    ground.agent(FnModel::new(|_| said("Hello.")))
+    ground.agent(FnModel::new(|_| text_reply("Hello.")))
 }
 
 fn streamed(ground: &Ground) -> AgentBuilder {
@@ -93,7 +93,7 @@ fn streamed(ground: &Ground) -> AgentBuilder {
         let mut pieces: Vec<_> =
             ["I ", "think ", "that ", "I ", "am."].map(|text| Delta::Text(text.into())).into();
         pieces.insert(0, Delta::Reasoning("Hm.".into()));
-        pieces.extend(said(""));
+        pieces.extend(text_reply(""));
         pieces
     });
     ground.agent(model.step_by_step())
@@ -132,7 +132,7 @@ fn model_retry(ground: &Ground) -> AgentBuilder {
                 "too much",
             ))]));
         }
-        Box::pin(stream::iter(said("done").into_iter().map(Ok)))
+        Box::pin(stream::iter(text_reply("done").into_iter().map(Ok)))
     }))
 }
 

@@ -14,7 +14,7 @@ use windlass_read::RunPages;
 use windlass_runtime::control::Cancelled;
 use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, Turn, holding_messages};
 use windlass_store::{Index as _, MemoryLog, RunFilter, Store};
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 /// An agent that pays after an approval, then says what it was told last. A new one on the same log is a restarted process.
 fn agent(log: &Arc<MemoryLog>, fate: &str) -> Agent {
@@ -28,7 +28,11 @@ fn agent_of(log: &Arc<MemoryLog>, settings: &serde_json::Value) -> Agent {
             other => other.role().to_string(),
         });
         let paid = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
-        if paid { said(&format!("after {}", last.unwrap_or_default())) } else { called(&[("pay", "{}")]) }
+        if paid {
+            text_reply(&format!("after {}", last.unwrap_or_default()))
+        } else {
+            called(&[("pay", "{}")])
+        }
     });
     let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
     let log: Arc<dyn Store> = log.clone();
@@ -228,7 +232,7 @@ async fn e61_who_waits_for_a_run_whose_process_has_died_takes_it_up() {
         });
         let model = FnModel::new(|request| {
             let seen = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
-            if seen { said("done") } else { called(&[("look", "{}")]) }
+            if seen { text_reply("done") } else { called(&[("look", "{}")]) }
         });
         let log: Arc<dyn Store> = log.clone();
         Agent::builder("looker")
@@ -357,9 +361,9 @@ fn planning(log: &Arc<MemoryLog>, fate: &str) -> Agent {
         Purpose::Decide => {
             let told: Vec<String> = request.messages.iter().map(|message| said_in(message)).collect();
             let step = json!({ "plan_text": ["conclude"], "type": "CONCLUDE", "description": "conclude", "conclusion": told.join(" ") });
-            said(&step.to_string())
+            text_reply(&step.to_string())
         }
-        _ => said(&json!({ "original_goal_achieved": false }).to_string()),
+        _ => text_reply(&json!({ "original_goal_achieved": false }).to_string()),
     });
     let log: Arc<dyn Store> = log.clone();
     Agent::builder("planner")

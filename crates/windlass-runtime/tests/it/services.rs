@@ -9,7 +9,7 @@ use windlass_core::event::QuestionKind;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_error::Diagnostic as _;
 use windlass_runtime::{Agent, AgentBuilder, Error, in_full};
-use windlass_testing::{FnModel, FnPeople, FnTool, called, said, step_aside};
+use windlass_testing::{FnModel, FnPeople, FnTool, called, step_aside, text_reply};
 use windlass_tools::{Service, ServiceError, SharedService, Tool};
 
 use crate::ground::{Ground, assert_sound, options};
@@ -273,7 +273,7 @@ fn a37_health_is_told_by_name() {
     let ground = Ground::slow();
     let (well, ill) = (post("gmail", None), post("slack", Some("health")));
     let agent = ground
-        .agent(FnModel::new(|request| if results(request) == 0 { called(&[]) } else { said("") }))
+        .agent(FnModel::new(|request| if results(request) == 0 { called(&[]) } else { text_reply("") }))
         .service(&well.service)
         .service(&ill.service)
         .build()

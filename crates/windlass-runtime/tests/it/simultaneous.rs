@@ -10,7 +10,7 @@ use windlass_core::{Fact, Message, RunId, SessionId, State, Status};
 use windlass_read::load;
 use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run, Turn};
 use windlass_store::{Index as _, Log as _, MemoryLog, RunFilter, Store};
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 const SENDERS: usize = 12;
 const ROUNDS: usize = 10;
@@ -29,7 +29,7 @@ enum Fate {
 fn agent(log: &Arc<MemoryLog>, policy: &str) -> Agent {
     let model = FnModel::new(|request| {
         let looked = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
-        if looked { said("done") } else { called(&[("look", "{}")]) }
+        if looked { text_reply("done") } else { called(&[("look", "{}")]) }
     });
     let look = FnTool::new("look", |_, _| async {
         for _ in 0..3 {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 use windlass_core::{Message, Status};
 use windlass_runtime::{Agent, ToolSource};
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 use windlass_tools::Tool;
 
 use crate::ground::{Ground, assert_sound, options};
@@ -62,7 +62,7 @@ fn agent(
     let model = FnModel::new(move |request| match request.messages.len() {
         1 => called(&[("swap", "{}")]),
         3 => called(then),
-        _ => said("done"),
+        _ => text_reply("done"),
     });
     let swap = {
         let shelf = shelf.clone();
@@ -174,7 +174,7 @@ fn e06_an_unknown_tool_names_the_nearest_ones() {
     let ground = Ground::new();
     let model = FnModel::new(|request| match request.messages.len() {
         1 => called(&[("serch", "{}"), ("xyzzy", "{}")]),
-        _ => said("done"),
+        _ => text_reply("done"),
     });
     let agent = ground
         .agent(model)

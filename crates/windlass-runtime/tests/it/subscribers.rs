@@ -14,7 +14,7 @@ use windlass_models::Delta;
 use windlass_read::numbered;
 use windlass_runtime::{Agent, Environment, Prepared, UPDATES_KEPT, Update, Updates};
 use windlass_store::{Batch, Log};
-use windlass_testing::{FnModel, called, said};
+use windlass_testing::{FnModel, called, text_reply};
 
 use crate::ground::{Ground, options};
 use crate::scenarios::{SCENARIOS, slow_tool};
@@ -30,7 +30,7 @@ fn long(ground: &Ground) -> Agent {
             ["round ", "by ", "round ", "by "].iter().map(|text| Delta::Text((*text).into())).collect();
         pieces.push(Delta::Text(format!("{round}")));
         let args = format!("{{\"round\": {round}}}");
-        pieces.extend(if round > 2 * ROUNDS { said("") } else { called(&[("tick", &args)]) });
+        pieces.extend(if round > 2 * ROUNDS { text_reply("") } else { called(&[("tick", &args)]) });
         pieces
     });
     ground
@@ -298,7 +298,7 @@ fn e16_pieces_of_a_broken_reply_are_void_and_the_estimate_of_it_is_counted() {
     let ground = Ground::new();
     let model = FnModel::streaming(|place, request| {
         if place > 0 {
-            return Box::pin(futures_util::stream::iter(said("whole").into_iter().map(Ok)));
+            return Box::pin(futures_util::stream::iter(text_reply("whole").into_iter().map(Ok)));
         }
         let args =
             Delta::Call { index: Some(0), id: None, name: Some("look".into()), args: "{\"a\": 12".into() };

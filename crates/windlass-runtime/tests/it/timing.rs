@@ -9,7 +9,7 @@ use windlass_core::tool::ToolKind;
 use windlass_core::{CallOutcome, Fact, InputKind, Message, Status};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Run};
 use windlass_store::Store;
-use windlass_testing::{BEGINNING, FnModel, FnTool, called, model_failure, said};
+use windlass_testing::{BEGINNING, FnModel, FnTool, called, model_failure, text_reply};
 use windlass_tools::ToolError;
 
 use crate::ground::{Ground, assert_sound, options};
@@ -366,7 +366,7 @@ fn people_speak_between_turns_of_a_tool_loop() {
     let ground = Ground::new();
     let model = FnModel::new(|request| match request.messages.len() {
         1..=2 if results(request) == 0 => called(&[("t", "{}")]),
-        _ => said("done"),
+        _ => text_reply("done"),
     });
     let watched = Arc::new(model);
     let agent = Agent::builder("tested")

@@ -10,7 +10,7 @@ use windlass_core::policy::LimitKind;
 use windlass_core::{Fact, InputKind, Status};
 use windlass_models::{Delta, Model};
 use windlass_runtime::{Agent, AgentBuilder, Run};
-use windlass_testing::{FnModel, FnTool, called, model_failure, said};
+use windlass_testing::{FnModel, FnTool, called, model_failure, text_reply};
 use windlass_tools::ToolError;
 
 use crate::ground::{Ground, assert_sound, options};
@@ -98,14 +98,14 @@ fn e41_failures_retries_and_fallbacks_count_what_was_paid() {
 
     let shaky = FnModel::streaming(|place, request| match place {
         0 | 1 => Box::pin(stream::iter([Err(paid_failure(&request, FailureKind::Cut))])),
-        _ => Box::pin(stream::iter(said("done").into_iter().map(Ok))),
+        _ => Box::pin(stream::iter(text_reply("done").into_iter().map(Ok))),
     });
     let run = ground.wait(agent(&ground, shaky).build().unwrap().run("Go.")).unwrap();
     assert_eq!(run.status(), Some(Status::Answered));
     assert_calls_paid(&ground, &run, 3);
     assert_eq!(run.state().counters().model_calls, 1, "tries of the transport use up no model calls");
 
-    let second = FnModel::new(|_| said("from the second"));
+    let second = FnModel::new(|_| text_reply("from the second"));
     let fallback = agent(&ground, failing).model_with(priced("n"), Arc::new(second)).build().unwrap();
     let run = ground.wait(fallback.run("Go.")).unwrap();
     assert_eq!(run.text(), Some("from the second"));
@@ -119,7 +119,7 @@ fn a32_e43_a_fallback_sees_only_its_own_name_and_settings_and_the_reply_says_who
         Box::pin(stream::iter([Err(model_failure(&request, FailureKind::NotFound, "gone"))]))
     });
     let (first, second) =
-        (down.clone().of_provider("one"), FnModel::new(|_| said("hello")).of_provider("two"));
+        (down.clone().of_provider("one"), FnModel::new(|_| text_reply("hello")).of_provider("two"));
     let settings = |name: &str, temperature| ModelChoice { temperature, ..priced(name) };
     let agent = Agent::builder("two")
         .model_with(settings("one/big", Some(0.7)), Arc::new(first.clone()))

@@ -7,7 +7,7 @@ use windlass_core::{Event, Fact, RunId, State, evolve};
 use windlass_models::Delta;
 use windlass_runtime::{Agent, Update};
 use windlass_store::Batch;
-use windlass_testing::{FnModel, called, said};
+use windlass_testing::{FnModel, called, text_reply};
 
 use crate::ground::{Ground, options};
 use crate::scenarios::slow_tool;
@@ -20,8 +20,11 @@ fn agent(ground: &Ground) -> Agent {
     };
     let thought = Delta::Reasoning("Where is it?".to_owned());
     let first: Vec<_> = std::iter::once(thought).chain(called(&[("look", r#"{"at": "sky"}"#)])).collect();
-    let model =
-        FnModel::script([first, pieces(&["It ", "is "], said("blue.")), pieces(&["Light "], said("blue."))]);
+    let model = FnModel::script([
+        first,
+        pieces(&["It ", "is "], text_reply("blue.")),
+        pieces(&["Light "], text_reply("blue.")),
+    ]);
     ground
         .agent(model.step_by_step())
         .instructions("Find the colour.")

@@ -9,7 +9,7 @@ use windlass_core::policy::{LimitKind, Preset, Wire};
 use windlass_core::{Message, Status, ToolSpec};
 use windlass_models::{HttpModel, HttpModelConfig, ModelRequest, Timeouts};
 use windlass_runtime::{Agent, DriveOptions, ForkOptions, Run};
-use windlass_testing::{FnModel, FnTool, model_failure, said};
+use windlass_testing::{FnModel, FnTool, model_failure, text_reply};
 
 /// A model that takes no tools, and is asked in text then.
 fn refusing() -> FnModel {
@@ -18,7 +18,7 @@ fn refusing() -> FnModel {
             let failed = model_failure(&request, FailureKind::Unsupported, "no tools here");
             return stream::iter([Err(failed)]).boxed();
         }
-        stream::iter(said("done").into_iter().map(Ok).collect::<Vec<_>>()).boxed()
+        stream::iter(text_reply("done").into_iter().map(Ok).collect::<Vec<_>>()).boxed()
     })
 }
 
@@ -71,7 +71,7 @@ fn held() -> FnModel {
             return stream::iter([Err(failed)]).boxed();
         }
         let Some((_, schema)) = &request.response_schema else {
-            return stream::iter(said("no schema").into_iter().map(Ok).collect::<Vec<_>>()).boxed();
+            return stream::iter(text_reply("no schema").into_iter().map(Ok).collect::<Vec<_>>()).boxed();
         };
         let called = request.messages.last().is_some_and(|last| matches!(**last, Message::Tool(_)));
         let name = &schema["properties"]["reply"]["anyOf"][0]["properties"]["tool"]["const"];
@@ -80,7 +80,7 @@ fn held() -> FnModel {
         } else {
             json!({ "reply": { "tool": name, "arguments": {} } })
         };
-        stream::iter(said(&reply.to_string()).into_iter().map(Ok).collect::<Vec<_>>()).boxed()
+        stream::iter(text_reply(&reply.to_string()).into_iter().map(Ok).collect::<Vec<_>>()).boxed()
     })
 }
 
@@ -142,7 +142,7 @@ async fn peer_is_held_to_the_forms_of_a_reply() {
 async fn a_presets_temperature_is_left_out_where_the_models_entry_says_so() {
     let asked = async |preset: Preset, choice: ModelChoice| {
         let model = FnModel::streaming(|_, _| {
-            stream::iter(said("done").into_iter().map(Ok).collect::<Vec<_>>()).boxed()
+            stream::iter(text_reply("done").into_iter().map(Ok).collect::<Vec<_>>()).boxed()
         });
         let mut policy = preset.policy();
         policy.replies = Preset::CHAT.policy().replies;

@@ -6,7 +6,7 @@ use windlass_error::{Diagnostic as _, Kind};
 use windlass_read::exchange::Export;
 use windlass_runtime::{AgentBuilder, DriveOptions, Error};
 use windlass_store::{Index as _, RunFilter};
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use crate::ground::Ground;
 
@@ -14,7 +14,8 @@ use crate::ground::Ground;
 fn coder(ground: &Ground) -> AgentBuilder {
     let mut policy = Preset::CHAT.policy();
     policy.calls.code = CodeMode::Tool(CodeLimits::default());
-    let model = FnModel::script([called(&[("run_code", r#"{"code": "return look()"}"#)]), said("done")]);
+    let model =
+        FnModel::script([called(&[("run_code", r#"{"code": "return look()"}"#)]), text_reply("done")]);
     ground.agent(model).tool(FnTool::new("look", |_, _| async { Ok("seen".into()) })).policy(policy)
 }
 

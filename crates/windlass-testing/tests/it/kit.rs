@@ -14,7 +14,7 @@ use windlass_runtime::{Agent, DriveOptions, Environment};
 use windlass_store::{Index, MemoryLog, Store, conformance};
 use windlass_testing::{
     BEGINNING, Fault, FaultLog, FnModel, FnTool, Moment, SimEnvironment, VolatileLog, called, run_and_kill,
-    said, step_aside,
+    step_aside, text_reply,
 };
 
 /// An agent that pays once and then says so; `asked` is what happens at each model call, `during` while it pays.
@@ -54,7 +54,7 @@ impl Payer {
         let model = FnModel::new(move |request| {
             asked();
             match request.messages.iter().last().map(|last| &**last) {
-                Some(Message::Tool(_)) => said("done"),
+                Some(Message::Tool(_)) => text_reply("done"),
                 _ => called(&[("pay", "{}")]),
             }
         });

@@ -13,7 +13,7 @@ use windlass_read::compat::session10::{session_log, tables};
 use windlass_read::reports::statistics;
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Run};
 use windlass_store::{MemoryLog, Store};
-use windlass_testing::{FnModel, FnTool, said};
+use windlass_testing::{FnModel, FnTool, text_reply};
 
 fn builder(model: FnModel) -> AgentBuilder {
     Agent::builder("planner")
@@ -27,7 +27,7 @@ fn look() -> FnTool {
 
 /// A reply of a planner.
 fn planned(reply: &Value) -> Vec<Delta> {
-    said(&reply.to_string())
+    text_reply(&reply.to_string())
 }
 
 fn perceived(goal: bool, useful: bool, summary: &str) -> Vec<Delta> {
@@ -132,7 +132,7 @@ async fn s12_a_session_goes_on_under_another_preset_and_back() {
         perceived(false, true, "nothing"),
         code(&["Look."], "return look()"),
         perceived(true, true, "It is blue."),
-        said("As I said: blue."),
+        text_reply("As I said: blue."),
         perceived(true, true, "Blue, still."),
     ]);
     let plan = named(&model, &json!({ "preset": "plan" }));
@@ -212,7 +212,7 @@ async fn e36_a_run_goes_on_as_a_plan_after_its_tools_were_called() {
     let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
     let model = FnModel::script([
         windlass_testing::called(&[("look", r#"{"at": "a"}"#)]),
-        said("It is red."),
+        text_reply("It is red."),
         perceived(false, true, "nothing"),
         code(&["Look."], "return look()"),
         perceived(true, true, "It is blue."),

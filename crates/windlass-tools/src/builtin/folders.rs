@@ -43,9 +43,9 @@ impl Folders {
             serde_json::json!(all).to_string()
         };
         let (named, real) = (of(|folder| &folder.named), of(|folder| &folder.real));
-        let said = Some(named.as_str().into());
+        let cleartext = Some(named.as_str().into());
         let value = if named == real { named } else { format!("{named}{real}") };
-        Bound { what: "folders".into(), said, value: Secret::unmasked(value) }
+        Bound { what: "folders".into(), cleartext, value: Secret::unmasked(value) }
     }
 
     /// Opens the folders for a tool. Relative ones start from the working directory.

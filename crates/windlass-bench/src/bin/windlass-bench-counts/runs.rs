@@ -107,8 +107,8 @@ pub(crate) async fn append() -> Outcome<Vec<Figure>> {
 }
 
 async fn appending(log: Arc<dyn Store>, appends: usize) -> Outcome<()> {
-    let said = json!({ "text": "x".repeat(1_024) }).to_string();
-    let facts = [Fact::from_body("Steered", &said)?, Fact::from_body("CancelRequested", "{}")?];
+    let body = json!({ "text": "x".repeat(1_024) }).to_string();
+    let facts = [Fact::from_body("Steered", &body)?, Fact::from_body("CancelRequested", "{}")?];
     let fence = Fence { holder: Holder("bench".into()), epoch: 1 };
     let run = RunId::from_number(1);
     for step in 0..appends as u64 {

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::{Said, TOKENS, data, quarters};
+use super::{ScriptedReply, TOKENS, data, quarters};
 
 fn usage() -> Value {
     let (input, output) = TOKENS;
     json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output })
 }
 
-pub(super) fn whole(said: &Said) -> Value {
-    let (message, why) = match said {
-        Said::Text(pieces) => {
+pub(super) fn whole(reply: &ScriptedReply) -> Value {
+    let (message, why) = match reply {
+        ScriptedReply::Text(pieces) => {
             (json!({ "role": "assistant", "content": pieces.concat(), "refusal": null }), "stop")
         }
-        Said::Calls(calls) => {
+        ScriptedReply::Calls(calls) => {
             let call = |(id, args): &(String, String)| json!({ "id": id, "type": "function", "function": { "name": "echo", "arguments": args } });
             let calls: Vec<Value> = calls.iter().map(call).collect();
             (
@@ -30,7 +30,7 @@ pub(super) fn whole(said: &Said) -> Value {
     })
 }
 
-pub(super) fn events(said: &Said) -> Vec<String> {
+pub(super) fn events(reply: &ScriptedReply) -> Vec<String> {
     let chunk = |delta: Value, why: Value| {
         data(&json!({
             "id": "chatcmpl-m1", "object": "chat.completion.chunk", "created": 1_760_000_000, "model": "script",
@@ -38,12 +38,12 @@ pub(super) fn events(said: &Said) -> Vec<String> {
         }))
     };
     let mut out = vec![chunk(json!({ "role": "assistant", "content": "" }), Value::Null)];
-    match said {
-        Said::Text(pieces) => {
+    match reply {
+        ScriptedReply::Text(pieces) => {
             out.extend(pieces.iter().map(|piece| chunk(json!({ "content": piece }), Value::Null)));
             out.push(chunk(json!({}), "stop".into()));
         }
-        Said::Calls(calls) => {
+        ScriptedReply::Calls(calls) => {
             for (at, (id, args)) in calls.iter().enumerate() {
                 let begin = json!({ "index": at, "id": id, "type": "function", "function": { "name": "echo", "arguments": "" } });
                 out.push(chunk(json!({ "tool_calls": [begin] }), Value::Null));

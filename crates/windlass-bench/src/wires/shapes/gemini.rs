@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Said, TOKENS, data, parsed};
+use super::{ScriptedReply, TOKENS, data, parsed};
 
 fn response(parts: &[Value], why: Option<&str>) -> Value {
     let (input, output) = TOKENS;
@@ -27,22 +27,22 @@ fn calls(calls: &[(String, String)]) -> Vec<Value> {
     calls.iter().map(call).collect()
 }
 
-pub(super) fn whole(said: &Said) -> Value {
-    match said {
-        Said::Text(pieces) => response(&[json!({ "text": pieces.concat() })], Some("STOP")),
-        Said::Calls(all) => response(&calls(all), Some("STOP")),
+pub(super) fn whole(reply: &ScriptedReply) -> Value {
+    match reply {
+        ScriptedReply::Text(pieces) => response(&[json!({ "text": pieces.concat() })], Some("STOP")),
+        ScriptedReply::Calls(all) => response(&calls(all), Some("STOP")),
     }
 }
 
-pub(super) fn events(said: &Said) -> Vec<String> {
-    match said {
-        Said::Text(pieces) => {
+pub(super) fn events(reply: &ScriptedReply) -> Vec<String> {
+    match reply {
+        ScriptedReply::Text(pieces) => {
             let last = pieces.len().saturating_sub(1);
             let piece = |(at, piece): (usize, &String)| {
                 data(&response(&[json!({ "text": piece })], (at == last).then_some("STOP")))
             };
             pieces.iter().enumerate().map(piece).collect()
         }
-        Said::Calls(_) => vec![data(&whole(said))],
+        ScriptedReply::Calls(_) => vec![data(&whole(reply))],
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Said, TOKENS, named, parsed, quarters};
+use super::{ScriptedReply, TOKENS, named, parsed, quarters};
 
-pub(super) fn whole(said: &Said) -> Value {
-    let (content, why) = match said {
-        Said::Text(pieces) => (vec![json!({ "type": "text", "text": pieces.concat() })], "end_turn"),
-        Said::Calls(calls) => {
+pub(super) fn whole(reply: &ScriptedReply) -> Value {
+    let (content, why) = match reply {
+        ScriptedReply::Text(pieces) => (vec![json!({ "type": "text", "text": pieces.concat() })], "end_turn"),
+        ScriptedReply::Calls(calls) => {
             let call = |(id, args): &(String, String)| json!({ "type": "tool_use", "id": format!("toolu_{id}"), "name": "echo", "input": parsed(args) });
             (calls.iter().map(call).collect(), "tool_use")
         }
@@ -19,7 +19,7 @@ pub(super) fn whole(said: &Said) -> Value {
     })
 }
 
-pub(super) fn events(said: &Said) -> Vec<String> {
+pub(super) fn events(reply: &ScriptedReply) -> Vec<String> {
     let mut out = vec![named(&json!({ "type": "message_start", "message": {
         "id": "msg_m1", "type": "message", "role": "assistant", "model": "script", "content": [], "stop_reason": null,
         "stop_sequence": null, "usage": { "input_tokens": TOKENS.0, "output_tokens": 1 },
@@ -30,13 +30,13 @@ pub(super) fn events(said: &Said) -> Vec<String> {
         out.extend(deltas.into_iter().map(delta));
         out.push(named(&json!({ "type": "content_block_stop", "index": at })));
     };
-    let why = match said {
-        Said::Text(pieces) => {
+    let why = match reply {
+        ScriptedReply::Text(pieces) => {
             let deltas = pieces.iter().map(|piece| json!({ "type": "text_delta", "text": piece }));
             block(0, json!({ "type": "text", "text": "" }), deltas.collect());
             "end_turn"
         }
-        Said::Calls(calls) => {
+        ScriptedReply::Calls(calls) => {
             for (at, (id, args)) in calls.iter().enumerate() {
                 let begin =
                     json!({ "type": "tool_use", "id": format!("toolu_{id}"), "name": "echo", "input": {} });

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Said, TOKENS, parsed};
+use super::{ScriptedReply, TOKENS, parsed};
 
 fn line(message: &Value, is_last: bool) -> Value {
     let mut line =
@@ -23,10 +23,10 @@ fn line(message: &Value, is_last: bool) -> Value {
     line
 }
 
-fn message(said: &Said) -> Value {
-    match said {
-        Said::Text(pieces) => json!({ "role": "assistant", "content": pieces.concat() }),
-        Said::Calls(calls) => {
+fn message(reply: &ScriptedReply) -> Value {
+    match reply {
+        ScriptedReply::Text(pieces) => json!({ "role": "assistant", "content": pieces.concat() }),
+        ScriptedReply::Calls(calls) => {
             let call = |(at, (id, args)): (usize, &(String, String))| {
                 let function = json!({ "index": at, "name": "echo", "arguments": parsed(args) });
                 json!({ "id": id, "function": function })
@@ -37,18 +37,18 @@ fn message(said: &Said) -> Value {
     }
 }
 
-pub(super) fn whole(said: &Said) -> Value {
-    line(&message(said), true)
+pub(super) fn whole(reply: &ScriptedReply) -> Value {
+    line(&message(reply), true)
 }
 
-pub(super) fn events(said: &Said) -> Vec<String> {
+pub(super) fn events(reply: &ScriptedReply) -> Vec<String> {
     let mut out = Vec::new();
-    match said {
-        Said::Text(pieces) => {
+    match reply {
+        ScriptedReply::Text(pieces) => {
             let piece = |piece| line(&json!({ "role": "assistant", "content": piece }), false);
             out.extend(pieces.iter().map(piece));
         }
-        Said::Calls(_) => out.push(line(&message(said), false)),
+        ScriptedReply::Calls(_) => out.push(line(&message(reply), false)),
     }
     out.push(line(&json!({ "role": "assistant", "content": "" }), true));
     out.into_iter().map(|line| format!("{line}\n")).collect()

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{Said, TOKENS, named, quarters};
+use super::{ScriptedReply, TOKENS, named, quarters};
 
-pub(super) fn whole(said: &Said) -> Value {
-    response("completed", &items(said, "completed"), true)
+pub(super) fn whole(reply: &ScriptedReply) -> Value {
+    response("completed", &items(reply, "completed"), true)
 }
 
-fn items(said: &Said, status: &str) -> Vec<Value> {
-    match said {
-        Said::Text(pieces) => vec![message(status, &[part(&pieces.concat())])],
-        Said::Calls(calls) => {
+fn items(reply: &ScriptedReply, status: &str) -> Vec<Value> {
+    match reply {
+        ScriptedReply::Text(pieces) => vec![message(status, &[part(&pieces.concat())])],
+        ScriptedReply::Calls(calls) => {
             calls.iter().enumerate().map(|(at, (id, args))| call(at, id, args, status)).collect()
         }
     }
@@ -48,20 +48,20 @@ fn call(at: usize, id: &str, args: &str, status: &str) -> Value {
     })
 }
 
-pub(super) fn events(said: &Said) -> Vec<String> {
+pub(super) fn events(reply: &ScriptedReply) -> Vec<String> {
     let mut all = vec![
         json!({ "type": "response.created", "response": response("in_progress", &[], false) }),
         json!({ "type": "response.in_progress", "response": response("in_progress", &[], false) }),
     ];
-    match said {
-        Said::Text(pieces) => text(&mut all, pieces),
-        Said::Calls(calls) => {
+    match reply {
+        ScriptedReply::Text(pieces) => text(&mut all, pieces),
+        ScriptedReply::Calls(calls) => {
             for (at, (id, args)) in calls.iter().enumerate() {
                 called(&mut all, at, id, args);
             }
         }
     }
-    all.push(json!({ "type": "response.completed", "response": whole(said) }));
+    all.push(json!({ "type": "response.completed", "response": whole(reply) }));
     let numbered = all.into_iter().enumerate().map(|(number, mut event)| {
         event["sequence_number"] = number.into();
         named(&event)

@@ -6,7 +6,7 @@ use windlass_text::steps::{Shape, Steps, doubling};
 use crate::codec::by_schema::alternatives::{Wanted, alternatives};
 use crate::codec::by_schema::pieces::AnswerPieces;
 use crate::codec::by_schema::prompt::object_prompt;
-use crate::codec::by_schema::{Said, object_message, read, rebuilt};
+use crate::codec::by_schema::{ParsedReply, object_message, read, rebuilt};
 use crate::policy::results::Results;
 use crate::vocabulary::message::{AssistantMessage, Message, ToolCall};
 use crate::vocabulary::purpose::ToolChoice;
@@ -201,10 +201,10 @@ const REPLIES: [(&str, &str, &str); 16] = [
 
 fn shown(text: &str, form: AnswerForm) -> String {
     match read(&text.into(), form, &Steps::default()) {
-        Said::Call(call) => format!("{} {}", call.name, &*call.args),
-        Said::Answer(answer) => format!("={answer}"),
-        Said::Neither(fault) => format!("!{}", fault.split(':').next().unwrap_or_default()),
-        Said::Prose => "prose".to_owned(),
+        ParsedReply::Call(call) => format!("{} {}", call.name, &*call.args),
+        ParsedReply::Answer(answer) => format!("={answer}"),
+        ParsedReply::Neither(fault) => format!("!{}", fault.split(':').next().unwrap_or_default()),
+        ParsedReply::Prose => "prose".to_owned(),
     }
 }
 

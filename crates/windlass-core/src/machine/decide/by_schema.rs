@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_text::steps::Steps;
 
 use crate::codec::by_schema::pieces::AnswerPieces;
-use crate::codec::by_schema::{Said, faulty, read};
+use crate::codec::by_schema::{ParsedReply, faulty, read};
 use crate::codec::forms::ReadCall;
 use crate::machine::decision::Decision;
 use crate::protocol::fact::Adjusted;
@@ -28,22 +28,23 @@ impl Decision {
         };
         let declined = matches!(reply.stop, StopReason::Refused | StopReason::Filtered);
         let read = read(&text, form, steps);
-        let cut = reply.stop == StopReason::Length && !matches!(read, Said::Answer(_) | Said::Call(_));
+        let cut = reply.stop == StopReason::Length
+            && !matches!(read, ParsedReply::Answer(_) | ParsedReply::Call(_));
         let fault = match (read, cut.then(|| begun(form, &text)).flatten()) {
-            (Said::Answer(answer), _) | (_, Some(answer)) => {
+            (ParsedReply::Answer(answer), _) | (_, Some(answer)) => {
                 reply.text = Some(answer);
                 return (Vec::new(), Some(form));
             }
             // Where no tool is offered, everything else is text.
-            (Said::Call(_) | Said::Neither(_) | Said::Prose, _)
+            (ParsedReply::Call(_) | ParsedReply::Neither(_) | ParsedReply::Prose, _)
                 if *model_call.choice() == ToolChoice::None =>
             {
                 return (Vec::new(), None);
             }
-            (Said::Call(call), _) => return (vec![call], None),
-            (Said::Prose, _) if declined => return (Vec::new(), None),
-            (Said::Prose, _) => "it is no JSON object".to_owned(),
-            (Said::Neither(fault), _) => fault,
+            (ParsedReply::Call(call), _) => return (vec![call], None),
+            (ParsedReply::Prose, _) if declined => return (Vec::new(), None),
+            (ParsedReply::Prose, _) => "it is no JSON object".to_owned(),
+            (ParsedReply::Neither(fault), _) => fault,
         };
         (vec![faulty(&text, &fault)], None)
     }

@@ -166,7 +166,7 @@ impl Decision {
     }
 
     fn steering_bytes(&self) -> u64 {
-        self.state.conversation.steering().iter().map(|said| said.text.len() as u64).sum()
+        self.state.conversation.steering().iter().map(|message| message.text.len() as u64).sum()
     }
 
     /// Records an estimate that the provider's count differs from by more than a tenth, where a budget depends on it.

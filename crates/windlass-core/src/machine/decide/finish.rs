@@ -90,7 +90,7 @@ impl Decision {
 
     /// Ends the run with the output of this call. The other calls still get a result.
     pub(crate) fn finish_with(&mut self, call: &CallId, output: Option<Value>, status: Status) {
-        let text = self.said().filter(|text| !text.trim().is_empty());
+        let text = self.reply_text().filter(|text| !text.trim().is_empty());
         let all: Vec<OpenCall> = self.state.open_calls().cloned().collect();
         for open in all {
             let id = open.call.id.clone();
@@ -151,7 +151,7 @@ impl Decision {
     fn raw_output(&self, call: Option<CallId>) -> String {
         let raw = match call {
             Some(id) => self.state.open_call(&id).map(|open| open.call.args.to_text()),
-            None => self.said(),
+            None => self.reply_text(),
         };
         raw.map_or(String::new(), |raw| format!("{RAW_OUTPUT}{raw}"))
     }
@@ -228,7 +228,7 @@ impl Decision {
 
     fn xml_reply(&mut self, status: Status) {
         self.skip_all("no tool can be called any more");
-        let text = self.said().unwrap_or_else(|| "".into());
+        let text = self.reply_text().unwrap_or_else(|| "".into());
         let Some(schema) = self.output_form_schema() else { return };
         let read = from_xml(XML_ROOT, &text, &schema).and_then(|args| {
             let Some(tool) = self.state.finish_tool() else { return Ok(args) };
@@ -270,15 +270,15 @@ impl Decision {
     }
 
     /// The reply of a closing call without tools: where an output is wanted, it must be one.
-    pub(crate) fn close_with(&mut self, said: Option<Text>) {
+    pub(crate) fn close_with(&mut self, text: Option<Text>) {
         let Some(closing) = self.state.ending.closing().cloned().filter(|_| self.takes_text_output()) else {
-            return self.finish_closing(said);
+            return self.finish_closing(text);
         };
-        match self.read_output(said.as_deref()) {
-            Ok(output) => self.end_with(Status::Limit(closing.reached().limit), said, Some(output), None),
+        match self.read_output(text.as_deref()) {
+            Ok(output) => self.end_with(Status::Limit(closing.reached().limit), text, Some(output), None),
             // A summary is worth something without an output.
             Err(_) if closing.reached().at_limit == AtLimit::WrapUp && self.no_try_is_left() => {
-                self.finish_closing(said);
+                self.finish_closing(text);
             }
             Err(message) => {
                 if self.reject(None, &message) {
@@ -293,9 +293,9 @@ impl Decision {
     }
 
     /// The output that a reply in text is.
-    pub(crate) fn read_output(&self, said: Option<&str>) -> Result<Value, String> {
+    pub(crate) fn read_output(&self, text: Option<&str>) -> Result<Value, String> {
         let Some(schema) = self.state.setup.output() else { return Err("no output is wanted".to_owned()) };
-        let output = crate::codec::args::check_output(schema, said.unwrap_or_default())?;
+        let output = crate::codec::args::check_output(schema, text.unwrap_or_default())?;
         self.objected().map(|()| output)
     }
 

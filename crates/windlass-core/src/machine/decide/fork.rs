@@ -52,9 +52,9 @@ impl Decision {
         if let Some(closing) = self.state.ending.closing().cloned() {
             if self.closing_call_began(closing.reached()) {
                 if !self.forced_reply() {
-                    let said = self.said();
+                    let text = self.reply_text();
                     self.skip_all("no tool can be called any more");
-                    self.finish_closing(said);
+                    self.finish_closing(text);
                 }
             } else {
                 self.close_lost_calls();
@@ -126,8 +126,8 @@ impl Decision {
         if let Some(closing) = self.state.ending.closing().cloned() {
             if self.closing_call_began(closing.reached()) {
                 if !self.forced_reply() {
-                    let said = self.said();
-                    self.finish_closing(said);
+                    let text = self.reply_text();
+                    self.finish_closing(text);
                 }
             } else {
                 self.after_limit(closing.reached());

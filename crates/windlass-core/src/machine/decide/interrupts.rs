@@ -23,20 +23,20 @@ pub(crate) fn pause_reason(question: &Text) -> Option<Text> {
 }
 
 impl Decision {
-    pub(crate) fn steer(&mut self, said: Steered) -> Decided {
+    pub(crate) fn steer(&mut self, steered: Steered) -> Decided {
         if self.state.stopping() {
             return Err(InvalidInput::Stopping { run: self.state.run, found: "a steering message" });
         }
-        self.record(said);
+        self.record(steered);
         Ok(())
     }
 
     /// The run ends, and what it has not heard waits for runs of its own where the session keeps messages (E61).
     pub(crate) fn queue_unheard(&mut self) {
-        for said in self.state.conversation.steering().to_vec() {
-            let Some(run) = said.run else { continue };
-            let message = Message::user(said.text);
-            let message = if said.pinned { message.pinned() } else { message };
+        for steered in self.state.conversation.steering().to_vec() {
+            let Some(run) = steered.run else { continue };
+            let message = Message::user(steered.text);
+            let message = if steered.pinned { message.pinned() } else { message };
             self.record(MessageQueued { run, request_digest: None, messages: vec![Arc::new(message)] });
         }
     }
@@ -90,9 +90,9 @@ impl Decision {
     /// A person ends the pause: the run goes on where it stood, and hears what was said meanwhile.
     pub(crate) fn resumed_by_answer(&mut self, question: QuestionId, answer: Answer) {
         let paused = self.state.questions.paused().cloned();
-        let said = if let Answer::Resume { text } = &answer { text.clone() } else { None };
+        let message = if let Answer::Resume { text } = &answer { text.clone() } else { None };
         self.received(question, answer);
-        if let Some(text) = said {
+        if let Some(text) = message {
             self.record(Steered::from(text));
         }
         // An answer may have brought work meanwhile, which the run goes on from.

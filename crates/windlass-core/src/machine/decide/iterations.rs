@@ -175,8 +175,8 @@ impl State {
 
     /// The text of the last reply, which came to an answer: as the model wrote it, calls that could not be read included.
     fn draft(&self) -> Option<Text> {
-        match &**self.conversation.history().last_said()? {
-            Message::Assistant(said) => said.text.clone(),
+        match &**self.conversation.history().last_non_tool()? {
+            Message::Assistant(reply) => reply.text.clone(),
             Message::System { .. }
             | Message::User { .. }
             | Message::TaskDelegation { .. }
@@ -187,7 +187,7 @@ impl State {
     /// Whether an answer waits that was not judged, because the iterations were used up.
     pub(crate) fn has_draft(&self) -> bool {
         let cut = self.cut_by().is_none_or(|cut| cut.limit == LimitKind::Iterations);
-        let replied = |message: &std::sync::Arc<Message>| matches!(&**message, Message::Assistant(said) if said.calls.is_empty());
+        let replied = |message: &std::sync::Arc<Message>| matches!(&**message, Message::Assistant(reply) if reply.calls.is_empty());
         cut && self.ledger.counters().iterations > 0
             && self.conversation.history().last().is_some_and(replied)
     }

@@ -64,7 +64,7 @@ impl Decision {
         }
         let most = self.state.setup.policy().replies.parse_retries;
         if self.state.turn.consecutive().rejected() >= most {
-            let raw = self.state.plan().map_or_else(|| "".into(), |plan| plan.said().clone());
+            let raw = self.state.plan().map_or_else(|| "".into(), |plan| plan.last_reply().clone());
             let error = format!("Failed to validate output after {most} retries: {message}{RAW_OUTPUT}{raw}");
             return self.fail(FailKind::Parse, error.into());
         }

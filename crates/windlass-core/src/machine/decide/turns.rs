@@ -81,9 +81,9 @@ impl Decision {
             self.after_stop();
         } else if self.state.ending.closing().is_some() {
             if !self.forced_reply() {
-                let said = self.said();
+                let text = self.reply_text();
                 self.skip_all("no tool can be called any more");
-                self.close_with(said);
+                self.close_with(text);
             }
         } else if calls > MAX_CALLS {
             self.skip_all("the reply has too many calls");
@@ -203,7 +203,7 @@ impl Decision {
 
     /// A turn without a call.
     pub(crate) fn talked(&mut self) {
-        let text = self.said();
+        let text = self.reply_text();
         if self.takes_text_output() {
             self.text_output(text);
             return;
@@ -238,14 +238,14 @@ impl Decision {
 
     /// The last reply of the conversation, if at most its results follow it.
     pub(crate) fn last_reply(&self) -> Option<&AssistantMessage> {
-        let last = self.state.conversation.history().last_said();
-        last.and_then(|last| if let Message::Assistant(said) = &**last { Some(said) } else { None })
+        let last = self.state.conversation.history().last_non_tool();
+        last.and_then(|last| if let Message::Assistant(reply) = &**last { Some(reply) } else { None })
     }
 
     /// The text of the reply that the conversation ends with, beside its calls.
-    pub(crate) fn said(&self) -> Option<Text> {
-        let Message::Assistant(said) = &**self.state.conversation.history().last()? else { return None };
-        said.beside_calls()
+    pub(crate) fn reply_text(&self) -> Option<Text> {
+        let Message::Assistant(reply) = &**self.state.conversation.history().last()? else { return None };
+        reply.beside_calls()
     }
 
     fn answered_with(&mut self, text: Option<Text>) {
@@ -274,7 +274,7 @@ impl Decision {
             return false;
         }
         // The text as the model wrote it, calls and all.
-        let raw = self.last_reply().and_then(|said| said.text.clone());
+        let raw = self.last_reply().and_then(|reply| reply.text.clone());
         for (call, outcome) in faults {
             self.finish_call(call.clone(), outcome.clone());
         }
@@ -331,10 +331,10 @@ impl Decision {
     }
 
     /// Ends the run after the closing call, successful or not. The status is the limit in either case.
-    pub(crate) fn finish_closing(&mut self, said: Option<Text>) {
+    pub(crate) fn finish_closing(&mut self, text: Option<Text>) {
         let Some(closing) = self.state.ending.closing().cloned() else { return };
-        let said = said.filter(|text| !text.trim().is_empty());
-        let text = said.or_else(|| self.state.conversation.last_text().cloned());
+        let text = text.filter(|text| !text.trim().is_empty());
+        let text = text.or_else(|| self.state.conversation.last_text().cloned());
         self.end(Status::Limit(closing.reached().limit), text, None);
     }
 

@@ -21,8 +21,8 @@ impl State {
     }
 
     /// A judge's reply counts as unread until its verdict is on record.
-    pub(crate) fn judge_said(&mut self, _: &TurnCompleted) {
-        self.progress.judge_said();
+    pub(crate) fn judge_reply_recorded(&mut self, _: &TurnCompleted) {
+        self.progress.judge_reply_recorded();
     }
 
     /// Messages of the conversation are replaced.

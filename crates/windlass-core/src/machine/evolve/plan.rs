@@ -29,11 +29,11 @@ impl State {
         if !self.plans() {
             return;
         }
-        let said = messages
+        let inputs = messages
             .iter()
             .filter(|message| matches!(***message, Message::User { .. } | Message::TaskDelegation { .. }));
         let texts: Vec<String> =
-            said.filter_map(|message| Some(message.content()?.text().into_owned())).collect();
+            inputs.filter_map(|message| Some(message.content()?.text().into_owned())).collect();
         let (query, from) = (texts.join("\n").into(), self.conversation.history().len());
         self.progress.plan_begun(Plan::of(query, from));
     }
@@ -57,7 +57,7 @@ impl State {
     }
 
     /// A perception or decision came: it writes no conversation.
-    pub(crate) fn planned_said(&mut self, turn: &TurnCompleted) {
+    pub(crate) fn plan_reply_recorded(&mut self, turn: &TurnCompleted) {
         self.turn.replied(turn.stop);
         self.progress.in_plan(|plan| plan.replied(turn.text.as_ref()));
     }
@@ -110,8 +110,8 @@ impl State {
     /// The end of a plan loop stands in the conversation, so that a session goes on under any preset.
     pub(crate) fn plan_ended(&mut self, text: Option<&Text>) {
         if let Some(text) = text.filter(|_| self.plans() && self.progress.plan().is_some()) {
-            let said = AssistantMessage { text: Some(text.clone()), ..AssistantMessage::default() };
-            self.conversation.push(Arc::new(Message::Assistant(said)));
+            let reply = AssistantMessage { text: Some(text.clone()), ..AssistantMessage::default() };
+            self.conversation.push(Arc::new(Message::Assistant(reply)));
         }
     }
 }

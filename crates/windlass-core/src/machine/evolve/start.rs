@@ -91,11 +91,11 @@ impl State {
         let first = self.conversation.history().len();
         self.conversation.track(|tracker| tracker.input_begins(first));
         // Of a conversation, the last message that somebody said is the input, unless it is a pinned rule.
-        let input = messages.iter().rfind(|message| message.is_said() && !message.is_pinned());
+        let input = messages.iter().rfind(|message| message.is_incoming() && !message.is_pinned());
         for message in messages.iter().filter(|message| !merges || !message.instructs()) {
-            if let Message::Assistant(said) = &**message {
+            if let Message::Assistant(reply) = &**message {
                 self.conversation.spoken_by(&Text::default());
-                said.calls.iter().for_each(|call| self.conversation.take_id(&call.id));
+                reply.calls.iter().for_each(|call| self.conversation.take_id(&call.id));
             }
             if let Some(content) = message.content() {
                 self.keep_stored(content);

@@ -68,13 +68,13 @@ impl State {
 
     /// Moves steering messages into the conversation.
     pub(crate) fn hear(&mut self) {
-        for said in self.conversation.take_steering() {
+        for steered in self.conversation.take_steering() {
             self.progress.heard(self.conversation.history().len());
-            if said.kind == SteerKind::Objective {
-                self.setup.pursue(&said);
+            if steered.kind == SteerKind::Objective {
+                self.setup.pursue(&steered);
             }
-            let text = self.setup.policy().wording.texts.steering(said.kind, &said.text);
-            let heard = Message::User { content: Content::Text(text), pinned: said.pinned };
+            let text = self.setup.policy().wording.texts.steering(steered.kind, &steered.text);
+            let heard = Message::User { content: Content::Text(text), pinned: steered.pinned };
             self.conversation.push(Arc::new(heard));
         }
     }
@@ -95,7 +95,7 @@ impl State {
         if turn.purpose.place() == Place::Turn {
             self.phase = Phase::Between;
         }
-        (rules.said)(self, turn);
+        (rules.recorded)(self, turn);
     }
 
     /// The reply of an acting call enters the conversation, and its calls are open.

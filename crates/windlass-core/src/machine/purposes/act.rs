@@ -10,7 +10,7 @@ use crate::vocabulary::ids::Text;
 use crate::vocabulary::outcome::{FailKind, Status};
 use crate::vocabulary::reply::{FailureKind, ModelFailure};
 
-pub(crate) const RULES: Rules = Rules { said: State::acted, replied: Decision::turn_replied, failed };
+pub(crate) const RULES: Rules = Rules { recorded: State::acted, replied: Decision::turn_replied, failed };
 
 /// A closing call that failed is the end of the closing; any other one is the end of the run.
 fn failed(decision: &mut Decision, model_call: &ModelCall, failure: ModelFailure) {

@@ -7,7 +7,8 @@ use crate::state::model_calls::ModelCall;
 use crate::view::contract;
 use crate::vocabulary::reply::Reply;
 
-pub(crate) const RULES: Rules = Rules { said: State::planned_said, replied, failed: Decision::planner_away };
+pub(crate) const RULES: Rules =
+    Rules { recorded: State::plan_reply_recorded, replied, failed: Decision::planner_away };
 
 fn replied(decision: &mut Decision, model_call: &ModelCall, reply: Reply) {
     let Some(text) = decision.plan_reply(model_call, reply) else { return };

@@ -8,8 +8,11 @@ use crate::machine::purposes::Rules;
 use crate::protocol::fact::iterations::Judged;
 use crate::state::State;
 
-pub(crate) const RULES: Rules =
-    Rules { said: State::judge_said, replied: Decision::judge_replied, failed: Decision::judge_failed };
+pub(crate) const RULES: Rules = Rules {
+    recorded: State::judge_reply_recorded,
+    replied: Decision::judge_replied,
+    failed: Decision::judge_failed,
+};
 
 /// A verdict as models write it.
 #[derive(Deserialize)]

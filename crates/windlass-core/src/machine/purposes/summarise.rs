@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::state::model_calls::ModelCall;
 use crate::vocabulary::reply::{ModelFailure, Reply};
 
-pub(crate) const RULES: Rules = Rules { said: |_: &mut State, _: &TurnCompleted| {}, replied, failed };
+pub(crate) const RULES: Rules = Rules { recorded: |_: &mut State, _: &TurnCompleted| {}, replied, failed };
 
 fn replied(decision: &mut Decision, model_call: &ModelCall, reply: Reply) {
     if let Some(call) = model_call.about().cloned() {

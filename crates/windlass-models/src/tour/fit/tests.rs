@@ -19,7 +19,7 @@ fn call(tools: &[ToolSpec], intent: &Intent) -> Option<(String, Value)> {
 }
 
 fn sum(expression: &str) -> Intent {
-    Intent::Sum { said: String::new(), expression: expression.into() }
+    Intent::Sum { text: String::new(), expression: expression.into() }
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use windlass_core::RunId;
 use windlass_store::{MemoryLog, Store};
-use windlass_testing::{FnModel, said};
+use windlass_testing::{FnModel, text_reply};
 
 use super::{QUEUED, SWEPT};
 use crate::agent::Agent;
@@ -11,7 +11,7 @@ use crate::host::{Host, Position, Start};
 
 fn ground(keeps_pieces: bool) -> (Agent, Host) {
     let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
-    let model = FnModel::new(|_| said("Done."));
+    let model = FnModel::new(|_| text_reply("Done."));
     let agent = Agent::builder("hosted").model(("m", Arc::new(model))).log(log.clone()).build().unwrap();
     let builder = Host::builder(log);
     (agent, if keeps_pieces { builder.keeps_pieces() } else { builder }.build())

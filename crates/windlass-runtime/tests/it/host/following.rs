@@ -15,7 +15,7 @@ use windlass_read::numbered;
 use windlass_runtime::host::{Follower, Host, Position, Scope, Start, Taking};
 use windlass_runtime::{Agent, Update};
 use windlass_store::{Answer, Batch, Batches, Log, MemoryLog, Store, forward_store};
-use windlass_testing::{FnModel, FnTool, called, model_failure, said};
+use windlass_testing::{FnModel, FnTool, called, model_failure, text_reply};
 
 use super::{ground, started};
 
@@ -97,7 +97,7 @@ fn talker() -> FnModel {
             _ => ["Fer", "t", "ig."]
                 .map(|text| Ok(Delta::Text(text.into())))
                 .into_iter()
-                .chain(said("").into_iter().map(Ok))
+                .chain(text_reply("").into_iter().map(Ok))
                 .collect(),
         };
         // A moment between two pieces, in which others come and go.
@@ -184,7 +184,7 @@ async fn what_was_seen_of_a_reply_that_a_crash_lost_becomes_void_and_the_new_one
     let slow = |text: &'static str| {
         FnModel::streaming(move |_, _| {
             let pieces = text.split_inclusive(' ').map(|word| Ok(Delta::Text(word.to_owned())));
-            let pieces: Vec<Result<Delta, _>> = pieces.chain(said("").into_iter().map(Ok)).collect();
+            let pieces: Vec<Result<Delta, _>> = pieces.chain(text_reply("").into_iter().map(Ok)).collect();
             Box::pin(stream::iter(pieces).then(|piece| async {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 piece
@@ -255,7 +255,7 @@ async fn a_thousand_followers_of_a_run_read_its_log_once() {
             let pieces = if place < rounds {
                 called(&[("look", &format!("{{\"at\": {place}}}"))])
             } else {
-                said("done")
+                text_reply("done")
             };
             Box::pin(stream::iter(pieces.into_iter().map(Ok)))
         }),

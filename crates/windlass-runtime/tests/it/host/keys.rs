@@ -16,7 +16,7 @@ use windlass_store::{
     Answer as Reply, Claim, Fence, Holder, Leases, MemoryLog, RunFilter, SqliteLog, Store, StoreError,
     forward_store,
 };
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use super::{ground, started};
 
@@ -43,7 +43,7 @@ const VERBS: [(&str, Verb); 3] = [
 fn payer(log: &Arc<dyn Store>) -> (Agent, Host) {
     let model = FnModel::new(|request| {
         let paid = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
-        if paid { said("done") } else { called(&[("pay", "{}")]) }
+        if paid { text_reply("done") } else { called(&[("pay", "{}")]) }
     });
     let (builder, host) = ground(log, model);
     let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
@@ -157,7 +157,7 @@ fn slow(log: &Arc<dyn Store>) -> (Agent, Host, Arc<Notify>, Arc<Notify>) {
     });
     let model = FnModel::new(|request| {
         let worked = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
-        if worked { said("done") } else { called(&[("work", "{}")]) }
+        if worked { text_reply("done") } else { called(&[("work", "{}")]) }
     });
     let (builder, host) = ground(log, model);
     (builder.tool(work).build().unwrap(), host, working, goes_on)
@@ -343,7 +343,7 @@ async fn e65_a_fork_that_is_sent_twice_begins_one_run() {
 async fn e65_forks_of_one_request_at_the_same_moment_are_one_run_also_of_a_run_that_has_ended() {
     for round in 0..20 {
         let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
-        let (builder, host) = ground(&log, FnModel::new(|_| said("done")));
+        let (builder, host) = ground(&log, FnModel::new(|_| text_reply("done")));
         let agent = builder.build().unwrap();
         let run = started(&host, start(&agent, "ada")).await.end().await.unwrap();
         let senders: Vec<_> = (0..8)

@@ -9,14 +9,14 @@ use windlass_error::Diagnostic as _;
 use windlass_runtime::host::{Host, Limits, Start};
 use windlass_runtime::{Admitted, Agent, DriveOptions};
 use windlass_store::{MemoryLog, RunFilter, Store};
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use super::{TokioClock, started};
 
 /// An agent whose runs take a second.
 fn sleeper(log: &Arc<dyn Store>) -> Agent {
     let model = FnModel::new(|request| {
-        if request.messages.len() % 3 == 1 { called(&[("sleep", "{}")]) } else { said("slept") }
+        if request.messages.len() % 3 == 1 { called(&[("sleep", "{}")]) } else { text_reply("slept") }
     });
     let sleep = FnTool::new("sleep", |_, _| async {
         tokio::time::sleep(Duration::from_secs(1)).await;

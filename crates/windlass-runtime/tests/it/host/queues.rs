@@ -14,7 +14,7 @@ use windlass_runtime::{Admitted, Agent, DriveOptions, Error};
 use windlass_store::{
     Answer, Append, Log, MemoryLog, RunFilter, SqliteLog, Store, StoreError, forward_store,
 };
-use windlass_testing::{FnModel, FnTool, called, said};
+use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use super::{TokioClock, started};
 
@@ -53,7 +53,7 @@ fn process(log: &Arc<dyn Store>, clock: &Arc<TokioClock>) -> (Agent, Host) {
                     Message::User { content, .. } => Some(content.text().into_owned()),
                     _ => None,
                 });
-                said(&format!("after {}", asked.last().unwrap_or_default()))
+                text_reply(&format!("after {}", asked.last().unwrap_or_default()))
             }
             _ => called(&[("work", "{}")]),
         }

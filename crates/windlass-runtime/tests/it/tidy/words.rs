@@ -19,7 +19,7 @@ const WORDS: &[(&str, &str, usize)] = &[
     ("lane", "limiter", 0),
     ("learnt", "capability cache", 2),
     ("narrate", "log lines", 0),
-    ("said", "reply, message, text", 18),
+    ("said", "reply, message, text", 0),
     ("shown", "rendered", 30),
     ("streak", "consecutive count", 0),
     ("streaks", "consecutive counts", 0),

@@ -154,7 +154,7 @@ fn as_it_came(out: &mut Vec<u8>, reply: &AssistantMessage, parts: &[Placed<'_>],
         let own_fields = nameless.as_ref().map_or(own.item.as_deref(), |kept| kept.as_deref());
         match part.kind {
             Kind::Text if item.iter().all(|(part, own)| says_nothing(part, own)) => {}
-            Kind::Text => said_text(out, item, own_fields),
+            Kind::Text => message_item(out, item, own_fields),
             // Reasoning at the end belongs to an item that never came: the provider refuses it alone.
             Kind::Reasoning if last.is_some_and(|last| at < last) => reasoning(out, item),
             Kind::Reasoning => {}
@@ -189,7 +189,7 @@ fn without_id(item: &RawValue) -> Option<Box<RawValue>> {
     serde_json::from_str::<Fields<'_>>(item.get()).ok()?.without(&["id", "status"])
 }
 
-fn said_text(out: &mut Vec<u8>, item: &[(&Placed<'_>, Own)], own_fields: Option<&RawValue>) {
+fn message_item(out: &mut Vec<u8>, item: &[(&Placed<'_>, Own)], own_fields: Option<&RawValue>) {
     let plain = item.iter().all(|(_, own)| !own.refusal && own.annotations.is_none());
     if plain && own_fields.is_none() {
         let whole: String = item.iter().map(|(part, own)| words(part, own)).collect();
