@@ -35,10 +35,10 @@ async fn main() -> Result<(), CodeError> {
     wholes.sort();
     let middle = |times: &[std::time::Duration]| times.get(times.len() / 2).copied().unwrap_or_default();
     let mut out = std::io::stdout().lock();
-    let told = (middle(&starts), middle(&wholes));
+    let medians = (middle(&starts), middle(&wholes));
     std::io::Write::write_fmt(
         &mut out,
-        format_args!("started after {:?}, ended after {:?} (medians)\n", told.0, told.1),
+        format_args!("started after {:?}, ended after {:?} (medians)\n", medians.0, medians.1),
     )
     .ok();
     Ok(())

@@ -124,7 +124,7 @@ fn converse(from: &mut impl Read, to: &mut impl Write, bound: impl FnMut(&Limits
         Ok(exit) => exit,
         Err(error) => {
             // The parent may have gone; then nobody is told.
-            let _told = protocol::write(to, &Reply::Refused { reason: error.to_string() });
+            let _sent = protocol::write(to, &Reply::Refused { reason: error.to_string() });
             MISUNDERSTOOD
         }
     }

@@ -12,7 +12,7 @@ const REFUSED: i32 = 2;
 pub fn child() {
     if protocol::is_child() {
         // The parent may have gone; then nobody is told.
-        let _told = protocol::write(
+        let _sent = protocol::write(
             &mut io::stdout().lock(),
             &Reply::Refused { reason: CodeError::NotBuilt.to_string() },
         );

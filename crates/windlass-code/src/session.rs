@@ -257,8 +257,8 @@ impl Session {
     /// The failure of a child that ended without a last word.
     async fn died(&mut self) -> Step {
         let status = self.end().await;
-        let told = ending::last_words(self.child.stderr.take()).await;
-        let failure = ending::of(status, &told, &self.limits);
+        let stderr = ending::last_words(self.child.stderr.take()).await;
+        let failure = ending::of(status, &stderr, &self.limits);
         self.fail(failure)
     }
 

@@ -49,7 +49,7 @@ fn appends_kept(before: &Look, after: &Look) -> Result<(), String> {
 
 /// A call as the events tell of it.
 #[derive(Clone, Debug)]
-struct Told {
+struct LoggedCall {
     tool: String,
     n: u32,
     started: bool,
@@ -68,21 +68,21 @@ struct Attempt {
 }
 
 /// The calls of a run, in the order in which they were asked for.
-fn calls(look: &Look) -> Result<BTreeMap<CallId, Told>, String> {
-    let mut calls: BTreeMap<CallId, Told> = BTreeMap::new();
+fn calls(look: &Look) -> Result<BTreeMap<CallId, LoggedCall>, String> {
+    let mut calls: BTreeMap<CallId, LoggedCall> = BTreeMap::new();
     for event in look.events() {
         if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             for call in &turn.calls {
                 let args: serde_json::Value = serde_json::from_str(&call.args).unwrap_or_default();
                 let n = args.get("n").and_then(serde_json::Value::as_u64).unwrap_or_default() as u32;
-                let told = Told {
+                let logged = LoggedCall {
                     tool: call.name.to_string(),
                     n,
                     started: false,
                     finished: false,
                     attempt: Attempt::default(),
                 };
-                if calls.insert(call.id.clone(), told).is_some() {
+                if calls.insert(call.id.clone(), logged).is_some() {
                     return Err(format!("the call id {} is used twice", call.id));
                 }
             }
@@ -99,15 +99,15 @@ fn calls(look: &Look) -> Result<BTreeMap<CallId, Told>, String> {
 }
 
 /// The answer to a question about a call that was in doubt.
-fn answered(calls: &mut BTreeMap<CallId, Told>, received: &InputReceived) {
-    let asked = |call: &&mut Told| call.attempt.question.as_ref() == Some(&received.question);
+fn answered(calls: &mut BTreeMap<CallId, LoggedCall>, received: &InputReceived) {
+    let asked = |call: &&mut LoggedCall| call.attempt.question.as_ref() == Some(&received.question);
     if let Some(call) = calls.values_mut().find(asked) {
         call.attempt.answer = Some(received.answer.clone());
     }
 }
 
 /// One more fact about a call, if it is one that may follow.
-fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
+fn step(calls: &mut BTreeMap<CallId, LoggedCall>, fact: &Fact) -> Result<(), String> {
     let unknown = |id: &CallId| format!("{} of {id}, which nobody asked for", fact.kind());
     match fact {
         Fact::Call(CallFact::Doubted(doubted)) => {
@@ -133,7 +133,7 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
     Ok(())
 }
 
-fn may_start(id: &CallId, call: &Told) -> Result<(), String> {
+fn may_start(id: &CallId, call: &LoggedCall) -> Result<(), String> {
     if call.finished {
         return Err(format!("{id} ({}) starts after it has finished", call.tool));
     }
@@ -151,7 +151,7 @@ fn may_start(id: &CallId, call: &Told) -> Result<(), String> {
     }
 }
 
-fn may_finish(id: &CallId, call: &Told, outcome: &CallOutcome) -> Result<(), String> {
+fn may_finish(id: &CallId, call: &LoggedCall, outcome: &CallOutcome) -> Result<(), String> {
     if call.finished {
         return Err(format!("{id} ({}) finishes twice", call.tool));
     }

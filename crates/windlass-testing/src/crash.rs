@@ -9,7 +9,7 @@ use windlass_core::{Event, RunId};
 use windlass_store::{Answer, Append, Fence, Holder, Leases, Log, MemoryLog, StoreError, forward_store};
 
 use crate::schedule::Turns;
-use crate::sim::step_aside;
+use crate::sim::yield_now;
 
 /// The way in which a [`CrashLog`] ends the work of a process at a chosen event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl Log for CrashLog {
                 begun.append = None;
                 *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, events));
                 // Whoever drives the environment sees the failure before the driver does.
-                step_aside().await;
+                yield_now().await;
                 return Err(StoreError::Failed("simulated: input/output error".into()));
             }
             begun.append = None;
@@ -155,7 +155,7 @@ impl Log for CrashLog {
             self.written.store(last, Ordering::SeqCst);
             self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(last);
             if (first..=last).contains(&self.pause.load(Ordering::SeqCst)) {
-                step_aside().await;
+                yield_now().await;
             }
             if planned == Some(Interruption::Crash) {
                 self.crashed.store(true, Ordering::SeqCst);

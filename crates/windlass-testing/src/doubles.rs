@@ -22,7 +22,7 @@ use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::fixture::{During, ScriptedTool, ToolCheck, ToolEnd};
 use crate::script::{Execution, Script, Timed};
-use crate::sim::{SimEnvironment, step_aside};
+use crate::sim::{SimEnvironment, yield_now};
 
 /// A scripted tool.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl ScriptedToolDouble {
             return Err(ToolError::new("the script says nothing"));
         };
         if interrupted {
-            step_aside().await;
+            yield_now().await;
         }
         let work = async {
             if step.sleep_ms > 0 {

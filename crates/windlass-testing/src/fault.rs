@@ -12,7 +12,7 @@ use windlass_store::{
     Wake, forward_store,
 };
 
-use crate::sim::step_aside;
+use crate::sim::yield_now;
 
 /// A failure of an append. Nothing of it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl FaultLog {
 
     async fn rest(&self) {
         for _ in 0..self.slow.load(Ordering::SeqCst) {
-            step_aside().await;
+            yield_now().await;
         }
     }
 

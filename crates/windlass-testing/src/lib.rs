@@ -34,7 +34,7 @@ pub use runner::{
     CaseFailure, CaseReport, RunnerOptions, Visited, appends_of_case, cancel_everywhere, pause_everywhere,
     run_case, steer_everywhere,
 };
-pub use sim::{BEGINNING, SimEnvironment, step_aside};
+pub use sim::{BEGINNING, SimEnvironment, yield_now};
 pub use volatile::VolatileLog;
 
 #[doc = include_str!("../../../docs/testing.md")]

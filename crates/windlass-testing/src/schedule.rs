@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::crash::Interruption;
-use crate::sim::step_aside;
+use crate::sim::yield_now;
 
 /// The most times that something ready lets others go first.
 const MOST_TURNS: u64 = 3;
@@ -94,7 +94,7 @@ impl Turns {
             .as_ref()
             .map_or(0, |dice| dice.lock().unwrap_or_else(PoisonError::into_inner).below(MOST_TURNS + 1));
         for _ in 0..turns {
-            step_aside().await;
+            yield_now().await;
         }
     }
 }

@@ -160,10 +160,10 @@ impl Drop for Sleep {
 }
 
 /// Gives the turn to others once.
-pub async fn step_aside() {
-    let mut aside = false;
+pub async fn yield_now() {
+    let mut yielded = false;
     std::future::poll_fn(|context| {
-        if std::mem::replace(&mut aside, true) {
+        if std::mem::replace(&mut yielded, true) {
             return Poll::Ready(());
         }
         context.waker().wake_by_ref();

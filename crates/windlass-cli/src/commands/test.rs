@@ -176,11 +176,11 @@ fn run_all(
         }
         drop(sender);
         let mut early = std::collections::BTreeMap::new();
-        let mut told = 0;
+        let mut reported = 0;
         for (place, end) in ends {
             early.insert(place, end);
-            while let (Some(end), Some(case)) = (early.remove(&told), cases.get(told)) {
-                told += 1;
+            while let (Some(end), Some(case)) = (early.remove(&reported), cases.get(reported)) {
+                reported += 1;
                 if let Err(failure) = tell(case, end) {
                     // Nobody listens any more: what has not begun is left.
                     next.store(cases.len(), Ordering::Relaxed);

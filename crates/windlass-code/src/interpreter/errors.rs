@@ -28,9 +28,10 @@ pub(super) fn compiling(error: &MontyException) -> Failure {
             let _ = writeln!(message, "    {}", cut(text.trim()));
         }
     }
-    let told = error.message().unwrap_or_default();
-    let told = told.replace("The monty syntax parser does not yet support", "this Python does not have");
-    let _ = write!(message, "{}: {}", error.exc_type(), cut(&told));
+    let error_text = error.message().unwrap_or_default();
+    let error_text =
+        error_text.replace("The monty syntax parser does not yet support", "this Python does not have");
+    let _ = write!(message, "{}: {}", error.exc_type(), cut(&error_text));
     hint(&mut message, error);
     Failure { kind, message, line }
 }
@@ -40,33 +41,33 @@ pub(super) fn running(error: &MontyException, source: &str, limits: &Limits, run
     let line = error.traceback().last().map(|frame| frame.start.line);
     let line = line.filter(|line| *line as usize <= source.lines().count());
     let mut message = traceback(error.traceback(), source);
-    let told = error.message().unwrap_or_default();
+    let error_text = error.message().unwrap_or_default();
     let exception = error.exc_type();
     if exception == ExcType::TimeoutError && running >= limits.running() {
         let _ = write!(message, "the code ran for longer than {} s", limits.seconds);
         message.push_str("\nhint: do less in one step, or look for a loop without an end");
         return Failure { kind: FailureKind::Limit(Limit::Seconds), message, line };
     }
-    if exception == ExcType::MemoryError && told.starts_with("memory limit exceeded") {
+    if exception == ExcType::MemoryError && error_text.starts_with("memory limit exceeded") {
         let _ = write!(message, "the code needed more than {} MiB of memory", limits.memory_mb);
         message.push_str("\nhint: keep less at once");
         return Failure { kind: FailureKind::Limit(Limit::Memory), message, line };
     }
     let unsupported = exception == ExcType::NotImplementedError
-        && (told.contains("not yet") || told.contains("not supported"));
+        && (error_text.contains("not yet") || error_text.contains("not supported"));
     let kind =
         if unsupported { FailureKind::Unsupported } else { FailureKind::Raised(exception.to_string()) };
     let _ = write!(message, "{}", error.exc_type());
-    if !told.is_empty() {
-        let _ = write!(message, ": {}", cut(told));
+    if !error_text.is_empty() {
+        let _ = write!(message, ": {}", cut(error_text));
     }
     hint(&mut message, error);
     Failure { kind, message, line }
 }
 
 fn hint(message: &mut String, error: &MontyException) {
-    let told = error.message().unwrap_or_default();
-    if let Some(hint) = hints::of_message(&error.exc_type().to_string(), told) {
+    let error_text = error.message().unwrap_or_default();
+    if let Some(hint) = hints::of_message(&error.exc_type().to_string(), error_text) {
         message.push_str("\nhint: ");
         message.push_str(&hint);
     }

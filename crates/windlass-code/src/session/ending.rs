@@ -27,23 +27,23 @@ pub(super) async fn last_words(stderr: Option<ChildStderr>) -> String {
 }
 
 /// The failure of a child that ended so.
-pub(super) fn of(status: Option<ExitStatus>, told: &str, limits: &Limits) -> Failure {
+pub(super) fn of(status: Option<ExitStatus>, stderr: &str, limits: &Limits) -> Failure {
     let signal = status.and_then(|status| status.signal());
     if signal == Some(Signal::XCPU.as_raw()) {
         return too_slow(limits);
     }
     // Rust's own words at an allocation that failed, and at the end of a stack.
-    if told.contains("memory allocation of") {
+    if stderr.contains("memory allocation of") {
         let text =
             format!("the code needed more than {} MiB of memory\nhint: keep less at once", limits.memory_mb);
         return limited(Limit::Memory, text);
     }
-    if told.contains("has overflowed its stack") {
+    if stderr.contains("has overflowed its stack") {
         let text = "the code, or a value of it, is nested too deeply\nhint: use loops in place of nesting";
         return limited(Limit::Depth, text.to_owned());
     }
     let mut message = format!("the process that ran the code ended: {}", shown(status));
-    if let Some(line) = told.lines().find(|line| !line.trim().is_empty()) {
+    if let Some(line) = stderr.lines().find(|line| !line.trim().is_empty()) {
         message.push_str(": ");
         message.push_str(line.trim());
     }

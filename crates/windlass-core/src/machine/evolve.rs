@@ -148,8 +148,8 @@ impl State {
         self.questions.pause_began(paused, seq);
         // A hook has been heard.
         if matches!(self.phase, Phase::Asking | Phase::Stepping { .. }) {
-            let laid_aside = self.turns_model_call().map(|model_call| model_call.remedies().clone());
-            self.turn.lay_aside(laid_aside.unwrap_or_default());
+            let deferred = self.turns_model_call().map(|model_call| model_call.remedies().clone());
+            self.turn.defer(deferred.unwrap_or_default());
             self.model_calls.give_up_waiting();
             self.phase = Phase::Between;
         }

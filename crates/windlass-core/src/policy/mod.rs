@@ -273,7 +273,7 @@ impl Policy {
     /// The wire for a model: the policy's, or the one detected for the model if the policy leaves it open.
     pub fn wire_of(&self, model: &ModelChoice) -> Wire {
         match (self.request.wire, model.wire) {
-            (Wire::Auto, Some(learnt)) => learnt,
+            (Wire::Auto, Some(detected)) => detected,
             (wire, _) => wire,
         }
     }

@@ -155,8 +155,8 @@ impl Plan {
         {
             step.perception = Some(perception.clone());
             if !perception.local_goal_achieved && matches!(step.step.work, StepWork::Code(_)) {
-                let told = step.told();
-                let result = told.get(..told.floor_char_boundary(FAILURE_BYTES)).unwrap_or_default().into();
+                let text = step.outcome_text();
+                let result = text.get(..text.floor_char_boundary(FAILURE_BYTES)).unwrap_or_default().into();
                 let description = step.step.description.clone();
                 self.failures.push_back(FailedStep { description, result });
                 while self.failures.len() > REMEMBERED {
@@ -235,7 +235,7 @@ impl DoneStep {
     }
 
     /// Its result or error in words.
-    pub fn told(&self) -> String {
+    pub fn outcome_text(&self) -> String {
         if let Some(result) = &self.result {
             return result.to_string();
         }

@@ -109,7 +109,7 @@ impl Progress {
     }
 
     /// What the closing call is told stands from there on.
-    pub(crate) fn closing_told(&mut self, place: usize) {
+    pub(crate) fn closing_note_added(&mut self, place: usize) {
         self.closing = Some(place);
     }
 

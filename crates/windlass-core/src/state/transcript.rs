@@ -10,9 +10,9 @@ pub(crate) fn conversation_text<'m>(messages: impl Iterator<Item = &'m Message>,
     let mut text = String::new();
     for message in messages {
         let start = text.len();
-        if let Message::System { text: told } = message {
+        if let Message::System { text: system } = message {
             text.push('\n');
-            text.push_str(told);
+            text.push_str(system);
         } else {
             lines(&mut text, message);
         }

@@ -192,7 +192,7 @@ impl Turn {
     }
 
     /// A pause lays its model call aside.
-    pub(crate) fn lay_aside(&mut self, remedies: Remedies) {
+    pub(crate) fn defer(&mut self, remedies: Remedies) {
         self.remedies = remedies;
     }
 

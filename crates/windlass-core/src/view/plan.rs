@@ -101,7 +101,7 @@ fn instructed(prompt: &[Arc<Message>], contract: &str) -> Vec<Arc<Message>> {
 fn perception_input(state: &State, plan: &Plan) -> Value {
     let step = plan.step().filter(|_| *plan.stage() == PlanStage::StepDone);
     let (kind, raw) = match step {
-        Some(step) => ("step_result", step.told()),
+        Some(step) => ("step_result", step.outcome_text()),
         None => ("user_query", plan.query.to_string()),
     };
     let current = plan
@@ -162,7 +162,7 @@ fn shown(step: &DoneStep) -> Value {
     json!({
         "index": step.step.index,
         "description": step.step.description,
-        "result": step.told(),
+        "result": step.outcome_text(),
         "completed": step.is_completed(),
         "perception": step.perception,
     })

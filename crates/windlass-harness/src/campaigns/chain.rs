@@ -115,7 +115,7 @@ struct Places {
     steered: usize,
     queued: usize,
     answers: usize,
-    told: usize,
+    in_conversation: usize,
     cancelled: bool,
 }
 
@@ -136,7 +136,7 @@ pub(super) struct Session {
     policy: WhileRunning,
     links: Vec<Link>,
     /// The messages in the conversation of the last run.
-    told: Vec<String>,
+    conversation: Vec<String>,
 }
 
 impl Session {
@@ -149,9 +149,9 @@ impl Session {
         if let Some(open) = links.iter().find(|link| link.end.is_none()) {
             return Err(format!("run {} has not ended", open.run));
         }
-        let told =
+        let conversation =
             head.map(|head| user_texts(head.history().iter().map(|message| &**message))).unwrap_or_default();
-        Ok(Self { policy, links, told })
+        Ok(Self { policy, links, conversation })
     }
 
     pub(super) fn links(&self) -> &[Link] {
@@ -185,7 +185,7 @@ impl Session {
 
     fn places(&self, message: &str) -> Places {
         let among = |texts: &[String]| texts.iter().filter(|text| *text == message).count();
-        let mut places = Places { told: among(&self.told), ..Places::default() };
+        let mut places = Places { in_conversation: among(&self.conversation), ..Places::default() };
         for link in &self.links {
             let inputs = among(&link.inputs);
             places.inputs += inputs;
@@ -213,7 +213,7 @@ impl Session {
     }
 
     fn is_answered_once(&self, places: Places) -> bool {
-        let Places { inputs, steered, queued, answers, told, cancelled } = places;
+        let Places { inputs, steered, queued, answers, in_conversation, cancelled } = places;
         let enters = match self.policy {
             WhileRunning::Refuse | WhileRunning::Interrupt => inputs == 1 && steered + queued == 0,
             WhileRunning::Queue => inputs == 1 && steered == 0 && queued <= 1,
@@ -222,7 +222,7 @@ impl Session {
         };
         let interrupted = self.policy == WhileRunning::Interrupt && cancelled;
         // The run after an interrupted one answers both messages, unless it is interrupted, too.
-        enters && told == 1 && (answers == 1 || interrupted && answers == 0)
+        enters && in_conversation == 1 && (answers == 1 || interrupted && answers == 0)
     }
 }
 

@@ -168,12 +168,12 @@ fn failure(failed: &TurnFailed, at: Millis, cuts: &Cuts) -> Option<Progress> {
 fn adjustment(adjusted: &Adjusted, cuts: &Cuts) -> Progress {
     // What was learnt of a model (K41).
     let mut models = adjusted.models.iter().flat_map(|models| models.iter());
-    let learnt = models.find_map(|model| match model.wire? {
+    let detected = models.find_map(|model| match model.wire? {
         Wire::Schema => Some((&model.name, "calls are asked for by a schema")),
         Wire::Fenced => Some((&model.name, "calls are sent as text")),
         Wire::Auto | Wire::Native => None,
     });
-    if let Some((name, how)) = learnt {
+    if let Some((name, how)) = detected {
         return remark(format!("{name} does not support tools: {how} from now on"));
     }
     match &adjusted.refused {

@@ -30,7 +30,7 @@ fn a_tool_that_panics_gives_the_model_an_error_and_the_others_go_on() {
         FnTool::new("at_once", |_: ToolContext, _| -> std::future::Ready<_> { panic!("before it began") })
             .spec(|spec| spec.effect = windlass_core::tool::Effect::ReadOnly);
     let later = FnTool::new("later", |_, _| async {
-        windlass_testing::step_aside().await;
+        windlass_testing::yield_now().await;
         panic!("in the {}", "middle")
     })
     .spec(|spec| spec.effect = windlass_core::tool::Effect::ReadOnly);
@@ -72,7 +72,7 @@ fn e30_a_once_tool_that_panics_is_in_doubt_and_not_tried_again() {
             count.fetch_add(1, Ordering::SeqCst);
             assert!(late, "before the first await");
             async {
-                windlass_testing::step_aside().await;
+                windlass_testing::yield_now().await;
                 panic!("in the {}", "middle")
             }
         })

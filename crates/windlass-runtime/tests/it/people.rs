@@ -360,7 +360,7 @@ fn e25_an_answer_given_by_the_handle_at_any_moment_is_not_lost() {
         let handle = prepared.handle();
         let answer = async {
             for _ in 0..turns {
-                windlass_testing::step_aside().await;
+                windlass_testing::yield_now().await;
             }
             handle.answer("q1", Answer::Approve).await
         };

@@ -12,7 +12,7 @@ use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{Answer, Message};
 use windlass_models::{Delta, ModelRequest};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment};
-use windlass_testing::{FnModel, FnPeople, FnTool, called, model_failure, step_aside, text_reply};
+use windlass_testing::{FnModel, FnPeople, FnTool, called, model_failure, text_reply, yield_now};
 use windlass_tools::ToolError;
 
 use crate::ground::{Ground, Guard, options};
@@ -72,7 +72,7 @@ pub(crate) fn slow_tool(ground: &Ground, name: &'static str, ms: u64) -> FnTool 
         let (seen, environment) = (seen.clone(), environment.clone());
         async move {
             let _alive = seen.begin(&context.call);
-            step_aside().await;
+            yield_now().await;
             let work = environment.sleep_until(environment.now() + ms);
             if context.cancelled.run_until_cancelled(work).await.is_none() {
                 return Err(ToolError::new("stopped"));
@@ -142,7 +142,7 @@ fn tool_retry(ground: &Ground) -> AgentBuilder {
         let (seen, tried) = (seen.clone(), tried.clone());
         async move {
             let _alive = seen.begin(&context.call);
-            step_aside().await;
+            yield_now().await;
             if tried.fetch_add(1, Ordering::SeqCst) == 0 {
                 return Err(ToolError::new("not yet"));
             }
@@ -211,7 +211,7 @@ fn effects(ground: &Ground) -> AgentBuilder {
         slow_tool(ground, "checked", 15).spec(|spec| spec.effect = Effect::Once).check(move |context, _| {
             let happened = seen.happened.lock().unwrap().contains(&context.call);
             async move {
-                step_aside().await;
+                yield_now().await;
                 Ok(happened.then(|| windlass_core::CallOutcome::Ok { content: "checked is done".into() }))
             }
         });

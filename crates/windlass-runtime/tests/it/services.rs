@@ -9,7 +9,7 @@ use windlass_core::event::QuestionKind;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_error::Diagnostic as _;
 use windlass_runtime::{Agent, AgentBuilder, Error, in_full};
-use windlass_testing::{FnModel, FnPeople, FnTool, called, step_aside, text_reply};
+use windlass_testing::{FnModel, FnPeople, FnTool, called, text_reply, yield_now};
 use windlass_tools::{Service, ServiceError, SharedService, Tool};
 
 use crate::ground::{Ground, assert_sound, options};
@@ -30,7 +30,7 @@ impl Mail {
 
     async fn step(&self, what: &'static str) -> Result<(), ServiceError> {
         self.note(what);
-        step_aside().await;
+        yield_now().await;
         match *self.broken.lock().unwrap() {
             Some("panic") => panic!("no post today"),
             Some(broken) if broken == what => Err(ServiceError::new("the post office is closed")),

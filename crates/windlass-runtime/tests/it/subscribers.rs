@@ -267,10 +267,10 @@ fn e17_who_comes_late_follows_the_log_from_any_position_at_any_time() {
             let follow = async {
                 // Late by so many polls, and by as much virtual time.
                 for _ in 0..=late {
-                    windlass_testing::step_aside().await;
+                    windlass_testing::yield_now().await;
                 }
                 while log.is_empty() {
-                    windlass_testing::step_aside().await;
+                    windlass_testing::yield_now().await;
                 }
                 log.follow(run, position)
                     .map(|batch| Update::Events(batch.unwrap()))

@@ -16,7 +16,7 @@ use crate::fixture::{During, ModelEntry, SentRequest};
 use crate::fn_model::model_failure;
 use crate::runner::UNNAMED;
 use crate::script::{Script, Timed};
-use crate::sim::{SimEnvironment, step_aside};
+use crate::sim::{SimEnvironment, yield_now};
 
 /// A model that replies with the script's entries, one per call, whatever the purpose.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ async fn answer(model: ScriptedModel, request: ModelRequest) -> Deltas {
         return Box::pin(paid.chain(Hanging(call.flight)));
     }
     if steered {
-        step_aside().await;
+        yield_now().await;
     }
     if entry.takes_ms == 0 {
         return Box::pin(stream::iter(call.end(&entry).await));

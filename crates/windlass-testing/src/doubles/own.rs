@@ -11,7 +11,7 @@ use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use super::Working;
 use crate::script::Script;
-use crate::sim::{SimEnvironment, step_aside};
+use crate::sim::{SimEnvironment, yield_now};
 
 /// A tool of the agent that really runs; it counts like a scripted one.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Tool for OwnTool {
             let key = self.script.key(&self.spec().name);
             let (mut working, cancelled) = Working::begin(&self.script, &key, &context, args.clone());
             if cancelled {
-                step_aside().await;
+                yield_now().await;
             }
             let result = self.tool.call(context, args).await;
             working.end(&result);

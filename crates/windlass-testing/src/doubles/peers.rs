@@ -10,7 +10,7 @@ use windlass_runtime::{AgentDelegate, Delegate, Task, TaskEnd};
 
 use crate::fixture::{During, PeerStep, SentRequest};
 use crate::script::{GivenTask, Script};
-use crate::sim::step_aside;
+use crate::sim::yield_now;
 
 /// A task of a peer as a request, for expectations.
 fn sent(task: &Task) -> SentRequest {
@@ -64,7 +64,7 @@ impl Delegate for ScriptedPeer {
         let name = self.name.clone();
         Box::pin(async move {
             if cancelled {
-                step_aside().await;
+                yield_now().await;
             }
             script.turns.rest().await;
             if task.cancel.is_cancelled() {

@@ -12,7 +12,7 @@ use windlass_tools::{Lease, Tool, ToolContext, ToolError, ToolResult};
 
 use super::{Truth, Working, truth};
 use crate::script::Script;
-use crate::sim::step_aside;
+use crate::sim::yield_now;
 
 /// Time for a call to stop that took too long.
 const GRACE: Duration = Duration::from_secs(5);
@@ -53,7 +53,7 @@ impl RealTool {
         let key = self.script.key(&self.tool.spec().name);
         let (mut working, cancelled) = Working::begin(&self.script, &key, &context, args.clone());
         if cancelled {
-            step_aside().await;
+            yield_now().await;
         }
         self.script.turns.rest().await;
         if context.cancelled.is_cancelled() {

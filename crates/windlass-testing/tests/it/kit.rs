@@ -14,7 +14,7 @@ use windlass_runtime::{Agent, DriveOptions, Environment};
 use windlass_store::{Index, MemoryLog, Store, conformance};
 use windlass_testing::{
     BEGINNING, Fault, FaultLog, FnModel, FnTool, Moment, SimEnvironment, VolatileLog, called, run_and_kill,
-    step_aside, text_reply,
+    text_reply, yield_now,
 };
 
 /// An agent that pays once and then says so; `asked` is what happens at each model call, `during` while it pays.
@@ -45,7 +45,7 @@ impl Payer {
             async move {
                 paid.fetch_add(1, Ordering::SeqCst);
                 during();
-                step_aside().await;
+                yield_now().await;
                 environment.sleep_until(environment.now() + 10).await;
                 Ok("paid".into())
             }

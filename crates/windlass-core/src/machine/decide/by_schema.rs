@@ -52,10 +52,10 @@ impl Decision {
     /// Whether the reply says that the server holds no model to schemas: it is no object at all, though the model was learnt to be
     /// asked by schema.
     pub(crate) fn ignores_schema(&self, model_call: &ModelCall, reply: &Reply) -> bool {
-        let learnt = self.state.setup.policy().request.wire == Wire::Auto;
+        let detected = self.state.setup.policy().request.wire == Wire::Auto;
         let whole = matches!(reply.stop, StopReason::Stop | StopReason::ToolCalls);
         let text = reply.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
-        learnt
+        detected
             && whole
             && reply.calls.is_empty()
             && self.state.by_schema(model_call).is_some()

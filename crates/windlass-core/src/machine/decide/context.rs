@@ -182,10 +182,10 @@ impl Decision {
     }
 
     /// The run ends while calls beside the loop are going on: their requests are counted by estimate.
-    pub(crate) fn abandon_asides(&mut self) {
-        let aside = |model_call: &&ModelCall| model_call.purpose().place() == Place::Background;
+    pub(crate) fn abandon_background_calls(&mut self) {
+        let in_background = |model_call: &&ModelCall| model_call.purpose().place() == Place::Background;
         let background: Vec<ModelCall> =
-            self.state.model_calls.in_progress().filter(aside).cloned().collect();
+            self.state.model_calls.in_progress().filter(in_background).cloned().collect();
         for model_call in background {
             let model =
                 self.state.setup.models().get(model_call.model() as usize).map(|model| model.name.clone());

@@ -75,11 +75,11 @@ impl Decision {
     /// Whether a model call waits for the end of a pause. One that was lost with its process begins again all the same: the
     /// pause waits for its reply.
     pub(crate) fn is_held_back(&mut self, next: &TurnStarted) -> bool {
-        next.purpose.place() == Place::Turn && !next.after_loss && self.is_laid_aside(Some(next))
+        next.purpose.place() == Place::Turn && !next.after_loss && self.deferred_by_pause(Some(next))
     }
 
     /// Whether the run is to be paused: then it is recorded what it goes on with. `None` is the loop's next turn.
-    pub(crate) fn is_laid_aside(&mut self, next: Option<&TurnStarted>) -> bool {
+    pub(crate) fn deferred_by_pause(&mut self, next: Option<&TurnStarted>) -> bool {
         if self.state.questions.pause().is_none() {
             return false;
         }

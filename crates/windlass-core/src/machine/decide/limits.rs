@@ -76,15 +76,15 @@ impl Decision {
     /// Applies the limit's outcome once no work is in progress.
     pub(crate) fn after_limit(&mut self, reached: &LimitReached) {
         let status = Status::Limit(reached.limit);
-        let told = |text: &Text| -> Text {
+        let rendered = |text: &Text| -> Text {
             let values = [("n", &*reached.limit.show(reached.max)), ("limit", reached.limit.name())];
             filled(text, &values).into()
         };
         match &reached.at_limit {
-            AtLimit::Text(text) => self.end(status, Some(told(text)), None),
+            AtLimit::Text(text) => self.end(status, Some(rendered(text)), None),
             AtLimit::LastText(fallback) => {
                 let last = self.state.conversation.last_text().cloned();
-                self.end(status, last.or_else(|| fallback.as_ref().map(told)), None);
+                self.end(status, last.or_else(|| fallback.as_ref().map(rendered)), None);
             }
             // A closing call goes beyond the limit, but never where the limit is 0.
             AtLimit::ForceFinish if reached.max > 0 && self.state.finish_tool().is_some() => {

@@ -213,7 +213,7 @@ impl Decision {
 
     fn ask_result(&mut self, step: &DoneStep) {
         let retries = step.retries.to_string();
-        let values = [("n", &*retries), ("step", &*step.step.description), ("error", &*step.told())];
+        let values = [("n", &*retries), ("step", &*step.step.description), ("error", &*step.outcome_text())];
         let policy = self.state.setup.policy();
         let texts = &policy.wording.texts;
         let doubtful = step.retries < policy.calls.retries;

@@ -12,7 +12,7 @@ use crate::vocabulary::ids::Text;
 const FEW: usize = 32;
 
 /// A call that has an id, with its arguments once they were read.
-struct Told {
+struct SeenCall {
     place: usize,
     args: Args,
 }
@@ -40,14 +40,14 @@ pub(crate) fn merge_repeats(calls: Vec<ReadCall>) -> Vec<ReadCall> {
         return calls;
     }
     let mut merged: Vec<ReadCall> = Vec::with_capacity(calls.len());
-    let mut told: BTreeMap<(Text, Text), Vec<Told>> = BTreeMap::new();
+    let mut seen: BTreeMap<(Text, Text), Vec<SeenCall>> = BTreeMap::new();
     for call in calls {
         let Some(id) = given(&call).cloned() else {
             merged.push(call);
             continue;
         };
-        let same = told.entry((id, call.name.clone())).or_default();
-        let mut own = Told { place: merged.len(), args: Args::Unread };
+        let same = seen.entry((id, call.name.clone())).or_default();
+        let mut own = SeenCall { place: merged.len(), args: Args::Unread };
         let found = same.iter_mut().find_map(|earlier| {
             let kept = merged.get(earlier.place)?;
             one_of(kept, earlier, &call, &mut own).map(|whole| (whole, earlier))
@@ -91,7 +91,7 @@ enum Kept {
 }
 
 /// `None`: they are two calls.
-fn one_of(earlier: &ReadCall, first: &mut Told, later: &ReadCall, second: &mut Told) -> Option<Kept> {
+fn one_of(earlier: &ReadCall, first: &mut SeenCall, later: &ReadCall, second: &mut SeenCall) -> Option<Kept> {
     let (before, after) = (earlier.args.trim(), later.args.trim());
     if before == after {
         return Some(Kept::Earlier);

@@ -39,7 +39,7 @@ pub const MAX_CALLS: usize = 1_024;
 impl Decision {
     /// Begins the next model call if it is admitted.
     pub(crate) fn next_turn(&mut self) {
-        if self.is_laid_aside(None) {
+        if self.deferred_by_pause(None) {
             return;
         }
         if self.state.plans() {
@@ -308,7 +308,7 @@ impl Decision {
         output: Option<Value>,
         error: Option<Text>,
     ) {
-        self.abandon_asides();
+        self.abandon_background_calls();
         self.queue_unheard();
         let (usage, cost) = (*self.state.usage(), self.state.cost());
         self.record(RunEnded { status, text, output, error, usage, cost });

@@ -72,7 +72,7 @@ impl State {
             let once = state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
             once && matches!(open.stage(), Stage::Done(outcome) if outcome.is_ok())
         });
-        let laid_aside = |open: &OpenCall| {
+        let detached = |open: &OpenCall| {
             let made = MadeBelow::of(open, own)?;
             if spent(open, self) {
                 return Some(made);
@@ -80,7 +80,7 @@ impl State {
             // Other arguments make it another call.
             open.edited.is_none().then(|| made.runs_again())
         };
-        let made: Vec<MadeBelow> = self.code_calls(code).filter_map(laid_aside).collect();
+        let made: Vec<MadeBelow> = self.code_calls(code).filter_map(detached).collect();
         self.drop_calls_of(code, made, |_| true);
     }
 

@@ -50,7 +50,7 @@ impl State {
                 self.hear();
             }
             if let Some(note) = self.ending.called(turn) {
-                self.progress.closing_told(self.conversation.history().len());
+                self.progress.closing_note_added(self.conversation.history().len());
                 self.conversation.push(Arc::new(Message::user(note)));
             }
         }

@@ -31,7 +31,7 @@ fn end(status: &str) -> RunEnded {
 }
 
 fn session(policy: WhileRunning, links: Vec<Link>, told: &[&str]) -> Session {
-    Session { policy, links, told: told.iter().map(|text| (*text).to_owned()).collect() }
+    Session { policy, links, conversation: told.iter().map(|text| (*text).to_owned()).collect() }
 }
 
 #[test]

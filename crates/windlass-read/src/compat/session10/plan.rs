@@ -125,7 +125,7 @@ fn executed(done: &DoneStep, code: Option<&TimelineCall>) -> Value {
     let ok = person || done.outcome.as_ref().is_some_and(windlass_core::CallOutcome::is_ok);
     let mut fields = Map::new();
     fields.insert("status".to_owned(), json!(if ok { "success" } else { "error" }));
-    fields.insert(if ok { "result" } else { "error" }.to_owned(), json!(done.told()));
+    fields.insert(if ok { "result" } else { "error" }.to_owned(), json!(done.outcome_text()));
     fields.insert("execution_time".to_owned(), seconds(code.map_or(0, TimelineCall::last_ms)));
     fields.insert("total_time".to_owned(), seconds(code.map_or(0, TimelineCall::ms)));
     fields.insert("retry_count".to_owned(), json!(done.retries));

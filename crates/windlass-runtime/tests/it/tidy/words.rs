@@ -7,7 +7,7 @@ use super::sources;
 
 /// A word, the field's term for it, and in how many names of how many crates it still stands. These only fall.
 const WORDS: &[(&str, &str, usize)] = &[
-    ("aside", "background", 6),
+    ("aside", "background", 0),
     ("above", "parent, or what lies before", 9),
     ("below", "base, or what follows", 22),
     ("beside", "alongside", 24),
@@ -15,9 +15,9 @@ const WORDS: &[(&str, &str, usize)] = &[
     ("gauge", "context usage, tracker", 0),
     ("heft", "size", 0),
     ("keeper", "provider metadata", 0),
-    ("laid", "detached", 2),
+    ("laid", "detached", 0),
     ("lane", "limiter", 0),
-    ("learnt", "capability cache", 2),
+    ("learnt", "capability cache", 0),
     ("narrate", "log lines", 0),
     ("said", "reply, message, text", 0),
     ("shown", "rendered", 30),
@@ -25,7 +25,7 @@ const WORDS: &[(&str, &str, usize)] = &[
     ("streaks", "consecutive counts", 0),
     ("suspect", "candidate", 0),
     ("suspects", "candidates", 0),
-    ("told", "reported", 9),
+    ("told", "reported", 0),
     ("tour", "demo model", 7),
     ("trail", "timeline", 0),
     ("usual", "default", 10),
