@@ -96,13 +96,15 @@ fn text(path: &Path, name: &str, bytes: Vec<u8>) -> Result<Part, Failure> {
 }
 
 fn unknown_kind(path: &Path, is_pdf: bool) -> Failure {
-    let shown = path.display().to_string();
+    let display_path = path.display().to_string();
     let failure = Failure::new(
         Exit::BadFile,
-        format!("cannot attach {shown}: expected text in UTF-8, or an image as PNG, JPEG, GIF or WebP"),
+        format!(
+            "cannot attach {display_path}: expected text in UTF-8, or an image as PNG, JPEG, GIF or WebP"
+        ),
     );
     if is_pdf {
-        let file = quoted(&shown);
+        let file = quoted(&display_path);
         return failure.hint(format!("send its text: `pdftotext {file} - | windlass \"your question\"`"));
     }
     failure.hint("convert the file to one of these forms first")

@@ -7,7 +7,7 @@ use windlass_read::words::{name, span};
 use windlass_runtime::{Environment, SystemEnvironment, WaitedFor, Waits};
 
 use crate::out;
-use crate::waiting::{QUIET_MS, Wait, Withdrawn, shown_while};
+use crate::waiting::{QUIET_MS, Wait, Withdrawn, with_progress};
 
 /// Time between two lines about the same servers, on a terminal that cannot take a line back.
 const AGAIN_MS: Millis = 10_000;
@@ -24,7 +24,7 @@ pub(crate) async fn watched<T>(work: impl Future<Output = T>, waits: &Waits) -> 
             (!servers.is_empty()).then(|| Wait { what: words(&servers), since })
         };
         let _at_last = Withdrawn::default();
-        return shown_while(&environment, wait, work).await;
+        return with_progress(&environment, wait, work).await;
     }
     if out::is_calm() || !out::stderr_is_terminal() {
         return work.await;

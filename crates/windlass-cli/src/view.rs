@@ -21,7 +21,7 @@ use windlass_tools::ToolWarning;
 
 use crate::failure::{Exit, Failure};
 use crate::out;
-use crate::waiting::shown_while;
+use crate::waiting::with_progress;
 
 pub(crate) use plain::{Detail, Plain};
 
@@ -166,7 +166,7 @@ impl View {
     pub(crate) async fn waiting<T>(&self, work: impl Future<Output = T>) -> T {
         let environment = SystemEnvironment;
         let wait = || if let Self::Plain(plain) = self { plain.waits.now(environment.now()) } else { None };
-        shown_while(&environment, wait, work).await
+        with_progress(&environment, wait, work).await
     }
 
     /// Whether stdout has been closed by its reader.

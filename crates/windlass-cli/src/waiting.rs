@@ -26,7 +26,7 @@ pub(crate) struct Wait {
 }
 
 /// Awaits the work. Meanwhile shows what `wait` says at that time, at a terminal.
-pub(crate) async fn shown_while<T>(
+pub(crate) async fn with_progress<T>(
     environment: &dyn Environment,
     wait: impl Fn() -> Option<Wait>,
     work: impl Future<Output = T>,
@@ -41,7 +41,7 @@ pub(crate) async fn shown_while<T>(
 pub(crate) async fn awaited<T>(what: impl Into<String>, work: impl Future<Output = T>) -> T {
     let (environment, _at_last) = (SystemEnvironment, Withdrawn::default());
     let wait = Wait { what: what.into(), since: environment.now() };
-    shown_while(&environment, || Some(wait.clone()), work).await
+    with_progress(&environment, || Some(wait.clone()), work).await
 }
 
 /// Awaits the work, and draws the line at each tick.

@@ -93,7 +93,7 @@ pub enum CodeError {
     #[diagnostic(kind = Conflict, code = "code.ended")]
     Ended,
     /// The code made another call than the recorded one.
-    #[error("the code's call at place {place} is {found}, and {expected} is recorded", found = shown(found.as_deref()), expected = shown(Some(expected)))]
+    #[error("the code's call at place {place} is {found}, and {expected} is recorded", found = display_call(found.as_deref()), expected = display_call(Some(expected)))]
     #[diagnostic(
         kind = Conflict,
         code = "code.diverged",
@@ -109,7 +109,7 @@ pub enum CodeError {
     },
 }
 
-fn shown(call: Option<&HostCall>) -> String {
+fn display_call(call: Option<&HostCall>) -> String {
     /// Maximum length of arguments that are shown, in bytes.
     const MOST: usize = 200;
     let Some(call) = call else { return "missing: it came to its end".to_owned() };

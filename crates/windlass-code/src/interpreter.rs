@@ -182,7 +182,7 @@ impl Interpreter {
     }
 
     fn done(&self, value: MontyObject) -> Turn {
-        let value = match to_json(value, Foreign::Shown) {
+        let value = match to_json(value, Foreign::Repr) {
             Ok(value) => value,
             Err(why) => {
                 return limited(

@@ -236,7 +236,9 @@ impl Session {
             Ok(Ok(Some(Reply::Hello { version }))) => {
                 format!("it speaks version {version} of the protocol, expected {VERSION}")
             }
-            Ok(Ok(None)) => format!("it ended without a greeting ({})", ending::shown(self.end().await)),
+            Ok(Ok(None)) => {
+                format!("it ended without a greeting ({})", ending::display_status(self.end().await))
+            }
             Ok(Ok(Some(Reply::Refused { reason }))) => reason,
             Ok(Ok(Some(_)) | Err(_)) => "its first output is no greeting".to_owned(),
             Err(_) => format!("it said nothing for {} s", START.as_secs()),

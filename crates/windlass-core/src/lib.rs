@@ -220,11 +220,11 @@ pub mod text {
     pub use crate::codec::fenced::{fenced_message, fenced_prompt};
     pub use crate::vocabulary::amount::estimated_tokens;
     pub use crate::vocabulary::reply::AnswerForm;
+    pub use windlass_text::display::unseen::is_unseen;
+    pub use windlass_text::display::{display_args, display_name, display_value};
     pub use windlass_text::glob::covers;
     pub use windlass_text::json::{MAX_VALUES, without_halves};
     pub use windlass_text::nearest::{did_you_mean, nearest};
-    pub use windlass_text::shown::unseen::is_unseen;
-    pub use windlass_text::shown::{shown_args, shown_name, shown_value};
     pub use windlass_text::steps::{Shape, Steps, doubling};
     pub use windlass_text::xml::{from_xml, to_xml, xml_form};
 }

@@ -242,15 +242,15 @@ fn faults(validator: &jsonschema::Validator, value: &Value) -> String {
     faults.sort();
     faults.dedup();
     let more = (faults.len() + left).saturating_sub(FAULTS_SHOWN);
-    let mut shown: Vec<String> = faults
+    let mut listed: Vec<String> = faults
         .into_iter()
         .take(FAULTS_SHOWN)
         .map(|(path, fault)| if path.is_empty() { fault } else { format!("at `{path}`: {fault}") })
         .collect();
     if more > 0 {
-        shown.push(format!("and {more} more"));
+        listed.push(format!("and {more} more"));
     }
-    shown.join("; ")
+    listed.join("; ")
 }
 
 /// The JSON Pointer of a pattern of a subschema.
@@ -283,9 +283,9 @@ pub fn check_value(schema: &Value, value: &Value) -> Result<(), String> {
 }
 
 /// The beginning of what is shown, without making the rest of it.
-pub(crate) fn cut(shown: &impl fmt::Display) -> String {
+pub(crate) fn cut(value: &impl fmt::Display) -> String {
     let mut text = Cut(String::new());
-    if fmt::write(&mut text, format_args!("{shown}")).is_err() {
+    if fmt::write(&mut text, format_args!("{value}")).is_err() {
         text.0.push('…');
     }
     text.0

@@ -152,8 +152,8 @@ const SHOWN_CHARS: usize = 80;
 
 impl fmt::Display for UncheckedPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: String = self.pattern.chars().take(SHOWN_CHARS).collect();
-        let more = if shown.len() < self.pattern.len() { "…" } else { "" };
-        write!(f, "the pattern `{shown}{more}` {}", self.refusal)
+        let prefix: String = self.pattern.chars().take(SHOWN_CHARS).collect();
+        let more = if prefix.len() < self.pattern.len() { "…" } else { "" };
+        write!(f, "the pattern `{prefix}{more}` {}", self.refusal)
     }
 }

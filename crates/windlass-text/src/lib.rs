@@ -4,11 +4,11 @@
 //! A leaf: it knows nothing of runs, tools or models. Text comes from outside, so each reader is linear in its input and counts
 //! its [`Steps`](steps::Steps), which tests compare.
 
+pub mod display;
 pub mod glob;
 pub mod json;
 pub mod nearest;
 pub mod python;
 pub mod secret;
-pub mod shown;
 pub mod steps;
 pub mod xml;

@@ -202,8 +202,8 @@ impl Node {
             NodeValue::Float(number) => number.to_string(),
             NodeValue::String(text) if text.chars().count() <= SHOWN_CHARS => format!("{text:?}"),
             NodeValue::String(text) => {
-                let shown: String = text.chars().take(SHOWN_CHARS).collect();
-                format!("{shown:?}…")
+                let prefix: String = text.chars().take(SHOWN_CHARS).collect();
+                format!("{prefix:?}…")
             }
             NodeValue::List(_) => "a list".to_owned(),
             NodeValue::Map(_) => "a map".to_owned(),

@@ -102,9 +102,9 @@ pub(super) fn unusable(
             again.after
         ));
     }
-    let shown = path.display();
+    let display_path = path.display();
     failure.hint(format!(
-        "put the file back; or name its new place in {shown}, and {} goes on",
+        "put the file back; or name its new place in {display_path}, and {} goes on",
         again.with(path)
     ))
 }
@@ -141,9 +141,10 @@ fn candidates(state: &State, former: Option<&Path>) -> Vec<PathBuf> {
 fn folders(former: Option<&Path>) -> Vec<PathBuf> {
     let mut all = vec![PathBuf::new()];
     all.extend(former.and_then(Path::parent).map(Path::to_owned));
-    let is_shown =
+    let is_visible =
         |path: &PathBuf| path.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b"."));
-    let within = all.iter().flat_map(|folder| entries(folder)).filter(|path| path.is_dir() && is_shown(path));
+    let within =
+        all.iter().flat_map(|folder| entries(folder)).filter(|path| path.is_dir() && is_visible(path));
     let within: Vec<PathBuf> = within.take(MOST_FOLDERS).collect();
     all.extend(within);
     all

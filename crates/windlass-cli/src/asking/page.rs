@@ -1,7 +1,7 @@
 //! Arguments as people read them: a field on a line, texts of several lines as blocks, writes to files as differences.
 
 use serde_json::{Map, Value};
-use windlass_core::text::{shown_name, shown_value};
+use windlass_core::text::{display_name, display_value};
 use windlass_read::words::count;
 
 use super::changes::{self, Side, Write};
@@ -60,9 +60,9 @@ impl Page {
     fn object(&mut self, indent: usize, fields: &Map<String, Value>, write: Option<&Write>) {
         let pairs = changes::pairs(fields);
         for (key, value) in fields {
-            let label = format!("{}:", shown_name(key));
+            let label = format!("{}:", display_name(key));
             if let Some(pair) = pairs.iter().find(|pair| pair.new == key) {
-                let label = format!("{} -> {}:", shown_name(pair.old), shown_name(pair.new));
+                let label = format!("{} -> {}:", display_name(pair.old), display_name(pair.new));
                 self.line(indent, &label);
                 self.sides(indent + INDENT, &changes::between(pair.before, pair.after));
             } else if pairs.iter().any(|pair| pair.old == key) {
@@ -212,7 +212,7 @@ fn is_flat(value: &Value) -> bool {
 /// A value as JSON on one line, however long.
 fn rendered(value: &Value) -> String {
     let short = value.to_string();
-    if short.chars().count() <= ONE_LINE { shown_value(value) } else { short }
+    if short.chars().count() <= ONE_LINE { display_value(value) } else { short }
 }
 
 #[cfg(test)]

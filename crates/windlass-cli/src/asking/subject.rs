@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use windlass_core::run::{OpenCall, OpenQuestion};
-use windlass_core::text::{shown_name, shown_value};
+use windlass_core::text::{display_name, display_value};
 use windlass_core::{State, Text, ToolSpec};
 use windlass_read::load;
 use windlass_store::Log;
@@ -28,7 +28,7 @@ impl Subject {
     pub(super) async fn of(state: &State, question: &OpenQuestion, log: &dyn Log) -> Option<Self> {
         let open = state.open_call(question.call.as_ref()?)?;
         let Some((mut run, asked)) = open.asks() else { return Some(Self::new(state, open)) };
-        let (mut asked, delegate) = (asked.clone(), shown_name(open.target_name()).into());
+        let (mut asked, delegate) = (asked.clone(), display_name(open.target_name()).into());
         for _ in 0..MAX_DEPTH {
             let child = load(log, run).await.ok()?;
             let question = child.questions().iter().find(|question| question.id == asked)?;
@@ -48,8 +48,8 @@ impl Subject {
 
     /// The question without the arguments, which stand below it. `None`: its text is another one.
     pub(super) fn lead(&self, text: &str) -> Option<String> {
-        let tool = shown_name(&self.tool);
-        let whole = format!("May `{tool}` run with {}? ", shown_value(&self.args));
+        let tool = display_name(&self.tool);
+        let whole = format!("May `{tool}` run with {}? ", display_value(&self.args));
         let place = text.find(&whole)?;
         let (before, after) = (text.get(..place)?, text.get(place + whole.len()..)?);
         Some(format!("{before}May `{tool}` run? {after}"))

@@ -75,7 +75,7 @@ pub(crate) fn run(args: AgentsArgs) -> Result<Exit, Failure> {
 
 fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
     use std::io::Write as _;
-    let shown = path.display().to_string();
+    let display_path = path.display().to_string();
     let mut options = std::fs::OpenOptions::new();
     if force {
         options.write(true).create(true).truncate(true)
@@ -85,14 +85,14 @@ fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
     let written = options.open(path).and_then(|mut file| file.write_all(START.as_bytes()));
     written.map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
-            Failure::new(Exit::Failed, format!("{shown} already exists"))
+            Failure::new(Exit::Failed, format!("{display_path} already exists"))
                 .hint("choose another file, or overwrite it with `--force`")
         } else {
-            Failure::new(Exit::Failed, format!("{shown} cannot be written")).cause(error.to_string())
+            Failure::new(Exit::Failed, format!("{display_path} cannot be written")).cause(error.to_string())
         }
     })?;
-    out::line(format_args!("wrote {shown}"))?;
-    out::note(format_args!("try it: `windlass run {} \"What is 17% of 2350?\"`", quoted(&shown)));
+    out::line(format_args!("wrote {display_path}"))?;
+    out::note(format_args!("try it: `windlass run {} \"What is 17% of 2350?\"`", quoted(&display_path)));
     Ok(Exit::Good)
 }
 

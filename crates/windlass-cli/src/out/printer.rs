@@ -363,14 +363,14 @@ impl Queue {
         if !idle || !self.threaded.load(Ordering::Relaxed) || taken() {
             return;
         }
-        let shown = if waiting.line == Some(width) {
+        let rendered = if waiting.line == Some(width) {
             // Keys that were typed after it stay, and so does the cursor (DEC: save and restore).
             format!("\x1b7\r{text}\x1b8")
         } else {
             format!("{CLEAR_LINE}{text}")
         };
         waiting.line = Some(width);
-        waiting.push(Stream::Err, shown.as_bytes());
+        waiting.push(Stream::Err, rendered.as_bytes());
         drop(waiting);
         self.changed.notify_all();
     }

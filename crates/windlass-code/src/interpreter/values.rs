@@ -20,7 +20,7 @@ pub(super) enum Foreign {
     /// It is an error.
     Refused,
     /// Its `repr` stands for it.
-    Shown,
+    Repr,
 }
 
 /// The JSON of a Python value.
@@ -83,8 +83,8 @@ fn convert(value: MontyObject, foreign: Foreign, depth: usize) -> Result<Value, 
         | MontyObject::Function { .. }
         | MontyObject::Repr(_)
         | MontyObject::Cycle(..)) => match foreign {
-            Foreign::Shown => Ok(Value::String(shown(&other))),
-            Foreign::Refused => Err(format!("{} {}", shown(&other), advice(&other))),
+            Foreign::Repr => Ok(Value::String(repr(&other))),
+            Foreign::Refused => Err(format!("{} {}", repr(&other), advice(&other))),
         },
     }
 }
@@ -106,13 +106,13 @@ fn key_of(key: MontyObject, foreign: Foreign) -> Result<String, String> {
             Foreign::Refused => {
                 Err("a dict with keys that are no texts or numbers cannot be sent".to_owned())
             }
-            Foreign::Shown => Ok("<key>".to_owned()),
+            Foreign::Repr => Ok("<key>".to_owned()),
         },
     }
 }
 
 /// The `repr` of a value, or its beginning.
-fn shown(value: &MontyObject) -> String {
+fn repr(value: &MontyObject) -> String {
     /// Maximum number of characters.
     const MOST: usize = 200;
     let text = if let MontyObject::Repr(text) | MontyObject::Cycle(_, text) = value {

@@ -42,7 +42,7 @@ pub(super) fn of(status: Option<ExitStatus>, stderr: &str, limits: &Limits) -> F
         let text = "the code, or a value of it, is nested too deeply\nhint: use loops in place of nesting";
         return limited(Limit::Depth, text.to_owned());
     }
-    let mut message = format!("the process that ran the code ended: {}", shown(status));
+    let mut message = format!("the process that ran the code ended: {}", display_status(status));
     if let Some(line) = stderr.lines().find(|line| !line.trim().is_empty()) {
         message.push_str(": ");
         message.push_str(line.trim());
@@ -61,7 +61,7 @@ pub(super) fn too_slow(limits: &Limits) -> Failure {
 }
 
 /// An exit status in words.
-pub(super) fn shown(status: Option<ExitStatus>) -> String {
+pub(super) fn display_status(status: Option<ExitStatus>) -> String {
     match status {
         Some(status) => status.to_string(),
         None => "its end is not known".to_owned(),

@@ -141,8 +141,8 @@ pub fn not_heard(state: &State) -> Option<String> {
         let begin: String = line.chars().take(UNHEARD_CHARS).collect();
         if begin.len() < line.len() { format!("\"{begin}…\"") } else { format!("\"{begin}\"") }
     };
-    let shown: Vec<String> = messages.iter().take(UNHEARD).map(begins).collect();
+    let excerpts: Vec<String> = messages.iter().take(UNHEARD).map(begins).collect();
     let more = messages.len().saturating_sub(UNHEARD);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    Some(format!("The run ended before it could hear what was said last: {}{more}", shown.join(", ")))
+    Some(format!("The run ended before it could hear what was said last: {}{more}", excerpts.join(", ")))
 }

@@ -160,8 +160,8 @@ fn add<T>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>, most: usize) {
 fn cut(text: &str) -> Text {
     match text.char_indices().nth(ITEM_CHARS) {
         Some((at, _)) => {
-            let shown = text.get(..at).unwrap_or_default();
-            format!("{shown}... (truncated, {} chars total)", text.chars().count()).into()
+            let prefix = text.get(..at).unwrap_or_default();
+            format!("{prefix}... (truncated, {} chars total)", text.chars().count()).into()
         }
         None => text.into(),
     }

@@ -17,8 +17,8 @@ use crate::vocabulary::tool::{Offer, ToolKind, ToolSpec};
 
 impl State {
     /// The tools that the next request shows. Others than these can be called too where tools are to be searched for.
-    pub fn shown_tools(&self) -> &Arc<Vec<ToolSpec>> {
-        self.toolbox.shown()
+    pub fn visible_tools(&self) -> &Arc<Vec<ToolSpec>> {
+        self.toolbox.visible()
     }
 
     /// Whether no call can be let run: 0 is a limit like any other. Then only a finish is offered.
@@ -52,7 +52,7 @@ impl State {
                 given.iter().chain(reads).chain(searches).chain(blackboard).chain(&codes).cloned().collect(),
             )
         };
-        let shown = match (self.none_may_run(), search) {
+        let visible = match (self.none_may_run(), search) {
             (true, _) => {
                 let finish = |tool: &&ToolSpec| matches!(tool.kind, ToolKind::Finish(_));
                 Arc::new(all.iter().filter(finish).cloned().collect())
@@ -64,7 +64,7 @@ impl State {
             (false, true) => Arc::new(discovery(&all)),
             (false, false) => all.clone(),
         };
-        self.toolbox.offer(own, all, shown);
+        self.toolbox.offer(own, all, visible);
     }
 }
 
@@ -101,7 +101,7 @@ pub fn offered(policy: &Arc<Policy>, tools: &Arc<Vec<ToolSpec>>) -> Vec<ToolSpec
     let mut state = State::new(RunId::from_number(0));
     state.setup.governed_by(policy.clone());
     state.offer_tools(tools.clone());
-    state.toolbox.shown().iter().filter(|tool| tool.is_offered()).cloned().collect()
+    state.toolbox.visible().iter().filter(|tool| tool.is_offered()).cloned().collect()
 }
 
 /// Tools in the request when discovery is on, in acorn's order: the search tool, the finish tool, then the tools that discovery
@@ -118,7 +118,8 @@ fn discovery(tools: &[ToolSpec]) -> Vec<ToolSpec> {
         | ToolKind::Branch
         | ToolKind::Parent => Some(2),
     };
-    let mut shown: Vec<(u8, &ToolSpec)> = tools.iter().filter_map(|tool| Some((rank(tool)?, tool))).collect();
-    shown.sort_by_key(|(rank, _)| *rank);
-    shown.into_iter().map(|(_, tool)| tool.clone()).collect()
+    let mut visible: Vec<(u8, &ToolSpec)> =
+        tools.iter().filter_map(|tool| Some((rank(tool)?, tool))).collect();
+    visible.sort_by_key(|(rank, _)| *rank);
+    visible.into_iter().map(|(_, tool)| tool.clone()).collect()
 }

@@ -65,8 +65,8 @@ fn with_media(line: String, content: &Content) -> Content {
     match content {
         Content::Text(_) => line.into(),
         Content::Parts(parts) => {
-            let shown = |part: &&Part| matches!(part, Part::Text { .. } | Part::Stored(_));
-            let media = parts.iter().filter(|part| !shown(part)).cloned();
+            let is_text = |part: &&Part| matches!(part, Part::Text { .. } | Part::Stored(_));
+            let media = parts.iter().filter(|part| !is_text(part)).cloned();
             Content::Parts(std::iter::once(Part::Text { text: line.into() }).chain(media).collect())
         }
     }
@@ -107,8 +107,8 @@ fn failure_message(results: &Results, open: &OpenCall, outcome: &CallOutcome) ->
     let (call, reached) = (&open.call, open.target_name());
     let mut details = Details::of(outcome);
     // A name that no tool has may be of any length.
-    let shown = reached.get(..reached.floor_char_boundary(SHOWN_NAME)).unwrap_or_default();
-    let tool = if shown.len() < reached.len() { format!("{shown}…") } else { shown.to_owned() };
+    let prefix = reached.get(..reached.floor_char_boundary(SHOWN_NAME)).unwrap_or_default();
+    let tool = if prefix.len() < reached.len() { format!("{prefix}…") } else { prefix.to_owned() };
     let (mut template, words) = for_tool(results, open, outcome);
     if call.target == CallTarget::Agent {
         details.error = details.fill(words, &tool);

@@ -224,7 +224,7 @@ pub(crate) struct Toolbox {
     /// The same, with those of Windlass: what reads stored payloads once there is one, what finds tools.
     all: Arc<Vec<ToolSpec>>,
     /// Tools that requests show.
-    shown: Arc<Vec<ToolSpec>>,
+    visible: Arc<Vec<ToolSpec>>,
     /// Those that a provider refused, if any: they are offered no longer.
     refused: Option<Arc<Vec<Text>>>,
     /// Binding digests that approvals are bound to beside the tools' descriptions.
@@ -237,9 +237,9 @@ impl Toolbox {
         &mut self,
         own: Arc<Vec<ToolSpec>>,
         all: Arc<Vec<ToolSpec>>,
-        shown: Arc<Vec<ToolSpec>>,
+        visible: Arc<Vec<ToolSpec>>,
     ) {
-        (self.own, self.all, self.shown) = (own, all, shown);
+        (self.own, self.all, self.visible) = (own, all, visible);
     }
 
     /// A provider has refused a tool.
@@ -260,7 +260,7 @@ impl Toolbox {
     /// What can change in a run whose tools are given.
     #[cfg(test)]
     pub(crate) fn bare(self) -> Self {
-        Self { shown: self.shown, binding_digests: self.binding_digests, ..Self::default() }
+        Self { visible: self.visible, binding_digests: self.binding_digests, ..Self::default() }
     }
 
     /// The agent's tools.
@@ -274,8 +274,8 @@ impl Toolbox {
     }
 
     /// Tools that requests show.
-    pub(crate) fn shown(&self) -> &Arc<Vec<ToolSpec>> {
-        &self.shown
+    pub(crate) fn visible(&self) -> &Arc<Vec<ToolSpec>> {
+        &self.visible
     }
 
     /// Those that a provider refused, if any: they are offered no longer.

@@ -16,7 +16,7 @@ const CURRENT_STATE: &str = "CURRENT STATE:\n";
 
 fn view(state: &State, model_call: &ModelCall) -> View {
     let (whole, wire) = (full::view(state, model_call), full::wire(state, model_call));
-    let messages: Messages = shown(state).collect();
+    let messages: Messages = visible_messages(state).collect();
     let messages_bytes = messages.iter().map(|message| full::message_bytes(message, wire)).sum::<u64>();
     View {
         bytes: full::prompt_bytes(state) + messages_bytes,
@@ -29,7 +29,7 @@ fn view(state: &State, model_call: &ModelCall) -> View {
 fn bytes(state: &State, wire: Wire) -> u64 {
     let mut between = CURRENT_STATE.len();
     let last = state.progress.input().clone().last();
-    let messages = minimal::shown(state).map(|(place, message)| {
+    let messages = minimal::visible_messages(state).map(|(place, message)| {
         if Some(place) == last {
             between += lead(message).len();
         }
@@ -39,11 +39,11 @@ fn bytes(state: &State, wire: Wire) -> u64 {
     full::prompt_bytes(state) + messages + (between + blackboard(state).len()) as u64
 }
 
-fn shown(state: &State) -> impl Iterator<Item = Arc<Message>> {
+fn visible_messages(state: &State) -> impl Iterator<Item = Arc<Message>> {
     let last = state.progress.input().clone().last();
-    let mut shown: Vec<Arc<Message>> = Vec::new();
+    let mut visible: Vec<Arc<Message>> = Vec::new();
     let mut blackboard = Some(blackboard(state));
-    for (place, message) in minimal::shown(state) {
+    for (place, message) in minimal::visible_messages(state) {
         let followed = blackboard
             .as_ref()
             .filter(|_| Some(place) == last)
@@ -51,11 +51,11 @@ fn shown(state: &State) -> impl Iterator<Item = Arc<Message>> {
         if followed.is_some() {
             blackboard = None;
         }
-        shown.push(followed.unwrap_or_else(|| message.clone()));
+        visible.push(followed.unwrap_or_else(|| message.clone()));
     }
     let missing =
         blackboard.map(|blackboard| Arc::new(Message::user(format!("{CURRENT_STATE}{blackboard}"))));
-    missing.into_iter().chain(shown)
+    missing.into_iter().chain(visible)
 }
 
 /// The text between an input and the blackboard's own line.

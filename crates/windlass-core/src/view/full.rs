@@ -22,7 +22,7 @@ pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
 pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
     let (setup, policy) = (&state.setup, state.setup.policy());
     let wire = wire(state, model_call);
-    let shown = state.toolbox.shown();
+    let visible = state.toolbox.visible();
     // In two phases the prompt stays the same, so that the provider's cache of it stays valid.
     let hidden = *model_call.choice() == ToolChoice::None && policy.replies.phases == Phases::One;
     if let Some(form) = state.by_schema(model_call) {
@@ -30,7 +30,7 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
     }
     let (wording, prompt, tools, choice) = if wire == Wire::Fenced {
         // The tools stand in the prompt, and no provider is told of them.
-        let offered: &[ToolSpec] = if hidden { &[] } else { shown };
+        let offered: &[ToolSpec] = if hidden { &[] } else { visible };
         let worded = match policy.replies.phases {
             Phases::One => fenced_prompt,
             Phases::Two => actions_prompt,
@@ -39,7 +39,7 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
         let wording = Wording::Blocks(Arc::new(policy.wording.results.clone()));
         (Some(wording), Arc::new(prompt), Arc::default(), ToolChoice::None)
     } else {
-        (None, setup.prompt().clone(), shown.clone(), model_call.choice().clone())
+        (None, setup.prompt().clone(), visible.clone(), model_call.choice().clone())
     };
     let answers = policy.replies.stop == Stop::Text && !state.is_for_actions(model_call);
     let output_form = setup.output().filter(|_| answers);
@@ -59,18 +59,18 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
 /// among them leaves.
 fn by_schema(state: &State, model_call: &ModelCall, form: AnswerForm) -> View {
     let (setup, policy) = (&state.setup, state.setup.policy());
-    let (shown, results) = (state.toolbox.shown(), &policy.wording.results);
+    let (visible, results) = (state.toolbox.visible(), &policy.wording.results);
     let output = setup.output().filter(|_| form == AnswerForm::Output).map(|output| plain_schema(output));
     let answer = state.may_answer().then(|| output.as_ref().map_or(Wanted::Text, Wanted::Output));
     View {
-        prompt: Arc::new(object_prompt(setup.prompt(), shown, answer, results)),
+        prompt: Arc::new(object_prompt(setup.prompt(), visible, answer, results)),
         messages: Messages::shared(
             state.conversation.history(),
             Some(Wording::Objects(Arc::new(results.clone()), form)),
         ),
         tools: Arc::default(),
         choice: ToolChoice::None,
-        output_form: Some(Arc::new(alternatives(shown, model_call.choice(), answer))),
+        output_form: Some(Arc::new(alternatives(visible, model_call.choice(), answer))),
         cache_points: policy.request.cache.explicit().to_vec(),
         max_tokens: None,
         bytes: bytes(state, Wire::Schema),

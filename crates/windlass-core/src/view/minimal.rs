@@ -13,18 +13,18 @@ pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Built };
 
 fn view(state: &State, model_call: &ModelCall) -> View {
     let whole = full::view(state, model_call);
-    let messages: Messages = shown(state).map(|(_, message)| message.clone()).collect();
+    let messages: Messages = visible_messages(state).map(|(_, message)| message.clone()).collect();
     let bytes = bytes(state, full::wire(state, model_call));
     View { messages: messages.worded_like(&whole.messages), bytes, ..whole }
 }
 
 fn bytes(state: &State, wire: Wire) -> u64 {
     full::prompt_bytes(state)
-        + shown(state).map(|(_, message)| full::message_bytes(message, wire)).sum::<u64>()
+        + visible_messages(state).map(|(_, message)| full::message_bytes(message, wire)).sum::<u64>()
 }
 
 /// The messages that it has, each found by its place.
-pub(crate) fn shown(state: &State) -> impl Iterator<Item = (usize, &Arc<Message>)> {
+pub(crate) fn visible_messages(state: &State) -> impl Iterator<Item = (usize, &Arc<Message>)> {
     let (history, progress) = (state.conversation.history(), &state.progress);
     let first =
         progress.round().filter(|round| *round >= progress.input().end).unwrap_or(progress.input().end);

@@ -144,8 +144,8 @@ fn decision_input(state: &State, plan: &Plan) -> Value {
             "original_query": plan.query,
             "current_plan_version": plan.versions.len(),
             "current_plan": plan.version().map(|version| &version.text),
-            "completed_steps": plan.steps().filter(|step| step.is_completed()).map(shown).collect::<Vec<_>>(),
-            "current_step": shown(step),
+            "completed_steps": plan.steps().filter(|step| step.is_completed()).map(step_view).collect::<Vec<_>>(),
+            "current_step": step_view(step),
         }),
     };
     if !plan.failures.is_empty() {
@@ -158,7 +158,7 @@ fn decision_input(state: &State, plan: &Plan) -> Value {
     input
 }
 
-fn shown(step: &DoneStep) -> Value {
+fn step_view(step: &DoneStep) -> Value {
     json!({
         "index": step.step.index,
         "description": step.step.description,

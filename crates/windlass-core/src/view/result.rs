@@ -28,7 +28,7 @@ pub(crate) fn view(state: &State, call: &CallId) -> View {
     let open = state.open_call(call);
     let called = open.map(|open| format!("{}({})", open.target_name(), open.value())).unwrap_or_default();
     let before = format!("Conversation:\n{}\n\nCall:\n{called}\n\nResult:\n", verification::context(state));
-    let asked = Message::User { content: shown(before, result(open)), pinned: false };
+    let asked = Message::User { content: with_result(before, result(open)), pinned: false };
     let (prompt, messages) = (vec![Arc::new(Message::system(prompt))], vec![Arc::new(asked)]);
     View { max_tokens: Some(most), bytes: bytes(state, call), ..View::alone(prompt, messages) }
 }
@@ -43,7 +43,7 @@ fn result(open: Option<&OpenCall>) -> Option<&Content> {
 }
 
 /// A text and a result after it. Stored texts stay names: the edge, which has them, puts them in.
-fn shown(before: String, result: Option<&Content>) -> Content {
+fn with_result(before: String, result: Option<&Content>) -> Content {
     match result {
         None => before.into(),
         Some(Content::Text(text)) => (before + &cut(text, SUMMED_BYTES)).into(),

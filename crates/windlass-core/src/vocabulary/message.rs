@@ -215,7 +215,7 @@ impl Content {
                 .iter()
                 .filter_map(|part| match part {
                     Part::Text { text } => Some(std::borrow::Cow::from(text.as_ref())),
-                    Part::Stored(stored) => Some(stored.shown().into()),
+                    Part::Stored(stored) => Some(stored.placeholder().into()),
                     Part::Image(_) | Part::File(_) => None,
                 })
                 .collect::<Vec<_>>()

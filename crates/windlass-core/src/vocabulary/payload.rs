@@ -48,7 +48,7 @@ impl Ref {
     }
 
     /// The text that a model sees in its place.
-    pub fn shown(&self) -> String {
+    pub fn placeholder(&self) -> String {
         let Self { bytes, head, tail, .. } = self;
         let left = bytes.saturating_sub((head.len() + tail.len()) as u64);
         let (handle, next) = (self.handle(), head.len());

@@ -199,8 +199,8 @@ pub struct FailureDetail {
 impl fmt::Debug for FailureDetail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.reply.as_ref().map(|reply| reply.text().len());
-        let mut shown = f.debug_struct("FailureDetail");
-        shown.field("tool", &self.tool).field("reply_bytes", &bytes).field("is_cut", &self.is_cut).finish()
+        let mut debug = f.debug_struct("FailureDetail");
+        debug.field("tool", &self.tool).field("reply_bytes", &bytes).field("is_cut", &self.is_cut).finish()
     }
 }
 

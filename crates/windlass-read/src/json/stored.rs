@@ -40,7 +40,7 @@ pub fn summary(summary: &RunSummary) -> Value {
 
 /// The state of a listed run for people: as [`listed_state`], and `waiting (at a terminal)` for one whose process waits there with
 /// a question.
-pub fn shown_state(summary: &RunSummary) -> String {
+pub fn display_state(summary: &RunSummary) -> String {
     let asks = summary.run_state == RunState::Running && summary.headline.question.is_some();
     if asks && summary.holder.is_some() {
         "waiting (at a terminal)".to_owned()
@@ -82,7 +82,7 @@ mod tests {
             wake_at: None,
             holder: holder.map(|holder| Holder(holder.into())),
         };
-        let shown = |holder, question, state| shown_state(&asks(holder, question, state));
+        let shown = |holder, question, state| display_state(&asks(holder, question, state));
         assert_eq!(shown(Some("p"), Some("Which?"), RunState::Running), "waiting (at a terminal)");
         assert_eq!(shown(Some("p"), None, RunState::Running), "running");
         assert_eq!(shown(None, Some("Which?"), RunState::Running), "interrupted");

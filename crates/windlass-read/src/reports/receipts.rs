@@ -190,7 +190,7 @@ fn receipt(run: RunId, call: &CallEffects) -> Option<Receipt> {
         run,
         call: call.call.clone(),
         tool: call.tool.clone(),
-        shown: first_shown(&call.args),
+        shown: first_scalar(&call.args),
         args_sha256: sha256(call.args.as_bytes()),
         key: call.key.clone(),
         outcome: ReceiptOutcome::of(outcome),
@@ -206,15 +206,15 @@ fn result_sha256(outcome: &CallOutcome) -> Option<String> {
 }
 
 /// The first argument that is a text, a number or a flag.
-fn first_shown(args: &str) -> Option<String> {
+fn first_scalar(args: &str) -> Option<String> {
     let Ok(Value::Object(fields)) = serde_json::from_str(args) else { return None };
-    let shown = fields.values().find_map(|value| match value {
+    let text = fields.values().find_map(|value| match value {
         Value::String(text) => Some(text.split_whitespace().collect::<Vec<_>>().join(" ")),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     })?;
-    let cut: String = shown.chars().take(SHOWN_CHARS).collect();
-    Some(if cut.len() < shown.len() { format!("{cut}…") } else { cut })
+    let cut: String = text.chars().take(SHOWN_CHARS).collect();
+    Some(if cut.len() < text.len() { format!("{cut}…") } else { cut })
 }
 
 fn sha256(bytes: &[u8]) -> String {

@@ -7,7 +7,7 @@ use windlass_core::event::{
     CallDecided, CallFact, CodeFact, Decision, ModelFact, PlanFact, PlanMade, StepWork,
 };
 use windlass_core::message::{CallArgs, ToolCall};
-use windlass_core::text::shown_args;
+use windlass_core::text::display_args;
 use windlass_core::{CallId, Fact, Message, State, Text};
 
 use super::{Cuts, name};
@@ -79,7 +79,7 @@ impl Calls {
 
     /// The call's arguments on a line.
     pub fn args(&self, call: &CallId, cuts: &Cuts) -> Option<String> {
-        self.calls.get(call).map(|(_, args)| cuts.line(&shown_args(args)))
+        self.calls.get(call).map(|(_, args)| cuts.line(&display_args(args)))
     }
 
     pub(super) fn with_args(&self, call: &CallId, cuts: &Cuts) -> String {

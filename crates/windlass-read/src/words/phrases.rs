@@ -11,7 +11,7 @@ use windlass_core::event::{
 use windlass_core::message::ToolCall;
 use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::policy::Compact;
-use windlass_core::text::shown_args;
+use windlass_core::text::display_args;
 use windlass_core::{Answer, CallId, CallOutcome, Fact, Message};
 
 use super::asked;
@@ -226,7 +226,7 @@ fn verification(verified: &CallVerified, calls: &Calls, cuts: &Cuts) -> String {
         (None, Some(args)) => {
             format!(
                 "verified `{name}` with other arguments, confidence {confidence}: {}",
-                cuts.line(&shown_args(args))
+                cuts.line(&display_args(args))
             )
         }
         (None, None) => format!("verified `{name}`, confidence {confidence}"),
@@ -315,7 +315,7 @@ fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
         return reply(&text);
     }
     let call =
-        |call: &ToolCall| format!("`{}` with {}", name(&call.name), cuts.line(&shown_args(&call.args)));
+        |call: &ToolCall| format!("`{}` with {}", name(&call.name), cuts.line(&display_args(&call.args)));
     let asks: Vec<_> = turn.calls.iter().map(call).collect();
     let asks = format!("was asked by the model to run {}", asks.join(" and "));
     if text.trim().is_empty() { asks } else { format!("{}; it {asks}", reply(&text)) }
@@ -351,7 +351,7 @@ fn verdict(decided: &CallDecided, calls: &Calls, cuts: &Cuts) -> String {
             )
         }
         Decision::Edited { args } => {
-            format!("was allowed to run `{name}` with other arguments: {}", cuts.line(&shown_args(args)))
+            format!("was allowed to run `{name}` with other arguments: {}", cuts.line(&display_args(args)))
         }
         Decision::Denied { reason: Some(reason) } => {
             format!("was not allowed to run `{name}`: {}", cuts.line(reason))

@@ -22,7 +22,7 @@ pub fn line(receipts: &[Receipt]) -> Option<String> {
 }
 
 fn effect(receipt: &Receipt) -> String {
-    let shown = receipt.shown.as_deref().map(|shown| format!(" {}", cut(shown, SHOWN_CHARS)));
+    let arg = receipt.shown.as_deref().map(|arg| format!(" {}", cut(arg, SHOWN_CHARS)));
     let outcome = match receipt.outcome {
         ReceiptOutcome::Ok => "",
         ReceiptOutcome::Failed => " (failed)",
@@ -33,7 +33,7 @@ fn effect(receipt: &Receipt) -> String {
         ResultFrom::Tool => "",
         ResultFrom::Person => " (as a person says)",
     };
-    format!("{}{}{outcome}{from}", name(&receipt.tool), shown.unwrap_or_default())
+    format!("{}{}{outcome}{from}", name(&receipt.tool), arg.unwrap_or_default())
 }
 
 #[cfg(test)]

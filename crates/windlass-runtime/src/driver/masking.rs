@@ -180,7 +180,7 @@ impl Masks {
 
     /// Takes the next piece.
     pub(crate) fn take(&mut self, delta: Delta) {
-        let shown = match delta {
+        let masked = match delta {
             Delta::Text(text) => {
                 self.end_reasoning();
                 self.end_calls();
@@ -224,7 +224,7 @@ impl Masks {
                 Delta::Thought
             }
         };
-        self.give(shown);
+        self.give(masked);
     }
 
     /// Gives a piece on, if anything of it can be shown yet.

@@ -36,7 +36,7 @@ pub(crate) struct Partial {
     /// Bytes read.
     read: usize,
     /// Bytes read when the last view was given.
-    shown: usize,
+    emitted: usize,
 }
 
 /// Location of the output.
@@ -86,7 +86,7 @@ impl Partial {
             None if is_text => Source::Text,
             None => return None,
         };
-        Some(Self { source, reader: Reader::default(), read: 0, shown: 0 })
+        Some(Self { source, reader: Reader::default(), read: 0, emitted: 0 })
     }
 
     /// The value after another piece, if it changed. A complete output is not returned: it is shown once it is accepted.
@@ -101,7 +101,7 @@ impl Partial {
                 source: std::mem::replace(&mut self.source, Source::Text),
                 reader: Reader::default(),
                 read: 0,
-                shown: 0,
+                emitted: 0,
             };
             return None;
         }
@@ -112,7 +112,7 @@ impl Partial {
         }
         let view = self.source.output(self.reader.view()?)?;
         self.reader.news = false;
-        self.shown = self.read;
+        self.emitted = self.read;
         Some(view)
     }
 }
@@ -121,7 +121,7 @@ impl Partial {
     /// Whether enough is new for another view.
     fn is_due(&self) -> bool {
         let share = if self.read < LONG { NEW_SHARE } else { NEW_SHARE_OF_LONG };
-        self.reader.news && !self.reader.is_over() && self.read - self.shown >= self.read / share
+        self.reader.news && !self.reader.is_over() && self.read - self.emitted >= self.read / share
     }
 }
 

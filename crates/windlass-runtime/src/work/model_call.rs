@@ -119,7 +119,7 @@ fn marks_by_itself(state: &State, model: &ModelChoice) -> bool {
         None => policy.bounds.turns == Turns::One,
     };
     let goes_on =
-        || state.shown_tools().iter().any(ToolSpec::is_offered) || policy.replies.another != Another::Never;
+        || state.visible_tools().iter().any(ToolSpec::is_offered) || policy.replies.another != Another::Never;
     is_priced && policy.request.cache.is_auto() && !one_turn && goes_on()
 }
 
@@ -240,7 +240,7 @@ impl ModelWork {
                 None
             },
             spent: Spent { sent: 0, received: 0, counted: false },
-            shown: false,
+            published: false,
             taken: 0,
             unpublished: None,
             voice,
@@ -289,7 +289,7 @@ struct Taking {
     /// Whether it is the run's own voice, which is shown as it comes.
     voice: bool,
     /// Whether anybody was shown something.
-    shown: bool,
+    published: bool,
     /// Number of pieces handled.
     taken: usize,
     /// Updates held while a piece is handled elsewhere; discarded if the call is dropped.

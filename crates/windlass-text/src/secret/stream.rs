@@ -45,11 +45,11 @@ impl<'m> StreamMask<'m> {
         let within = |open: usize| found.ranges.iter().rfind(|range| range.start < open && open < range.end);
         let open = within(found.open).map_or(found.open, |range| range.start);
         let rest = self.held.split_off(open);
-        let shown = std::mem::replace(&mut self.held, rest);
+        let released = std::mem::replace(&mut self.held, rest);
         self.seen = self.held.len();
         let whole = found.ranges.partition_point(|range| range.end <= open);
         let ranges = found.ranges.get(..whole).filter(|ranges| !ranges.is_empty());
-        ranges.map(|ranges| replaced(&shown, ranges)).unwrap_or(shown)
+        ranges.map(|ranges| replaced(&released, ranges)).unwrap_or(released)
     }
 
     /// Returns the held-back text at the end of the stream.

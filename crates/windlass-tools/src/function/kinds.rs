@@ -149,7 +149,7 @@ pub struct TypedFailure;
 
 /// Errors that only have a text.
 #[derive(Clone, Copy, Debug)]
-pub struct ShownFailure;
+pub struct DisplayFailure;
 
 /// [`OwnFailure`] types.
 pub trait FailsWithToolError {
@@ -171,11 +171,11 @@ pub trait FailsWithError {
 
 impl<E: Error> FailsWithError for &Probe<E> {}
 
-/// [`ShownFailure`] types.
+/// [`DisplayFailure`] types.
 pub trait FailsWithDisplay {
     #[doc(hidden)]
-    fn __windlass_failure(&self) -> ShownFailure {
-        ShownFailure
+    fn __windlass_failure(&self) -> DisplayFailure {
+        DisplayFailure
     }
 }
 
@@ -195,7 +195,7 @@ impl TypedFailure {
     }
 }
 
-impl ShownFailure {
+impl DisplayFailure {
     /// The error's text. The alternate form is the one in which `anyhow::Error` and `eyre::Report` tell the causes.
     pub fn failure(self, error: impl Display) -> ToolError {
         ToolError::new(format!("{error:#}"))

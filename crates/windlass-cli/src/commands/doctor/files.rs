@@ -19,12 +19,12 @@ pub(super) fn home() -> Vec<Finding> {
             ];
         }
     };
-    let shown = folder.display().to_string();
+    let display_path = folder.display().to_string();
     let todo = "make it writable for you, or set WINDLASS_HOME to another folder";
     vec![match writable(&folder) {
-        Ok(true) => Finding::new(Level::Ok, what, shown),
-        Ok(false) => Finding::new(Level::Ok, what, format!("{shown} (created when needed)")),
-        Err(error) => Finding::new(Level::Problem, what, format!("{shown}: {error}")).todo(todo),
+        Ok(true) => Finding::new(Level::Ok, what, display_path),
+        Ok(false) => Finding::new(Level::Ok, what, format!("{display_path} (created when needed)")),
+        Err(error) => Finding::new(Level::Problem, what, format!("{display_path}: {error}")).todo(todo),
     }]
 }
 

@@ -17,11 +17,11 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
     let what = "log";
     // Without a data folder there is no log to look at: that was said.
     let Ok(path) = args.path() else { return Vec::new() };
-    let shown = path.display().to_string();
+    let display_path = path.display().to_string();
     if !path.exists() {
         let level = if args.log.is_some() { Level::Problem } else { Level::Ok };
         let detail = if args.log.is_some() { "is not there" } else { "(created at the first run)" };
-        return vec![Finding::new(level, what, format!("{shown} {detail}"))];
+        return vec![Finding::new(level, what, format!("{display_path} {detail}"))];
     }
     let looked = match SqliteLog::open(&path) {
         Ok(log) => look_through(&log).await,
@@ -29,7 +29,7 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
     };
     match looked {
         Ok((checked, faults)) if faults.is_empty() => {
-            vec![Finding::new(Level::Ok, what, format!("{shown}: {}", sums(&checked)))]
+            vec![Finding::new(Level::Ok, what, format!("{display_path}: {}", sums(&checked)))]
         }
         Ok((_, faults)) => {
             let more = faults.len().saturating_sub(NAMED);
@@ -39,7 +39,7 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
             let named = faults.into_iter().take(NAMED).chain(more);
             named.map(|fault| Finding::new(Level::Problem, what, fault).todo(todo)).collect()
         }
-        Err(error) => vec![broken(&shown, &error, error.hint())],
+        Err(error) => vec![broken(&display_path, &error, error.hint())],
     }
 }
 
@@ -66,8 +66,8 @@ async fn look_through(log: &SqliteLog) -> Result<(Checked, Vec<String>), StoreEr
     Ok((checked, faults))
 }
 
-fn broken(shown: &str, error: &dyn std::error::Error, help: Option<String>) -> Finding {
-    let finding = Finding::new(Level::Problem, "log", format!("{shown}: {}", in_full(error)));
+fn broken(display_path: &str, error: &dyn std::error::Error, help: Option<String>) -> Finding {
+    let finding = Finding::new(Level::Problem, "log", format!("{display_path}: {}", in_full(error)));
     match help {
         Some(help) => finding.todo(help),
         None => finding,

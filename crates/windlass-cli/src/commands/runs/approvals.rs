@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use windlass_core::event::{AnsweredBy, CallFact, Decision, InputReceived, PeopleFact};
-use windlass_core::text::shown_args;
+use windlass_core::text::display_args;
 use windlass_core::{CallId, Fact, QuestionId, RunId};
 use windlass_read::RunPages;
 use windlass_store::{Batch, Log};
@@ -65,7 +65,7 @@ impl Approvals {
                 Decision::Approved => format!("approved{to}"),
                 Decision::Allowed => "approved for the session by an earlier answer".to_owned(),
                 Decision::Edited { .. } => {
-                    format!("approved{to} with changed arguments; the model's were {}", shown_args(asked))
+                    format!("approved{to} with changed arguments; the model's were {}", display_args(asked))
                 }
                 Decision::Denied { reason: Some(reason) } => format!("denied{to}: {reason}"),
                 Decision::Denied { reason: None } | Decision::Forbidden { .. } => format!("denied{to}"),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use windlass_core::RunId;
-use windlass_core::text::shown_args;
+use windlass_core::text::display_args;
 use windlass_read::ListPages;
 use windlass_read::json;
 use windlass_read::reports::{CallEffects, EffectStep, effects, with_delegates};
@@ -93,7 +93,7 @@ fn plain(call: &CallEffects) -> std::io::Result<()> {
         "{} {} {}",
         name(call.call.as_str()),
         name(&call.tool),
-        cut(&shown_args(&call.args), LINE_CHARS)
+        cut(&display_args(&call.args), LINE_CHARS)
     );
     out::line(format_args!("{words}\n  effect {}, {tries}{doubts}", json::effect(call.effect)))?;
     out::line(format_args!("  key    {}", call.key))?;

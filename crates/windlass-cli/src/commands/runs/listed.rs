@@ -124,7 +124,7 @@ impl Lister<'_> {
         let asks = question.map(|text| format!(" (asks: {})", cut(text, QUESTION_CHARS))).unwrap_or_default();
         let id = format!("{}{}", branch(depth), self.ids.short(line.run));
         let (took, cost) = (span(self.took(line)), dollars(line.headline.cost));
-        let (status, agent) = (json::shown_state(line), name(&line.agent));
+        let (status, agent) = (json::display_state(line), name(&line.agent));
         Ok([id, time(line.started_at), took, cost, status, agent, title + &asks])
     }
 

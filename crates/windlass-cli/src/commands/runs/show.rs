@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json as value};
 use windlass_core::event::{RunFact, RunStarted};
 use windlass_core::message::{Content, Media, Part};
 use windlass_core::run::not_heard;
-use windlass_core::text::shown_args;
+use windlass_core::text::display_args;
 use windlass_core::{Fact, Message, RunId};
 use windlass_read::compat::promptchain::run_metadata;
 use windlass_read::json;
@@ -299,7 +299,7 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize, cuts: &Cuts) -> st
                 }
                 for call in &reply.calls {
                     let args = approvals.args(&call.id).unwrap_or(&call.args);
-                    out::line(format_args!("-> {} {}", name(&call.name), shown_args(args)))?;
+                    out::line(format_args!("-> {} {}", name(&call.name), display_args(args)))?;
                     for line in approvals.lines(&call.id, &call.args) {
                         out::line(format_args!("   {line}"))?;
                     }

@@ -42,9 +42,9 @@ pub(super) async fn run(args: ShowArgs, log: Option<Arc<SqliteLog>>) -> Result<E
     let (Some(newest), Some(first)) = (runs.first(), runs.last()) else {
         return Err(unknown(Some(&log), &args.session).await?);
     };
-    let shown: Vec<&RunSummary> = runs.iter().take(args.limit as usize).rev().collect();
+    let listed: Vec<&RunSummary> = runs.iter().take(args.limit as usize).rev().collect();
     if args.json {
-        for line in shown {
+        for line in listed {
             let part = Transcript::of(&*log, line.run).await?;
             out::json(&as_json(line, &part))?;
         }
@@ -56,12 +56,12 @@ pub(super) async fn run(args: ShowArgs, log: Option<Arc<SqliteLog>>) -> Result<E
     field("runs", &format!("{}, the last one {}", runs.len(), forms::listed_state(newest)))?;
     field("started", &time(first.started_at))?;
     field("last", &time(newest.updated_at))?;
-    let left_out = runs.len().saturating_sub(shown.len()) as u64;
+    let left_out = runs.len().saturating_sub(listed.len()) as u64;
     if left_out > 0 {
         out::line(format_args!("\n({} before; `--limit` shows more)", count(left_out, "run")))?;
     }
     let ids = ShortIds::of(&*log).await?;
-    for line in shown {
+    for line in listed {
         let at = time(line.started_at);
         out::line(format_args!("\nrun {}, {at}, {}", ids.short(line.run), forms::listed_state(line)))?;
         Transcript::of(&*log, line.run).await?.show()?;

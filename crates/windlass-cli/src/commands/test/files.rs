@@ -89,11 +89,11 @@ fn agent_given(path: &Path) -> Failure {
 
 /// The error for folders that hold agent files and no cases.
 pub(super) fn only_agents(agents: &[PathBuf]) -> Failure {
-    let shown: Vec<String> = agents.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+    let named: Vec<String> = agents.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
     let more = agents.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let first = agents.first().map(|path| first_case(path)).unwrap_or_default();
-    Failure::new(Exit::BadFile, format!("no cases found, only agent files: {}{more}", shown.join(", ")))
+    Failure::new(Exit::BadFile, format!("no cases found, only agent files: {}{more}", named.join(", ")))
         .hint(format!("write a case that names one of them, in a file of its own: {first}"))
         .hint("`windlass test --help` shows a case, docs/testing.md has all keys")
 }

@@ -98,8 +98,8 @@ impl Reporter {
         match end {
             End::Ran(report) => {
                 for (failure, passes) in together(&report.failures) {
-                    let shown = CaseFailure { pass: passes, ..failure.clone() };
-                    out::line(shown.to_string().trim_end())?;
+                    let grouped = CaseFailure { pass: passes, ..failure.clone() };
+                    out::line(grouped.to_string().trim_end())?;
                     if let Some(seed) = failure.seed {
                         out::line(format_args!("    again: {}", self.command(case, seed)))?;
                     }

@@ -139,7 +139,7 @@ impl AnswerPieces {
             At::Start(_) | At::Member | At::Colon(_) | At::Over => At::Over,
             At::Value(name) if c.is_whitespace() => At::Value(name),
             At::Value(name) => self.value(&name, c, answer),
-            At::Within(whole, shown) => Self::whole(whole, shown, c, answer),
+            At::Within(whole, visible) => Self::whole(whole, visible, c, answer),
             At::Text(escape) => text(escape, c, answer),
         };
     }
@@ -150,22 +150,22 @@ impl AnswerPieces {
             return At::Member;
         }
         // A text that is `null` is none.
-        let shown = name == "answer" && !(c == 'n' && self.form == AnswerForm::Text);
-        self.begun |= shown;
-        if shown && c == '"' && self.form == AnswerForm::Text {
+        let visible = name == "answer" && !(c == 'n' && self.form == AnswerForm::Text);
+        self.begun |= visible;
+        if visible && c == '"' && self.form == AnswerForm::Text {
             return At::Text(Escape::None);
         }
-        Self::whole(Whole::default(), shown, c, answer)
+        Self::whole(Whole::default(), visible, c, answer)
     }
 
-    fn whole(mut whole: Whole, shown: bool, c: char, answer: &mut String) -> At {
+    fn whole(mut whole: Whole, visible: bool, c: char, answer: &mut String) -> At {
         let step = whole.step(c);
-        if shown && !matches!(step, Step::Behind) {
+        if visible && !matches!(step, Step::Behind) {
             answer.push(c);
         }
         match step {
-            Step::On => At::Within(whole, shown),
-            Step::Last | Step::Behind if shown => At::Over,
+            Step::On => At::Within(whole, visible),
+            Step::Last | Step::Behind if visible => At::Over,
             Step::Behind if c == '}' => At::Over,
             Step::Last | Step::Behind => At::Member,
         }

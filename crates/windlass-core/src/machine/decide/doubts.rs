@@ -1,8 +1,8 @@
 //! Calls in doubt: their answer is lost, and whether they happened is not known.
 
-use windlass_text::shown::{shown_name, shown_value};
+use windlass_text::display::{display_name, display_value};
 
-use crate::machine::decide::gating::shown_call;
+use crate::machine::decide::gating::display_call;
 use crate::machine::decision::{Decided, Decision};
 use crate::protocol::fact::InputRequested;
 use crate::protocol::fact::calls::CallDoubted;
@@ -89,12 +89,13 @@ impl Decision {
 
 /// The question whether a call whose answer was lost has happened.
 fn outcome_text(open: &OpenCall, tool: Option<&ToolSpec>, lost: Option<&CallOutcome>) -> String {
-    let (name, args, call) = (shown_name(open.target_name()), shown_value(&open.value()), shown_call(open));
+    let (name, args, call) =
+        (display_name(open.target_name()), display_value(&open.value()), display_call(open));
     let how = match lost {
         None => format!("had started with {args} when the process died"),
         Some(lost) => {
             let why = plain_failure(lost, open.target_name());
-            format!("was called with {args}, and its answer is lost: {}", shown_value(&why.into()))
+            format!("was called with {args}, and its answer is lost: {}", display_value(&why.into()))
         }
     };
     format!(

@@ -1,7 +1,7 @@
 //! The gate: which calls are sound, and which of them may run without a person.
 
+use windlass_text::display::{display_name, display_value};
 use windlass_text::nearest::Comparing;
-use windlass_text::shown::{shown_name, shown_value};
 
 use crate::codec::args::check_args_beside;
 use crate::machine::decision::Decision;
@@ -168,13 +168,14 @@ impl Decision {
 }
 
 /// A call as people see it: its id tells it from an equal one.
-pub(crate) fn shown_call(open: &OpenCall) -> String {
-    format!("call {}", shown_name(open.call.id.as_str()))
+pub(crate) fn display_call(open: &OpenCall) -> String {
+    format!("call {}", display_name(open.call.id.as_str()))
 }
 
 /// The question whether a call may run. Asked again, it says why.
 fn approval_text(open: &OpenCall, gate: &Gate) -> String {
-    let (tool, args, call) = (shown_name(open.target_name()), shown_value(&open.value()), shown_call(open));
+    let (tool, args, call) =
+        (display_name(open.target_name()), display_value(&open.value()), display_call(open));
     let text = format!("May `{tool}` run with {args}? ({call})");
     let Some(before) = open.asked_with() else { return text };
     let changes = before.changes(gate);

@@ -15,7 +15,8 @@ impl Decision {
     pub(crate) fn one_tool_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         let Some(name) = failure.tool() else { return false };
         let demanded = matches!(model_call.choice(), ToolChoice::Named(demanded) if demanded == name);
-        let offered = self.state.toolbox.shown().iter().find(|tool| tool.name == *name && tool.is_offered());
+        let offered =
+            self.state.toolbox.visible().iter().find(|tool| tool.name == *name && tool.is_offered());
         let Some(tool) = offered.filter(|_| !demanded) else { return false };
         if matches!(tool.kind, ToolKind::Finish(_)) {
             return false;

@@ -79,10 +79,10 @@ pub fn found_tools(tools: &[ToolSpec], args: &Value) -> String {
     if found.is_empty() {
         return NOTHING.to_owned();
     }
-    let shown = found.iter().map(|(_, tool)| {
+    let listed = found.iter().map(|(_, tool)| {
         json!({ "name": &*tool.name, "description": &*tool.description, "parameters": &*tool.parameters })
     });
-    serde_json::to_string_pretty(&Value::Array(shown.collect())).unwrap_or_default()
+    serde_json::to_string_pretty(&Value::Array(listed.collect())).unwrap_or_default()
 }
 
 /// The words at the beginning of a text: runs of letters and digits, lower case, each once.

@@ -19,7 +19,7 @@ fn e35_what_stands_for_a_text_is_its_whole_characters_at_both_ends() {
 #[test]
 fn e35_the_shown_text_says_how_much_there_is_and_how_to_read_it() {
     let stored = Ref::to_text("0123456789abcdef0123".into(), &"x".repeat(50_000), 1_000);
-    let shown = stored.shown();
+    let shown = stored.placeholder();
     assert!(shown.contains("49000 of 50000 bytes are left out"), "{shown}");
     assert!(shown.contains(r#"{"handle": "0123456789abcdef", "offset": 500}"#), "{shown}");
     assert!(shown.len() < 1_300, "{}", shown.len());

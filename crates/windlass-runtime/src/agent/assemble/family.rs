@@ -212,7 +212,7 @@ impl Entry<'_> {
     }
 
     /// The path of its file, from where the path of the agent's own file starts.
-    fn shown(&self) -> String {
+    fn display_path(&self) -> String {
         let parent = Path::new(&self.file.file).parent();
         let relative = self.path.strip_prefix(&self.file.folder).ok();
         let short = parent.zip(relative).map(|(parent, relative)| parent.join(relative));
@@ -227,13 +227,13 @@ impl Entry<'_> {
             return Err(AssembleError::Circle { at: self.at(), files });
         }
         if ancestors.len() >= MAX_DEPTH {
-            return Err(AssembleError::TooDeep { at: self.at(), file: self.shown() });
+            return Err(AssembleError::TooDeep { at: self.at(), file: self.display_path() });
         }
         Ok(())
     }
 
     fn unreadable(&self, source: AgentFileError) -> AssembleError {
-        let (at, file) = (self.at(), self.shown());
+        let (at, file) = (self.at(), self.display_path());
         let AgentFileError::Read { source, .. } = source else {
             return AssembleError::Delegate { at, file, source: Box::new(source) };
         };
@@ -249,7 +249,7 @@ impl Entry<'_> {
             return Err(AssembleError::DelegateName {
                 at: self.at(),
                 name: name.to_owned(),
-                file: self.shown(),
+                file: self.display_path(),
             });
         }
         if taken.iter().any(|other| other == name) {

@@ -159,14 +159,15 @@ fn all_views_together_cost_a_fixed_multiple_of_the_output() {
     ];
     for (what, shape) in shapes {
         let cost = |n: usize| {
-            let mut partial = Partial { source: Source::Text, reader: Reader::default(), read: 0, shown: 0 };
+            let mut partial =
+                Partial { source: Source::Text, reader: Reader::default(), read: 0, emitted: 0 };
             let text = shape(16 * n);
             for piece in text.as_bytes().chunks(16) {
                 partial.reader.push(std::str::from_utf8(piece).unwrap());
                 partial.read += piece.len();
                 if partial.is_due() {
                     let _view = partial.reader.view();
-                    partial.shown = partial.read;
+                    partial.emitted = partial.read;
                 }
             }
             partial.reader.steps.count()

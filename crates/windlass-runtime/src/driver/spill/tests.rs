@@ -29,7 +29,11 @@ async fn e35_base64_in_a_result_becomes_a_note_with_a_handle() {
         panic!("{parts:?}");
     };
     assert_eq!((before.as_ref(), after.as_ref()), ("{\"name\":\"a.png\",\"data\":\"", "\"}"));
-    assert!(stored.shown().contains("8192 of 8192 bytes are left out here"), "{}", stored.shown());
+    assert!(
+        stored.placeholder().contains("8192 of 8192 bytes are left out here"),
+        "{}",
+        stored.placeholder()
+    );
     assert_eq!(log.get(&stored.sha256, 0, usize::MAX).await.unwrap(), data.as_bytes());
 }
 

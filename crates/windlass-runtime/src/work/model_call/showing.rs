@@ -20,7 +20,7 @@ pub(super) struct Showing {
 impl Showing {
     /// The update for a piece, if it is visible.
     pub(super) fn update(&mut self, delta: &Delta) -> Option<Update> {
-        let Some(answer) = &mut self.answer else { return shown(self.action, delta) };
+        let Some(answer) = &mut self.answer else { return visible_update(self.action, delta) };
         let written = match delta {
             Delta::Text(text) => answer.push(text),
             Delta::Whole(reply) => answer.push(reply.text.as_deref()?),
@@ -33,7 +33,7 @@ impl Showing {
             | Delta::Sealed(_)
             | Delta::Media(_)
             | Delta::Usage(_)
-            | Delta::Stop(_) => return shown(self.action, delta),
+            | Delta::Stop(_) => return visible_update(self.action, delta),
         };
         (!written.is_empty()).then(|| Update::Text { action: self.action, text: written.into() })
     }
@@ -47,7 +47,7 @@ impl Taking {
             return;
         }
         let again = Update::Reasoning { action: self.action, text: reasoning.into() };
-        if !self.shown {
+        if !self.published {
             // Of a reply that is held back, only that is shown later.
             if !self.withheld.is_empty() {
                 self.withheld = vec![again];
@@ -64,7 +64,7 @@ impl Taking {
             self.withheld.push(update);
             return;
         }
-        self.shown = true;
+        self.published = true;
         self.show_withheld();
         self.publish(update);
     }
@@ -95,7 +95,7 @@ impl Taking {
 
     pub(super) fn failed(self, failure: ModelFailure, environment: &dyn Environment) -> InputKind {
         let failure = ModelFailure { usage: self.spent.paid(&failure, &self.assembler), ..failure };
-        if self.display.leaves(self.action) && self.shown {
+        if self.display.leaves(self.action) && self.published {
             self.publisher.send(Update::Void { action: self.action });
         }
         InputKind::ModelFailed {
@@ -107,7 +107,7 @@ impl Taking {
 }
 
 /// The update for a piece, if it is visible.
-fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
+fn visible_update(action: ActionId, delta: &Delta) -> Option<Update> {
     match delta {
         Delta::Text(text) if !text.is_empty() => Some(Update::Text { action, text: text.as_str().into() }),
         Delta::Reasoning(text) if !text.is_empty() => {

@@ -24,7 +24,7 @@ fn taking(publisher: Publisher) -> Taking {
         assembler: Assembler::new("m"),
         partial: None,
         spent: Spent { sent: 0, received: 0, counted: false },
-        shown: false,
+        published: false,
         taken: 0,
         unpublished: None,
     }

@@ -20,7 +20,7 @@ const WORDS: &[(&str, &str, usize)] = &[
     ("learnt", "capability cache", 0),
     ("narrate", "log lines", 0),
     ("said", "reply, message, text", 0),
-    ("shown", "rendered", 30),
+    ("shown", "rendered", 1),
     ("streak", "consecutive count", 0),
     ("streaks", "consecutive counts", 0),
     ("suspect", "candidate", 0),

@@ -89,14 +89,14 @@ fn a40_only_what_finds_tools_and_ends_the_run_is_shown() {
     policy.request.discovery = Discovery::Search;
     state.setup.governed_by(policy.into());
     state.offer_tools(own.clone().into());
-    let shown: Vec<&str> = state.shown_tools().iter().map(|tool| &*tool.name).collect();
+    let shown: Vec<&str> = state.visible_tools().iter().map(|tool| &*tool.name).collect();
     assert_eq!(shown, ["search_tools", "__finish__", "writer"]);
     let known: Vec<&str> = state.tools().iter().map(|tool| &*tool.name).collect();
     assert_eq!(known, ["add", "ask", "writer", "__finish__", "search_tools"]);
     // A hook hands all of them back.
     state.offer_tools(state.tools().clone());
     assert_eq!(**state.own_tools(), own);
-    assert_eq!(state.shown_tools().len(), 3);
+    assert_eq!(state.visible_tools().len(), 3);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_denied_tool_is_known_and_not_offered() {
     state.offer_tools(mailbox().into());
     let offered = |state: &State| -> Vec<String> {
         state
-            .shown_tools()
+            .visible_tools()
             .iter()
             .filter(|tool| tool.is_offered())
             .map(|tool| tool.name.to_string())
@@ -143,7 +143,7 @@ fn a_denied_tool_is_known_and_not_offered() {
     assert!(send.is_known() && send.is_heard(), "a call of it is answered as denied");
     assert!(state.own_tools().iter().all(ToolSpec::is_offered), "the agent's tools stay what they are");
     // A hook that hands back what it was shown, under another policy.
-    let shown = state.shown_tools().clone();
+    let shown = state.visible_tools().clone();
     state.setup.governed_by(Policy::default().into());
     state.offer_tools(shown);
     assert_eq!(offered(&state).len(), 5);

@@ -236,7 +236,7 @@ impl<'o> Writer<'o> {
         for part in parts {
             match part {
                 Part::Text { text } => self.text(text, None),
-                Part::Stored(stored) => self.text(&stored.shown(), None),
+                Part::Stored(stored) => self.text(&stored.placeholder(), None),
                 Part::Image(media) | Part::File(media) if with_media && is_image(media) => {
                     self.media("image", media);
                 }

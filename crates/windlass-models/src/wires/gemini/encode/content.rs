@@ -139,7 +139,7 @@ impl<const THIRD: bool> Contents<THIRD> {
         for part in parts {
             match part {
                 Part::Text { text } => self.text(Side::User, text, false, None),
-                Part::Stored(stored) => self.text(Side::User, &stored.shown(), false, None),
+                Part::Stored(stored) => self.text(Side::User, &stored.placeholder(), false, None),
                 Part::Image(medium) => self.medium(Side::User, "image", medium, None),
                 Part::File(medium) => self.medium(Side::User, "file", medium, None),
             }
@@ -258,7 +258,7 @@ impl<const THIRD: bool> Contents<THIRD> {
     fn result_part(part: &Part, media_parts: &mut Vec<u8>) -> Option<String> {
         let (what, medium) = match part {
             Part::Text { text } => return Some(text.to_string()),
-            Part::Stored(stored) => return Some(stored.shown()),
+            Part::Stored(stored) => return Some(stored.placeholder()),
             Part::Image(medium) => ("image", medium),
             Part::File(medium) => ("file", medium),
         };

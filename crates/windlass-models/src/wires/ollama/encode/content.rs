@@ -41,7 +41,7 @@ fn parts(out: &mut Vec<u8>, content: &Content) {
     for part in parts {
         match part {
             Part::Text { text } => texts.push(text.to_string()),
-            Part::Stored(stored) => texts.push(stored.shown()),
+            Part::Stored(stored) => texts.push(stored.placeholder()),
             Part::Image(media) => match inline_image(media) {
                 Some(data) => images.push(data),
                 None => texts.push(note("image", media)),

@@ -181,7 +181,7 @@ fn user_part(out: &mut Vec<u8>, part: &Part) {
     };
     match part {
         Part::Text { text: words } => text(out, words),
-        Part::Stored(stored) => text(out, &stored.shown()),
+        Part::Stored(stored) => text(out, &stored.placeholder()),
         Part::Image(Media { media_type, source: MediaSource::Base64(data), .. }) => {
             image(out, &format!("data:{media_type};base64,{data}"));
         }
@@ -210,7 +210,7 @@ fn parts_as_text(parts: &[Part]) -> String {
         .iter()
         .map(|part| match part {
             Part::Text { text } => text.to_string(),
-            Part::Stored(stored) => stored.shown(),
+            Part::Stored(stored) => stored.placeholder(),
             Part::Image(media) => note("image", media),
             Part::File(media) => note("file", media),
         })

@@ -77,7 +77,7 @@ fn input_text(out: &mut Vec<u8>, words: &str) {
 fn part(out: &mut Vec<u8>, part: &Part) {
     match part {
         Part::Text { text } => input_text(out, text),
-        Part::Stored(stored) => input_text(out, &stored.shown()),
+        Part::Stored(stored) => input_text(out, &stored.placeholder()),
         Part::Image(media) => image(out, media),
         Part::File(media) => file(out, media),
     }

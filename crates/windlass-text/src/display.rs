@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::display::unseen::is_unseen;
 use crate::json::{given_args, read};
-use crate::shown::unseen::is_unseen;
 
 /// The most characters of a value in a question; what begins before may end a little later.
 const MAX_SHOWN: usize = 4_000;
@@ -21,36 +21,36 @@ const MAX_MARKS: u32 = 3;
 
 /// A value as compact JSON. Characters that cannot be seen, or that reorder others, are written as `\u` and four digits. What is left
 /// out of a long text stands between its ends, outside of the quotes.
-pub fn shown_value(value: &Value) -> String {
-    let mut out = Shown::default();
+pub fn display_value(value: &Value) -> String {
+    let mut out = Rendering::default();
     out.value(value);
     out.text
 }
 
 /// The arguments of a call for people: the parsed value, not the model's text. Invalid JSON is shown as a string.
-pub fn shown_args(args: &str) -> String {
-    shown_value(&read(given_args(args)).unwrap_or_else(|_| args.into()))
+pub fn display_args(args: &str) -> String {
+    display_value(&read(given_args(args)).unwrap_or_else(|_| args.into()))
 }
 
 /// A name or an id as people see it: without quotes, if all of it is plain.
-pub fn shown_name(name: &str) -> String {
+pub fn display_name(name: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "_-.:/".contains(char);
     if !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(plain) {
         return name.to_owned();
     }
-    let mut out = Shown::default();
+    let mut out = Rendering::default();
     out.quoted(name, MAX_NAME);
     out.text
 }
 
 #[derive(Default)]
-struct Shown {
+struct Rendering {
     text: String,
     /// Length of `text` in characters.
     length: usize,
 }
 
-impl Shown {
+impl Rendering {
     fn push(&mut self, text: &str) {
         self.length += text.chars().count();
         self.text.push_str(text);
