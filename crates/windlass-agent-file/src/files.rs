@@ -58,9 +58,9 @@ pub fn nearest_files(missing: &Path) -> Vec<String> {
     let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let Some((folder, wanted)) = missing.parent().zip(stem(missing)) else { return Vec::new() };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let beside = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_LISTED);
+    let siblings = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_LISTED);
     let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
-    let mut paths: Vec<PathBuf> = beside.map(|entry| entry.path()).filter(is_yaml).collect();
+    let mut paths: Vec<PathBuf> = siblings.map(|entry| entry.path()).filter(is_yaml).collect();
     paths.sort();
     // The endings are alike anyway.
     let stems: Vec<String> = paths.iter().filter_map(|path| stem(path)).collect();

@@ -143,15 +143,15 @@ impl AgentFile {
             ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
         });
         ServedTools {
-            unknown: servers.chain(self.unconnected_below().unknown).collect(),
+            unknown: servers.chain(self.unconnected_of_branches().unknown).collect(),
             ..ServedTools::default()
         }
     }
 
     /// The servers of the file's branches, none of them connected.
-    pub fn unconnected_below(&self) -> ServedTools {
-        let below = self.branches().flat_map(|branch| branch.unconnected().unknown);
-        ServedTools { unknown: below.collect(), ..ServedTools::default() }
+    pub fn unconnected_of_branches(&self) -> ServedTools {
+        let of_branches = self.branches().flat_map(|branch| branch.unconnected().unknown);
+        ServedTools { unknown: of_branches.collect(), ..ServedTools::default() }
     }
 
     fn branches(&self) -> impl Iterator<Item = &Self> {

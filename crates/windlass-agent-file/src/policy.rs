@@ -14,14 +14,14 @@ impl AgentFile {
     /// # Errors
     /// Something that this version does not have yet.
     pub fn policy(&self) -> Result<Policy, AgentFileError> {
-        self.policy_beside(false)
+        self.policy_with_tools(false)
     }
 
     /// As [`AgentFile::policy`], for an agent that is given tools or agents beside the file's own.
     ///
     /// # Errors
     /// As of [`AgentFile::policy`].
-    pub fn policy_beside(&self, more_tools: bool) -> Result<Policy, AgentFileError> {
+    pub fn policy_with_tools(&self, more_tools: bool) -> Result<Policy, AgentFileError> {
         let mut policy =
             self.loop_section.policy(self.usual(more_tools)).map_err(|later| self.later(later))?;
         if let Some(tool_ms) = self.timeout_settings.tool_ms {

@@ -295,7 +295,7 @@ fn cut(run: &Run, limit: LimitKind, exit: Exit, words: &Words) -> Failure {
 /// Whether a run has an output, or ends with a text of its model: not with a sentence that stands in for one.
 fn has_answer(run: &Run) -> bool {
     let text_of = |message: &Message| {
-        if let Message::Assistant(reply) = message { reply.beside_calls() } else { None }
+        if let Message::Assistant(reply) = message { reply.text_without_calls() } else { None }
     };
     run.output().is_some()
         || run

@@ -131,7 +131,7 @@ fn recap(session: &str, last: &RunSummary, state: &State, view: &mut View) {
             Some(("you", content.text().into_owned()))
         }
         Message::Assistant(reply) => {
-            let text = reply.beside_calls().unwrap_or_default().to_string();
+            let text = reply.text_without_calls().unwrap_or_default().to_string();
             (!text.trim().is_empty()).then_some(("agent", text))
         }
         Message::System { .. } | Message::Tool(_) => None,

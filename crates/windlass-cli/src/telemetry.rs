@@ -72,7 +72,7 @@ impl Telemetry {
     }
 
     /// The parent span from `TRACEPARENT`, if set.
-    pub(crate) fn above() -> Context {
+    pub(crate) fn parent_context() -> Context {
         let names = ["TRACEPARENT", "TRACESTATE"];
         let fields =
             names.into_iter().filter_map(|name| Some((name.to_lowercase(), std::env::var(name).ok()?)));

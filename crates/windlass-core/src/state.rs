@@ -87,7 +87,7 @@ pub struct State {
     /// How far a loop beyond the tool loop has come.
     pub(crate) progress: Box<Progress>,
     /// The base, until the start selects the parts that continue.
-    pub(crate) below: Option<Arc<State>>,
+    pub(crate) base: Option<Arc<State>>,
 }
 
 /// The parts of a run before its first event: an empty list or map has memory of its own, which each run would make and drop.
@@ -170,7 +170,7 @@ impl State {
             questions: questions.clone(),
             ending: ending.clone(),
             progress: progress.clone(),
-            below: None,
+            base: None,
         }
     }
 
@@ -178,15 +178,15 @@ impl State {
     /// copied. A fork ([`RunInput::Fork`](crate::event::RunInput::Fork)) goes on with everything else, too.
     pub fn on_base(run: RunId, base: &Self) -> Self {
         Self {
-            conversation: base.conversation.below(),
-            below: Some(Arc::new(base.clone())),
+            conversation: base.conversation.as_base(),
+            base: Some(Arc::new(base.clone())),
             ..Self::new(run)
         }
     }
 
     /// The number of events of its base, before its first event.
     pub fn base_version(&self) -> Option<u64> {
-        self.below.as_ref().map(|base| base.version)
+        self.base.as_ref().map(|base| base.version)
     }
 
     /// The run's id.

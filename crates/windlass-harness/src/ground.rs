@@ -29,14 +29,14 @@ impl Ground {
         }
         let windlass = std::path::absolute(windlass).map_err(HarnessError::file("find", windlass))?;
         let memory = Path::new(MEMORY);
-        let above = folder.map_or_else(
+        let parent = folder.map_or_else(
             || if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() },
             Path::to_owned,
         );
         let folder = tempfile::Builder::new()
             .prefix("windlass-harness-")
-            .tempdir_in(&above)
-            .map_err(HarnessError::file("make a folder in", &above))?;
+            .tempdir_in(&parent)
+            .map_err(HarnessError::file("make a folder in", &parent))?;
         let mut servers = Vec::new();
         for scene in Scene::ALL {
             let mock = Mock::start(scene.script()).map_err(HarnessError::system("start a model server"))?;
@@ -46,7 +46,7 @@ impl Ground {
     }
 
     /// The binary that stands beside this one, as cargo builds them.
-    pub fn beside() -> PathBuf {
+    pub fn sibling_binary() -> PathBuf {
         let own = std::env::current_exe().unwrap_or_default();
         let folder = own.parent().map(Path::to_owned).unwrap_or_default();
         let folder = if folder.ends_with("deps") { folder.join("..") } else { folder };

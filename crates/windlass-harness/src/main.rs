@@ -186,7 +186,7 @@ fn run(cli: &Cli) -> Result<ExitCode, HarnessError> {
         };
         return send(&plan).map(|()| ExitCode::SUCCESS);
     }
-    let windlass = cli.common.windlass.clone().unwrap_or_else(Ground::beside);
+    let windlass = cli.common.windlass.clone().unwrap_or_else(Ground::sibling_binary);
     let mut ground = Ground::new(&windlass, cli.common.folder.as_deref())?;
     let wants_to_mount = match &cli.part {
         Part::Disks(args) => !args.no_mount,

@@ -12,7 +12,7 @@ use windlass_core::model::{Reply, ReplyCall, StopReason, ToolChoice, Usage};
 use windlass_core::tool::ToolKind;
 use windlass_core::{CallId, Message, Text, ToolSpec};
 
-use self::fit::{Need, Planned, allowed_beside, need_of, plan, tool_for};
+use self::fit::{Need, Planned, allowed_folders_tool, need_of, plan, tool_for};
 use self::intent::{Intent, intents};
 use crate::{Delta, Deltas, Model, ModelRequest};
 
@@ -127,7 +127,8 @@ fn planned(tools: &[ToolSpec], wanted: &[Intent], done: &[Done<'_>]) -> Vec<Plan
     for intent in wanted {
         let Some(mut call) = plan(tools, intent, base) else { continue };
         let relative = matches!(intent, Intent::List(path) | Intent::Read(path) if !path.starts_with('/'));
-        if let Some(allowed) = allowed_beside(tools, &call.name).filter(|_| relative && done.is_empty()) {
+        if let Some(allowed) = allowed_folders_tool(tools, &call.name).filter(|_| relative && done.is_empty())
+        {
             call = Planned { name: allowed.name.clone(), args: "{}".to_owned() };
         }
         if !calls.contains(&call) {

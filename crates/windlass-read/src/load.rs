@@ -35,18 +35,18 @@ pub async fn load_until(log: &dyn Log, run: RunId, version: u64) -> Result<State
                 _ => break,
             },
             _ if chain.len() > 1 => {
-                let above = chain.get(chain.len() - 2).map_or(run, |(run, _)| *run);
-                return Err(Error::MissingBase { run: above, base: run });
+                let dependent = chain.get(chain.len() - 2).map_or(run, |(run, _)| *run);
+                return Err(Error::MissingBase { run: dependent, base: run });
             }
             _ => return Err(Error::Log(StoreError::UnknownRun { run })),
         }
     }
-    let mut below: Option<State> = None;
+    let mut base_state: Option<State> = None;
     while let Some((run, version)) = chain.pop() {
-        let state = below.as_ref().map_or_else(|| State::new(run), |base| State::on_base(run, base));
-        below = Some(fold(log, state, version).await?);
+        let state = base_state.as_ref().map_or_else(|| State::new(run), |base| State::on_base(run, base));
+        base_state = Some(fold(log, state, version).await?);
     }
-    below.ok_or(Error::Log(StoreError::UnknownRun { run }))
+    base_state.ok_or(Error::Log(StoreError::UnknownRun { run }))
 }
 
 /// The state of a run that was read before: only what has come since is read.
@@ -75,8 +75,8 @@ pub(crate) async fn state_before(log: &dyn Log, run: RunId) -> Result<State, Err
     match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
         Some(Fact::Run(RunFact::Started(start))) => match &start.base {
             Some(base) => {
-                let below = load_until(log, base.run, base.version).await;
-                let below = below.map_err(|error| {
+                let base_state = load_until(log, base.run, base.version).await;
+                let base_state = base_state.map_err(|error| {
                     if let Error::Log(StoreError::UnknownRun { run: missing }) = error
                         && missing == base.run
                     {
@@ -85,7 +85,7 @@ pub(crate) async fn state_before(log: &dyn Log, run: RunId) -> Result<State, Err
                         error
                     }
                 });
-                Ok(State::on_base(run, &below?))
+                Ok(State::on_base(run, &base_state?))
             }
             None => Ok(State::new(run)),
         },

@@ -18,18 +18,18 @@ pub(crate) fn measure(schema: &Value) -> Result<(), SchemaFault> {
 
 fn spend(value: &Value, depth: usize, values: &mut usize, bytes: &mut usize) -> Result<(), SchemaFault> {
     *values = values.checked_sub(1).ok_or(SchemaFault::TooManyValues)?;
-    let below = || depth.checked_sub(1).ok_or(SchemaFault::TooDeep);
+    let child_depth = || depth.checked_sub(1).ok_or(SchemaFault::TooDeep);
     match value {
         Value::String(text) => *bytes = bytes.checked_sub(text.len()).ok_or(SchemaFault::TooLong)?,
         Value::Array(items) => {
-            let below = below()?;
-            items.iter().try_for_each(|item| spend(item, below, values, bytes))?;
+            let child_depth = child_depth()?;
+            items.iter().try_for_each(|item| spend(item, child_depth, values, bytes))?;
         }
         Value::Object(map) => {
-            let below = below()?;
+            let child_depth = child_depth()?;
             for (key, value) in map {
                 *bytes = bytes.checked_sub(key.len()).ok_or(SchemaFault::TooLong)?;
-                spend(value, below, values, bytes)?;
+                spend(value, child_depth, values, bytes)?;
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -92,8 +92,8 @@ impl InPlace<'_> {
         self.set(number, Weight::Open);
         let (mut weight, mut height): (u64, usize) = (0, 0);
         for edge in node.edges.iter().filter(|edge| edge.part == Part::Same) {
-            let (below, under) = self.weigh(edge.to, depth + 1)?;
-            weight = weight.saturating_add(below);
+            let (child_weight, under) = self.weigh(edge.to, depth + 1)?;
+            weight = weight.saturating_add(child_weight);
             height = height.max(under + 1);
         }
         if height >= MAX_IN_PLACE_DEPTH {

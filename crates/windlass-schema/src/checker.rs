@@ -170,14 +170,14 @@ impl Checker {
     /// # Errors
     /// It does not, or it would take too long to say so.
     pub fn check(&self, value: &Value) -> Result<(), Misfit> {
-        self.check_beside(value, &Checks::default())
+        self.check_within(value, &Checks::default())
     }
 
     /// Whether a value fits, one of those of a reply.
     ///
     /// # Errors
     /// As for [`check`](Self::check), or the others have used the steps up.
-    pub fn check_beside(&self, value: &Value, checks: &Checks) -> Result<(), Misfit> {
+    pub fn check_within(&self, value: &Value, checks: &Checks) -> Result<(), Misfit> {
         let most = MAX_CHECK_STEPS.min(checks.left.get());
         let (cost, counted) = self.cost_within(value, most);
         checks.spend(counted);

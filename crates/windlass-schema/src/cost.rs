@@ -76,14 +76,14 @@ impl Rates<'_> {
         let node = self.graph.nodes.get(number).filter(|_| depth < MAX_CHECK_DEPTH)?;
         let patterns = node.pattern.map_or(0, PatternCost::steps_per_byte);
         let mut own = node.own.saturating_add(patterns).saturating_add(node.pairs).saturating_add(1);
-        let mut below = Cost::default();
+        let mut children = Cost::default();
         for edge in &node.edges {
             if let Part::Properties(Some(pattern)) = &edge.part {
                 own = own.saturating_add(pattern.steps_per_byte());
             }
-            below.add(self.rate(edge.to, depth + 1)?);
+            children.add(self.rate(edge.to, depth + 1)?);
         }
-        let cost = below.on_top(own, node);
+        let cost = children.on_top(own, node);
         *self.known.get_mut(number)? = Some(cost);
         Some(cost)
     }
@@ -155,11 +155,11 @@ impl<'g> Counter<'g> {
         {
             own = own.saturating_add(self.comparing(items)?);
         }
-        let mut below = Cost::default();
+        let mut children = Cost::default();
         for edge in &node.edges {
-            own = own.saturating_add(self.handed_on(edge, checked, &mut below, depth + 1)?);
+            own = own.saturating_add(self.handed_on(edge, checked, &mut children, depth + 1)?);
         }
-        let cost = below.on_top(own, node);
+        let cost = children.on_top(own, node);
         if kept {
             self.known.insert(key, cost);
         }
@@ -171,41 +171,41 @@ impl<'g> Counter<'g> {
         &mut self,
         edge: &Edge,
         checked: Checked<'_>,
-        below: &mut Cost,
+        children: &mut Cost,
         depth: usize,
     ) -> Result<u64, TooCostly> {
         let (part, to) = (&edge.part, edge.to);
         self.spend(1)?;
         let mut finding: u64 = 0;
         match (part, checked) {
-            (Part::Same, checked) => below.add(self.node(to, checked, depth)?),
+            (Part::Same, checked) => children.add(self.node(to, checked, depth)?),
             (Part::Property(name), Checked::Value(Value::Object(map))) => {
                 if let Some(value) = map.get(name) {
-                    below.add(self.node(to, Checked::Value(value), depth)?);
+                    children.add(self.node(to, Checked::Value(value), depth)?);
                 }
             }
             (Part::Properties(pattern), Checked::Value(Value::Object(map))) => {
                 for (name, value) in map {
                     self.spend(1)?;
                     finding = finding.saturating_add(pattern_steps(*pattern, Checked::Name(name)));
-                    below.add(self.node(to, Checked::Value(value), depth)?);
+                    children.add(self.node(to, Checked::Value(value), depth)?);
                 }
             }
             (Part::Names, Checked::Value(Value::Object(map))) => {
                 for name in map.keys() {
                     self.spend(1)?;
-                    below.add(self.node(to, Checked::Name(name), depth)?);
+                    children.add(self.node(to, Checked::Name(name), depth)?);
                 }
             }
             (Part::Items, Checked::Value(Value::Array(items))) => {
                 for item in items {
                     self.spend(1)?;
-                    below.add(self.node(to, Checked::Value(item), depth)?);
+                    children.add(self.node(to, Checked::Value(item), depth)?);
                 }
             }
             (Part::Item(at), Checked::Value(Value::Array(items))) => {
                 if let Some(item) = items.get(*at) {
-                    below.add(self.node(to, Checked::Value(item), depth)?);
+                    children.add(self.node(to, Checked::Value(item), depth)?);
                 }
             }
             _ => {}

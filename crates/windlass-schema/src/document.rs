@@ -221,8 +221,8 @@ pub(crate) fn pointer_to(root: &Value, wanted: usize) -> Option<String> {
     }
     match root {
         Value::Object(map) => map.iter().find_map(|(key, value)| {
-            let below = pointer_to(value, wanted)?;
-            Some(format!("/{}{below}", key.replace('~', "~0").replace('/', "~1")))
+            let pointer = pointer_to(value, wanted)?;
+            Some(format!("/{}{pointer}", key.replace('~', "~0").replace('/', "~1")))
         }),
         Value::Array(items) => items
             .iter()

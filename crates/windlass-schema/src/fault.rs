@@ -103,21 +103,21 @@ impl SchemaFault {
 
 /// Where a schema, whose depth is within bounds, has that reference. `names`: the keys are names, not keywords.
 fn reference_in(schema: &Value, reference: &str, names: bool) -> Option<String> {
-    let below = |key: &str, found: String| format!("/{}{found}", key.replace('~', "~0").replace('/', "~1"));
+    let pointer = |key: &str, found: String| format!("/{}{found}", key.replace('~', "~0").replace('/', "~1"));
     match schema {
         Value::Object(map) => map.iter().find_map(|(key, value)| {
             let is_reference = !names && REFERENCES.contains(&key.as_str());
             if is_reference && value == reference {
-                return Some(below(key, String::new()));
+                return Some(pointer(key, String::new()));
             }
             if !names && DATA.contains(&key.as_str()) {
                 return None;
             }
             let named = !names && NAMED.contains(&key.as_str());
-            reference_in(value, reference, named).map(|found| below(key, found))
+            reference_in(value, reference, named).map(|found| pointer(key, found))
         }),
         Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| {
-            reference_in(item, reference, false).map(|found| below(&at.to_string(), found))
+            reference_in(item, reference, false).map(|found| pointer(&at.to_string(), found))
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }

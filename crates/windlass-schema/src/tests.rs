@@ -298,7 +298,7 @@ fn the_checks_of_one_reply_share_their_steps() {
     assert_eq!(checker.check(&costly), Err(Misfit::Somewhere));
     let checks = Checks::default();
     let refused =
-        (0..1_024).filter(|_| checker.check_beside(&costly, &checks) == Err(Misfit::UsedUp)).count();
+        (0..1_024).filter(|_| checker.check_within(&costly, &checks) == Err(Misfit::UsedUp)).count();
     assert!((1_010..1_024).contains(&refused), "{refused} were refused");
 }
 
@@ -312,5 +312,5 @@ fn many_ordinary_calls_of_one_reply_are_checked() {
         Checker::new(&json!({ "type": "object", "properties": fields, "required": ["f1"] })).unwrap();
     let args = Value::Object((0..30).map(|n| (format!("f{n}"), json!("text"))).collect());
     let checks = Checks::default();
-    assert!((0..1_024).all(|_| checker.check_beside(&args, &checks) == Ok(())));
+    assert!((0..1_024).all(|_| checker.check_within(&args, &checks) == Ok(())));
 }

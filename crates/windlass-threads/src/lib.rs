@@ -16,8 +16,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// keeps its thread for 16 ms at most; to hand work over takes some 20 µs.
 pub const LARGE_BYTES: u64 = 256 * 1024;
 
-/// Number of threads of [`beside`]: one slow reader does not block the others.
-const BESIDE_THREADS: usize = 2;
+/// Number of threads of [`background_runtime`]: one slow reader does not block the others.
+const BACKGROUND_THREADS: usize = 2;
 
 /// Does some work on so many bytes of input: on another thread if that is much, on this one otherwise, or where no tokio
 /// runtime is. A panic is resumed in the caller. Queued work is discarded when the future is dropped.
@@ -89,18 +89,19 @@ async fn handed_over<T: Send + 'static>(
 ///
 /// # Errors
 /// The system gives no threads.
-pub fn beside() -> io::Result<&'static Handle> {
-    static BESIDE: OnceLock<Runtime> = OnceLock::new();
-    if let Some(runtime) = BESIDE.get() {
+pub fn background_runtime() -> io::Result<&'static Handle> {
+    static BACKGROUND: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = BACKGROUND.get() {
         return Ok(runtime.handle());
     }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let made = builder.worker_threads(BESIDE_THREADS).thread_name("windlass-beside").enable_all().build()?;
+    let made =
+        builder.worker_threads(BACKGROUND_THREADS).thread_name("windlass-beside").enable_all().build()?;
     // Of two that are made at once one goes again; nothing was spawned in it.
-    if let Err(second) = BESIDE.set(made) {
+    if let Err(second) = BACKGROUND.set(made) {
         second.shutdown_background();
     }
-    BESIDE.get().map(Runtime::handle).ok_or_else(|| io::ErrorKind::Other.into())
+    BACKGROUND.get().map(Runtime::handle).ok_or_else(|| io::ErrorKind::Other.into())
 }
 
 /// Work that waits for a thread, unless its caller drops it.

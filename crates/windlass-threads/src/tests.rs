@@ -27,8 +27,8 @@ fn without_a_runtime_it_is_done_on_the_spot() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn what_is_spawned_beside_runs_on_another_thread() {
-    let handle = beside().unwrap();
-    assert_eq!(beside().unwrap().id(), handle.id());
+    let handle = background_runtime().unwrap();
+    assert_eq!(background_runtime().unwrap().id(), handle.id());
     let spawned = {
         let _context = handle.enter();
         tokio::spawn(async { thread::current().id() })

@@ -46,8 +46,8 @@ impl Path<'_> {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Root(path) => (*path).to_owned(),
-            Self::Key(above, key) => join(&above.text(), key),
-            Self::Item(above, at) => join(&above.text(), &at.to_string()),
+            Self::Key(parent, key) => join(&parent.text(), key),
+            Self::Item(parent, at) => join(&parent.text(), &at.to_string()),
         }
     }
 }

@@ -82,11 +82,11 @@ fn colon(lines: &Lines<'_>, column: usize) -> (String, String) {
         let message = format!("the text of `{key}` holds a colon and a space, which begin a map");
         return (message, format!("quote it: `{key}: \"... : ...\"`, or put it under `{key}: |`"));
     }
-    let above = lines.above();
-    if let Some((at, key)) = above.and_then(|(at, line)| unspaced(line).map(|key| (at, key))) {
+    let previous = lines.previous();
+    if let Some((at, key)) = previous.and_then(|(at, line)| unspaced(line).map(|key| (at, key))) {
         return no_space(key, at);
     }
-    match above {
+    match previous {
         Some((at, line)) if has_value(line) => (
             format!("this line stands further in than line {at}, which has a value already"),
             "align keys of one map; a text of several lines with `: ` in it stands under `key: |`".to_owned(),
@@ -133,9 +133,10 @@ impl<'t> Lines<'t> {
     }
 
     /// The last line above that holds something, with its number.
-    fn above(&self) -> Option<(usize, &'t str)> {
-        let above = self.text.lines().take(self.at.saturating_sub(1)).zip(1..);
-        let filled = above.filter(|(line, _)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    fn previous(&self) -> Option<(usize, &'t str)> {
+        let previous = self.text.lines().take(self.at.saturating_sub(1)).zip(1..);
+        let filled =
+            previous.filter(|(line, _)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
         filled.last().map(|(line, at)| (at, line))
     }
 }

@@ -86,8 +86,8 @@ fn tower() -> Value {
         let mut definitions =
             Map::from_iter([("d0".to_owned(), json!({ "type": "string", "maxLength": 9 }))]);
         for level in 1..=height {
-            let below = json!({ "$ref": format!("#/$defs/d{}", level - 1) });
-            definitions.insert(format!("d{level}"), json!({ "allOf": [below.clone(), below] }));
+            let child = json!({ "$ref": format!("#/$defs/d{}", level - 1) });
+            definitions.insert(format!("d{level}"), json!({ "allOf": [child.clone(), child] }));
         }
         json!({ "type": "object", "properties": { "a": { "$ref": format!("#/$defs/d{height}") } }, "$defs": definitions })
     };

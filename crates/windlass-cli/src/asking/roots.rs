@@ -34,7 +34,7 @@ impl Roots {
 
     /// Where the tool of a call begins a relative path. `None`: that is not known.
     pub(super) fn of_call(&self, call: &Subject) -> Option<&Path> {
-        if call.below {
+        if call.delegated {
             return None;
         }
         let server = call.spec.as_ref().and_then(|spec| spec.origin.strip_prefix(SERVER));
@@ -77,7 +77,7 @@ mod tests {
     fn call(origin: &str) -> Subject {
         let mut spec = ToolSpec::read_only("files__write_file", "Writes.", json!({ "type": "object" }));
         spec.origin = origin.into();
-        Subject { tool: spec.name.clone(), args: json!({}), spec: Some(spec), below: false, asks: None }
+        Subject { tool: spec.name.clone(), args: json!({}), spec: Some(spec), delegated: false, asks: None }
     }
 
     #[test]
@@ -102,6 +102,6 @@ mod tests {
         let roots = roots(&folder, "command: [server, docs]");
         assert_eq!(roots.of_call(&call("command")), Some(&*folder));
         assert_eq!(roots.of_call(&call("mcp other")), None);
-        assert_eq!(roots.of_call(&Subject { below: true, ..call("command") }), None);
+        assert_eq!(roots.of_call(&Subject { delegated: true, ..call("command") }), None);
     }
 }

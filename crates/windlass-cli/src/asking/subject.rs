@@ -18,7 +18,7 @@ pub(super) struct Subject {
     /// The tool's description; `None`: the run no longer has it.
     pub(super) spec: Option<ToolSpec>,
     /// Whether another agent makes the call, whose folder may be another one.
-    pub(super) below: bool,
+    pub(super) delegated: bool,
     /// The delegate that asks, as its lead calls it; `None`: the agent itself.
     pub(super) asks: Option<Text>,
 }
@@ -34,8 +34,10 @@ impl Subject {
             let question = child.questions().iter().find(|question| question.id == asked)?;
             let open = child.open_call(question.call.as_ref()?)?;
             match open.asks() {
-                None => return Some(Self { below: true, asks: Some(delegate), ..Self::new(&child, open) }),
-                Some((below, question)) => (run, asked) = (below, question.clone()),
+                None => {
+                    return Some(Self { delegated: true, asks: Some(delegate), ..Self::new(&child, open) });
+                }
+                Some((deeper, question)) => (run, asked) = (deeper, question.clone()),
             }
         }
         None
@@ -43,7 +45,7 @@ impl Subject {
 
     fn new(state: &State, open: &OpenCall) -> Self {
         let (tool, spec) = (open.target_name().clone(), state.target(open).cloned());
-        Self { tool, args: open.value(), spec, below: false, asks: None }
+        Self { tool, args: open.value(), spec, delegated: false, asks: None }
     }
 
     /// The question without the arguments, which stand below it. `None`: its text is another one.

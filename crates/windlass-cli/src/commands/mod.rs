@@ -86,7 +86,7 @@ fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit,
         limits::catch_file_size()?;
         work.await
     };
-    let done = runtime.block_on(work.with_context(Telemetry::above()));
+    let done = runtime.block_on(work.with_context(Telemetry::parent_context()));
     // A tool that blocks a thread and was left behind does not keep the process.
     runtime.shutdown_background();
     done

@@ -139,7 +139,7 @@ impl Found {
     fn served(&self) -> ServedTools {
         let tools = self.servers.iter().flat_map(McpServer::tools);
         let names = tools.map(|tool| tool.spec().name.to_string()).collect();
-        ServedTools { names, ..self.file.unconnected_below() }
+        ServedTools { names, ..self.file.unconnected_of_branches() }
     }
 
     /// Sets the service up that a tool belongs to.

@@ -268,7 +268,7 @@ impl Plain {
             let text = reasoning.text.to_string();
             self.remark(&text);
         }
-        self.settle(turn.beside_calls().as_deref().unwrap_or_default());
+        self.settle(turn.text_without_calls().as_deref().unwrap_or_default());
         self.end_line();
         let action = self.turn.action.take();
         self.turn = Turn {

@@ -11,21 +11,21 @@ use crate::vocabulary::tool::ToolSpec;
 /// # Errors
 /// What is wrong and where, in a stable order.
 pub fn check_args(tool: &ToolSpec, text: &str) -> Result<Value, String> {
-    check_args_beside(tool, text, &Checks::default())
+    check_args_within(tool, text, &Checks::default())
 }
 
 /// Reads and checks arguments of one of the calls of a reply.
 ///
 /// # Errors
 /// As for [`check_args`], or the others have used up what checking them may take.
-pub(crate) fn check_args_beside(tool: &ToolSpec, text: &str, checks: &Checks) -> Result<Value, String> {
+pub(crate) fn check_args_within(tool: &ToolSpec, text: &str, checks: &Checks) -> Result<Value, String> {
     let args = read(given_args(text)).map_err(|why| format!("The arguments of `{}` are {why}", tool.name))?;
     if !args.is_object() {
         return Err(format!("The arguments of `{}` must be a JSON object, found {}", tool.name, kind(&args)));
     }
     let checker =
         tool.checker().map_err(|error| format!("The schema of `{}` is unusable: {error}", tool.name))?;
-    match checker.check_beside(&args, checks) {
+    match checker.check_within(&args, checks) {
         Ok(()) => Ok(args),
         Err(faults @ Misfit::Faults(_)) => {
             Err(format!("The arguments of `{}` do not fit its schema: {faults}", tool.name))

@@ -200,7 +200,7 @@ impl Decision {
         if !new {
             return Err(InvalidInput::AlreadyStarted { run });
         }
-        let base = self.state.below.as_ref();
+        let base = self.state.base.as_ref();
         if matches!(start.input, RunInput::Fork(_))
             && base.is_none_or(|base| base.is_finished() || base.version == 0)
         {

@@ -52,7 +52,7 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
         Cause::Resumed => taken_over(first, events)?,
         Cause::Replied { action } => {
             let (reply, objection) = reply(events)?;
-            let lost = is_beside(first).then(|| failure(first)).flatten().map(Box::new);
+            let lost = is_other_attempt(first).then(|| failure(first)).flatten().map(Box::new);
             InputKind::Replied { action: freed(action), reply, objection, lost }
         }
         Cause::ModelFailed { action, jitter } => {
@@ -189,7 +189,7 @@ fn adjusted(event: &Event) -> Option<Adjusted> {
 /// The reply of a turn, and the objection to it. Calls with a place were read from its text; the others were native.
 /// The end of another attempt at the same call may stand before it.
 fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
-    let mut facts = events.iter().filter(|event| !is_beside(event)).map(|event| &event.fact);
+    let mut facts = events.iter().filter(|event| !is_other_attempt(event)).map(|event| &event.fact);
     let first = facts.next()?;
     if let Fact::Model(ModelFact::ProbeAnswered(probe)) = first {
         // The rest of it counts for nothing.
@@ -223,7 +223,7 @@ fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
     Some((Box::new(reply), turn.objection.clone()))
 }
 
-fn is_beside(event: &Event) -> bool {
+fn is_other_attempt(event: &Event) -> bool {
     matches!(&event.fact, Fact::Model(ModelFact::Failed(failed)) if failed.remaining_model.is_some())
 }
 

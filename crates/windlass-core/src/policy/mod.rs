@@ -80,7 +80,7 @@ policy! {
         /// then, holds nothing, and goes on by itself.
         #[serde(skip_serializing_if = "is_usual")]
         wait_for_quota: bool = false,
-    } beside {
+    } internal {
         /// Purpose of the loop's model calls.
         purpose: Purpose = Purpose::Act,
         /// The sampling temperature of models that name none of their own, and take one.
@@ -117,7 +117,7 @@ policy! {
         /// Form in which perception, decision and judges are asked for JSON: `text` in words, `schema` also as a JSON Schema
         /// (`response_format`), for servers that hold a model to it. Small models need it.
         contracts: Contracts = Contracts::Text,
-    } beside {}
+    } internal {}
 
     /// Execution of calls.
     calls: Calls {
@@ -132,7 +132,7 @@ policy! {
         repetition: Repetition = Repetition::ON,
         /// Handling of calls of one tool in a row, whatever their arguments: `off`, `on` (three) or `{after: n}`.
         stuck: Stuck = Stuck::Off,
-    } beside {
+    } internal {
         /// Timeout of one attempt of a tool, in milliseconds, unless the tool sets its own.
         tool_ms: u64 = 300_000,
         /// After how many milliseconds without content, a tool's result or usage a child run is ended; `None`: never.
@@ -160,7 +160,7 @@ policy! {
         require_retries: u32 = 2,
         /// Whether a model judges calls before they run (Chain of Verification). `on`: with a threshold of 0.7.
         verify: Verify = Verify::Off,
-    } beside {}
+    } internal {}
 
     /// Limits of a run.
     bounds: Bounds {
@@ -173,7 +173,7 @@ policy! {
         share: Share = Share::Equal,
         /// Grace period for a stopped action, in milliseconds.
         grace_ms: u64 = 2_000,
-    } beside {
+    } internal {
         /// Whether a run has one turn or many.
         turns: Turns = Turns::Many,
     }
@@ -190,13 +190,13 @@ policy! {
         recall: Recall = Recall::Off,
         /// Session memory: what is shown of past conversations, and how much is kept.
         memory: Memory = Memory::Unbounded,
-    } beside {}
+    } internal {}
 
     /// Texts for the model, people and the log.
     wording: Wording {
         /// Form of results for the model: plain, announced, or in a preset's words.
         results: Results as ResultsKey = Results::default(),
-    } beside {
+    } internal {
         /// Fixed texts for the model.
         texts: Texts = Texts::default(),
         /// Lines that go to the log.
@@ -306,8 +306,8 @@ impl Policy {
 
     /// Limits how long a child run brings nothing, and the child runs below it. A lower limit of its own stays.
     pub fn stall_as_child(&mut self, ms: u64) {
-        let below = self.calls.child_stall_ms.map_or(ms, |own| own.min(ms));
-        self.calls.child_stall_ms = Some(below);
+        let lowered = self.calls.child_stall_ms.map_or(ms, |own| own.min(ms));
+        self.calls.child_stall_ms = Some(lowered);
         if self.limit(LimitKind::StallSeconds).is_none_or(|own| own > ms) {
             self.set_limit(LimitKind::StallSeconds, Limit { max: ms, at_limit: Some(AtLimit::None) });
         }

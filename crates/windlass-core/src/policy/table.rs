@@ -1,14 +1,14 @@
 //! The table of policy slots becomes types here: the parts of the [`Policy`](super::Policy), and the keys of the `loop`
 //! section of agent files.
 
-/// `part: Part { keys } beside { others }`, each slot as `name: Type = usual value`. A slot in the first braces is a key of
+/// `part: Part { keys } internal { others }`, each slot as `name: Type = usual value`. A slot in the first braces is a key of
 /// agent files; `as Written` names the type that it is read as, where that is not its own.
 macro_rules! policy {
     ($(
         $(#[$about:meta])*
         $part:ident: $Part:ident {
             $($(#[$doc:meta])* $key:ident: $Type:ty $(as $Written:ty)? = $usual:expr,)*
-        } beside {
+        } internal {
             $($(#[$other_doc:meta])* $other:ident: $Other:ty = $other_usual:expr,)*
         }
     )*) => {

@@ -16,7 +16,7 @@ pub(crate) fn source<'t>(text: Option<&'t Text>, reasoning: Option<&'t Reasoning
 }
 
 /// A text without the calls that were read from it. `None`: nothing is left.
-fn beside(text: Option<&Text>, calls: &[ToolCall]) -> Option<Text> {
+fn without_calls(text: Option<&Text>, calls: &[ToolCall]) -> Option<Text> {
     let text = text?;
     let mut places: Vec<Span> = calls.iter().filter_map(|call| call.place).collect();
     if places.is_empty() {
@@ -39,8 +39,8 @@ fn beside(text: Option<&Text>, calls: &[ToolCall]) -> Option<Text> {
 
 impl AssistantMessage {
     /// The text without the calls that were read from it; `None` if nothing is left.
-    pub fn beside_calls(&self) -> Option<Text> {
-        beside(self.text.as_ref(), &self.calls)
+    pub fn text_without_calls(&self) -> Option<Text> {
+        without_calls(self.text.as_ref(), &self.calls)
     }
 
     /// Whether calls were read from the text, so that it holds them.
@@ -52,8 +52,8 @@ impl AssistantMessage {
 
 impl TurnCompleted {
     /// The text without the calls that were read from it; `None` if nothing is left.
-    pub fn beside_calls(&self) -> Option<Text> {
-        beside(self.text.as_ref(), &self.calls)
+    pub fn text_without_calls(&self) -> Option<Text> {
+        without_calls(self.text.as_ref(), &self.calls)
     }
 }
 
@@ -106,7 +106,7 @@ macro_rules! stored_once {
                 }
                 let mut stored = self.clone();
                 let text = source(self.text.as_ref(), self.reasoning.as_ref());
-                stored.calls.iter_mut().for_each(|call| call.args.beside(text));
+                stored.calls.iter_mut().for_each(|call| call.args.relative_to(text));
                 $stored::serialize(&stored, serializer)
             }
         }

@@ -165,7 +165,7 @@ impl ContextTracker {
     }
 
     /// For a run that begins with this conversation.
-    pub(crate) fn below(&self) -> Self {
+    pub(crate) fn as_base(&self) -> Self {
         Self { warning: Warning::None, tried: None, skip: Skip::None, ..self.clone() }
     }
 

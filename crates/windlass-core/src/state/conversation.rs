@@ -85,7 +85,7 @@ impl Conversation {
     /// A reply of the loop's model enters.
     pub(crate) fn replied(&mut self, turn: &TurnCompleted) {
         self.tracker.replied();
-        if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
+        if let Some(text) = turn.text_without_calls().filter(|text| !text.trim().is_empty()) {
             self.last_text = Some(text);
         }
         self.spoken_by(&turn.model);
@@ -230,12 +230,12 @@ impl Conversation {
     }
 
     /// The same messages, for a run that begins with them: nothing was said or called in it yet.
-    pub(crate) fn below(&self) -> Self {
+    pub(crate) fn as_base(&self) -> Self {
         Self {
             steering: Vec::new(),
             last_text: None,
             outputs: 0,
-            tracker: self.tracker.below(),
+            tracker: self.tracker.as_base(),
             ..self.clone()
         }
     }

@@ -54,7 +54,7 @@ impl State {
     }
 
     /// The action of the other attempt at the same model call, while two models are asked for it.
-    pub fn asked_beside(&self, action: ActionId) -> Option<ActionId> {
+    pub fn concurrent_attempt(&self, action: ActionId) -> Option<ActionId> {
         let other = self.alongside(self.model_call(action)?)?;
         Some(self.action(other.seq()))
     }

@@ -153,7 +153,7 @@ impl OpenCall {
     }
 
     /// Whether this is its end in the base, and it was never begun here.
-    pub(crate) fn ran_below(&self, outcome: &CallOutcome) -> bool {
+    pub(crate) fn ran_in_base(&self, outcome: &CallOutcome) -> bool {
         self.attempt == 0 && self.known().is_some_and(|known| known.outcome() == Some(outcome))
     }
 
@@ -366,8 +366,8 @@ impl State {
     }
 
     /// Whether a fork has this end of a call from its base, without having begun it.
-    pub fn has_ended_below(&self, id: &CallId, outcome: &CallOutcome) -> bool {
-        self.open_call(id).is_some_and(|open| open.ran_below(outcome))
+    pub fn has_ended_in_base(&self, id: &CallId, outcome: &CallOutcome) -> bool {
+        self.open_call(id).is_some_and(|open| open.ran_in_base(outcome))
     }
 
     /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.

@@ -169,18 +169,18 @@ impl State {
             Some(QuotaWait { model, until: model_call.retry_at()? })
         };
         let own = self.model_calls.iter().filter(|model_call| model_call.waits_for_quota()).filter_map(named);
-        let below = self.open_calls().filter_map(|open| {
+        let of_delegates = self.open_calls().filter_map(|open| {
             let Stage::DelegateDeferred { model, until, .. } = open.stage() else { return None };
             Some(QuotaWait { model: model.clone(), until: *until })
         });
-        own.chain(below).min_by_key(|wait| wait.until)
+        own.chain(of_delegates).min_by_key(|wait| wait.until)
     }
 
     /// Whether calls wait for a quota, here or in tasks, and no other one is going on or waits.
     pub(crate) fn only_quotas_wait(&self) -> bool {
-        let mut below =
+        let mut of_delegates =
             self.open_calls().filter(|open| matches!(open.stage(), Stage::DelegateDeferred { .. }));
-        let any = self.model_calls.iter().next().is_some() || below.next().is_some();
+        let any = self.model_calls.iter().next().is_some() || of_delegates.next().is_some();
         any && self.model_calls.iter().all(ModelCall::waits_for_quota)
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn lines(out: &mut String, message: &Message) {
             for call in &reply.calls {
                 let _infallible = write!(out, "\n[Assistant] Called {}({})", call.name, call.args);
             }
-            let text = reply.beside_calls();
+            let text = reply.text_without_calls();
             text.as_deref()
                 .filter(|text| !text.is_empty())
                 .map_or(Ok(()), |text| write!(out, "\n[Assistant] {text}"))

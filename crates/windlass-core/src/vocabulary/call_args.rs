@@ -105,7 +105,7 @@ impl CallArgs {
     }
 
     /// As they are stored beside that text: if they are a part of it, only where.
-    pub(crate) fn beside(&mut self, stored: Option<&Text>) {
+    pub(crate) fn relative_to(&mut self, stored: Option<&Text>) {
         if let (Kind::Part { text, place, .. }, Some(stored)) = (&self.0, stored)
             && Text::ptr_eq(text, stored)
         {

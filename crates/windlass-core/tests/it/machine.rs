@@ -241,7 +241,7 @@ impl Machine {
     /// What a driver makes of the reply of one of two attempts: half of the time the core is told of the other's end.
     fn raced(&self, mut what: InputKind, step: Step) -> InputKind {
         if let InputKind::Replied { action, lost, .. } = &mut what
-            && self.state.asked_beside(*action).is_some()
+            && self.state.concurrent_attempt(*action).is_some()
             && !step.waits.is_multiple_of(3)
         {
             *lost = Some(Box::new(ModelFailure { kind: FailureKind::Cancelled, ..failure(step) }));

@@ -94,9 +94,11 @@ pub(super) fn one_chain(links: &[Link], head: Option<RunId>) -> Result<(), Strin
             return Err(format!("the chain comes to run {run} twice"));
         }
         if let Some((base, version)) = link.base {
-            let below = links.iter().find(|link| link.run == base);
-            if let Some(below) = below.filter(|below| below.version != version || below.end.is_none()) {
-                let events = below.version;
+            let base_link = links.iter().find(|link| link.run == base);
+            if let Some(base_link) =
+                base_link.filter(|base_link| base_link.version != version || base_link.end.is_none())
+            {
+                let events = base_link.version;
                 return Err(format!("run {run} continues event {version} of run {base}, which has {events}"));
             }
         }

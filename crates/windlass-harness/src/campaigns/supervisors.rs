@@ -23,11 +23,11 @@ const FAILED: &str = "not resumed";
 /// # Errors
 /// A promise was broken.
 pub(super) fn play(home: &Home, ending: &Ending, mut moments: Moments) -> Result<Story, HarnessError> {
-    let (mut beside, mut complaint) = (0, None);
+    let (mut extra_processes, mut complaint) = (0, None);
     let mut fate = |home: &Home, step: &Step| match step {
         Step::Resume(_) if moments.below(BY_HAND) > 0 => {
             let (first, second) = pair(home, &mut moments)?;
-            beside += 1;
+            extra_processes += 1;
             complaint = [&first, &second].iter().find_map(|end| complaint_of(end)).or(complaint.take());
             // They never end by themselves: one that did is judged.
             Ok(Lived::ended(if first.killed { second } else { first }))
@@ -46,7 +46,7 @@ pub(super) fn play(home: &Home, ending: &Ending, mut moments: Moments) -> Result
         return Err(home.broken("two supervisors", complaint));
     }
     let story = played?;
-    Ok(Story { processes: story.processes + beside, kills: story.kills + beside, ..story })
+    Ok(Story { processes: story.processes + extra_processes, kills: story.kills + extra_processes, ..story })
 }
 
 /// Two supervisors that begin at the same moment. In half of the rounds the second one lives long enough to look again.
@@ -56,8 +56,8 @@ fn pair(home: &Home, moments: &mut Moments) -> io::Result<(ProcessEnd, ProcessEn
     let second = again + moments.next(1);
     let live = |after| run_and_kill(&mut home.command(&Step::Supervise, &[]), Moment::After(after), PATIENCE);
     let (first, second) = thread::scope(|scope| {
-        let beside = scope.spawn(|| live(second));
-        (live(first), beside.join())
+        let alongside = scope.spawn(|| live(second));
+        (live(first), alongside.join())
     });
     let second = second.map_err(|_| io::Error::other("the thread of the second supervisor panicked"))?;
     Ok((first?, second?))

@@ -65,7 +65,7 @@ pub(super) fn plan(tools: &[ToolSpec], intent: &Intent, base: Option<&str>) -> O
 }
 
 /// The tool that says which folders may be used, if the tool for files comes from the same server.
-pub(super) fn allowed_beside<'t>(tools: &'t [ToolSpec], file_tool: &str) -> Option<&'t ToolSpec> {
+pub(super) fn allowed_folders_tool<'t>(tools: &'t [ToolSpec], file_tool: &str) -> Option<&'t ToolSpec> {
     let server = |name: &str| name.rsplit_once("__").map(|(server, _)| server.to_owned());
     tool_for(tools, Need::Allowed).filter(|spec| server(&spec.name) == server(file_tool))
 }

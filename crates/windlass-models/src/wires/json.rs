@@ -34,12 +34,12 @@ fn plain_run(bytes: &[u8]) -> Option<(&[u8], u8)> {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    let below = |word: u64, bound: u8| word.wrapping_sub(ONES * u64::from(bound)) & !word & HIGH;
+    let less_than = |word: u64, bound: u8| word.wrapping_sub(ONES * u64::from(bound)) & !word & HIGH;
     let (words, _) = bytes.as_chunks::<8>();
     let plain = words.iter().position(|word| {
         let word = u64::from_le_bytes(*word);
-        let equals = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-        (below(word, 0x20) | equals(b'"') | equals(b'\\')) != 0
+        let equals = |byte: u8| less_than(word ^ (ONES * u64::from(byte)), 1);
+        (less_than(word, 0x20) | equals(b'"') | equals(b'\\')) != 0
     });
     // A borrow may mark a byte behind a special one, never one in a word without any.
     let from = plain.unwrap_or(words.len()) * 8;

@@ -49,7 +49,7 @@ fn is_object(schema: &Value) -> bool {
 
 fn under_property(schema: &Value) -> Value {
     let mut inner = schema.clone();
-    refer_below(&mut inner);
+    rebase_references(&mut inner);
     let mut definitions = Map::new();
     if let Value::Object(fields) = &mut inner {
         for key in DEFINITIONS {
@@ -67,7 +67,7 @@ fn under_property(schema: &Value) -> Value {
 }
 
 /// Leads references to the root, and into it, to its new place. Definitions stay at the root.
-fn refer_below(schema: &mut Value) {
+fn rebase_references(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             if let Some(Value::String(place)) = fields.get_mut("$ref")
@@ -81,9 +81,9 @@ fn refer_below(schema: &mut Value) {
             let parts = fields
                 .iter_mut()
                 .filter(|(key, _)| !matches!(key.as_str(), "const" | "enum" | "default" | "examples"));
-            parts.for_each(|(_, part)| refer_below(part));
+            parts.for_each(|(_, part)| rebase_references(part));
         }
-        Value::Array(all) => all.iter_mut().for_each(refer_below),
+        Value::Array(all) => all.iter_mut().for_each(rebase_references),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

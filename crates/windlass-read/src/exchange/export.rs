@@ -67,14 +67,14 @@ struct Events<'l> {
 async fn family(log: &dyn Store, run: RunId) -> Result<Vec<RunId>, Error> {
     let mut runs = with_bases(log, run).await?;
     let mut looked = 0;
-    while let Some(above) = runs.get(looked).copied() {
+    while let Some(parent) = runs.get(looked).copied() {
         looked += 1;
-        for task in Timeline::of(log, above).await?.tasks {
+        for task in Timeline::of(log, parent).await?.tasks {
             if runs.len() >= MOST_RUNS || runs.contains(&task.run) || !is_known(log, task.run).await? {
                 continue;
             }
-            let below = with_bases(log, task.run).await?;
-            runs.extend(below.into_iter().filter(|run| !runs.contains(run)).collect::<Vec<_>>());
+            let child_runs = with_bases(log, task.run).await?;
+            runs.extend(child_runs.into_iter().filter(|run| !runs.contains(run)).collect::<Vec<_>>());
         }
     }
     Ok(runs)

@@ -127,18 +127,18 @@ async fn checked(log: &dyn Log, run: RunId, batches: &[Batch]) -> Result<(State,
         Some(Fact::Run(RunFact::Started(start))) => match &start.base {
             Some(base) if base.run == run => return Err(bad(run, 1, "it is based on itself")),
             Some(base) => {
-                let below = load_until(log, base.run, base.version).await.map_err(|error| {
+                let base_state = load_until(log, base.run, base.version).await.map_err(|error| {
                     if let Error::Log(StoreError::UnknownRun { .. }) = error {
                         Error::MissingBase { run, base: base.run }
                     } else {
                         error
                     }
                 })?;
-                if below.version() != base.version || below.digest() != base.digest {
+                if base_state.version() != base.version || base_state.digest() != base.digest {
                     let what = format!("its base {} has another digest here", base.run);
                     return Err(bad(run, 1, what));
                 }
-                State::on_base(run, &below)
+                State::on_base(run, &base_state)
             }
             None => State::new(run),
         },

@@ -161,7 +161,7 @@ impl Ledger {
                 (&doubted.call, EffectStep::Doubt(doubted.lost.clone()), true)
             }
             Fact::Call(CallFact::Finished(finished)) => {
-                let from_base = before.has_ended_below(&finished.call, &finished.outcome);
+                let from_base = before.has_ended_in_base(&finished.call, &finished.outcome);
                 (&finished.call, EffectStep::Receipt(finished.outcome.clone()), from_base)
             }
             Fact::People(PeopleFact::InputRequested(asked)) => {

@@ -40,7 +40,7 @@ pub async fn family(log: &dyn Store, run: RunId) -> Result<Vec<Member>, Error> {
     let (mut seen, mut next) = (BTreeSet::from([run]), vec![first]);
     while let Some(member) = next.pop() {
         if let FamilyRun::Here(summary) = &member.run {
-            let mut below = Vec::new();
+            let mut children = Vec::new();
             for task in Timeline::of(log, summary.run).await?.tasks {
                 let run = if !is_known(log, task.run).await? {
                     FamilyRun::Elsewhere(Box::new(task))
@@ -49,9 +49,9 @@ pub async fn family(log: &dyn Store, run: RunId) -> Result<Vec<Member>, Error> {
                 } else {
                     continue;
                 };
-                below.push(Member { depth: member.depth + 1, run });
+                children.push(Member { depth: member.depth + 1, run });
             }
-            next.extend(below.into_iter().rev());
+            next.extend(children.into_iter().rev());
         }
         found.push(member);
     }

@@ -302,7 +302,7 @@ fn edit(edited: &HistoryEdited, cuts: &Cuts) -> String {
 }
 
 fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
-    let text = turn.beside_calls().unwrap_or_default();
+    let text = turn.text_without_calls().unwrap_or_default();
     match turn.purpose {
         Purpose::Act | Purpose::Merge => {}
         Purpose::Summarise => return format!("got a summary: {}", cuts.line(&text)),

@@ -30,7 +30,7 @@ pub(crate) fn check_prices<'m>(
     match delegates.chain(branches).find_map(|(name, model)| Some((name, model?))) {
         Some((name, model)) => {
             let (agent, delegate) = (agent.to_owned(), name.to_owned());
-            Err(Error::UnknownPriceBelow { agent, delegate, model })
+            Err(Error::UnknownDelegatePrice { agent, delegate, model })
         }
         None => Ok(()),
     }

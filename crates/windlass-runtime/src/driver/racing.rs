@@ -13,7 +13,7 @@ impl<W: Work> Driver<W> {
     /// Adds to the reply of one of two attempts the end of the other one, which is stopped: then its usage is known.
     pub(super) async fn stop_other(&mut self, what: &mut InputKind) {
         let InputKind::Replied { action, lost, .. } = what else { return };
-        let Some(other) = self.state.asked_beside(*action) else { return };
+        let Some(other) = self.state.concurrent_attempt(*action) else { return };
         let Some(asked) = self.state.request(other).map(|asked| asked.model.name.clone()) else { return };
         let usage = match Box::pin(self.slots.stop(other)).await {
             // What a provider reported until then, such as the request's tokens, is not all that it bills.

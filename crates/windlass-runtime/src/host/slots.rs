@@ -164,12 +164,12 @@ impl Drop for Place {
 
 impl Queue {
     fn may_run(&self, limits: &Limits, owner: &Owner, agent: &Text) -> bool {
-        let is_below = |most: Option<usize>, taken: Option<&usize>| {
+        let is_under = |most: Option<usize>, taken: Option<&usize>| {
             most.is_none_or(|most| taken.copied().unwrap_or_default() < most)
         };
         self.taken < limits.at_once
-            && is_below(limits.of_an_owner, self.of_owner.get(owner))
-            && is_below(limits.of_an_agent, self.of_agent.get(agent))
+            && is_under(limits.of_an_owner, self.of_owner.get(owner))
+            && is_under(limits.of_an_agent, self.of_agent.get(agent))
     }
 
     /// Whether nobody of that owner waits before.

@@ -252,7 +252,7 @@ pub enum Error {
         "agent `{agent}` has a limit on cost and hands tasks to `{delegate}`, but the price of model `{model}` is unknown"
     )]
     #[diagnostic(kind = Invalid, code = "agent.unknown_price", help = help::PRICES)]
-    UnknownPriceBelow {
+    UnknownDelegatePrice {
         /// The agent with the limit.
         agent: String,
         /// The agent or branch that it hands tasks to.

@@ -164,7 +164,7 @@ fn e40_a_sub_agent_without_a_price_under_a_limit_on_cost_is_refused() {
         .build();
     let refused = built.unwrap_err();
     assert!(
-        matches!(&refused, Error::UnknownPriceBelow { delegate, .. } if delegate == "middle"),
+        matches!(&refused, Error::UnknownDelegatePrice { delegate, .. } if delegate == "middle"),
         "{refused}"
     );
 }

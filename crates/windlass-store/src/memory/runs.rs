@@ -199,12 +199,12 @@ impl Runs {
         if self.heads.get(&place) != Some(&run) {
             return;
         }
-        let below = opening::base(first).filter(|base| {
+        let base_run = opening::base(first).filter(|base| {
             let Opening { owner, session, .. } = Opening::of(self.by_id.get(base).and_then(Run::first));
             owner == place.0 && session.as_ref() == Some(&place.1)
         });
-        match below {
-            Some(below) => drop(self.heads.insert(place, below)),
+        match base_run {
+            Some(base_run) => drop(self.heads.insert(place, base_run)),
             None => drop(self.heads.remove(&place)),
         }
     }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::file::WAL_LIMIT;
-use super::identity::{Lengths, beside};
+use super::identity::{Lengths, sidecar};
 use crate::error::{StoreError, Taken};
 
 /// Start of a write-ahead file (SQLite, "WAL-mode File Format"), for either byte order, without the last bit.
@@ -40,7 +40,7 @@ impl Extent {
             self.cut = Some(path.to_owned());
         }
         if wal < self.frames && self.read().is_some_and(|header| header == self.header) {
-            self.cut = Some(beside(path, "-wal"));
+            self.cut = Some(sidecar(path, "-wal"));
         }
         self.check()
     }
@@ -53,12 +53,12 @@ impl Extent {
         self.log = log;
         if self.wal.is_none() {
             // Without a free descriptor it is looked at the next time.
-            self.wal = File::open(beside(path, "-wal")).ok();
+            self.wal = File::open(sidecar(path, "-wal")).ok();
         }
         // It is empty after a checkpoint of another process.
         let Some(header) = self.read() else { return self.check() };
         if header.first_chunk().is_none_or(|[a, b, c, d]| [*a, *b, *c, d & !1] != MAGIC) {
-            self.cut = Some(beside(path, "-wal"));
+            self.cut = Some(sidecar(path, "-wal"));
             return self.check();
         }
         let length = self.wal.as_ref().and_then(|wal| wal.metadata().ok()).map_or(0, |found| found.len());

@@ -51,17 +51,17 @@ pub(super) fn set_queued(connection: &Connection, no: i64, queued: bool) -> rusq
 /// A run that goes leaves its session to the run that it continued, if that is of the same session. Messages that were queued then
 /// have been answered by the run that goes, or went with it.
 pub(super) fn leave(connection: &Connection, no: i64) -> rusqlite::Result<()> {
-    let below: Option<i64> = connection
+    let base_no: Option<i64> = connection
         .prepare_cached(
             "SELECT base.no FROM runs JOIN runs AS base ON base.run = runs.base \
              WHERE runs.no = ?1 AND base.owner = runs.owner AND base.session = runs.session",
         )?
         .query_row([no], |row| row.get(0))
         .optional()?;
-    match below {
-        Some(below) => connection
+    match base_no {
+        Some(base_no) => connection
             .prepare_cached("UPDATE heads SET run = ?2, queued = 0 WHERE run = ?1")?
-            .execute([no, below])
+            .execute([no, base_no])
             .map(drop),
         None => connection.prepare_cached("DELETE FROM heads WHERE run = ?1")?.execute([no]).map(drop),
     }

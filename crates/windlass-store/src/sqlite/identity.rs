@@ -28,14 +28,14 @@ pub(super) struct Files([Option<Id>; ENDINGS.len()]);
 impl Files {
     /// The files as they are now. Call it once the log is open: SQLite makes the side files with the first read.
     pub(super) fn of(path: &Path) -> Self {
-        Self(ENDINGS.map(|ending| seen(&beside(path, ending)).ok().map(|(id, _)| id)))
+        Self(ENDINGS.map(|ending| seen(&sidecar(path, ending)).ok().map(|(id, _)| id)))
     }
 
     /// Checks that all paths still lead to these files.
     pub(super) fn check(&self, path: &Path) -> Result<Lengths, StoreError> {
         let mut lengths = Lengths::default();
         for ((ending, known), length) in ENDINGS.iter().zip(self.0).zip(&mut lengths) {
-            *length = same(&beside(path, ending), known)?;
+            *length = same(&sidecar(path, ending), known)?;
         }
         Ok(lengths)
     }
@@ -59,7 +59,7 @@ fn same(path: &Path, known: Option<Id>) -> Result<u64, StoreError> {
     Err(StoreError::Gone { path: path.to_owned(), how })
 }
 
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn sidecar(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::with_capacity(path.as_os_str().len() + ending.len());
     name.push(path);
     name.push(ending);

@@ -147,9 +147,9 @@ impl Cast<'_> {
         let mut file = file.clone();
         if own.is_some() && file.models.is_empty() {
             // They are its parent's, with the time that they have there.
-            let above = self.read(parent.agent)?;
-            file.timeout_settings.total_ms = Some(above.timeouts().total_ms);
-            file.models = above.models;
+            let parent_file = self.read(parent.agent)?;
+            file.timeout_settings.total_ms = Some(parent_file.timeouts().total_ms);
+            file.models = parent_file.models;
         }
         self.begin_file(&part, &file)
     }
@@ -162,7 +162,7 @@ impl Cast<'_> {
         }
         let has_none = part.tools.is_empty() && part.peers.is_empty();
         let scripted = !(part.named_only || has_none);
-        let policy = file.policy_beside(scripted).map_err(|error| refusal(&error))?;
+        let policy = file.policy_with_tools(scripted).map_err(|error| refusal(&error))?;
         let builder = prompted(Agent::builder(part.name.unwrap_or(&file.name)), file)
             .map_err(|error| refusal(&error))?
             .description(file.description.as_str())

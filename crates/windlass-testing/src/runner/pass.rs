@@ -242,9 +242,9 @@ impl Stage<'_> {
             return String::new();
         };
         let Some(parent) = start.parent else { return String::new() };
-        let above = self.path_of(parent, None);
-        let own = within(&above, &start.agent.name);
-        if self.script.lock().has_scene(&own) { own } else { above }
+        let parent_path = self.path_of(parent, None);
+        let own = within(&parent_path, &start.agent.name);
+        if self.script.lock().has_scene(&own) { own } else { parent_path }
     }
 
     fn prepare(&self, input: &RunMessages) -> Result<Prepared, String> {

@@ -211,7 +211,7 @@ pub(crate) fn line(event: &Event) -> String {
     } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
         let calls: Vec<_> =
             turn.calls.iter().map(|call| format!("{}({}) {}", call.name, call.args, call.id)).collect();
-        let text = turn.beside_calls().map(|text| format!("{text:?} ")).unwrap_or_default();
+        let text = turn.text_without_calls().map(|text| format!("{text:?} ")).unwrap_or_default();
         format!("{text}{}", calls.join(", "))
     } else if let Fact::Call(CallFact::Finished(finished)) = &event.fact {
         format!("{} {}", finished.call, outcome(&finished.outcome))

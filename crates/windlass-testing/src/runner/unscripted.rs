@@ -66,11 +66,11 @@ struct Made<'e> {
 impl Search<'_> {
     /// `line` is the agent of the run, last, after those above it.
     fn run(&mut self, batches: &[Batch], line: &[Party<'_>]) -> Option<Unscripted> {
-        let (own, above) = line.split_last()?;
+        let (own, ancestors) = line.split_last()?;
         let mut made = Made::default();
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
             made.note(event);
-            if let Some(tool) = made.lacking(event, own, above) {
+            if let Some(tool) = made.lacking(event, own, ancestors) {
                 let path = line.iter().filter_map(|party| party.name.clone()).collect();
                 return Some(Unscripted { tool, path });
             }
@@ -92,13 +92,13 @@ impl Search<'_> {
 
 impl<'e> Made<'e> {
     /// The tool without an entry that an event tells of.
-    fn lacking(&self, event: &Event, own: &Party<'_>, above: &[Party<'_>]) -> Option<String> {
+    fn lacking(&self, event: &Event, own: &Party<'_>, ancestors: &[Party<'_>]) -> Option<String> {
         if let Fact::Call(CallFact::Finished(finished)) = &event.fact
             && reached_nothing(&finished.outcome)
         {
             let (tool, of_parent) = meant(self.calls.get(&finished.call)?);
             let lacks =
-                if of_parent { above.iter().any(|party| party.lacks(&tool)) } else { own.lacks(&tool) };
+                if of_parent { ancestors.iter().any(|party| party.lacks(&tool)) } else { own.lacks(&tool) };
             return lacks.then_some(tool);
         }
         if let Fact::Code(CodeFact::Finished(finished)) = &event.fact

@@ -122,9 +122,9 @@ impl Listing {
         }
     }
 
-    fn walk(&mut self, dir: &Dir, below: &Path, depth: u32) -> std::io::Result<()> {
+    fn walk(&mut self, dir: &Dir, parent: &Path, depth: u32) -> std::io::Result<()> {
         for (name, kind) in self.entries(dir)? {
-            let path = below.join(&name);
+            let path = parent.join(&name);
             if self.fits(&path, &name) {
                 if self.found.len() == MAX_ENTRIES {
                     self.cut =

@@ -66,7 +66,10 @@ fn result(result: CallToolResult) -> ToolResult {
     let failed = result.is_error == Some(true);
     let mut parts: Vec<Part> = result.content.into_iter().map(part).collect();
     let has_text = parts.iter().any(|part| matches!(part, Part::Text { .. }));
-    if !has_text && let Some(structured) = result.structured_content.and_then(|value| beside(value, &parts)) {
+    if !has_text
+        && let Some(structured) =
+            result.structured_content.and_then(|value| without_media_data(value, &parts))
+    {
         parts.insert(0, Part::Text { text: structured.to_string().into() });
     }
     let content = content(parts);
@@ -80,7 +83,7 @@ fn result(result: CallToolResult) -> ToolResult {
 
 /// What structured content says beside the media that are given: it may repeat their data, which a model has no use for as
 /// text. `None`: nothing else.
-fn beside(structured: Value, parts: &[Part]) -> Option<Value> {
+fn without_media_data(structured: Value, parts: &[Part]) -> Option<Value> {
     let data: Vec<&str> = parts
         .iter()
         .filter_map(|part| match part {

@@ -16,7 +16,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use windlass_core::secret::Secret;
-use windlass_threads::beside;
+use windlass_threads::background_runtime;
 
 use super::asking::Fault;
 use super::config::{McpConfig, McpTransport};
@@ -94,8 +94,9 @@ pub(super) fn transport(
         .max_concurrent_requests(MAX_REQUESTS);
     settings.retry_config = Arc::new(backoff);
     // Its task reads what the server sends, however long that takes: not on the threads that drive runs.
-    let beside = beside().map_err(|error| bad(format!("cannot start a thread: {error}")))?;
-    let _context = beside.enter();
+    let background_runtime =
+        background_runtime().map_err(|error| bad(format!("cannot start a thread: {error}")))?;
+    let _context = background_runtime.enter();
     Ok(StreamableHttpClientTransport::with_client(
         Keyed { client, fault, renewed: Renewed::default() },
         settings,

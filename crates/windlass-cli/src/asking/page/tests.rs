@@ -86,7 +86,7 @@ fn a_write_to_a_file_is_shown_as_its_change() {
         tool: tool.into(),
         args: args.clone(),
         spec: None,
-        below: false,
+        delegated: false,
         asks: None,
     };
     let write = changes::written(&call("files__write_file", &args), Some(folder.path())).unwrap();

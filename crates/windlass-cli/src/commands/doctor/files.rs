@@ -51,7 +51,7 @@ pub(super) fn default_agent() -> Finding {
 /// Whether files can be made in the folder, or it can be made: `false`.
 fn writable(folder: &Path) -> std::io::Result<bool> {
     if !folder.exists() {
-        let parent = folder.ancestors().skip(1).find(|above| above.exists());
+        let parent = folder.ancestors().skip(1).find(|ancestor| ancestor.exists());
         return match parent {
             Some(parent) => rustix::fs::access(parent, rustix::fs::Access::WRITE_OK)
                 .map(|()| false)

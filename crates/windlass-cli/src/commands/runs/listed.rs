@@ -100,8 +100,8 @@ fn tree(runs: &[RunSummary]) -> Vec<(usize, &RunSummary)> {
     while let Some((depth, line)) = next.pop() {
         ordered.push((depth, line));
         // The oldest child was listed last, and comes first here.
-        let below = children.remove(&Some(line.run)).unwrap_or_default();
-        next.extend(below.into_iter().map(|line| (depth + 1, line)));
+        let own_children = children.remove(&Some(line.run)).unwrap_or_default();
+        next.extend(own_children.into_iter().map(|line| (depth + 1, line)));
     }
     ordered
 }

@@ -293,7 +293,7 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize, cuts: &Cuts) -> st
                 }
             }
             Message::Assistant(reply) => {
-                let text = reply.beside_calls().unwrap_or_default();
+                let text = reply.text_without_calls().unwrap_or_default();
                 if !text.is_empty() || reply.calls.is_empty() {
                     out::line(format_args!("assistant: {text}"))?;
                 }

@@ -55,7 +55,7 @@ async fn known(log: &SqliteLog, state: &State) -> Result<PathBuf, Failure> {
 /// A path as a case in that folder names it.
 fn from(path: &Path, folder: &Path) -> String {
     match path.strip_prefix(folder) {
-        Ok(below) => format!("./{}", below.display()),
+        Ok(relative) => format!("./{}", relative.display()),
         Err(_) => path.display().to_string(),
     }
 }

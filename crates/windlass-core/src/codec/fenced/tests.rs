@@ -24,7 +24,7 @@ fn beside(text: &str) -> Option<String> {
     let calls = blocks_in(&text.into(), &Steps::default()).into_iter();
     let calls = calls.map(|read| ToolCall { place: read.place, ..ToolCall::default() }).collect();
     let said = AssistantMessage { text: Some(text.into()), calls, ..AssistantMessage::default() };
-    said.beside_calls().map(|left| left.to_string())
+    said.text_without_calls().map(|left| left.to_string())
 }
 
 fn block(kind: &str, body: &str) -> String {

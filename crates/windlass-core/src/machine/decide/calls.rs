@@ -297,7 +297,7 @@ impl Decision {
         let policy = self.state.setup.policy();
         let open = self.state.open_call(call)?;
         let refused = matches!(outcome, CallOutcome::UnknownTool { .. } | CallOutcome::Denied { .. });
-        let answered = refused || open.attempt() > 0 || open.ran_below(outcome);
+        let answered = refused || open.attempt() > 0 || open.ran_in_base(outcome);
         let noted = |watched: &Watched| open.repeat() == watched.note_at && answered;
         let repetition = policy.calls.repetition.watched().filter(noted)?;
         let text = fill(&policy.wording.texts.repeated, "{n}", &repetition.note_at.to_string());
@@ -407,8 +407,8 @@ fn has_room(state: &State, calls: &[OpenCall], place: usize, open: &OpenCall) ->
                 | Stage::Doubted { asked: Asked::Tool, .. }
         )
     };
-    let beside = |other: &OpenCall| other.origin().code().is_some() == open.origin().code().is_some();
-    let running = calls.iter().filter(|other| busy(other) && beside(other)).count();
+    let same_origin = |other: &OpenCall| other.origin().code().is_some() == open.origin().code().is_some();
+    let running = calls.iter().filter(|other| busy(other) && same_origin(other)).count();
     // Nobody waits for a person who settles a call in doubt.
     let over = |stage: &Stage| matches!(stage, Stage::Done(_) | Stage::Doubted { asked: Asked::Person, .. });
     let unfinished = |other: &OpenCall| !over(other.stage());

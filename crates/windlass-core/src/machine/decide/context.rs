@@ -33,11 +33,12 @@ impl Decision {
 
     /// A turn's calls have begun: a summary that the next turn needs is made beside them. A hook edits the conversation
     /// by places, so it is not changed before the hook has done so.
-    pub(crate) fn compact_beside_calls(&mut self) {
+    pub(crate) fn compact_during_calls(&mut self) {
         let acting = matches!(self.state.phase, Phase::Acting(_)) && !self.state.stopping();
         let policy = self.state.setup.policy();
-        let beside = policy.past.context.compact == Compact::Summarise && policy.calls.hooks == Hooks::None;
-        if acting && beside && !self.is_summarising() && self.state.questions.pause().is_none() {
+        let concurrently =
+            policy.past.context.compact == Compact::Summarise && policy.calls.hooks == Hooks::None;
+        if acting && concurrently && !self.is_summarising() && self.state.questions.pause().is_none() {
             self.compacts();
         }
     }
@@ -142,7 +143,7 @@ impl Decision {
     }
 
     /// A call beside the loop has ended: whether the run is being stopped, so that nothing follows from it.
-    pub(crate) fn stopped_beside(&mut self) -> bool {
+    pub(crate) fn background_call_stopped(&mut self) -> bool {
         let stopping = self.state.stopping();
         if stopping {
             self.after_stop();

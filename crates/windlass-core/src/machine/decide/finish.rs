@@ -3,7 +3,7 @@
 use serde_json::Value;
 use windlass_text::xml::{from_xml, xml_form};
 
-use crate::codec::args::{check_args, check_args_beside};
+use crate::codec::args::{check_args, check_args_within};
 use crate::machine::decide::limits::fill;
 use crate::machine::decision::{Decision, RAW_OUTPUT};
 use crate::policy::iterations::Another;
@@ -75,7 +75,7 @@ impl Decision {
         if form == OutputForm::None {
             return Ok(None);
         }
-        let mut args = check_args_beside(tool, &call.args, &self.checks)?;
+        let mut args = check_args_within(tool, &call.args, &self.checks)?;
         self.objected()?;
         Ok(match form {
             OutputForm::Value => args.get_mut(OUTPUT_FIELD).map(Value::take),

@@ -160,7 +160,7 @@ impl Decision {
         else {
             return false;
         };
-        let text = reply.beside_calls().filter(|text| !text.trim().is_empty());
+        let text = reply.text_without_calls().filter(|text| !text.trim().is_empty());
         let mut finishes = reply.calls.iter().filter(|call| self.is_finish(call));
         let Some(output) = finishes.find_map(|call| self.output_of(call).ok()) else { return false };
         self.end_with(Status::Answered, text, output, None);

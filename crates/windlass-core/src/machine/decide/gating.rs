@@ -3,7 +3,7 @@
 use windlass_text::display::{display_name, display_value};
 use windlass_text::nearest::Comparing;
 
-use crate::codec::args::check_args_beside;
+use crate::codec::args::check_args_within;
 use crate::machine::decision::Decision;
 use crate::protocol::fact::InputRequested;
 use crate::protocol::fact::calls::{CallDecided, CallHeld, Decision as Verdict};
@@ -51,7 +51,7 @@ impl Decision {
         if matches!(tool.kind, ToolKind::Finish(_)) {
             return None;
         }
-        let check = |tool, args| check_args_beside(tool, args, &self.checks);
+        let check = |tool, args| check_args_within(tool, args, &self.checks);
         let checked = if open.reaches() {
             let own = check(tool, &open.call.args);
             own.and_then(|own| state.target(open).map_or(Ok(own), |target| check(target, open.args())))

@@ -94,7 +94,7 @@ impl Decision {
             self.ask_again_after_cut(reason, kind, note);
         } else if calls > 0 {
             self.begin_calls();
-            self.compact_beside_calls();
+            self.compact_during_calls();
         } else if stop == StopReason::Paused {
             // The reply stands in the conversation: sent back, the provider goes on with it.
             self.next_turn();
@@ -245,7 +245,7 @@ impl Decision {
     /// The text of the reply that the conversation ends with, beside its calls.
     pub(crate) fn reply_text(&self) -> Option<Text> {
         let Message::Assistant(reply) = &**self.state.conversation.history().last()? else { return None };
-        reply.beside_calls()
+        reply.text_without_calls()
     }
 
     fn answered_with(&mut self, text: Option<Text>) {

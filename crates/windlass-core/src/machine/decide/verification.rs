@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::codec::args::check_args_beside;
+use crate::codec::args::check_args_within;
 use crate::machine::decision::Decision;
 use crate::policy::verify::Verification;
 use crate::protocol::fact::turns::TurnStarted;
@@ -79,7 +79,7 @@ impl Decision {
         let changed = verdict.suggested_modifications.as_ref().filter(|changed| !changed.is_empty());
         let Some(changed) = changed else { return (None, None) };
         let args: Text = Value::Object(changed.clone()).to_string().into();
-        let fits = self.state.target(open).map(|tool| check_args_beside(tool, &args, &self.checks));
+        let fits = self.state.target(open).map(|tool| check_args_within(tool, &args, &self.checks));
         match fits {
             Some(Err(fault)) => (None, Some(format!("the verifier's arguments do not fit: {fault}").into())),
             Some(Ok(_)) | None => (Some(args), None),

@@ -143,11 +143,11 @@ impl State {
         let sums_up = self.sums_up(finished);
         let Some(call) = self.call_mut(&finished.call) else { return };
         // What the base ran counts as run.
-        let (ran_below, repeat) = (call.finished(finished, sums_up, own), call.repeat());
+        let (ran_in_base, repeat) = (call.finished(finished, sums_up, own), call.repeat());
         if let Some(limit) = finished.limit {
             self.turn.cut_by(limit, repeat);
         }
-        if ran_below {
+        if ran_in_base {
             self.count_call();
         }
         match code {

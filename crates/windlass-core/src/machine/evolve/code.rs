@@ -3,7 +3,7 @@
 use crate::protocol::fact::calls::CallFinished;
 use crate::protocol::fact::code::{CodeCalled, CodeFinished, CodeStarted};
 use crate::state::ending::Ending;
-use crate::state::open_call::in_base::MadeBelow;
+use crate::state::open_call::in_base::PriorCall;
 use crate::state::open_call::{OpenCall, Origin, Stage};
 use crate::state::{Phase, State};
 use crate::vocabulary::ids::{CallId, RunId};
@@ -24,7 +24,7 @@ impl State {
 
     pub(crate) fn code_called(&mut self, called: &CodeCalled) {
         let Some(code) = self.open_call(&called.call) else { return };
-        let below = code.known().cloned();
+        let in_base = code.known().cloned();
         let asked_at = code.asked_at();
         let first = self.code_calls(&called.call).count();
         let mut fresh: Vec<OpenCall> = Vec::with_capacity(called.calls.len());
@@ -32,9 +32,9 @@ impl State {
             let place = u32::try_from(first + place).unwrap_or(u32::MAX);
             let mut open = self.opened(call, Origin::Code { by: called.call.clone(), place });
             open.belongs_to_step(asked_at);
-            let made = below.as_ref().and_then(|below| {
+            let made = in_base.as_ref().and_then(|in_base| {
                 let before = self.code_calls(&called.call).chain(&fresh);
-                below.made_before(place, &open, &before.map(|call| call.key(self.run)).collect::<Vec<_>>())
+                in_base.made_before(place, &open, &before.map(|call| call.key(self.run)).collect::<Vec<_>>())
             });
             if let Some(made) = made {
                 open.takes_over(made);
@@ -73,14 +73,14 @@ impl State {
             once && matches!(open.stage(), Stage::Done(outcome) if outcome.is_ok())
         });
         let detached = |open: &OpenCall| {
-            let made = MadeBelow::of(open, own)?;
+            let made = PriorCall::of(open, own)?;
             if spent(open, self) {
                 return Some(made);
             }
             // Other arguments make it another call.
             open.edited.is_none().then(|| made.runs_again())
         };
-        let made: Vec<MadeBelow> = self.code_calls(code).filter_map(detached).collect();
+        let made: Vec<PriorCall> = self.code_calls(code).filter_map(detached).collect();
         self.drop_calls_of(code, made, |_| true);
     }
 
@@ -90,10 +90,10 @@ impl State {
         let own = self.run;
         for code in codes {
             let open = |open: &OpenCall| !matches!(open.stage(), Stage::Done(_));
-            let made: Vec<MadeBelow> = self
+            let made: Vec<PriorCall> = self
                 .code_calls(&code)
                 .filter(|call| open(call))
-                .filter_map(|call| MadeBelow::of(call, own))
+                .filter_map(|call| PriorCall::of(call, own))
                 .collect();
             let gone: Vec<CallId> =
                 self.code_calls(&code).filter(|call| open(call)).map(|call| call.call.id.clone()).collect();
@@ -108,7 +108,7 @@ impl State {
     }
 
     /// Removes calls of code, of which some are known to have been made.
-    fn drop_calls_of(&mut self, code: &CallId, made: Vec<MadeBelow>, gone: impl Fn(&OpenCall) -> bool) {
+    fn drop_calls_of(&mut self, code: &CallId, made: Vec<PriorCall>, gone: impl Fn(&OpenCall) -> bool) {
         if let Phase::Acting(calls) = &mut self.phase {
             calls.retain(|open| open.origin().code() != Some(code) || !gone(open));
         }

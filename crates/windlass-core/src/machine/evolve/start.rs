@@ -26,8 +26,8 @@ impl State {
         self.offer_tools(start.tools.clone());
         self.toolbox.bind(start.binding_digests.as_ref());
         self.phase = Phase::Between;
-        let below = self.below.take();
-        if let Some(base) = &below {
+        let base = self.base.take();
+        if let Some(base) = &base {
             self.inherit_rules(start, base);
             self.inherit_queue(start, base);
         }
@@ -36,7 +36,7 @@ impl State {
                 if let Phase::Stepping { seq: asked } = &mut self.phase {
                     *asked = seq;
                 }
-                if let Some(base) = below {
+                if let Some(base) = base {
                     self.forked(&base, fork, at, seq);
                 }
             }
@@ -45,8 +45,8 @@ impl State {
             }
             RunInput::Continue(carried) => {
                 self.ledger.carry(carried);
-                let drafted = below.as_ref().is_some_and(|base| base.has_draft());
-                if let Some(base) = below {
+                let drafted = base.as_ref().is_some_and(|base| base.has_draft());
+                if let Some(base) = base {
                     self.progress.clone_from(&base.progress);
                     self.ledger.inherit_proof(&base.ledger);
                     self.conversation.inherit_steering(&base.conversation);

@@ -17,7 +17,7 @@ fn replied(decision: &mut Decision, model_call: &ModelCall, reply: Reply) {
     }
     let (stop, text) = (reply.stop, reply.text.clone());
     decision.record_read(model_call, reply);
-    if decision.stopped_beside() {
+    if decision.background_call_stopped() {
         return;
     }
     decision.summarised(model_call, stop, text);

@@ -13,7 +13,7 @@ pub(crate) const RULES: Rules = Rules { replied, failed, ..summarise::RULES };
 fn replied(decision: &mut Decision, model_call: &ModelCall, reply: Reply) {
     let text = reply.text.clone().unwrap_or_default();
     decision.record_read(model_call, reply);
-    if !decision.stopped_beside() {
+    if !decision.background_call_stopped() {
         decision.verified(model_call, verification::verdict(&text));
     }
 }

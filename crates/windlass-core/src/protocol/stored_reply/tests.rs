@@ -154,7 +154,7 @@ fn places_that_a_text_does_not_have_are_no_arguments() {
             );
             let said: AssistantMessage = serde_json::from_str(&said).unwrap();
             assert_eq!(&*said.calls[0].args, "", "{place}");
-            assert!(said.beside_calls().is_some());
+            assert!(said.text_without_calls().is_some());
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::protocol::fact::InputRequested;
 use crate::protocol::fact::calls::{CallFinished, DelegationDeferred, DelegationStarted, TaskOrder};
 use crate::protocol::fact::fork::Fork;
 use crate::state::approval::Gate;
-use crate::state::open_call::in_base::{InBase, MadeBelow, made_below};
+use crate::state::open_call::in_base::{InBase, PriorCall, prior_calls};
 use crate::state::open_call::{Asked, OpenCall, Origin, Stage, Summing};
 use crate::state::reach::Reached;
 use crate::vocabulary::budget::Budget;
@@ -129,11 +129,11 @@ impl OpenCall {
     /// The call has its outcome, which waits for its summary if a model `sums_up`. Whether the base ran it, not the run `own`.
     pub(crate) fn finished(&mut self, finished: &CallFinished, sums_up: bool, own: RunId) -> bool {
         self.summing = if sums_up { Summing::Waits } else { Summing::Off };
-        let ran_below =
-            self.ran_below(&finished.outcome) && self.known().is_some_and(|known| known.run() != own);
+        let ran_in_base =
+            self.ran_in_base(&finished.outcome) && self.known().is_some_and(|known| known.run() != own);
         self.stage = Stage::Done(finished.outcome.clone());
         self.note.clone_from(&finished.note);
-        ran_below
+        ran_in_base
     }
 
     /// What comes of the summary of its result.
@@ -168,7 +168,7 @@ impl OpenCall {
     }
 
     /// It is a call of code that was made before. It is asked about, and known, with the arguments that it was started with.
-    pub(crate) fn takes_over(&mut self, made: &MadeBelow) {
+    pub(crate) fn takes_over(&mut self, made: &PriorCall) {
         let (run, id) = made.key();
         self.key_call = Some(id.clone()).filter(|id| *id != self.call.id);
         if let Some(known) = made.known() {
@@ -181,7 +181,7 @@ impl OpenCall {
     }
 
     /// A later try of its code finds these calls.
-    pub(crate) fn remembers(&mut self, made: Vec<MadeBelow>, own: RunId) {
+    pub(crate) fn remembers(&mut self, made: Vec<PriorCall>, own: RunId) {
         let known = self.known().cloned();
         let mut known =
             known.unwrap_or_else(|| InBase::unknown(self.keyed_by(own), self.edited.clone(), self.lent));
@@ -225,7 +225,7 @@ impl OpenCall {
             let older = open.known().map(|known| known.made().to_vec()).unwrap_or_default();
             let in_base = InBase::unknown(first.unwrap_or(base), open.edited.clone(), known.budget)
                 .with_outcome(known.outcome.clone())
-                .with_work(known.child, made_below(older, &known.made, base));
+                .with_work(known.child, prior_calls(older, &known.made, base));
             open.in_base = Some(Arc::new(in_base));
         }
         open.stage = match open.stage {

@@ -20,12 +20,12 @@ pub(crate) struct InBase {
     /// Outcome; `None`: unknown.
     outcome: Option<CallOutcome>,
     /// The calls that its code makes there, as far as they were started and are not open here.
-    made: Vec<MadeBelow>,
+    made: Vec<PriorCall>,
 }
 
 /// A call of code that was made before, by the base of a fork or in an earlier try: the same call takes it over.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct MadeBelow {
+pub(crate) struct PriorCall {
     /// Its place among the calls of the code, from 0.
     place: u32,
     name: Text,
@@ -40,7 +40,7 @@ pub(crate) struct MadeBelow {
     known: Option<InBase>,
 }
 
-impl MadeBelow {
+impl PriorCall {
     /// The run and the id in its idempotency key.
     pub(crate) fn key(&self) -> &(RunId, CallId) {
         &self.key
@@ -120,7 +120,7 @@ impl InBase {
     }
 
     /// The calls that its code makes there, as far as they were started and are not open here.
-    pub(crate) fn made(&self) -> &[MadeBelow] {
+    pub(crate) fn made(&self) -> &[PriorCall] {
         &self.made
     }
 
@@ -135,7 +135,7 @@ impl InBase {
     }
 
     /// The same call, handed over to that run, with the calls that its code made.
-    pub(crate) fn with_work(self, child: Option<RunId>, made: Vec<MadeBelow>) -> Self {
+    pub(crate) fn with_work(self, child: Option<RunId>, made: Vec<PriorCall>) -> Self {
         Self { child, made, ..self }
     }
 
@@ -146,34 +146,34 @@ impl InBase {
         place: u32,
         open: &OpenCall,
         taken: &[(RunId, CallId)],
-    ) -> Option<&MadeBelow> {
-        let equal = |made: &&MadeBelow| {
+    ) -> Option<&PriorCall> {
+        let equal = |made: &&PriorCall| {
             made.name == open.call.name && *made.args == *open.call.args && !taken.contains(&made.key)
         };
         // Of several, one that has happened: it is not made once more.
-        let order = |made: &&MadeBelow| (made.place != place, made.known.is_none(), made.place);
+        let order = |made: &&PriorCall| (made.place != place, made.known.is_none(), made.place);
         self.made.iter().filter(equal).min_by_key(order)
     }
 
     /// Adds calls of code; the same call takes the place of an earlier one.
-    pub(crate) fn take(&mut self, made: Vec<MadeBelow>) {
+    pub(crate) fn take(&mut self, made: Vec<PriorCall>) {
         self.made.retain(|known| !made.iter().any(|fresh| fresh.key == known.key));
         self.made.extend(made);
     }
 }
 
 /// The calls of code that are known: those of the base's own base, and those that the base made.
-pub(crate) fn made_below(older: Vec<MadeBelow>, made: &[MadeCall], base: RunId) -> Vec<MadeBelow> {
+pub(crate) fn prior_calls(older: Vec<PriorCall>, made: &[MadeCall], base: RunId) -> Vec<PriorCall> {
     let fresh = made.iter().map(|made| {
         let StartedCall { child, budget: lent, outcome, .. } = made.started.clone();
         let known = InBase { run: base, edited: None, child, lent, outcome, made: Vec::new() };
         let (place, name, args) = (made.place, made.name.clone(), made.args.clone());
         let key = (base, made.started.call.clone());
-        MadeBelow { place, name, args, attempt: 0, failed: 0, key, known: Some(known) }
+        PriorCall { place, name, args, attempt: 0, failed: 0, key, known: Some(known) }
     });
     let mut all = fresh.collect::<Vec<_>>();
-    let known = |older: &MadeBelow| all.iter().any(|made| made.is_same(older));
-    let older: Vec<MadeBelow> = older.into_iter().filter(|older| !known(older)).collect();
+    let known = |older: &PriorCall| all.iter().any(|made| made.is_same(older));
+    let older: Vec<PriorCall> = older.into_iter().filter(|older| !known(older)).collect();
     all.extend(older);
     all
 }

@@ -165,7 +165,7 @@ impl Decoder {
             out.push_back(self.call(None, None, name, arguments.0));
         }
         if let Some(extra) = message.extra_content {
-            self.metadata.beside(&extra);
+            self.metadata.keep_extra_content(&extra);
         }
     }
 

@@ -214,7 +214,7 @@ impl MetadataBuilder {
     }
 
     /// Keeps what stands beside the message, if it holds a signature.
-    pub(super) fn beside(&mut self, extra_content: &RawValue) {
+    pub(super) fn keep_extra_content(&mut self, extra_content: &RawValue) {
         let signed = |raw: &RawValue| {
             let value: Option<Value> = serde_json::from_str(raw.get()).ok();
             value

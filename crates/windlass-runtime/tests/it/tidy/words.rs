@@ -8,9 +8,9 @@ use super::sources;
 /// A word, the field's term for it, and in how many names of how many crates it still stands. These only fall.
 const WORDS: &[(&str, &str, usize)] = &[
     ("aside", "background", 0),
-    ("above", "parent, or what lies before", 9),
-    ("below", "base, or what follows", 22),
-    ("beside", "alongside", 24),
+    ("above", "parent, or what lies before", 4),
+    ("below", "base, or what follows", 2),
+    ("beside", "alongside", 2),
     ("board", "blackboard", 0),
     ("gauge", "context usage, tracker", 0),
     ("heft", "size", 0),

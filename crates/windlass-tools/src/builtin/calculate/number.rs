@@ -155,14 +155,14 @@ impl Number {
     }
 
     pub(crate) fn absolute(self) -> Self {
-        let below = match self {
+        let is_negative = match self {
             Self::Exact { digits, .. } => digits < 0,
             Self::Float(float) => float < 0.0,
         };
-        if below { self.negative() } else { self }
+        if is_negative { self.negative() } else { self }
     }
 
-    pub(crate) fn below(self, other: Self) -> bool {
+    pub(crate) fn less_than(self, other: Self) -> bool {
         match aligned(self, other) {
             Some((a, b, _)) => a < b,
             None => self.float() < other.float(),

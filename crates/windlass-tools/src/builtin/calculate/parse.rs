@@ -300,7 +300,7 @@ fn function(name: &str, args: &[Number]) -> Option<Result<Number, Impossible>> {
         ("sin", [x]) => float(f64::sin, x),
         ("cos", [x]) => float(f64::cos, x),
         ("tan", [x]) => float(f64::tan, x),
-        ("ln" | "log" | "log2", [x, ..]) if !Number::whole(0).below(*x) => {
+        ("ln" | "log" | "log2", [x, ..]) if !Number::whole(0).less_than(*x) => {
             Err("the logarithm of zero or less is undefined")
         }
         ("ln", [x]) => float(f64::ln, x),
@@ -315,10 +315,10 @@ fn function(name: &str, args: &[Number]) -> Option<Result<Number, Impossible>> {
             .ok_or("round takes a whole number of digits")
             .and_then(|places| x.rounded(places)),
         ("min", [first, rest @ ..]) => {
-            Ok(rest.iter().fold(*first, |least, x| if x.below(least) { *x } else { least }))
+            Ok(rest.iter().fold(*first, |least, x| if x.less_than(least) { *x } else { least }))
         }
         ("max", [first, rest @ ..]) => {
-            Ok(rest.iter().fold(*first, |most, x| if most.below(*x) { *x } else { most }))
+            Ok(rest.iter().fold(*first, |most, x| if most.less_than(*x) { *x } else { most }))
         }
         _ => return None,
     })

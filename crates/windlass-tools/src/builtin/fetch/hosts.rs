@@ -24,7 +24,7 @@ struct Entry {
 enum Pattern {
     All,
     /// A suffix that begins with a dot.
-    Below(String),
+    Suffix(String),
     Exactly(String),
 }
 
@@ -87,14 +87,14 @@ impl Entry {
         if name == "*" {
             return Ok(Self { host: Pattern::All, port });
         }
-        let (below, name) = name.strip_prefix("*.").map_or((false, name), |name| (true, name));
+        let (is_suffix, name) = name.strip_prefix("*.").map_or((false, name), |name| (true, name));
         // The URL parser writes names in their one form: lower case, punycode, addresses in digits.
         let url = Url::parse(&format!("http://{name}/")).map_err(|_| bad())?;
         let whole =
             url.path() == "/" && url.username().is_empty() && url.port().is_none() && url.query().is_none();
         let host = url.host_str().filter(|host| whole && !host.contains('*')).map(plain).ok_or_else(bad)?;
         Ok(Self {
-            host: if below { Pattern::Below(format!(".{host}")) } else { Pattern::Exactly(host) },
+            host: if is_suffix { Pattern::Suffix(format!(".{host}")) } else { Pattern::Exactly(host) },
             port,
         })
     }
@@ -106,7 +106,7 @@ impl Entry {
     fn fits(&self, host: &str) -> bool {
         match &self.host {
             Pattern::All => true,
-            Pattern::Below(suffix) => host.ends_with(suffix.as_str()),
+            Pattern::Suffix(suffix) => host.ends_with(suffix.as_str()),
             Pattern::Exactly(name) => host == name,
         }
     }

@@ -46,8 +46,8 @@ impl Counts {
             estimated: false,
             reported: Pico::default(),
         };
-        for beside in self.iterations.iter().flatten().filter_map(Iteration::beside) {
-            all.add(&beside);
+        for extra in self.iterations.iter().flatten().filter_map(Iteration::extra_usage) {
+            all.add(&extra);
         }
         Some(all)
     }
@@ -55,7 +55,7 @@ impl Counts {
 
 impl Iteration {
     /// Its tokens, if they are billed but not within the totals: compactions ("Compaction") and advisors ("Advisor tool").
-    fn beside(&self) -> Option<Usage> {
+    fn extra_usage(&self) -> Option<Usage> {
         if !matches!(&*self.kind, "compaction" | "advisor_message") {
             return None;
         }
