@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use windlass_core::policy::LoopKeys;
-use windlass_core::policy::{Merge, Transport, Usual};
+use windlass_core::policy::{DefaultLoop, Merge, Transport};
 
 use super::AgentFile;
 use super::code::CodeKeys;
@@ -173,8 +173,9 @@ impl Body {
         let agents = self.agents.iter().map(|keys| delegates::entry(keys, reading));
         let agents = agents.collect::<Result<_, _>>()?;
         let section = self.loop_.and_then(|section| Some((reading.root.at(&section.path)?, section.path)));
-        let usual = Usual::of(output_schema.is_some(), !(tools.is_empty() && self.agents.is_empty()));
-        let section = section.map(|(node, path)| LoopSection::read(&Field::new(node, path), usual));
+        let default_loop =
+            DefaultLoop::of(output_schema.is_some(), !(tools.is_empty() && self.agents.is_empty()));
+        let section = section.map(|(node, path)| LoopSection::read(&Field::new(node, path), default_loop));
         Ok(AgentFile {
             name,
             description: self.description,

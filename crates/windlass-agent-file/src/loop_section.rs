@@ -4,7 +4,7 @@
 use serde_json::Value;
 use windlass_core::Policy;
 use windlass_core::policy::LoopKeys;
-use windlass_core::policy::{Alias, LATER, LimitKey, LimitKeys, Named, Preset, Usual};
+use windlass_core::policy::{Alias, DefaultLoop, LATER, LimitKey, LimitKeys, Named, Preset};
 
 use crate::yaml::{Field, Node, Place, YamlError};
 
@@ -33,7 +33,7 @@ impl LoopSection {
     ///
     /// # Errors
     /// Something in it does not fit.
-    pub fn read(field: &Field<'_>, usual: Usual) -> Result<Self, YamlError> {
+    pub fn read(field: &Field<'_>, default_loop: DefaultLoop) -> Result<Self, YamlError> {
         field.entries()?;
         let mut rest = field.node.clone();
         let later = take_later(&mut rest, field);
@@ -42,7 +42,7 @@ impl LoopSection {
             return Ok(Self { keys: LoopKeys::default(), later });
         }
         let preset = rest.get("preset").and_then(Node::as_str).and_then(Preset::named);
-        let preset = preset.unwrap_or_else(|| usual.preset());
+        let preset = preset.unwrap_or_else(|| default_loop.preset());
         let (limits, retries) = take_aliases(&mut rest, preset, &field.path)?;
         let mut keys: LoopKeys = Field::new(&rest, field.path.as_str()).decode()?;
         if !limits.0.is_empty() {
@@ -56,18 +56,18 @@ impl LoopSection {
     ///
     /// # Errors
     /// Something in it does not fit.
-    pub fn from_json(section: &Value, usual: Usual) -> Result<Self, YamlError> {
-        Self::read(&Field::new(&Node::from_json(section), "loop"), usual)
+    pub fn from_json(section: &Value, default_loop: DefaultLoop) -> Result<Self, YamlError> {
+        Self::read(&Field::new(&Node::from_json(section), "loop"), default_loop)
     }
 
     /// The policy: the preset's values with this section over them.
     ///
     /// # Errors
     /// What it asks for and this version cannot do yet.
-    pub fn policy(&self, usual: Usual) -> Result<Policy, LaterKey> {
+    pub fn policy(&self, default_loop: DefaultLoop) -> Result<Policy, LaterKey> {
         match &self.later {
             Some(later) => Err(later.clone()),
-            None => Ok(self.keys.clone().policy(usual)),
+            None => Ok(self.keys.clone().policy(default_loop)),
         }
     }
 }

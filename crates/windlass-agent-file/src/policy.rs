@@ -1,7 +1,7 @@
 //! From the file to the policy of its runs.
 
 use windlass_core::Policy;
-use windlass_core::policy::{CodeLimits, CodeMode, Preset, Usual};
+use windlass_core::policy::{CodeLimits, CodeMode, DefaultLoop, Preset};
 use windlass_models::Timeouts;
 
 use super::AgentFile;
@@ -23,7 +23,7 @@ impl AgentFile {
     /// As of [`AgentFile::policy`].
     pub fn policy_with_tools(&self, more_tools: bool) -> Result<Policy, AgentFileError> {
         let mut policy =
-            self.loop_section.policy(self.usual(more_tools)).map_err(|later| self.later(later))?;
+            self.loop_section.policy(self.default_loop(more_tools)).map_err(|later| self.later(later))?;
         if let Some(tool_ms) = self.timeout_settings.tool_ms {
             policy.calls.tool_ms = tool_ms;
         }
@@ -44,12 +44,12 @@ impl AgentFile {
 
     /// The preset: the file's, else the one of an agent that names none.
     pub fn preset(&self) -> Preset {
-        self.loop_section.keys.preset.unwrap_or_else(|| self.usual(false).preset())
+        self.loop_section.keys.preset.unwrap_or_else(|| self.default_loop(false).preset())
     }
 
-    fn usual(&self, more_tools: bool) -> Usual {
+    fn default_loop(&self, more_tools: bool) -> DefaultLoop {
         let with_tools = more_tools || !self.tools.is_empty() || !self.agents.is_empty();
-        Usual::of(self.output_schema.is_some(), with_tools)
+        DefaultLoop::of(self.output_schema.is_some(), with_tools)
     }
 
     /// Timeouts of a model call: the file's override the preset's.

@@ -42,8 +42,8 @@ impl Options {
         self.0.get(place + 1).map(String::as_str)
     }
 
-    pub(crate) fn number(&self, name: &str, usual: u64) -> u64 {
-        self.text(name).and_then(|number| number.parse().ok()).unwrap_or(usual)
+    pub(crate) fn number(&self, name: &str, default: u64) -> u64 {
+        self.text(name).and_then(|number| number.parse().ok()).unwrap_or(default)
     }
 
     /// A folder of its own for the files of one measurement, which is removed by [`Place`].

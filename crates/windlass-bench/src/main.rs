@@ -70,11 +70,11 @@ impl Args {
 
 fn args() -> Result<Args, String> {
     let given: Vec<String> = std::env::args().skip(1).collect();
-    let get = |name: &str, usual: &str| {
+    let get = |name: &str, default: &str| {
         let place = given.iter().position(|item| item == name).and_then(|at| given.get(at + 1));
-        place.cloned().unwrap_or_else(|| usual.to_owned())
+        place.cloned().unwrap_or_else(|| default.to_owned())
     };
-    let number = |name: &str, usual: usize| get(name, &usual.to_string()).parse().unwrap_or(usual);
+    let number = |name: &str, default: usize| get(name, &default.to_string()).parse().unwrap_or(default);
     SLEEP_MS.store(number("--tool-sleep-ms", 0) as u64, Relaxed);
     let named = get("--wire", "openai_chat");
     Ok(Args {

@@ -49,7 +49,7 @@ impl ViewArgs {
         match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
             (false, true) => Detail::Verbose,
-            (false, false) => Detail::Usual,
+            (false, false) => Detail::Default,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use windlass_core::policy::{Alias, LATER, Later, Preset, Usual};
+use windlass_core::policy::{Alias, DefaultLoop, LATER, Later, Preset};
 use windlass_core::settings::Word;
 
 use crate::keys::AgentKeys;
@@ -75,7 +75,7 @@ fn only_but(list: &mut Value, out: impl Fn(&Value) -> bool) -> Option<Value> {
 
 /// The values of an agent that names no preset and has no output.
 fn add_defaults(section: &mut Map<String, Value>) {
-    for (key, value) in Usual::Chat.policy().keys() {
+    for (key, value) in DefaultLoop::Chat.policy().keys() {
         if let Some(Value::Object(schema)) = section.get_mut(key) {
             schema.insert("default".to_owned(), value);
         }

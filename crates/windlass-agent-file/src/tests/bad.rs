@@ -1,4 +1,4 @@
-use windlass_core::policy::Usual;
+use windlass_core::policy::DefaultLoop;
 
 use super::rendered;
 
@@ -348,7 +348,7 @@ fn every_fault_of_a_loop_names_its_place_and_what_fits() {
 #[test]
 fn settings_of_a_program_name_their_path_without_a_place() {
     let settings = serde_json::json!({ "limits": { "model_calls": -1 } });
-    let error = crate::LoopSection::from_json(&settings, Usual::Chat).unwrap_err();
+    let error = crate::LoopSection::from_json(&settings, DefaultLoop::Chat).unwrap_err();
     assert_eq!(
         error.to_string(),
         "`loop.limits.model_calls` is -1, expected a number from 0, or { max, at_limit }"

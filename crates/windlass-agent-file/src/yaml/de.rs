@@ -380,7 +380,7 @@ impl<'n> Deserializer<'n> for Reader<'n, '_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let expected = match (&visitor as &dyn Expected).to_string() {
-            usual if usual.starts_with("enum ") => one_of(variants),
+            derived if derived.starts_with("enum ") => one_of(variants),
             own => own,
         };
         self.placed(|reader| {

@@ -297,9 +297,9 @@ async fn logs() -> Outcome<()> {
     let folder = std::env::temp_dir().join(format!("windlass-bounds-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let log: Arc<dyn Store> = Arc::new(SqliteLog::open(folder.join("log.db"))?);
-    let usual = Usage { input: 1, output: 1, ..Usage::default() };
+    let usage = Usage { input: 1, output: 1, ..Usage::default() };
     let long =
-        || vec![call("echo", json!({ "text": prose(REPLY - 1_000) }).to_string()), Delta::Usage(usual)];
+        || vec![call("echo", json!({ "text": prose(REPLY - 1_000) }).to_string()), Delta::Usage(usage)];
     let model = Arc::new(Given { replies: vec![long(), long(), long(), long()], next: AtomicUsize::new(0) });
     let options = || DriveOptions { session: Some("s".into()), ..DriveOptions::default() };
     let agent = Agent::builder("logged")

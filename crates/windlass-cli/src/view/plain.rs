@@ -37,7 +37,7 @@ pub(crate) enum Detail {
     /// Only the answer and errors.
     Quiet,
     /// Progress, too.
-    Usual,
+    Default,
     /// The model's reasoning and the agent's log lines, too.
     Verbose,
 }

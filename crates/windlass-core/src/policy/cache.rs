@@ -36,7 +36,7 @@ impl CachePoint {
     }
 
     /// Meaning of `cache: true`: the system message and the first message.
-    pub fn usual() -> Vec<Self> {
+    pub fn default_points() -> Vec<Self> {
         vec![Self::role("system"), Self::at(0)]
     }
 }
@@ -138,7 +138,7 @@ enum Location {
 fn points(value: &Value) -> Result<Vec<CachePoint>, String> {
     let items = match value {
         Value::Null | Value::Bool(false) => return Ok(Vec::new()),
-        Value::Bool(true) => return Ok(CachePoint::usual()),
+        Value::Bool(true) => return Ok(CachePoint::default_points()),
         Value::Array(items) if items.is_empty() => return Err("cache list cannot be empty".to_owned()),
         Value::Array(items) => items,
         Value::Number(_) | Value::String(_) | Value::Object(_) => {

@@ -38,7 +38,7 @@ pub use limit_keys::{LimitKey, LimitKeys};
 pub use limit_value::LimitValue;
 pub use limits::{AtLimit, Limit};
 pub use past::{Recall, RecallBounds, RecallBy, WhileRunning};
-pub use presets::{Alias, Preset, Usual};
+pub use presets::{Alias, DefaultLoop, Preset};
 pub use results::{Results, ResultsKey};
 pub use share::Share;
 pub use stuck::Stuck;
@@ -78,7 +78,7 @@ policy! {
         cache: CachePoints = CachePoints::default(),
         /// Whether the run waits for a quota that opens again, once no model that it may ask has any left: it is suspended until
         /// then, holds nothing, and goes on by itself.
-        #[serde(skip_serializing_if = "is_usual")]
+        #[serde(skip_serializing_if = "is_default")]
         wait_for_quota: bool = false,
     } internal {
         /// Purpose of the loop's model calls.
@@ -206,7 +206,7 @@ policy! {
 }
 
 /// Whether a slot has its type's default: it is not stored then.
-fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
@@ -235,8 +235,8 @@ impl Put<BTreeMap<LimitKind, Limit>> for LimitKeys {
 
 impl LoopKeys {
     /// The policy: the preset's values with these over them. An agent that names no preset gets the usual loop.
-    pub fn policy(self, usual: Usual) -> Policy {
-        let mut policy = self.preset.map_or_else(|| usual.policy(), |preset| preset.policy());
+    pub fn policy(self, default_loop: DefaultLoop) -> Policy {
+        let mut policy = self.preset.map_or_else(|| default_loop.policy(), |preset| preset.policy());
         let counted = |limits: &LimitKeys| limits.0.contains_key(&LimitKind::ModelCalls);
         let lifted = self.limits.as_ref().is_some_and(counted);
         if let Some(then) = &self.at_limit {

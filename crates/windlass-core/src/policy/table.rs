@@ -1,15 +1,15 @@
 //! The table of policy slots becomes types here: the parts of the [`Policy`](super::Policy), and the keys of the `loop`
 //! section of agent files.
 
-/// `part: Part { keys } internal { others }`, each slot as `name: Type = usual value`. A slot in the first braces is a key of
+/// `part: Part { keys } internal { others }`, each slot as `name: Type = default value`. A slot in the first braces is a key of
 /// agent files; `as Written` names the type that it is read as, where that is not its own.
 macro_rules! policy {
     ($(
         $(#[$about:meta])*
         $part:ident: $Part:ident {
-            $($(#[$doc:meta])* $key:ident: $Type:ty $(as $Written:ty)? = $usual:expr,)*
+            $($(#[$doc:meta])* $key:ident: $Type:ty $(as $Written:ty)? = $default:expr,)*
         } internal {
-            $($(#[$other_doc:meta])* $other:ident: $Other:ty = $other_usual:expr,)*
+            $($(#[$other_doc:meta])* $other:ident: $Other:ty = $other_default:expr,)*
         }
     )*) => {
         /// The values of all slots of a run's loop.
@@ -39,7 +39,7 @@ macro_rules! policy {
 
             impl Default for $Part {
                 fn default() -> Self {
-                    Self { $($key: $usual,)* $($other: $other_usual,)* }
+                    Self { $($key: $default,)* $($other: $other_default,)* }
                 }
             }
         )*

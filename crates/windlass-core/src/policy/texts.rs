@@ -8,7 +8,7 @@ use crate::vocabulary::message::SteerKind;
 /// Makes a struct of templates. A run stores only templates that differ from the defaults, so the defaults may change only
 /// together with [`Fact::SCHEMA`](crate::Fact::SCHEMA): old runs must fold to the same messages.
 macro_rules! templates {
-    ($(#[$about:meta])* $Set:ident { $($(#[$doc:meta])* $name:ident: $usual:expr,)+ }) => {
+    ($(#[$about:meta])* $Set:ident { $($(#[$doc:meta])* $name:ident: $default:expr,)+ }) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
         #[serde(default)]
@@ -18,16 +18,16 @@ macro_rules! templates {
 
         impl Default for $Set {
             fn default() -> Self {
-                Self { $($name: $usual.into(),)+ }
+                Self { $($name: $default.into(),)+ }
             }
         }
 
         impl ::serde::Serialize for $Set {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 use ::serde::ser::SerializeMap as _;
-                let usual = Self::default();
+                let default = Self::default();
                 let mut map = serializer.serialize_map(None)?;
-                $(if self.$name != usual.$name {
+                $(if self.$name != default.$name {
                     map.serialize_entry(stringify!($name), &self.$name)?;
                 })+
                 map.end()

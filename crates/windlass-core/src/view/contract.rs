@@ -88,9 +88,9 @@ fn escaped(text: &str) -> String {
     out
 }
 
-fn text(map: &Map<String, Value>, key: &str, usual: &str) -> Text {
+fn text(map: &Map<String, Value>, key: &str, default: &str) -> Text {
     match map.get(key) {
-        None | Some(Value::Null) => usual.into(),
+        None | Some(Value::Null) => default.into(),
         Some(Value::String(text)) => text.as_str().into(),
         Some(other) => other.to_string().into(),
     }

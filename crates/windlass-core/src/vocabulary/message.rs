@@ -378,7 +378,7 @@ impl SteerKind {
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
-    pub(crate) fn is_usual(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         *self == Self::Steering
     }
 }

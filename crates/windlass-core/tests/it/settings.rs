@@ -4,14 +4,14 @@
 use serde_json::{Value, json};
 use windlass_core::Policy;
 use windlass_core::policy::{
-    AtLimit, Batch, LATER, Limit, LimitKind, Malformed, Memory, MemoryBounds, Preset, Repetition, Talk,
-    Turns, Usual, Watched, Wire,
+    AtLimit, Batch, DefaultLoop, LATER, Limit, LimitKind, Malformed, Memory, MemoryBounds, Preset,
+    Repetition, Talk, Turns, Watched, Wire,
 };
 use windlass_core::policy::{LoopKeys, Results};
 
 fn policy(settings: &Value) -> Result<Policy, serde_json::Error> {
     let keys: LoopKeys = serde_json::from_value(settings.clone())?;
-    Ok(keys.policy(Usual::Chat))
+    Ok(keys.policy(DefaultLoop::Chat))
 }
 
 fn set(settings: &Value) -> Policy {

@@ -95,7 +95,8 @@ pub(crate) fn branch_of(parent: &Agent, branch: &OwnBranch, state: &State) -> Ag
 /// A branch's agent with so many inherited messages. If its parent marks by default what a provider's cache should keep, the system
 /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew.
 pub(crate) fn caching(agent: &Agent, inherited: usize) -> Agent {
-    let marks = |parent: &ParentAgent| parent.agent.policy().request.cache.explicit() == CachePoint::usual();
+    let marks =
+        |parent: &ParentAgent| parent.agent.policy().request.cache.explicit() == CachePoint::default_points();
     let marks = agent.toolset().parent.as_ref().is_some_and(marks);
     let before = agent.spec().prompt_len();
     let Some(last) = (before + inherited).checked_sub(1).filter(|_| marks && inherited > 0) else {

@@ -262,9 +262,9 @@ impl Decision {
         let tool = self.state.target(open);
         // The step of a plan is tried again, not each of its calls.
         let step = open.origin().code().and_then(|code| self.state.open_call(code));
-        let usual =
+        let default_retries =
             if step.is_some_and(|step| *step.origin() == Origin::Plan) { 0 } else { policy.calls.retries };
-        let most = tool.and_then(|tool| tool.retries).unwrap_or(usual);
+        let most = tool.and_then(|tool| tool.retries).unwrap_or(default_retries);
         if open.failed() >= most {
             return false;
         }

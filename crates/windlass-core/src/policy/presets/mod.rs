@@ -102,7 +102,7 @@ const CALLS_WITH_TOOLS: u64 = 10;
 
 /// The loop of an agent that names no preset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Usual {
+pub enum DefaultLoop {
     /// `chat`: the agent has no output schema.
     Chat,
     /// `typed` in one turn: the agent has an output schema and nothing to call.
@@ -111,7 +111,7 @@ pub enum Usual {
     WithTools,
 }
 
-impl Usual {
+impl DefaultLoop {
     /// The loop of an agent with or without an output schema, and with or without tools or agents.
     pub fn of(with_output: bool, with_tools: bool) -> Self {
         match (with_output, with_tools) {

@@ -12,7 +12,7 @@ pub struct Steered {
     /// The message.
     pub text: Text,
     /// Its kind: how it is worded for the model, and what else follows from it.
-    #[serde(default, skip_serializing_if = "SteerKind::is_usual")]
+    #[serde(default, skip_serializing_if = "SteerKind::is_default")]
     pub kind: SteerKind,
     /// Whether no compaction may remove it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use windlass_agent_file::LoopSection;
 use windlass_agent_file::yaml::{Field, Node};
 use windlass_code::Code;
-use windlass_core::policy::{CodeMode, Discovery, Hooks, LimitKind, Stop, Turns, Usual, View};
+use windlass_core::policy::{CodeMode, DefaultLoop, Discovery, Hooks, LimitKind, Stop, Turns, View};
 use windlass_core::text::{covers, nearest};
 use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL, RUN_CODE, SEARCH_TOOLS, UPDATE_BLACKBOARD};
 use windlass_core::{Policy, Text, ToolSpec};
@@ -131,7 +131,7 @@ impl AgentBuilder {
             || !self.sources.is_empty()
             || !self.delegates.is_empty()
             || !self.branches.is_empty();
-        let default = Usual::of(self.output.is_some(), has_tools);
+        let default = DefaultLoop::of(self.output.is_some(), has_tools);
         let mut policy = match (&self.policy, &self.settings) {
             (Some(policy), _) => policy.clone(),
             (None, Some(settings)) => LoopSection::from_json(settings, default)?.policy(default)?,

@@ -28,7 +28,7 @@ const WORDS: &[(&str, &str, usize)] = &[
     ("told", "reported", 0),
     ("tour", "demo model", 7),
     ("trail", "timeline", 0),
-    ("usual", "default", 10),
+    ("usual", "default", 0),
     ("wind", "drain", 0),
 ];
 

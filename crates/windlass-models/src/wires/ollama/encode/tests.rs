@@ -229,7 +229,7 @@ fn e44_thinking_goes_back_only_to_the_provider_that_sealed_it_and_wants_it() {
 fn e57_the_prefix_is_byte_stable_and_the_same_when_it_is_encoded_anew() {
     let mut turn = request(vec![Message::user("Hi")]);
     turn.tools = Arc::new(vec![tool("f"), tool("g")]);
-    turn.cache = CachePoint::usual();
+    turn.cache = CachePoint::default_points();
     let messages = |body: &str| body.split("],\"tools\"").next().expect("the messages").to_owned();
     let mut before = messages(&text_of(&turn));
     for at in 0..20 {

@@ -358,7 +358,7 @@ fn a33_marked_messages_have_their_text_in_a_part_with_the_marker() {
 fn a33_a_wire_that_knows_no_markers_leaves_them_out() {
     let mut asked = request(vec![Message::user("hi")]);
     let plain = text_of(&asked);
-    asked.cache = CachePoint::usual();
+    asked.cache = CachePoint::default_points();
     assert_eq!(text_of(&asked), plain);
     assert_ne!(marked_body(&asked), body(&asked));
     // One that knows them sends what it sent before where nothing is marked.
