@@ -46,7 +46,7 @@ async fn figures() -> Outcome<Vec<Figure>> {
     figures.extend(runs::piece().await?);
     figures.extend(runs::append().await?);
     figures.push(Figure::new("size_of.State", size_of::<State>() as f64));
-    figures.push(runs::future()?);
+    figures.push(runs::future().await?);
     figures.push(runs::in_flight().await?);
     figures.push(runs::ended().await?);
     Ok(figures)
