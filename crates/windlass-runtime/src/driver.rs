@@ -219,8 +219,8 @@ impl<W: Work> Driver<W> {
     }
 
     /// The run's state; its lease is given up.
-    pub(crate) fn released(self) -> State {
-        Arc::unwrap_or_clone(self.state)
+    pub(crate) fn released(self) -> Arc<State> {
+        self.state
     }
 
     pub(crate) fn publisher(&self) -> Publisher {
@@ -241,7 +241,7 @@ impl<W: Work> Driver<W> {
     ///
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
-    pub(crate) async fn drive(mut self: Box<Self>) -> Result<State, Error> {
+    pub(crate) async fn drive(mut self: Box<Self>) -> Result<Arc<State>, Error> {
         self.open_trace();
         // Boxed: agents without services pay nothing for those with some.
         let used = if self.agent.services().is_empty() {
@@ -255,7 +255,7 @@ impl<W: Work> Driver<W> {
             self.slots = Slots::default();
             Box::pin(services::end(&self.agent, used)).await;
         }
-        driven.map(|()| Arc::unwrap_or_clone(self.state))
+        driven.map(|()| self.state)
     }
 
     async fn go(&mut self) -> Result<(), Error> {

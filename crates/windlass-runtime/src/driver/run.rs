@@ -15,11 +15,12 @@ use crate::platform::error::Error;
 /// A run that has ended or is suspended.
 #[derive(Clone, Debug)]
 pub struct Run {
-    state: State,
+    // Shared: a state has 1.4 KB, which each future that gives a run would copy.
+    state: Arc<State>,
 }
 
 impl Run {
-    pub(crate) fn new(state: State) -> Self {
+    pub(crate) fn new(state: Arc<State>) -> Self {
         Self { state }
     }
 
@@ -28,7 +29,7 @@ impl Run {
     /// # Errors
     /// As for [`load`].
     pub async fn load(log: &dyn Log, run: RunId) -> Result<Self, Error> {
-        Ok(Self::new(load(log, run).await?))
+        Ok(Self::new(Arc::new(load(log, run).await?)))
     }
 
     /// The calls with an effect that the run made, read from its log: see [`reports::receipts`].

@@ -97,7 +97,7 @@ pub(crate) async fn cancel_under(
 pub(crate) async fn being_cancelled(log: &Arc<dyn Store>, run: RunId) -> Result<Cancelled, Error> {
     let ended = async || -> Result<Option<Cancelled>, Error> {
         let state = load(&**log, run).await?;
-        Ok(state.is_finished().then(|| Cancelled::Ended(Box::new(Run::new(state)))))
+        Ok(state.is_finished().then(|| Cancelled::Ended(Box::new(Run::new(Arc::new(state))))))
     };
     if let Some(ended) = ended().await? {
         return Ok(ended);
