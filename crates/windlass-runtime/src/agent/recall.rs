@@ -44,6 +44,12 @@ pub(crate) async fn tool_reliability(agent: &Agent) -> Result<Vec<ToolStatistics
     Ok(statistics(log, &runs).await?.tools)
 }
 
+/// Whether an agent's runs are given anything of earlier runs ([`past`]).
+pub(crate) fn looks_back(agent: &Agent) -> bool {
+    let policy = agent.policy();
+    policy.past.recall.bounds().is_some() || policy.replies.stop == Stop::Judge
+}
+
 /// The earlier runs of that owner that a new run is reminded of. A conversation that goes on is its own memory.
 pub(crate) async fn past(
     agent: &Agent,

@@ -1,5 +1,6 @@
 //! The beginning of a run, whatever it begins with: one request, and one function that prepares it.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
@@ -17,7 +18,7 @@ use crate::agent::delegates::Task;
 use crate::agent::input::{RunMessages, bad_input, seen_input, take_input};
 use crate::agent::prices::check_prices;
 use crate::agent::prompt::{Prompt, PromptContext};
-use crate::agent::recall::{Past, past, reminder};
+use crate::agent::recall::{Past, looks_back, past, reminder};
 use crate::agent::scope::{check_scope, scoped};
 use crate::agent::toolset::Toolset;
 use crate::driver::Driver;
@@ -77,6 +78,11 @@ impl Beginning {
         Self { request_digest, ..self }
     }
 
+    /// Whether it may be given something of earlier runs: a message of a person is, a task of another run is not.
+    fn may_look_back(&self) -> bool {
+        matches!(self.opening, Opening::Messages(_)) && self.child.is_none()
+    }
+
     /// The bytes that are read to prepare it.
     fn bytes(&self) -> u64 {
         let opening = if let Opening::Messages(input) = &self.opening { input.bytes() } else { 0 };
@@ -86,7 +92,8 @@ impl Beginning {
 
 /// Prepares a run, which takes its time where its input or its base is long.
 ///
-/// Boxed: a future that prepares and drives a run holds the room of the larger one until its end.
+/// Boxed: a future that prepares and drives a run holds the room of the larger one until its end. Most starts are short and look at no
+/// earlier run: they are over at once, and take no room at all.
 ///
 /// # Errors
 /// The input is empty or does not fit, the instructions cannot be rendered, a fork cannot start, or the log failed.
@@ -94,20 +101,19 @@ pub(crate) fn begin<W: Work>(
     agent: &Agent,
     beginning: Beginning,
 ) -> BoxFuture<'_, Result<Box<Driver<W>>, Error>> {
+    let looks_back = beginning.may_look_back() && looks_back(agent);
+    if !looks_back && beginning.bytes() < LARGE_BYTES {
+        return Box::pin(ready(begin_here(agent, beginning, Past::default())));
+    }
     Box::pin(async move {
-        let past = match (&beginning.opening, &beginning.child) {
-            (Opening::Messages(input), None) => {
+        let past = match &beginning.opening {
+            Opening::Messages(input) if looks_back => {
                 past(agent, &beginning.options.owner, input, beginning.base.is_none()).await?
             }
-            (Opening::Messages(_) | Opening::Limits(_) | Opening::Fork(_), _) => Past::default(),
+            Opening::Messages(_) | Opening::Limits(_) | Opening::Fork(_) => Past::default(),
         };
-        let bytes = beginning.bytes();
-        if bytes < LARGE_BYTES {
-            return begin_here(agent, beginning, past);
-        }
-        let own = agent.clone();
-        // Boxed: most starts are short, and must not hold the room for this.
-        Box::pin(off_thread(&**agent.environment(), bytes, move || begin_here(&own, beginning, past))).await
+        let (own, bytes) = (agent.clone(), beginning.bytes());
+        off_thread(&**agent.environment(), bytes, move || begin_here(&own, beginning, past)).await
     })
 }
 

@@ -1,7 +1,7 @@
 //! Admission to sessions: a message begins a run, or goes to the session's run that has not ended.
 
 use futures_core::future::BoxFuture;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryFutureExt as _};
 use windlass_core::event::{PeopleFact, RunFact, RunInput};
 use windlass_core::policy::{Memory, WhileRunning};
 use windlass_core::{Fact, InputKind, Owner, RunId, SessionId, State};
@@ -69,7 +69,7 @@ pub(crate) fn admit(
 ) -> BoxFuture<'_, Result<Admitted, Error>> {
     let session = options.session.clone().filter(|_| agent.policy().past.memory != Memory::Off);
     match session {
-        None => Box::pin(begin_alone(agent, input, options)),
+        None => begin_alone(agent, input, options),
         Some(session) => Box::pin(admit_to(agent, session, input, options)),
     }
 }
@@ -99,10 +99,10 @@ async fn admit_to(
                 }
                 if agent.policy().past.while_running == WhileRunning::Refuse && options.key.is_none() {
                     // It is refused when it is driven, should another message be faster.
-                    let prepared = Box::pin(prepare_after(agent, input, end, options)).await;
+                    let prepared = prepare_after(agent, input, end, options).await;
                     return prepared.map(Admitted::Started);
                 }
-                let prepared = Box::pin(prepare_after(agent, input.clone(), end, options.clone())).await?;
+                let prepared = prepare_after(agent, input.clone(), end, options.clone()).await?;
                 if let Some(prepared) = begun(Box::pin(prepared.begun()).await)? {
                     return Ok(Admitted::Started(prepared));
                 }
@@ -125,7 +125,7 @@ pub(crate) fn begin_first(
     options: DriveOptions,
 ) -> BoxFuture<'_, Result<Option<Prepared>, Error>> {
     Box::pin(async move {
-        let prepared = Box::pin(prepare_after(agent, input, None, options)).await?;
+        let prepared = prepare_after(agent, input, None, options).await?;
         begun(Box::pin(prepared.begun()).await)
     })
 }
@@ -245,15 +245,15 @@ async fn kept(agent: &Agent, behind: RunId, run: RunId) -> Result<bool, Error> {
 }
 
 /// Prepares the run of a message, on the end of its session's last run.
-pub(super) async fn prepare_after(
+pub(super) fn prepare_after(
     agent: &Agent,
     input: RunMessages,
     base: Option<State>,
     options: DriveOptions,
-) -> Result<Prepared, Error> {
+) -> impl Future<Output = Result<Prepared, Error>> + Send {
     let run = run_for(agent, &options);
     let beginning = Beginning::new(run, Opening::Messages(input), options).on(base);
-    begin(agent, beginning).await.map(Prepared::new)
+    begin(agent, beginning).map_ok(Prepared::new)
 }
 
 /// The end of a session's head; `None`: there is no such session.

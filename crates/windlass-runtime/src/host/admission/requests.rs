@@ -1,5 +1,7 @@
 //! Requests under an idempotency key (E65): one that is sent twice begins one run, or steers one.
 
+use futures_core::future::BoxFuture;
+use futures_util::TryFutureExt as _;
 use sha2::{Digest as _, Sha256};
 use windlass_core::event::RunInput;
 use windlass_read::start_of;
@@ -24,15 +26,16 @@ pub(super) fn key_of(agent: &Agent, verb: &str, input: &RunInput, options: &Driv
 }
 
 /// Begins the run of a message without a session. One with a key begins durably, so that its second sending is recognized.
-pub(super) async fn begin_alone(
+pub(super) fn begin_alone(
     agent: &Agent,
     input: RunMessages,
     options: DriveOptions,
-) -> Result<Admitted, Error> {
+) -> BoxFuture<'_, Result<Admitted, Error>> {
     if options.key.is_none() {
-        return prepare_after(agent, input, None, options).await.map(Admitted::Started);
+        Box::pin(prepare_after(agent, input, None, options).map_ok(Admitted::Started))
+    } else {
+        Box::pin(begin_under_key(agent, input, options))
     }
-    Box::pin(begin_under_key(agent, input, options)).await
 }
 
 async fn begin_under_key(
@@ -44,7 +47,7 @@ async fn begin_under_key(
         if let Some(admitted) = Box::pin(sent_before(agent, &input, &options)).await? {
             return Ok(admitted);
         }
-        let prepared = Box::pin(prepare_after(agent, input.clone(), None, options.clone())).await?;
+        let prepared = prepare_after(agent, input.clone(), None, options.clone()).await?;
         if let Some(prepared) = begun(Box::pin(prepared.begun()).await)? {
             return Ok(Admitted::Started(prepared));
         }
