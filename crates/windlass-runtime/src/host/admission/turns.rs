@@ -133,7 +133,7 @@ pub(super) async fn end_of(agent: &Agent, run: RunId) -> Result<(), Error> {
             std::mem::replace(&mut alone, line.holder.is_none() && line.run_state == RunState::Running);
         if was_alone && alone {
             alone = false;
-            let driven = match Box::pin(Resume::new(agent, run).prepare()).await {
+            let driven = match Resume::new(agent, run).prepare().await {
                 Ok(prepared) => prepared.drive().await.map(drop),
                 Err(error) => Err(error),
             };
