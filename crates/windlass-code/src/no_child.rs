@@ -27,18 +27,3 @@ pub fn child() {
 pub(crate) fn can_serve() -> Result<(), CodeError> {
     Err(CodeError::NotBuilt)
 }
-
-#[cfg(test)]
-mod tests {
-    use windlass_error::Diagnostic as _;
-
-    use crate::Code;
-
-    #[test]
-    fn a_program_without_the_interpreter_says_how_to_get_it() {
-        let error = Code::this_program().unwrap_err();
-        assert_eq!(error.code(), "code.not_built");
-        assert_eq!(error.kind(), windlass_error::Kind::Invalid);
-        assert!(error.help().unwrap().contains("feature `interpreter`"));
-    }
-}

@@ -90,5 +90,3 @@ mod usage;
 mod watching;
 #[cfg(test)]
 mod wires;
-#[cfg(all(test, not(feature = "code")))]
-mod without_code;

@@ -1,4 +1,11 @@
 //! A program that was built without the interpreter of code: what asks for it is refused early, and what is stored stays readable.
+//!
+//! A target of its own, so that it is compiled without all tests of `it`.
+#![cfg(not(feature = "code"))]
+
+#[allow(dead_code, reason = "it serves the tests of `it`, too")]
+#[path = "../it/ground.rs"]
+mod ground;
 
 use windlass_core::policy::{CodeLimits, CodeMode, Preset};
 use windlass_core::{RunId, Status};
@@ -8,7 +15,7 @@ use windlass_runtime::{AgentBuilder, DriveOptions, Error};
 use windlass_store::{Index as _, RunFilter};
 use windlass_testing::{FnModel, FnTool, called, text_reply};
 
-use crate::ground::Ground;
+use ground::Ground;
 
 /// An agent whose model writes code once, then answers.
 fn coder(ground: &Ground) -> AgentBuilder {
