@@ -222,9 +222,9 @@ pub mod text {
     pub use crate::vocabulary::reply::AnswerForm;
     pub use windlass_text::display::unseen::is_unseen;
     pub use windlass_text::display::{display_args, display_name, display_value};
-    pub use windlass_text::glob::covers;
+    pub use windlass_text::find::glob::covers;
+    pub use windlass_text::find::nearest::{did_you_mean, nearest};
     pub use windlass_text::json::{MAX_VALUES, without_halves};
-    pub use windlass_text::nearest::{did_you_mean, nearest};
     pub use windlass_text::steps::{Shape, Steps, doubling};
     pub use windlass_text::xml::{from_xml, to_xml, xml_form};
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::checker::cut;
 use crate::modern::modern;
-use windlass_text::nearest::{did_you_mean, nearest};
+use windlass_text::find::nearest::{did_you_mean, nearest};
 
 /// The most parts that are named.
 const MOST: usize = 64;

@@ -55,7 +55,7 @@ use std::sync::{Arc, OnceLock};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_text::glob::covers;
+use windlass_text::find::glob::covers;
 
 use crate::policy::table::policy;
 use crate::vocabulary::ids::Text;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_text::glob::covers;
+use windlass_text::find::glob::covers;
 
 use crate::policy::share::Part;
 use crate::vocabulary::ids::Text;

@@ -1,7 +1,7 @@
 //! Proof of work: required tools that have succeeded.
 
 use rpds::RedBlackTreeSetSync;
-use windlass_text::glob::covers;
+use windlass_text::find::glob::covers;
 
 use crate::policy::Policy;
 use crate::vocabulary::ids::Text;

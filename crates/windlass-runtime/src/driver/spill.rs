@@ -1,8 +1,6 @@
 //! Results that are too large for events: stored before the core sees the input that brings them, so that what is
 //! durable never refers to what is not. What people and other agents say is sent to the model whole, whatever its size.
 
-mod base64;
-
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,6 +10,7 @@ use windlass_core::model::FailureDetail;
 use windlass_core::run::Found;
 use windlass_core::{CallOutcome, InputKind, Message, Text};
 use windlass_store::{Payloads, StoreError};
+use windlass_text::find::base64;
 
 use crate::platform::environment::Environment;
 use crate::platform::retry::again;

@@ -1,6 +1,6 @@
 //! The calls of a turn: which may run, in what order, and what follows from their ends.
 
-use windlass_text::nearest::Comparing;
+use windlass_text::find::nearest::Comparing;
 
 use crate::machine::decide::delegation::Done;
 use crate::machine::decide::finish::Finish;

@@ -1,6 +1,6 @@
 //! Code: the calls that it makes, and its end.
 
-use windlass_text::nearest::Comparing;
+use windlass_text::find::nearest::Comparing;
 
 use crate::codec::forms::ReadCall;
 use crate::machine::decide::turns::MAX_CALLS;

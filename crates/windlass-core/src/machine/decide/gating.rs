@@ -1,7 +1,7 @@
 //! The gate: which calls are sound, and which of them may run without a person.
 
 use windlass_text::display::{display_name, display_value};
-use windlass_text::nearest::Comparing;
+use windlass_text::find::nearest::Comparing;
 
 use crate::codec::args::check_args_within;
 use crate::machine::decision::Decision;

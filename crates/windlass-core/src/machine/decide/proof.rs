@@ -1,6 +1,6 @@
 //! Proof of work: an answer is accepted only after tools matching each pattern of `require` have succeeded.
 
-use windlass_text::glob::covers;
+use windlass_text::find::glob::covers;
 
 use crate::machine::decide::finish::Finish;
 use crate::machine::decide::limits::fill;

@@ -10,7 +10,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
-use windlass_text::nearest::nearest;
+use windlass_text::find::nearest::nearest;
 
 use crate::policy::Policy;
 use crate::policy::texts::LogTexts;

@@ -29,7 +29,7 @@ const LIMITS: &[(&str, usize, usize, usize)] = &[
     ("windlass-schema", 1, 1, 14),
     ("windlass-store", 2, 1, 14),
     ("windlass-testing", 2, 2, 14),
-    ("windlass-text", 2, 1, 8),
+    ("windlass-text", 2, 1, 7),
     ("windlass-threads", 0, 0, 0),
     ("windlass-tools", 2, 1, 16),
 ];

@@ -8,7 +8,7 @@ use crate::steps::Steps;
 /// Whether a pattern of `*` (any run of characters) and `?` (one character) covers a whole name.
 ///
 /// ```
-/// use windlass_text::glob::covers;
+/// use windlass_text::find::glob::covers;
 ///
 /// assert!(covers("files__*", "files__read") && covers("v?", "v2"));
 /// assert!(!covers("files", "files__read"));

@@ -1,16 +1,16 @@
-//! Finds base64 within texts.
+//! Base64 within texts: files that somebody has put into a result.
 
 use std::ops::Range;
 
-/// Minimum number of characters of base64 that are stored as a payload.
-pub(super) const LEAST: usize = 4_096;
+/// Minimum number of characters of base64 that are found.
+pub const LEAST: usize = 4_096;
 
 /// The shortest line of base64 that goes on in the next line (RFC 7468, 2, has 64; RFC 2045, 6.8, has 76).
 const LEAST_LINE: usize = 60;
 
 /// The places of at least [`LEAST`] characters of base64. Small and capital letters and digits are all among so many: long
 /// words of another kind are none.
-pub(super) fn found(text: &str) -> Vec<Range<usize>> {
+pub fn found(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
