@@ -9,12 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use windlass_core::InputKind;
 use windlass_core::run::StateKind;
-use windlass_testing::fixture::{Case, FixtureFile};
-use windlass_testing::{
-    RunnerOptions, Visited, cancel_everywhere, pause_everywhere, run_case, steer_everywhere,
-};
+use windlass_testing::fixture::FixtureFile;
+use windlass_testing::{RunnerOptions, Visited, run_case};
 
-use crate::{FILES, root};
+use crate::{Disturbed, FILES, root};
 
 /// Why no conversation brings what may come. The search in the core's own tests has been through all of it.
 fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
@@ -43,27 +41,26 @@ fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
     })
 }
 
-fn cases() -> Vec<Case> {
-    let files = FILES.iter().map(|file| root().join(file).with_extension("yaml"));
-    files.flat_map(|path| FixtureFile::read(&path).unwrap().cases).map(Result::unwrap).collect()
+/// Adds what came in one report to that of others.
+pub(crate) fn join(all: &mut Visited, of_report: Visited) {
+    for (pair, facts) in of_report {
+        all.entry(pair).or_default().extend(facts);
+    }
 }
 
 fn visited() -> Visited {
-    let cases = cases();
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Visited::new()));
     let options = RunnerOptions { streaming: false, crash: true, ..RunnerOptions::default() };
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let plain = run_case(case, options);
-                    let disturbed = [cancel_everywhere(case), steer_everywhere(case), pause_everywhere(case)];
-                    let mut all = all.lock().unwrap();
-                    for (pair, facts) in
-                        disturbed.into_iter().chain([plain]).flat_map(|report| report.visited)
-                    {
-                        all.entry(pair).or_default().extend(facts);
+                while let Some(file) = FILES.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut visited = Disturbed::of(file).visited.clone();
+                    let path = root().join(file).with_extension("yaml");
+                    for case in FixtureFile::read(&path).unwrap().cases {
+                        join(&mut visited, run_case(&case.unwrap(), options).visited);
                     }
+                    join(&mut all.lock().unwrap(), visited);
                 }
             });
         }

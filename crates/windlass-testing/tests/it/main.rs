@@ -19,9 +19,12 @@ mod unscripted;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use windlass_testing::fixture::FixtureFile;
-use windlass_testing::{RunnerOptions, cancel_everywhere, pause_everywhere, run_case, steer_everywhere};
+use windlass_testing::{
+    RunnerOptions, Visited, cancel_everywhere, pause_everywhere, run_case, steer_everywhere,
+};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -38,8 +41,38 @@ fn with_code() {
     windlass_testing::code_program(env!("CARGO_BIN_EXE_windlass-testing-code"));
 }
 
+/// The cases of a file with a cancel, with a steering message and with a pause after every event.
+#[derive(Default)]
+struct Disturbed {
+    failures: Vec<String>,
+    visited: Visited,
+}
+
+impl Disturbed {
+    /// They are run once in a process: the test of the file and the table of coverage share what came of it.
+    fn of(file: &'static str) -> &'static Self {
+        static DONE: [OnceLock<Disturbed>; FILES.len()] = [const { OnceLock::new() }; FILES.len()];
+        let (_, done) = FILES.iter().zip(&DONE).find(|(known, _)| **known == file).unwrap();
+        done.get_or_init(|| {
+            let mut disturbed = Self::default();
+            let path = root().join(file).with_extension("yaml");
+            // A case that cannot be read has failed with its file already.
+            for case in FixtureFile::read(&path).unwrap().cases.into_iter().flatten() {
+                for report in [cancel_everywhere(&case), steer_everywhere(&case), pause_everywhere(&case)] {
+                    let failures = report.failures.iter();
+                    disturbed
+                        .failures
+                        .extend(failures.map(|failure| format!("{file}: {}\n{failure}", report.name)));
+                    coverage::join(&mut disturbed.visited, report.visited);
+                }
+            }
+            disturbed
+        })
+    }
+}
+
 /// Runs all cases of a file, then holds their logs against the snapshot.
-fn hold(file: &str) {
+fn hold(file: &'static str) {
     with_code();
     let path = root().join(file).with_extension("yaml");
     let mut failed = Vec::new();
@@ -53,10 +86,6 @@ fn hold(file: &str) {
                 for failure in &report.failures {
                     failed.push(format!("{file}: {}\n{failure}", report.name));
                 }
-                let disturbed = [cancel_everywhere(&case), steer_everywhere(&case), pause_everywhere(&case)];
-                for failure in disturbed.iter().flat_map(|report| &report.failures) {
-                    failed.push(format!("{file}: {}\n{failure}", report.name));
-                }
                 writeln!(logs, "# {}", report.name).unwrap();
                 let lines = if report.log.is_empty() { vec!["(refused)".to_owned()] } else { report.log };
                 logs.push_str(&lines.join("\n"));
@@ -64,6 +93,7 @@ fn hold(file: &str) {
             }
         }
     }
+    failed.extend(Disturbed::of(file).failures.iter().cloned());
     assert!(failed.is_empty(), "{} fell short\n{}", failed.len(), failed.join("\n"));
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(path.parent().unwrap().join("snapshots"));
