@@ -44,10 +44,21 @@ pub(crate) async fn tool_reliability(agent: &Agent) -> Result<Vec<ToolStatistics
     Ok(statistics(log, &runs).await?.tools)
 }
 
+/// The part of earlier runs that an agent's policy asks for.
+struct Wanted<'p> {
+    recall: Option<&'p RecallBounds>,
+    tool_records: bool,
+}
+
+fn wanted(agent: &Agent) -> Wanted<'_> {
+    let policy = agent.policy();
+    Wanted { recall: policy.past.recall.bounds(), tool_records: policy.replies.stop == Stop::Judge }
+}
+
 /// Whether an agent's runs are given anything of earlier runs ([`past`]).
 pub(crate) fn looks_back(agent: &Agent) -> bool {
-    let policy = agent.policy();
-    policy.past.recall.bounds().is_some() || policy.replies.stop == Stop::Judge
+    let Wanted { recall, tool_records } = wanted(agent);
+    recall.is_some() || tool_records
 }
 
 /// The earlier runs of that owner that a new run is reminded of. A conversation that goes on is its own memory.
@@ -57,13 +68,12 @@ pub(crate) async fn past(
     input: &RunMessages,
     is_new: bool,
 ) -> Result<Past, Error> {
-    let policy = agent.policy();
-    let recalled = match policy.past.recall.bounds() {
+    let wanted = wanted(agent);
+    let recalled = match wanted.recall {
         Some(bounds) if is_new => recalled(agent, owner, &input.text(), bounds).await?,
         Some(_) | None => Vec::new(),
     };
-    let plans = policy.replies.stop == Stop::Judge;
-    let tool_records = if plans { tool_records(agent).await? } else { Vec::new() };
+    let tool_records = if wanted.tool_records { tool_records(agent).await? } else { Vec::new() };
     Ok(Past { recalled, tool_records })
 }
 
