@@ -15,6 +15,7 @@ pub(crate) mod handle;
 pub(crate) mod inbox;
 mod inputs;
 pub(crate) mod lease;
+pub(crate) mod local_inbox;
 pub(crate) mod lost;
 pub(crate) mod masking;
 pub(crate) mod options;
@@ -47,7 +48,7 @@ use std::task::Poll;
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::{Millis, ResumedBy};
 use windlass_core::run::{Advance, Refusal};
@@ -68,6 +69,7 @@ use deciding::{decided, decided_here};
 use handle::RunHandle;
 use inbox::InboxReader;
 use lease::{Broken, RunLease};
+use local_inbox::{Detach, LocalInbox};
 use masking::{mask_input, masked};
 use options::{DriveOptions, Unpause};
 use slots::{Slot, Slots};
@@ -77,8 +79,6 @@ use telemetry::RunTrace;
 use updates::{Publisher, Update, Updates};
 use work::{Running, Work};
 
-/// Maximum number of inputs that wait for a driver that is busy appending.
-const INBOX: usize = 64;
 /// Maximum number of consecutive invalid answers before the driver stops asking.
 const WRONG_ANSWERS: u32 = 10;
 
@@ -109,9 +109,7 @@ pub(crate) struct Driver<W> {
     /// When content came last.
     content: ContentClock,
     slots: Slots,
-    // Boxed, because a queue sets aside room for 32 of them with each run.
-    sender: mpsc::Sender<Box<Sent>>,
-    inbox: mpsc::Receiver<Box<Sent>>,
+    inbox: LocalInbox,
     durable_inbox: InboxReader,
     changes: Option<Changes>,
     first: Option<InputKind>,
@@ -122,7 +120,7 @@ pub(crate) struct Driver<W> {
     /// Set when the log failed under a delegate, or a call had no lease.
     broken: Broken,
     /// Cancelled when this process is to detach from the run, and from those that it hands tasks to.
-    detach: CancellationToken,
+    detach: Detach,
     /// Account for its model calls, if it shares a limit.
     account: Option<Arc<SharedAccount>>,
     /// `None`: tracing is off.
@@ -155,7 +153,6 @@ impl<W: Work> Driver<W> {
         first: Option<InputKind>,
         options: DriveOptions,
     ) -> Self {
-        let (sender, inbox) = mpsc::channel(INBOX);
         let (log, run) = (agent.log().clone(), state.run());
         let people = options.people.or_else(|| agent.edges().people.clone());
         let starts = matches!(first, Some(InputKind::Start(_)));
@@ -178,14 +175,13 @@ impl<W: Work> Driver<W> {
             work: W::default(),
             content: ContentClock::default(),
             slots: Slots::default(),
-            sender,
-            inbox,
+            inbox: LocalInbox::default(),
             durable_inbox: InboxReader::new(log, run),
             first,
             begun: false,
             head: Head::Stays,
             broken: Broken::default(),
-            detach: CancellationToken::new(),
+            detach: Detach::default(),
             account: None,
             trace: None,
         }
@@ -229,12 +225,12 @@ impl<W: Work> Driver<W> {
 
     pub(crate) fn handle(&self) -> RunHandle {
         let (run, agent) = (self.state.run(), self.agent.clone());
-        RunHandle { run, agent, sender: self.sender.clone(), detach: self.detach.clone() }
+        RunHandle { run, agent, sender: self.inbox.sender(), detach: self.detach.token().clone() }
     }
 
     /// Detaches from the run together with another one.
     pub(crate) fn detach_with(&mut self, detach: &CancellationToken) {
-        self.detach = detach.clone();
+        self.detach = detach.clone().into();
     }
 
     /// Drives the run until it has ended or is suspended, or the process detaches from it.
@@ -461,16 +457,16 @@ impl<W: Work> Driver<W> {
     async fn next(&mut self) -> Next {
         let (inbox, durable_inbox, slots) = (&mut self.inbox, &mut self.durable_inbox, &mut self.slots);
         let changes = &mut self.changes;
-        let mut detach = pin!(self.detach.cancelled());
+        let mut detach = pin!(self.detach.made().map(CancellationToken::cancelled));
         poll_fn(|context| {
-            if detach.as_mut().poll(context).is_ready() {
+            if detach.as_mut().as_pin_mut().is_some_and(|detach| detach.poll(context).is_ready()) {
                 return Poll::Ready(Next::Detach);
             }
             // All posts come at once; inputs of this process might come without an end.
             if let Poll::Ready(posts) = durable_inbox.poll(context) {
                 return Poll::Ready(Next::Posted(posts));
             }
-            if let Poll::Ready(Some(sent)) = inbox.poll_recv(context) {
+            if let Poll::Ready(sent) = inbox.poll(context) {
                 return Poll::Ready(Next::Sent(sent));
             }
             if poll_changes(changes, context).is_ready() {

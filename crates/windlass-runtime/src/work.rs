@@ -145,7 +145,7 @@ fn task(run: &Running<'_>, child: RunId, order: &TaskOrder, cancel: &Cancellatio
         answer,
         cancel: cancel.clone(),
         resumed_by: run.resumed_by,
-        detach: run.detach.clone(),
+        detach: run.detach.token().clone(),
         budget: Budget::default(),
         inactivity_ms: run.state.policy().calls.child_stall_ms,
         account: run.account.cloned(),

@@ -22,7 +22,7 @@ impl<W: Work> Driver<W> {
     /// Takes an input of this process, and those that have come with it.
     pub(super) async fn sent(&mut self, first: Box<Sent>) -> Result<(), Error> {
         let mut all = vec![first];
-        while let Ok(sent) = self.inbox.try_recv() {
+        while let Some(sent) = self.inbox.try_recv() {
             all.push(sent);
         }
         abort_first(&mut all, |sent| &sent.what);
@@ -97,7 +97,7 @@ impl<W: Work> Driver<W> {
         // What is sent from here on goes to the durable inbox.
         self.inbox.close();
         let mut came = false;
-        while let Ok(sent) = self.inbox.try_recv() {
+        while let Some(sent) = self.inbox.try_recv() {
             came = true;
             self.sent(sent).await?;
         }

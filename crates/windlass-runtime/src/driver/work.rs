@@ -11,6 +11,7 @@ use crate::agent::Agent;
 use crate::agent::people::People;
 use crate::driver::content::ContentClock;
 use crate::driver::lease::{Broken, RunLease};
+use crate::driver::local_inbox::Detach;
 use crate::driver::updates::Publisher;
 use crate::platform::account::SharedAccount;
 
@@ -46,7 +47,7 @@ pub(crate) struct Running<'d> {
     /// Whether a person lets it go on: so do the runs that it hands tasks to.
     pub(crate) resumed_by: ResumedBy,
     /// Cancelled when this process is to detach from the run, and from those that it hands tasks to.
-    pub(crate) detach: &'d CancellationToken,
+    pub(crate) detach: &'d Detach,
     /// Account for its model calls, if it shares a limit.
     pub(crate) account: Option<&'d Arc<SharedAccount>>,
 }
