@@ -1,15 +1,14 @@
 //! Model calls: from the state's view to a whole reply.
 
 pub(crate) mod display_lock;
+mod pieces;
 pub(crate) mod recorded;
 mod showing;
 mod summing;
 
-use std::any::Any;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +16,7 @@ use windlass_core::budget::Need;
 use windlass_core::model::{FailureKind, Growth, ModelChoice, ModelFailure, Prices, Role, Usage};
 use windlass_core::policy::{Another, CachePoint, LimitKind, Turns};
 use windlass_core::{ActionId, InputKind, State, Text, ToolSpec};
-use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Progress, Thoughts};
+use windlass_models::{Assembler, Delta, Model, ModelRequest, PrefixCell, Progress, Thoughts};
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
@@ -28,8 +27,8 @@ use crate::driver::partial::Partial;
 use crate::driver::updates::{Publisher, Update};
 use crate::platform::environment::Environment;
 use crate::platform::off_thread::off_thread;
-use crate::platform::panics::panic_message;
 use display_lock::DisplayLock;
+use pieces::Pieces;
 use showing::Showing;
 use summing::{stored_texts, with_texts};
 
@@ -148,10 +147,17 @@ impl ModelWork {
 
     pub(crate) async fn run(self) -> InputKind {
         let (environment, cancel) = (self.environment.clone(), self.cancel.clone());
-        // Boxed: a run that waits for a model must not hold the room for the beginning of the call.
-        let (mut taking, mut pieces) = Box::pin(self.begin()).await;
-        let name = pieces.name.clone();
+        let mut taking = self.taking();
+        let name = self.name();
         let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
+        let (sent, mut pieces) = if cancel.is_cancelled() {
+            (0, Pieces::failed(stop()))
+        } else {
+            // The state was one that calls a model.
+            self.begin(taking.in_pieces()).await.unwrap_or_else(|| (0, Pieces::failed(stop())))
+        };
+        // The model may have registered its key during the call.
+        (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
         let stopped = cancel.cancelled();
         pin_mut!(stopped);
         let (mut count, mut bytes, mut progress) = (0_usize, 0, Progress::default());
@@ -210,60 +216,65 @@ impl ModelWork {
         taking.failed(failure, &*environment)
     }
 
-    /// Sends the request, unless it was stopped before.
-    async fn begin(self) -> (Taking, Pieces) {
-        let Self { action, model, state, prefix, payloads, publisher, display, content, environment, cancel } =
-            self;
-        let choice = state.request(action).map(|request| request.model.clone()).unwrap_or_default();
+    fn name(&self) -> Text {
+        self.state.request(self.action).map(|request| request.model.name.clone()).unwrap_or_default()
+    }
+
+    /// The reply as it is before its first piece. Boxed, because a future would copy it where it is moved.
+    fn taking(&self) -> Box<Taking> {
+        let (state, action) = (&*self.state, self.action);
+        let request = state.request(action);
         // People see the run's own voice as it comes; all other replies are only read by the loop.
         // Of a reply that is not used nothing is shown either (E58).
-        let voice = state.request(action).is_some_and(|request| request.purpose.speaks())
-            && !state.only_probes(action);
-        let heard = publisher.heard() && voice;
+        let voice =
+            request.as_ref().is_some_and(|request| request.purpose.speaks()) && !state.only_probes(action);
+        let heard = self.publisher.heard() && voice;
         if voice && !state.is_hedge(action) {
-            display.free();
+            self.display.free();
         }
-        let mut taking = Taking {
+        let for_actions = state.asks_for_actions(action);
+        let max_bytes = request.as_ref().map_or(0, |request| request.model.max_reply_bytes());
+        Box::new(Taking {
             action,
-            publisher,
-            display,
-            content,
+            publisher: self.publisher.clone(),
+            display: self.display.clone(),
+            content: self.content.clone(),
             withheld: Vec::new(),
             masks: None,
-            for_actions: state.asks_for_actions(action),
+            for_actions,
             showing: Showing { action, answer: state.answer_pieces(action) },
             thoughts: Thoughts::default(),
-            assembler: Assembler::new(choice.name.clone()).bounded(choice.max_reply_bytes()),
-            partial: if heard {
-                Partial::of(&state, action).filter(|_| !state.asks_for_actions(action))
-            } else {
-                None
-            },
+            assembler: Assembler::new(self.name()).bounded(max_bytes),
+            partial: if heard && !for_actions { Partial::of(state, action) } else { None },
             spent: Spent { sent: 0, received: 0, counted: false },
             published: false,
             taken: 0,
             unpublished: None,
             voice,
-        };
-        let stopped = Pieces::failed(failure(&choice.name, FailureKind::Cancelled, STOPPED));
-        if cancel.is_cancelled() {
-            return (taking, stopped);
+        })
+    }
+
+    /// Sends the request: how many bytes it has, and the reply to come.
+    async fn begin(self, streamed: bool) -> Option<(u64, Pieces)> {
+        let size = request_bytes(&self.state, self.action);
+        if self.state.summed_result(self.action).is_none() && size < LARGE_BYTES {
+            return self.begin_with(streamed, &[]);
         }
-        let size = request_bytes(&state, action);
-        let texts = stored_texts(&state, action, &*payloads).await;
-        // Who counts content must see it come.
-        let streamed = (heard || taking.content.is_some()) && !taking.for_actions;
-        let begin = move || {
-            let made = request(&state, action, &prefix, streamed).map(|made| with_texts(made, &texts));
-            made.map(|made| (sent(&made), Pieces::begin(model, made, &choice.name)))
-        };
-        let begun =
-            if size < LARGE_BYTES { begin() } else { Box::pin(off_thread(&*environment, size, begin)).await };
-        // The state was one that calls a model.
-        let Some((sent, pieces)) = begun else { return (taking, stopped) };
-        // The model may have registered its key during the call.
-        (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
-        (taking, pieces)
+        // Boxed: a run that waits for a model must not hold the room for what is rare.
+        Box::pin(async move {
+            let environment = self.environment.clone();
+            let texts = stored_texts(&self.state, self.action, &*self.payloads).await;
+            off_thread(&*environment, size, move || self.begin_with(streamed, &texts)).await
+        })
+        .await
+    }
+
+    /// The same with these texts of the store.
+    fn begin_with(self, streamed: bool, texts: &[(Text, String)]) -> Option<(u64, Pieces)> {
+        let Self { action, model, state, prefix, .. } = self;
+        let request = with_texts(request(&state, action, &prefix, streamed)?, texts);
+        let (sent, name) = (sent(&request), request.model.name.clone());
+        Some((sent, Pieces::begin(model, request, name)))
     }
 }
 
@@ -297,6 +308,11 @@ struct Taking {
 }
 
 impl Taking {
+    /// Whether the reply is asked for piece by piece: people see it come, or its content is counted.
+    fn in_pieces(&self) -> bool {
+        (self.voice && self.publisher.heard() || self.content.is_some()) && !self.for_actions
+    }
+
     fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
         self.thoughts.take(delta);
         self.pass()
@@ -317,10 +333,10 @@ impl Taking {
 
     /// The same with a piece that takes its time.
     async fn take_large(
-        mut self,
+        mut self: Box<Self>,
         environment: &dyn Environment,
         delta: Delta,
-    ) -> (Self, Result<(), ModelFailure>) {
+    ) -> (Box<Self>, Result<(), ModelFailure>) {
         self.unpublished = Some(Vec::new());
         let taken = off_thread(environment, delta.text_bytes(), move || {
             let taken = self.take(delta);
@@ -390,48 +406,6 @@ async fn yield_once() {
         Poll::Pending
     })
     .await;
-}
-
-/// The pieces of a reply; a model that panics has failed.
-struct Pieces {
-    deltas: Option<Deltas>,
-    failed: Option<ModelFailure>,
-    name: Text,
-}
-
-impl Pieces {
-    fn failed(failure: ModelFailure) -> Self {
-        let name = failure.model.clone();
-        Self { deltas: None, failed: Some(failure), name }
-    }
-
-    fn begin(model: Option<Arc<dyn Model>>, request: ModelRequest, name: &Text) -> Self {
-        let mut pieces = Self { deltas: None, failed: None, name: name.clone() };
-        match model {
-            None => pieces.failed = Some(failure(name, FailureKind::NotFound, "the agent has no such model")),
-            Some(model) => match catch_unwind(AssertUnwindSafe(|| model.call(request))) {
-                Ok(deltas) => pieces.deltas = Some(deltas),
-                Err(panic) => pieces.failed = Some(pieces.panicked(&*panic)),
-            },
-        }
-        pieces
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelFailure>>> {
-        let Some(deltas) = &mut self.deltas else { return Poll::Ready(self.failed.take().map(Err)) };
-        match catch_unwind(AssertUnwindSafe(|| deltas.as_mut().poll_next(context))) {
-            Ok(next) => next,
-            Err(panic) => {
-                // Nothing is asked of it any more.
-                self.deltas = None;
-                Poll::Ready(Some(Err(self.panicked(&*panic))))
-            }
-        }
-    }
-
-    fn panicked(&self, panic: &(dyn Any + Send)) -> ModelFailure {
-        failure(&self.name, FailureKind::Protocol, &format!("the model panicked: {}", panic_message(panic)))
-    }
 }
 
 /// Size of a call's request and reply, for an estimate if the provider sends no usage.

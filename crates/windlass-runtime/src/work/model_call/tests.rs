@@ -1,3 +1,5 @@
+use std::task::Context;
+
 use windlass_core::RunId;
 use windlass_core::secret::Secret;
 use windlass_store::MemoryLog;
@@ -7,10 +9,10 @@ use crate::platform::environment::SystemEnvironment;
 
 const KEY: &str = "sk-asking-0123456789";
 
-fn taking(publisher: Publisher) -> Taking {
+fn taking(publisher: Publisher) -> Box<Taking> {
     drop(Secret::new(KEY));
     let action = ActionId { run: RunId::from_number(1), seq: 1 };
-    Taking {
+    Box::new(Taking {
         action,
         showing: Showing { action, answer: None },
         publisher,
@@ -27,7 +29,7 @@ fn taking(publisher: Publisher) -> Taking {
         published: false,
         taken: 0,
         unpublished: None,
-    }
+    })
 }
 
 #[test]
