@@ -255,29 +255,29 @@ impl<W: Work> Driver<W> {
     }
 
     async fn go(&mut self) -> Result<(), Error> {
-        // Boxed: a run must not hold the room of its beginning until its end.
-        Box::pin(self.take_first()).await?;
+        // All that few runs need is boxed, here and there: a run must not hold the room for it until its end.
+        self.take_first().await?;
         self.open_account().await?;
         while !self.state.is_finished() {
             // Work that is always ready must not keep others from their turn.
             tokio::task::coop::consume_budget().await;
             self.reconcile();
             if self.parked() {
-                if self.park().await? {
+                if Box::pin(self.park()).await? {
                     break;
                 }
                 continue;
             }
             match self.next().await {
                 Next::Sent(sent) => self.sent(sent).await?,
-                Next::Posted(posts) => self.posted(posts?).await?,
+                Next::Posted(posts) => Box::pin(self.posted(posts?)).await?,
                 Next::ToolsChanged => self.adjust().await?,
                 Next::Ended(what) => self.take_end(what).await?,
                 Next::Alone => match self.broken.take() {
                     Some(error) => return Err(Error::Log(error)),
                     None => self.people = None,
                 },
-                Next::Detach => return self.detach().await,
+                Next::Detach => return Box::pin(self.detach()).await,
             }
         }
         self.drain().await;

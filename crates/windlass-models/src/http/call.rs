@@ -69,7 +69,7 @@ pub(super) async fn open(mut call: Call, body: Vec<u8>) -> Result<Reading, Model
     let mut watch = Watch::start(call.server.timeouts, call.stream, call.reasons);
     let (answer, address) = call.send(body, &mut watch).await?;
     if !answer.status.is_success() {
-        let reply = call.refused(answer, &address, &mut watch).await?;
+        let reply = Box::pin(call.refused(answer, &address, &mut watch)).await?;
         return Ok(Reading::Whole(Some(Box::new(reply))));
     }
     let Answer { headers, mut body, .. } = answer;
@@ -282,11 +282,23 @@ impl Events {
 impl Call {
     /// Sends the request. Gives the head of the reply, and the address that was asked.
     ///
-    /// A key that a command printed may be refused before it should expire: the command is run again, and the request sent once
-    /// more. A refused key of the settings is final (E42).
     async fn send(&self, body: Vec<u8>, watch: &mut Watch) -> Result<(Answer, Addressed), ModelFailure> {
         let body = Bytes::from(body);
-        let Some(command) = &self.server.key_command else { return self.send_with(body, None, watch).await };
+        match &self.server.key_command {
+            None => self.send_with(body, None, watch).await,
+            // Boxed, as all that few calls need: the room for it would be copied with each call.
+            Some(command) => Box::pin(self.send_with_key_of(command, body, watch)).await,
+        }
+    }
+
+    /// A key that a command printed may be refused before it should expire: the command is run again, and the request sent once
+    /// more. A refused key of the settings is final (E42).
+    async fn send_with_key_of(
+        &self,
+        command: &KeyCommand,
+        body: Bytes,
+        watch: &mut Watch,
+    ) -> Result<(Answer, Addressed), ModelFailure> {
         let (key, made) = self.key_of(command, watch).await?;
         let sent = self.send_with(body.clone(), Some(&key.key), watch).await?;
         if sent.0.status == StatusCode::FORBIDDEN {

@@ -61,7 +61,7 @@ impl<W: Work> Driver<W> {
         if resumed {
             // A question whose answer waits in the inbox is not put to people again.
             let posts = self.durable_inbox.now().await?;
-            self.posted(posts).await?;
+            Box::pin(self.posted(posts)).await?;
             self.unpause().await?;
         }
         Ok(())
@@ -69,7 +69,11 @@ impl<W: Work> Driver<W> {
 
     /// Answers the questions that child runs no longer ask: a run must not wait for a child that has ended or was answered.
     async fn settle(&mut self) -> Result<(), Error> {
-        for (question, answer) in settled(&**self.agent.log(), &self.state).await? {
+        if self.state.questions().is_empty() {
+            return Ok(());
+        }
+        let answers = Box::pin(settled(&**self.agent.log(), &self.state)).await?;
+        for (question, answer) in answers {
             // An answer that does not fit leaves the question to people.
             drop(self.take(InputKind::Answered { question, answer, by: None }, None).await?);
         }

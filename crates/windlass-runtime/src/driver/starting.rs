@@ -32,7 +32,8 @@ use crate::platform::off_thread::off_thread;
 pub(crate) struct Beginning {
     run: RunId,
     opening: Opening,
-    base: Option<State>,
+    // Boxed: it is copied from function to function with the rest, and most starts have none.
+    base: Option<Box<State>>,
     options: DriveOptions,
     child: Option<Child>,
     request_digest: Option<Text>,
@@ -70,7 +71,7 @@ impl Beginning {
 
     /// The state that it continues from.
     pub(crate) fn on(self, base: Option<State>) -> Self {
-        Self { base, ..self }
+        Self { base: base.map(Box::new), ..self }
     }
 
     /// The digest of the request that asked for it, where that came before its turn.
@@ -119,7 +120,7 @@ pub(crate) fn begin<W: Work>(
 
 fn begin_here<W: Work>(agent: &Agent, beginning: Beginning, past: Past) -> Result<Box<Driver<W>>, Error> {
     let Beginning { run, opening, base, mut options, child, request_digest } = beginning;
-    let base = base.as_ref();
+    let base = base.as_deref();
     let forks = matches!(opening, Opening::Fork(_));
     let mut start = match opening {
         Opening::Messages(input) => {
