@@ -27,7 +27,7 @@ pub(super) struct Body {
     #[serde(deserialize_with = "nested")]
     pub(super) usage_metadata: Option<WireUsage>,
     #[serde(deserialize_with = "error")]
-    pub(super) error: Option<Value>,
+    pub(super) error: Option<Box<Value>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

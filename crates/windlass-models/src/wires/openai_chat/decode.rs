@@ -160,7 +160,8 @@ impl Decoder {
             call.name.as_ref().is_some_and(|name| !name.is_empty())
                 || !matches!(&*call.arguments.0, "" | "{}" | "null")
         };
-        if let Some(Function { name, arguments }) = message.function_call.filter(says) {
+        if let Some(call) = message.function_call.filter(|call| says(call)) {
+            let Function { name, arguments } = *call;
             self.metadata.call(None, None, name.is_some(), None);
             out.push_back(self.call(None, None, name, arguments.0));
         }
@@ -200,7 +201,7 @@ impl Decoder {
         if let Some(error) = error.or(failed).or(groq.error) {
             return self.malformed(&error, out).ok_or_else(|| reported(&error));
         }
-        let words = |value: &Option<Value>| value.as_ref().is_some_and(Value::is_string);
+        let words = |value: &Option<Box<Value>>| value.as_ref().is_some_and(|value| value.is_string());
         if !own && (words(&message) || words(&detail)) {
             return Err(DecodeError::reported(report(data), &ERRORS));
         }

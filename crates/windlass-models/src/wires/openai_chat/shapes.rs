@@ -30,15 +30,15 @@ pub(super) struct Body {
     /// The model that answered.
     pub(super) model: Answering,
     #[serde(deserialize_with = "error")]
-    pub(super) error: Option<Value>,
+    pub(super) error: Option<Box<Value>>,
     /// Groq's own: counts, and why a stream was stopped early.
     #[serde(deserialize_with = "nested")]
     pub(super) x_groq: Option<Box<Groq>>,
     /// Words of an error that is not wrapped in `error`.
     #[serde(deserialize_with = "error")]
-    pub(super) message: Option<Value>,
+    pub(super) message: Option<Box<Value>>,
     #[serde(deserialize_with = "error")]
-    pub(super) detail: Option<Value>,
+    pub(super) detail: Option<Box<Value>>,
 }
 
 /// What is read of the name of the model that answered. Anything but a text counts as absent.
@@ -60,7 +60,7 @@ pub(super) struct Groq {
     #[serde(deserialize_with = "nested")]
     pub(super) usage: Option<Box<WireUsage>>,
     #[serde(deserialize_with = "error")]
-    pub(super) error: Option<Value>,
+    pub(super) error: Option<Box<Value>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -77,7 +77,7 @@ pub(super) struct Choice {
     pub(super) usage: Option<Box<WireUsage>>,
     /// OpenRouter: what went wrong at the provider behind it.
     #[serde(deserialize_with = "error")]
-    pub(super) error: Option<Value>,
+    pub(super) error: Option<Box<Value>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -91,7 +91,7 @@ pub(super) struct ReplyMessage {
     pub(super) refusal: Words,
     pub(super) tool_calls: CallPieces,
     /// The form before `tool_calls`.
-    pub(super) function_call: Option<Function>,
+    pub(super) function_call: Option<Box<Function>>,
     /// OpenRouter's images that the model made.
     pub(super) images: Pieces,
     /// Gemini's own: a signature of thoughts beside the text.
@@ -99,11 +99,13 @@ pub(super) struct ReplyMessage {
 }
 
 /// A provider's error in place of a reply, shortened if it is too long.
-pub(in crate::wires) fn error<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+pub(in crate::wires) fn error<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Box<Value>>, D::Error> {
     let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else { return Ok(None) };
     let text = raw.get();
     if text.len() > MAX_ERROR_BYTES {
-        return Ok(text.get(..text.floor_char_boundary(MAX_ERROR_BYTES)).map(Value::from));
+        return Ok(text.get(..text.floor_char_boundary(MAX_ERROR_BYTES)).map(|text| Box::new(text.into())));
     }
     // Some servers send an empty one in each chunk.
     if matches!(text, "\"\"" | "{}" | "[]" | "false") {
