@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use windlass_core::InputKind;
 use windlass_core::run::StateKind;
-use windlass_testing::fixture::FixtureFile;
 use windlass_testing::{RunnerOptions, Visited, run_case};
 
-use crate::{Disturbed, FILES, root};
+use crate::{FILES, cases_of, disturbed};
 
 /// Why no conversation brings what may come. The search in the core's own tests has been through all of it.
 fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
@@ -41,13 +40,6 @@ fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
     })
 }
 
-/// Adds what came in one report to that of others.
-pub(crate) fn join(all: &mut Visited, of_report: Visited) {
-    for (pair, facts) in of_report {
-        all.entry(pair).or_default().extend(facts);
-    }
-}
-
 fn visited() -> Visited {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Visited::new()));
     let options = RunnerOptions { streaming: false, crash: true, ..RunnerOptions::default() };
@@ -55,12 +47,12 @@ fn visited() -> Visited {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(file) = FILES.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut visited = Disturbed::of(file).visited.clone();
-                    let path = root().join(file).with_extension("yaml");
-                    for case in FixtureFile::read(&path).unwrap().cases {
-                        join(&mut visited, run_case(&case.unwrap(), options).visited);
+                    let plain = cases_of(file).into_iter().map(|case| run_case(&case.unwrap(), options));
+                    let reports: Vec<_> = plain.chain(disturbed(file).iter().cloned()).collect();
+                    let mut all = all.lock().unwrap();
+                    for (pair, facts) in reports.into_iter().flat_map(|report| report.visited) {
+                        all.entry(pair).or_default().extend(facts);
                     }
-                    join(&mut all.lock().unwrap(), visited);
                 }
             });
         }

@@ -21,9 +21,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use windlass_testing::fixture::FixtureFile;
+use windlass_testing::fixture::{Case, CaseError, FixtureFile};
 use windlass_testing::{
-    RunnerOptions, Visited, cancel_everywhere, pause_everywhere, run_case, steer_everywhere,
+    CaseReport, RunnerOptions, cancel_everywhere, pause_everywhere, run_case, steer_everywhere,
 };
 
 fn root() -> PathBuf {
@@ -41,51 +41,47 @@ fn with_code() {
     windlass_testing::code_program(env!("CARGO_BIN_EXE_windlass-testing-code"));
 }
 
-/// The cases of a file with a cancel, with a steering message and with a pause after every event.
-#[derive(Default)]
-struct Disturbed {
-    failures: Vec<String>,
-    visited: Visited,
+fn path_of(file: &str) -> PathBuf {
+    root().join(file).with_extension("yaml")
 }
 
-impl Disturbed {
-    /// They are run once in a process: the test of the file and the table of coverage share what came of it.
-    fn of(file: &'static str) -> &'static Self {
-        static DONE: [OnceLock<Disturbed>; FILES.len()] = [const { OnceLock::new() }; FILES.len()];
-        let (_, done) = FILES.iter().zip(&DONE).find(|(known, _)| **known == file).unwrap();
-        done.get_or_init(|| {
-            let mut disturbed = Self::default();
-            let path = root().join(file).with_extension("yaml");
-            // A case that cannot be read has failed with its file already.
-            for case in FixtureFile::read(&path).unwrap().cases.into_iter().flatten() {
-                for report in [cancel_everywhere(&case), steer_everywhere(&case), pause_everywhere(&case)] {
-                    let failures = report.failures.iter();
-                    disturbed
-                        .failures
-                        .extend(failures.map(|failure| format!("{file}: {}\n{failure}", report.name)));
-                    coverage::join(&mut disturbed.visited, report.visited);
-                }
-            }
-            disturbed
-        })
-    }
+/// The cases of a file; the error of one that cannot be read stands in its place.
+fn cases_of(file: &str) -> Vec<Result<Case, CaseError>> {
+    FixtureFile::read(&path_of(file)).unwrap().cases
+}
+
+/// The cases of a file with a cancel, with a steering message and with a pause after every event: one report each. They are run once
+/// in a process, and the test of the file and the table of coverage share the reports.
+fn disturbed(file: &str) -> &'static [CaseReport] {
+    static DONE: [OnceLock<Vec<CaseReport>>; FILES.len()] = [const { OnceLock::new() }; FILES.len()];
+    let (_, done) = FILES.iter().zip(&DONE).find(|(known, _)| **known == file).unwrap();
+    done.get_or_init(|| {
+        // A case that cannot be read has failed with its file already.
+        let cases = cases_of(file).into_iter().flatten();
+        cases
+            .flat_map(|case| [cancel_everywhere(&case), steer_everywhere(&case), pause_everywhere(&case)])
+            .collect()
+    })
+}
+
+/// The failures of a report, under the names of file and case.
+fn failures<'r>(file: &'r str, report: &'r CaseReport) -> impl Iterator<Item = String> + 'r {
+    report.failures.iter().map(move |failure| format!("{file}: {}\n{failure}", report.name))
 }
 
 /// Runs all cases of a file, then holds their logs against the snapshot.
-fn hold(file: &'static str) {
+fn hold(file: &str) {
     with_code();
-    let path = root().join(file).with_extension("yaml");
+    let path = path_of(file);
     let mut failed = Vec::new();
     let mut logs = String::new();
-    for case in FixtureFile::read(&path).unwrap().cases {
+    for case in cases_of(file) {
         match case {
             Err(error) => failed.push(format!("{file}: {error}")),
             Ok(case) => {
                 let report =
                     run_case(&case, RunnerOptions { crash: true, seeds: seeds(), ..Default::default() });
-                for failure in &report.failures {
-                    failed.push(format!("{file}: {}\n{failure}", report.name));
-                }
+                failed.extend(failures(file, &report));
                 writeln!(logs, "# {}", report.name).unwrap();
                 let lines = if report.log.is_empty() { vec!["(refused)".to_owned()] } else { report.log };
                 logs.push_str(&lines.join("\n"));
@@ -93,7 +89,7 @@ fn hold(file: &'static str) {
             }
         }
     }
-    failed.extend(Disturbed::of(file).failures.iter().cloned());
+    failed.extend(disturbed(file).iter().flat_map(|report| failures(file, report)));
     assert!(failed.is_empty(), "{} fell short\n{}", failed.len(), failed.join("\n"));
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(path.parent().unwrap().join("snapshots"));

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 use windlass_core::Fact;
 use windlass_testing::appends_of_case;
-use windlass_testing::fixture::FixtureFile;
 
-use crate::{FILES, root, with_code};
+use crate::{FILES, cases_of, with_code};
 
 /// Kinds that no conversation brings, because the format has no key for what causes them.
 const NOT_IN_CONVERSATIONS: &[(&str, &str)] = &[
@@ -53,8 +52,7 @@ fn e34_stored_bytes_of_all_conversations_are_as_before() {
             digest.update(part);
             digest.update([0]);
         };
-        let path = root().join(file).with_extension("yaml");
-        for case in FixtureFile::read(&path).unwrap().cases.into_iter().map(Result::unwrap) {
+        for case in cases_of(file).into_iter().map(Result::unwrap) {
             // A case that is refused stores nothing.
             for (_, batches) in appends_of_case(&case).unwrap_or_default() {
                 runs += 1;
