@@ -147,15 +147,12 @@ impl ModelWork {
 
     pub(crate) async fn run(self) -> InputKind {
         let (environment, cancel) = (self.environment.clone(), self.cancel.clone());
-        let mut taking = self.taking();
-        let name = self.name();
+        let name =
+            self.state.request(self.action).map(|request| request.model.name.clone()).unwrap_or_default();
+        let mut taking = self.taking(name.clone());
         let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
-        let (sent, mut pieces) = if cancel.is_cancelled() {
-            (0, Pieces::failed(stop()))
-        } else {
-            // The state was one that calls a model.
-            self.begin(taking.in_pieces()).await.unwrap_or_else(|| (0, Pieces::failed(stop())))
-        };
+        let begun = self.begin(taking.in_pieces()).await;
+        let (sent, mut pieces) = begun.unwrap_or_else(|| (0, Pieces::failed(stop())));
         // The model may have registered its key during the call.
         (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
         let stopped = cancel.cancelled();
@@ -216,46 +213,48 @@ impl ModelWork {
         taking.failed(failure, &*environment)
     }
 
-    fn name(&self) -> Text {
-        self.state.request(self.action).map(|request| request.model.name.clone()).unwrap_or_default()
-    }
-
     /// The reply as it is before its first piece. Boxed, because a future would copy it where it is moved.
-    fn taking(&self) -> Box<Taking> {
+    fn taking(&self, name: Text) -> Box<Taking> {
         let (state, action) = (&*self.state, self.action);
         let request = state.request(action);
         // People see the run's own voice as it comes; all other replies are only read by the loop.
         // Of a reply that is not used nothing is shown either (E58).
         let voice =
             request.as_ref().is_some_and(|request| request.purpose.speaks()) && !state.only_probes(action);
-        let heard = self.publisher.heard() && voice;
         if voice && !state.is_hedge(action) {
             self.display.free();
         }
-        let for_actions = state.asks_for_actions(action);
         let max_bytes = request.as_ref().map_or(0, |request| request.model.max_reply_bytes());
-        Box::new(Taking {
+        let mut taking = Box::new(Taking {
             action,
             publisher: self.publisher.clone(),
             display: self.display.clone(),
             content: self.content.clone(),
             withheld: Vec::new(),
             masks: None,
-            for_actions,
+            for_actions: state.asks_for_actions(action),
             showing: Showing { action, answer: state.answer_pieces(action) },
             thoughts: Thoughts::default(),
-            assembler: Assembler::new(self.name()).bounded(max_bytes),
-            partial: if heard && !for_actions { Partial::of(state, action) } else { None },
+            assembler: Assembler::new(name).bounded(max_bytes),
+            partial: None,
             spent: Spent { sent: 0, received: 0, counted: false },
             published: false,
             taken: 0,
             unpublished: None,
             voice,
-        })
+        });
+        if taking.is_heard() && !taking.for_actions {
+            taking.partial = Partial::of(state, action);
+        }
+        taking
     }
 
-    /// Sends the request: how many bytes it has, and the reply to come.
+    /// Sends the request: how many bytes it has, and the reply to come. `None`: the call was stopped before. The state was one that
+    /// calls a model.
     async fn begin(self, streamed: bool) -> Option<(u64, Pieces)> {
+        if self.cancel.is_cancelled() {
+            return None;
+        }
         let size = request_bytes(&self.state, self.action);
         if self.state.summed_result(self.action).is_none() && size < LARGE_BYTES {
             return self.begin_with(streamed, &[]);
@@ -308,9 +307,14 @@ struct Taking {
 }
 
 impl Taking {
+    /// Whether people see it come.
+    fn is_heard(&self) -> bool {
+        self.voice && self.publisher.heard()
+    }
+
     /// Whether the reply is asked for piece by piece: people see it come, or its content is counted.
     fn in_pieces(&self) -> bool {
-        (self.voice && self.publisher.heard() || self.content.is_some()) && !self.for_actions
+        (self.is_heard() || self.content.is_some()) && !self.for_actions
     }
 
     fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
@@ -363,8 +367,7 @@ impl Taking {
         if self.voice {
             self.publisher.speaks(self.action);
         }
-        if self.voice
-            && self.publisher.heard()
+        if self.is_heard()
             && let Some(update) = self.showing.update(&delta)
             && !(self.for_actions && matches!(update, Update::Text { .. }))
         {
