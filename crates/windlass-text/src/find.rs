@@ -1,4 +1,4 @@
-//! What is found in texts, or by them: names by patterns, the nearest of some names, and base64.
+//! Names by patterns, the nearest of some names, and base64 within texts.
 
 pub mod base64;
 pub mod glob;

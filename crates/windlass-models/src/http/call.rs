@@ -281,7 +281,6 @@ impl Events {
 
 impl Call {
     /// Sends the request. Gives the head of the reply, and the address that was asked.
-    ///
     async fn send(&self, body: Vec<u8>, watch: &mut Watch) -> Result<(Answer, Addressed), ModelFailure> {
         let body = Bytes::from(body);
         match &self.server.key_command {

@@ -1,4 +1,4 @@
-//! What comes to a run from this process: inputs, and the request to detach from it.
+//! Inputs of a run from this process, and the request to detach from it.
 
 use std::sync::OnceLock;
 use std::task::{Context, Poll};

@@ -201,7 +201,7 @@ impl Decoder {
         if let Some(error) = error.or(failed).or(groq.error) {
             return self.malformed(&error, out).ok_or_else(|| reported(&error));
         }
-        let words = |value: &Option<Box<Value>>| value.as_ref().is_some_and(|value| value.is_string());
+        let words = |value: &Option<Box<Value>>| value.as_deref().is_some_and(Value::is_string);
         if !own && (words(&message) || words(&detail)) {
             return Err(DecodeError::reported(report(data), &ERRORS));
         }
