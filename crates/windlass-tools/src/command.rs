@@ -5,9 +5,10 @@ pub(crate) mod child;
 mod environ;
 mod gate;
 mod left_behind;
+pub(crate) mod program;
 mod words;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -194,9 +195,10 @@ impl CommandTool {
         };
         let words = line.filled(&args, self.dashes)?;
         let env = self.environment(context);
+        let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
         let mut command = match gate {
-            Some(_) => self.waiting(line, &env)?.map_err(failed)?,
-            None => Command::new(&line.program),
+            Some(_) => self.waiting(line, path)?.map_err(failed)?,
+            None => program::command(&line.program, path, &self.folder),
         };
         command.args(words).current_dir(&self.folder).env_clear().envs(env);
         let input = Value::Object(args).to_string();
@@ -217,14 +219,13 @@ impl CommandTool {
     }
 
     /// The shell that waits, and then becomes the program of that line.
-    fn waiting(&self, line: &Line, env: &[(OsString, OsString)]) -> Result<io::Result<Command>, ToolError> {
+    fn waiting(&self, line: &Line, path: Option<&OsStr>) -> Result<io::Result<Command>, ToolError> {
         let names = self.env.iter().map(|(name, _)| name.to_string_lossy());
         if let Some(name) = names.into_iter().find(|name| !passes_gate(name)) {
             let message =
                 format!("the variable `{name}` cannot be set for a command with an effect: shells keep it");
             return Err(ToolError::of_kind("InvalidEnvironment", message));
         }
-        let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
         Ok(gate::find(&line.program, path, &self.folder).map(|program| gate::waiting(&program)))
     }
 

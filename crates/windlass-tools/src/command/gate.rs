@@ -9,10 +9,9 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
 use tokio::process::Command;
 
-use super::left_behind;
+use super::{left_behind, program};
 use crate::lease::Lease;
 use crate::tool::ToolError;
 
@@ -38,9 +37,6 @@ const SHELLS_OWN: [&str; 12] = [
 
 /// The shell.
 const SHELL: &str = "/bin/sh";
-
-/// Search path for programs without `PATH` (execvp(3)).
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The line that opens the gate.
 pub(super) const OPEN: &[u8] = b"\n";
@@ -81,32 +77,13 @@ pub(super) fn lets_through(name: &str) -> bool {
         && !SHELLS_OWN.contains(&name)
 }
 
-/// The program as the shell is to be told it, looked for as `exec` would: its absence is known before anything starts, with
-/// the system's own error.
+/// The program as the shell is to be told it: its absence is known before anything starts, with the system's own error.
 ///
 /// # Errors
 /// There is no such program, or it may not be run.
 pub(super) fn find(program: &Path, path: Option<&OsStr>, folder: &Path) -> io::Result<PathBuf> {
-    if program.components().count() > 1 || program.is_absolute() {
-        return runs(&folder.join(program)).map(|()| program.to_owned());
-    }
+    let found = program::find(program, path, folder)?;
     // Its name stays as it is where the shell finds the same program by it, since programs show their names.
     let by_name = path.is_some() && !program.as_os_str().as_encoded_bytes().starts_with(b"-");
-    let mut refused = io::Error::from(io::ErrorKind::NotFound);
-    for place in std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH))) {
-        // An empty place is the folder itself.
-        let found = folder.join(place).join(program);
-        match runs(&found) {
-            Ok(()) => return Ok(if by_name { program.to_owned() } else { found }),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = error,
-            Err(_) => {}
-        }
-    }
-    Err(refused)
-}
-
-fn runs(program: &Path) -> io::Result<()> {
-    access(program, Access::EXEC_OK)?;
-    // A folder may be entered, but not run.
-    if program.is_dir() { Err(io::Error::from(io::ErrorKind::PermissionDenied)) } else { Ok(()) }
+    Ok(if by_name || !program::is_name(program) { program.to_owned() } else { found })
 }

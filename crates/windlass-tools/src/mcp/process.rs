@@ -3,6 +3,8 @@
 //! The child leads a process group of its own. However its handle ends (close, drop, a cancelled start, the end of the
 //! runtime), the whole group is signalled, so that the server's helper processes end with it.
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +22,7 @@ use windlass_core::secret::{SECRET_MARGIN, mask_and_cut};
 
 use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
+use crate::command::program;
 
 /// Number of bytes of stderr's end that are reported. More is kept until secrets are masked.
 const STDERR_BYTES: usize = 4 * 1024;
@@ -228,14 +231,15 @@ fn command(config: &McpConfig) -> Result<(Command, String), McpError> {
     if let Some(folder) = folder.as_deref().filter(|folder| !folder.is_dir()) {
         return Err(bad(format!("its folder `{}` does not exist", folder.display())));
     }
-    let mut command = Command::new(resolved(program, folder.as_deref()));
-    command.args(arguments).env_clear();
-    for name in INHERITED {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
-    command.envs(env.iter().map(|(name, value)| (name, value.expose())));
+    let inherited = INHERITED.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    let own = env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value.expose())));
+    let variables: BTreeMap<_, _> = inherited.chain(own).collect();
+    let mut command = program::command(
+        &resolved(program, folder.as_deref()),
+        variables.get(OsStr::new("PATH")).map(OsString::as_os_str),
+        folder.as_deref().unwrap_or(Path::new("")),
+    );
+    command.args(arguments).env_clear().envs(variables);
     if let Some(folder) = folder {
         command.current_dir(folder);
     }

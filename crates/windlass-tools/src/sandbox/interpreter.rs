@@ -1,15 +1,17 @@
 //! Owns one interpreter: a child process that leads a group of its own, and answers line by line.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::{MAX_OUTPUT, SandboxSettings};
 use crate::command::child::Group;
+use crate::command::program;
 
 const WORKER: &str = include_str!("worker.py");
 /// The longest answer, in bytes: three texts, each character of which may be written as two escapes.
@@ -79,7 +81,9 @@ impl Interpreter {
             "modules": settings.modules, "builtins": settings.builtins, "seconds": settings.seconds,
             "memory": settings.memory_mb.saturating_mul(1024 * 1024), "most": MAX_OUTPUT,
         });
-        let mut command = Command::new(&settings.python);
+        let path = std::env::var_os("PATH");
+        let folder = settings.folder.as_deref().unwrap_or(Path::new(""));
+        let mut command = program::command(Path::new(&settings.python), path.as_deref(), folder);
         command.args(["-I", "-c", WORKER, &given.to_string()]).env_clear();
         for name in ["PATH", "HOME"] {
             if let Some(value) = std::env::var_os(name) {
