@@ -464,11 +464,9 @@ pub async fn assemble(mut deltas: Deltas, model: impl Into<Text>) -> Result<Repl
     let mut assembler = Assembler::new(model);
     let mut thoughts = Thoughts::default();
     while let Some(delta) = deltas.next().await {
-        thoughts.take(delta?);
-        thoughts.ready().try_for_each(|delta| assembler.push(delta))?;
+        thoughts.pass(delta?, |delta| assembler.push(delta))?;
     }
-    thoughts.end();
-    thoughts.ready().try_for_each(|delta| assembler.push(delta))?;
+    thoughts.end(|delta| assembler.push(delta))?;
     Ok(assembler.finish())
 }
 

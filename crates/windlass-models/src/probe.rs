@@ -176,11 +176,9 @@ async fn streams(model: &dyn Model, name: &str) -> Looked {
     while let Some(delta) = deltas.next().await {
         let delta = delta?;
         pieces += u64::from(matches!(delta, Delta::Text(_) | Delta::Reasoning(_)));
-        thoughts.take(delta);
-        thoughts.ready().try_for_each(|delta| assembler.push(delta))?;
+        thoughts.pass(delta, |delta| assembler.push(delta))?;
     }
-    thoughts.end();
-    thoughts.ready().try_for_each(|delta| assembler.push(delta))?;
+    thoughts.end(|delta| assembler.push(delta))?;
     let usage = assembler.finish().usage;
     let found = if pieces == 0 { "the reply came whole".to_owned() } else { format!("pieces: {pieces}") };
     Ok((outcome(pieces > 0), found, usage))

@@ -69,20 +69,26 @@ enum Code {
 }
 
 impl Thoughts {
-    /// Takes the next piece.
-    pub fn take(&mut self, delta: Delta) {
+    /// Takes the next piece, and passes on the pieces that are sorted by now, in order, until one is refused.
+    ///
+    /// # Errors
+    /// The refusal. The pieces after it are dropped.
+    pub fn pass<E>(
+        &mut self,
+        delta: Delta,
+        mut on: impl FnMut(Delta) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.is_sorted(&delta) {
+            return on(delta);
+        }
         match delta {
-            Delta::Text(text) => self.take_text(text),
-            Delta::Reasoning(text) => {
-                self.reasoned |= !text.is_empty();
-                self.ready.push_back(Delta::Reasoning(text));
-            }
+            Delta::Text(text) => self.take_text(&text),
             Delta::Whole(mut reply) => {
                 sort_whole(&mut reply);
                 self.ready.push_back(Delta::Whole(reply));
             }
             Delta::Stop(stop) => {
-                self.end();
+                self.release();
                 self.ready.push_back(Delta::Stop(stop));
             }
             // The adapter has sorted the text already.
@@ -91,35 +97,49 @@ impl Thoughts {
                 self.reasoned |= self.spoken;
                 self.ready.push_back(Delta::Thought);
             }
-            other @ (Delta::Sealed(_) | Delta::Media(_) | Delta::Call { .. } | Delta::Usage(_)) => {
-                self.ready.push_back(other);
+            Delta::Reasoning(text) => {
+                self.reasoned |= !text.is_empty();
+                self.ready.push_back(Delta::Reasoning(text));
             }
+            Delta::Sealed(_) | Delta::Media(_) | Delta::Call { .. } | Delta::Usage(_) => {
+                self.ready.push_back(delta);
+            }
+        }
+        self.ready.drain(..).try_for_each(on)
+    }
+
+    /// Passes on the held-back text at the end of the stream.
+    ///
+    /// # Errors
+    /// As with [`pass`](Self::pass).
+    pub fn end<E>(&mut self, on: impl FnMut(Delta) -> Result<(), E>) -> Result<(), E> {
+        self.release();
+        self.ready.drain(..).try_for_each(on)
+    }
+
+    /// Whether a piece needs no sorting and leaves the state as it is, which holds for most pieces.
+    fn is_sorted(&self, delta: &Delta) -> bool {
+        match delta {
+            Delta::Text(text) => match self.place {
+                Place::Text => true,
+                Place::MidLine(_) => !text.contains('\n'),
+                Place::Start | Place::After | Place::Opened | Place::Reasoning | Place::Line(_) => false,
+            },
+            Delta::Reasoning(text) => self.reasoned || text.is_empty(),
+            Delta::Sealed(_) | Delta::Media(_) | Delta::Call { .. } | Delta::Usage(_) => true,
+            Delta::Whole(_) | Delta::Stop(_) | Delta::Thought => false,
         }
     }
 
-    /// Takes the pieces that are sorted, in order.
-    pub fn ready(&mut self) -> impl Iterator<Item = Delta> {
-        self.ready.drain(..)
-    }
-
-    /// Sorts the piece that is held back: nothing follows.
-    pub fn end(&mut self) {
+    /// Sorts the held-back text at the end of the stream.
+    fn release(&mut self) {
         let held = std::mem::take(&mut self.held);
         self.sort(&held, true);
     }
 
-    fn take_text(&mut self, text: String) {
-        let plain = match self.place {
-            Place::Text => true,
-            Place::MidLine(_) => !text.contains('\n'),
-            Place::Start | Place::After | Place::Opened | Place::Reasoning | Place::Line(_) => false,
-        };
-        if plain {
-            self.ready.push_back(Delta::Text(text));
-            return;
-        }
+    fn take_text(&mut self, text: &str) {
         let mut all = std::mem::take(&mut self.held);
-        all.push_str(&text);
+        all.push_str(text);
         let sorted = self.sort(&all, false);
         all.drain(..sorted);
         self.held = all;
@@ -257,14 +277,15 @@ fn sort_whole(reply: &mut Reply) {
     }
     let mut thoughts = Thoughts::default();
     let native = reply.reasoning.as_ref().map(|reasoning| reasoning.text.to_string());
-    thoughts.take(Delta::Reasoning(native.unwrap_or_default()));
-    thoughts.take(Delta::Text(text.to_string()));
-    thoughts.end();
     let mut assembler = Assembler::new(reply.model.clone()).bounded(u64::MAX);
-    // Without a bound, pieces of text cannot be refused.
-    let all = thoughts.ready().all(|delta| assembler.push(delta).is_ok());
+    let mut push = |delta| assembler.push(delta);
+    let passed = thoughts
+        .pass(Delta::Reasoning(native.unwrap_or_default()), &mut push)
+        .and_then(|()| thoughts.pass(Delta::Text(text.to_string()), &mut push))
+        .and_then(|()| thoughts.end(push));
     let sorted = assembler.finish();
-    if all && let Some(Reasoning { text, .. }) = sorted.reasoning {
+    // Without a bound, pieces of text cannot be refused.
+    if passed.is_ok() && let Some(Reasoning { text, .. }) = sorted.reasoning {
         let sealed = reply.reasoning.take().and_then(|reasoning| reasoning.provider_metadata);
         reply.reasoning = Some(Reasoning { text, provider_metadata: sealed });
     }

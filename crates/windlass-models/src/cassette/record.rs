@@ -160,20 +160,16 @@ struct Recording {
 impl Recording {
     fn keep(&mut self, delta: Delta) {
         self.pieces += 1;
-        self.thoughts.take(delta);
-        self.sorted();
-    }
-
-    fn sorted(&mut self) {
         let Some(assembler) = self.assembler.as_mut().filter(|_| self.unfit.is_none()) else { return };
-        self.unfit = self.thoughts.ready().try_for_each(|delta| assembler.push(delta)).err();
+        self.unfit = self.thoughts.pass(delta, |delta| assembler.push(delta)).err();
     }
 
     /// Writes the exchange, once. A recording with a gap would be worth nothing: the call fails where it cannot be written.
     fn write(&mut self, failure: Option<ModelFailure>) -> Option<ModelFailure> {
-        self.thoughts.end();
-        self.sorted();
-        let assembler = self.assembler.take()?;
+        let mut assembler = self.assembler.take()?;
+        if self.unfit.is_none() {
+            self.unfit = self.thoughts.end(|delta| assembler.push(delta)).err();
+        }
         let usage = assembler.usage();
         let end = match failure.or_else(|| self.unfit.take()) {
             Some(failure) => End::Failure(Box::new(failure)),

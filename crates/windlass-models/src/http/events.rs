@@ -156,6 +156,9 @@ impl EventReader {
 
     /// Whether the event that was decoded last, none of whose pieces were taken yet, brings something.
     pub(super) fn makes_progress(&mut self) -> bool {
+        if self.queue.is_empty() {
+            return false;
+        }
         self.settled |= self.is_finished() && self.queue.iter().any(|delta| matches!(delta, Delta::Usage(_)));
         let mut made = false;
         for delta in &self.queue {

@@ -7,7 +7,7 @@ use super::events::EventReader;
 use super::frames::Frames;
 use super::mending::tolerant;
 use crate::wires::{Asked, DecodeError, Dialect, Wire};
-use crate::{Assembler, Thoughts};
+use crate::{Assembler, Delta, Thoughts};
 
 /// The most bytes of one recorded event (64 MiB): four times the largest reply, because of its wrapping.
 const MAX_EVENT_BYTES: usize = 4 * MAX_REPLY_BYTES as usize;
@@ -80,7 +80,7 @@ pub fn replay_whole(
     let mut fold = Fold::new(asked);
     match tolerant(body, |body| wire.decode(dialect, body, asked)) {
         Ok(reply) => {
-            fold.thoughts.take(crate::Delta::Whole(Box::new(reply)));
+            fold.push(Delta::Whole(Box::new(reply)))?;
             fold.finish()
         }
         Err(error) => Err(fold.undecoded(error, Usage::default())),
@@ -105,18 +105,17 @@ impl<'a> Fold<'a> {
 
     fn take(&mut self, reader: &mut EventReader) -> Result<(), ModelFailure> {
         while let Some(delta) = reader.pop() {
-            self.thoughts.take(delta);
+            self.push(delta)?;
         }
-        self.sorted()
+        Ok(())
     }
 
-    fn sorted(&mut self) -> Result<(), ModelFailure> {
-        self.thoughts.ready().try_for_each(|delta| self.assembler.push(delta))
+    fn push(&mut self, delta: Delta) -> Result<(), ModelFailure> {
+        self.thoughts.pass(delta, |delta| self.assembler.push(delta))
     }
 
     fn finish(mut self) -> Result<Reply, ModelFailure> {
-        self.thoughts.end();
-        self.sorted()?;
+        self.thoughts.end(|delta| self.assembler.push(delta))?;
         Ok(self.assembler.finish())
     }
 

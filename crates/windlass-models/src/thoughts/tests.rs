@@ -1,3 +1,5 @@
+use std::convert::Infallible;
+
 use windlass_core::model::{Reply, StopReason};
 
 use super::Thoughts;
@@ -6,12 +8,21 @@ use crate::{Assembler, Delta};
 /// Reasoning and text of a reply that comes in these pieces.
 fn sorted(pieces: &[Delta]) -> (String, String) {
     let (mut thoughts, mut assembler) = (Thoughts::default(), Assembler::new("m"));
+    let mut push = |delta| assembler.push(delta);
     for piece in pieces {
-        thoughts.take(piece.clone());
+        thoughts.pass(piece.clone(), &mut push).unwrap();
     }
-    thoughts.end();
-    thoughts.ready().for_each(|delta| assembler.push(delta).unwrap());
+    thoughts.end(push).unwrap();
     (assembler.reasoning().to_owned(), assembler.text().to_owned())
+}
+
+fn passed(thoughts: &mut Thoughts, piece: Delta) -> Vec<Delta> {
+    let mut passed = Vec::new();
+    let Ok(()) = thoughts.pass(piece, |delta| {
+        passed.push(delta);
+        Ok::<_, Infallible>(())
+    });
+    passed
 }
 
 fn text(text: &str) -> Delta {
@@ -83,10 +94,10 @@ fn p23_e15_a_whole_reply_is_sorted_as_its_pieces() {
     for (reply, reasoning, said) in REPLIES {
         let mut thoughts = Thoughts::default();
         let given = Reply { text: Some(reply.into()), model: "m".into(), ..Reply::default() };
-        thoughts.take(Delta::Whole(Box::new(given)));
-        let Some(Delta::Whole(whole)) = thoughts.ready().next() else { panic!("it is whole") };
+        let passed = passed(&mut thoughts, Delta::Whole(Box::new(given)));
+        let [Delta::Whole(whole)] = &*passed else { panic!("it is whole") };
         assert_eq!(whole.text.as_deref().unwrap_or_default(), said);
-        assert_eq!(whole.reasoning.map(|found| found.text.to_string()).unwrap_or_default(), reasoning);
+        assert_eq!(whole.reasoning.as_ref().map_or("", |found| &found.text), reasoning);
     }
 }
 
@@ -101,19 +112,15 @@ fn p23_the_provider_s_own_reasoning_stays_first() {
 #[test]
 fn p23_text_that_is_known_goes_on_at_once() {
     let mut thoughts = Thoughts::default();
-    let mut passed = |piece: &str| {
-        thoughts.take(text(piece));
-        thoughts.ready().collect::<Vec<_>>()
-    };
-    assert_eq!(passed("<thi"), []);
-    assert_eq!(passed("nk>\na"), [Delta::Reasoning("a".into())]);
-    assert_eq!(passed("b </"), [Delta::Reasoning("b ".into())]);
-    assert_eq!(passed("b"), [Delta::Reasoning("</b".into())]);
-    assert_eq!(passed("</think>\n"), []);
-    assert_eq!(passed("H"), [text("H")]);
-    assert_eq!(passed("<think>"), [text("<think>")]);
-    thoughts.take(Delta::Stop(StopReason::Stop));
-    assert_eq!(thoughts.ready().count(), 1);
+    let mut said = |piece: &str| passed(&mut thoughts, text(piece));
+    assert_eq!(said("<thi"), []);
+    assert_eq!(said("nk>\na"), [Delta::Reasoning("a".into())]);
+    assert_eq!(said("b </"), [Delta::Reasoning("b ".into())]);
+    assert_eq!(said("b"), [Delta::Reasoning("</b".into())]);
+    assert_eq!(said("</think>\n"), []);
+    assert_eq!(said("H"), [text("H")]);
+    assert_eq!(said("<think>"), [text("<think>")]);
+    assert_eq!(passed(&mut thoughts, Delta::Stop(StopReason::Stop)).len(), 1);
 }
 
 #[test]
@@ -121,7 +128,7 @@ fn p23_little_is_held_back() {
     let mut thoughts = Thoughts::default();
     for piece in ["<think>a", " ", "\n", "\n</think", "x", "</think>\n", "b\n", " ", "\n"] {
         for _ in 0..500 {
-            thoughts.take(text(piece));
+            passed(&mut thoughts, text(piece));
             assert!(thoughts.held.len() <= 80, "{piece:?}: {:?}", thoughts.held);
         }
     }

@@ -4,7 +4,7 @@
 //! Messages of people are not masked, and neither are the texts of the agent's own file and hooks.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use windlass_core::message::{Content, Media, MediaSource, Part};
 use windlass_core::model::Reply;
@@ -160,8 +160,6 @@ pub(crate) struct Masks {
     reasoning: StreamMask<'static>,
     /// By the place of the call.
     args: BTreeMap<Option<u32>, StreamMask<'static>>,
-    /// Pieces ready to be passed on.
-    ready: VecDeque<Delta>,
 }
 
 impl Masks {
@@ -169,34 +167,35 @@ impl Masks {
     pub(crate) fn of_process() -> Option<Self> {
         let masker = Masker::of_process();
         let (text, reasoning) = (masker.stream(), masker.stream());
-        let (args, ready) = (BTreeMap::new(), VecDeque::new());
-        (!masker.is_empty()).then_some(Self { text, reasoning, args, ready })
+        (!masker.is_empty()).then_some(Self { text, reasoning, args: BTreeMap::new() })
     }
 
-    /// Takes the pieces that are ready, in order.
-    pub(crate) fn ready(&mut self) -> impl Iterator<Item = Delta> {
-        self.ready.drain(..)
-    }
-
-    /// Takes the next piece.
-    pub(crate) fn take(&mut self, delta: Delta) {
+    /// Takes the next piece, and passes on the pieces that can be shown by now, in order, until one is refused.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) fn pass<E>(
+        &mut self,
+        delta: Delta,
+        mut on: impl FnMut(Delta) -> Result<(), E>,
+    ) -> Result<(), E> {
         let masked = match delta {
             Delta::Text(text) => {
-                self.end_reasoning();
-                self.end_calls();
+                self.end_reasoning(&mut on)?;
+                self.end_calls(&mut on)?;
                 Delta::Text(self.text.push(text))
             }
             Delta::Reasoning(text) => {
-                self.end_text();
-                self.end_calls();
+                self.end_text(&mut on)?;
+                self.end_calls(&mut on)?;
                 Delta::Reasoning(self.reasoning.push(text))
             }
             Delta::Call { index, id, name, args } => {
-                self.end_text();
-                self.end_reasoning();
+                self.end_text(&mut on)?;
+                self.end_reasoning(&mut on)?;
                 if index.is_none() && (id.is_some() || name.is_some()) {
                     // It opens another call.
-                    self.end_calls();
+                    self.end_calls(&mut on)?;
                 }
                 let mask = self.args.entry(index).or_insert_with(|| Masker::of_process().stream());
                 let whole = |text: String| mask_text(&text);
@@ -208,10 +207,10 @@ impl Masks {
             }
             Delta::Media(mut media) => match mask_media(&mut media) {
                 Some(()) => Delta::Media(media),
-                None => return,
+                None => return Ok(()),
             },
             Delta::Stop(reason) => {
-                self.end();
+                self.end(&mut on)?;
                 Delta::Stop(reason)
             }
             Delta::Whole(mut reply) => {
@@ -220,52 +219,56 @@ impl Masks {
             }
             Delta::Usage(usage) => Delta::Usage(usage),
             Delta::Thought => {
-                self.end_text();
+                self.end_text(&mut on)?;
                 Delta::Thought
             }
         };
-        self.give(masked);
+        if has_content(&masked) { on(masked) } else { Ok(()) }
     }
 
-    /// Gives a piece on, if anything of it can be shown yet.
-    fn give(&mut self, delta: Delta) {
-        let empty = match &delta {
-            Delta::Text(text) | Delta::Reasoning(text) => text.is_empty(),
-            Delta::Call { id: None, name: None, args, .. } => args.is_empty(),
-            Delta::Sealed(_)
-            | Delta::Media(_)
-            | Delta::Call { .. }
-            | Delta::Usage(_)
-            | Delta::Stop(_)
-            | Delta::Whole(_)
-            | Delta::Thought => false,
-        };
-        if !empty {
-            self.ready.push_back(delta);
-        }
-    }
-
-    fn end_text(&mut self) {
+    fn end_text<E>(&mut self, mut on: impl FnMut(Delta) -> Result<(), E>) -> Result<(), E> {
         let rest = self.text.finish();
-        self.give(Delta::Text(rest));
+        if rest.is_empty() { Ok(()) } else { on(Delta::Text(rest)) }
     }
 
-    fn end_reasoning(&mut self) {
+    fn end_reasoning<E>(&mut self, mut on: impl FnMut(Delta) -> Result<(), E>) -> Result<(), E> {
         let rest = self.reasoning.finish();
-        self.give(Delta::Reasoning(rest));
+        if rest.is_empty() { Ok(()) } else { on(Delta::Reasoning(rest)) }
     }
 
-    fn end_calls(&mut self) {
-        for (index, mut mask) in std::mem::take(&mut self.args) {
-            self.give(Delta::Call { index, id: None, name: None, args: mask.finish() });
+    fn end_calls<E>(&mut self, mut on: impl FnMut(Delta) -> Result<(), E>) -> Result<(), E> {
+        while let Some((index, mut mask)) = self.args.pop_first() {
+            let rest = mask.finish();
+            if !rest.is_empty() {
+                on(Delta::Call { index, id: None, name: None, args: rest })?;
+            }
         }
+        Ok(())
     }
 
-    /// Releases the held-back pieces at the end of the stream.
-    pub(crate) fn end(&mut self) {
-        self.end_text();
-        self.end_reasoning();
-        self.end_calls();
+    /// Passes on the held-back pieces at the end of the stream.
+    ///
+    /// # Errors
+    /// As with [`pass`](Self::pass).
+    pub(crate) fn end<E>(&mut self, mut on: impl FnMut(Delta) -> Result<(), E>) -> Result<(), E> {
+        self.end_text(&mut on)?;
+        self.end_reasoning(&mut on)?;
+        self.end_calls(on)
+    }
+}
+
+/// Whether anything of a piece can be shown yet.
+fn has_content(delta: &Delta) -> bool {
+    match delta {
+        Delta::Text(text) | Delta::Reasoning(text) => !text.is_empty(),
+        Delta::Call { id: None, name: None, args, .. } => !args.is_empty(),
+        Delta::Sealed(_)
+        | Delta::Media(_)
+        | Delta::Call { .. }
+        | Delta::Usage(_)
+        | Delta::Stop(_)
+        | Delta::Whole(_)
+        | Delta::Thought => true,
     }
 }
 

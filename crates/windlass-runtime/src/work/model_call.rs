@@ -149,12 +149,12 @@ impl ModelWork {
         let (environment, cancel) = (self.environment.clone(), self.cancel.clone());
         let name =
             self.state.request(self.action).map(|request| request.model.name.clone()).unwrap_or_default();
-        let mut taking = self.taking(name.clone());
+        let mut incoming = self.incoming(name.clone());
         let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
-        let begun = self.begin(taking.in_pieces()).await;
+        let begun = self.begin(incoming.taking.in_pieces()).await;
         let (sent, mut pieces) = begun.unwrap_or_else(|| (0, Pieces::failed(stop())));
         // The model may have registered its key during the call.
-        (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
+        (incoming.taking.spent.sent, incoming.masks) = (sent, Masks::of_process());
         let stopped = cancel.cancelled();
         pin_mut!(stopped);
         let (mut count, mut bytes, mut progress) = (0_usize, 0, Progress::default());
@@ -165,7 +165,7 @@ impl ModelWork {
             });
             match next.await {
                 Some(Ok(delta)) => {
-                    if let Some(content) = &taking.content
+                    if let Some(content) = &incoming.taking.content
                         && progress.is_made_by(&delta)
                     {
                         content.note(environment.now());
@@ -173,11 +173,11 @@ impl ModelWork {
                     let size = delta.text_bytes();
                     (count, bytes) = (count + 1, bytes + size);
                     let taken = if size < LARGE_BYTES {
-                        taking.take(delta)
+                        incoming.take(delta)
                     } else {
                         let taken;
                         // Boxed: a run that waits must not hold the room for what is rare.
-                        (taking, taken) = Box::pin(taking.take_large(&*environment, delta)).await;
+                        (incoming, taken) = Box::pin(incoming.take_large(&*environment, delta)).await;
                         taken
                     };
                     if let Err(failure) = taken {
@@ -192,12 +192,13 @@ impl ModelWork {
                     }
                 }
                 Some(Err(failure)) if cancel.is_cancelled() => break failure,
-                end => match (taking.end(), end.and_then(Result::err)) {
+                end => match (incoming.end(), end.and_then(Result::err)) {
                     (Err(failure), _) | (Ok(()), Some(failure)) => break failure,
-                    (Ok(()), None) if taking.taken == 0 => {
+                    (Ok(()), None) if incoming.taking.taken == 0 => {
                         break failure(&name, FailureKind::Cut, "the stream ended without any data");
                     }
                     (Ok(()), None) => {
+                        let mut taking = incoming.taking;
                         taking.wins();
                         let reply = Box::new(taking.assembler.finish());
                         return InputKind::Replied {
@@ -210,11 +211,11 @@ impl ModelWork {
                 },
             }
         };
-        taking.failed(failure, &*environment)
+        incoming.taking.failed(failure, &*environment)
     }
 
     /// The reply as it is before its first piece. Boxed, because a future would copy it where it is moved.
-    fn taking(&self, name: Text) -> Box<Taking> {
+    fn incoming(&self, name: Text) -> Box<Incoming> {
         let (state, action) = (&*self.state, self.action);
         let request = state.request(action);
         // People see the run's own voice as it comes; all other replies are only read by the loop.
@@ -225,16 +226,14 @@ impl ModelWork {
             self.display.free();
         }
         let max_bytes = request.as_ref().map_or(0, |request| request.model.max_reply_bytes());
-        let mut taking = Box::new(Taking {
+        let mut taking = Taking {
             action,
             publisher: self.publisher.clone(),
             display: self.display.clone(),
             content: self.content.clone(),
             withheld: Vec::new(),
-            masks: None,
             for_actions: state.asks_for_actions(action),
             showing: Showing { action, answer: state.answer_pieces(action) },
-            thoughts: Thoughts::default(),
             assembler: Assembler::new(name).bounded(max_bytes),
             partial: None,
             spent: Spent { sent: 0, received: 0, counted: false },
@@ -242,11 +241,11 @@ impl ModelWork {
             taken: 0,
             unpublished: None,
             voice,
-        });
+        };
         if taking.is_heard() && !taking.for_actions {
             taking.partial = Partial::of(state, action);
         }
-        taking
+        Box::new(Incoming { thoughts: Thoughts::default(), masks: None, taking })
     }
 
     /// Sends the request: how many bytes it has, and the reply to come. `None`: the call was stopped before. The state was one that
@@ -277,6 +276,49 @@ impl ModelWork {
     }
 }
 
+/// A reply as it comes in.
+struct Incoming {
+    /// Before the masks: a piece that is moved from text to reasoning is masked as what it is.
+    thoughts: Thoughts,
+    /// `None`: there are no secrets.
+    masks: Option<Masks>,
+    taking: Taking,
+}
+
+impl Incoming {
+    /// Takes the next piece, and passes on the pieces that are sorted by now, masked.
+    fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
+        let Self { thoughts, masks, taking } = self;
+        thoughts.pass(delta, |delta| taking.keep_masked(masks, delta))
+    }
+
+    /// The same with a piece that takes its time.
+    async fn take_large(
+        mut self: Box<Self>,
+        environment: &dyn Environment,
+        delta: Delta,
+    ) -> (Box<Self>, Result<(), ModelFailure>) {
+        self.taking.unpublished = Some(Vec::new());
+        let taken = off_thread(environment, delta.text_bytes(), move || {
+            let taken = self.take(delta);
+            (self, taken)
+        });
+        let (mut incoming, taken) = taken.await;
+        let taking = &mut incoming.taking;
+        for update in taking.unpublished.take().into_iter().flatten() {
+            taking.publisher.send(update);
+        }
+        (incoming, taken)
+    }
+
+    /// Takes the held-back pieces at the end of the stream.
+    fn end(&mut self) -> Result<(), ModelFailure> {
+        let Self { thoughts, masks, taking } = self;
+        thoughts.end(|delta| taking.keep_masked(masks, delta))?;
+        masks.as_mut().map_or(Ok(()), |masks| masks.end(|delta| taking.keep(delta)))
+    }
+}
+
 /// Handles the pieces of a reply after masking.
 struct Taking {
     action: ActionId,
@@ -285,13 +327,9 @@ struct Taking {
     content: Option<ContentClock>,
     /// Updates held back because another attempt at the same call is shown.
     withheld: Vec<Update>,
-    /// `None`: there are no secrets.
-    masks: Option<Masks>,
     /// The reply is actions: its text is not shown.
     for_actions: bool,
     showing: Showing,
-    /// Before the masks: a piece that is moved from text to reasoning is masked as what it is.
-    thoughts: Thoughts,
     assembler: Assembler,
     /// `None`: there is no listener, or the run has no typed output.
     partial: Option<Partial>,
@@ -317,49 +355,11 @@ impl Taking {
         (self.is_heard() || self.content.is_some()) && !self.for_actions
     }
 
-    fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
-        self.thoughts.take(delta);
-        self.pass()
-    }
-
-    /// Passes on the pieces that are sorted, masked.
-    fn pass(&mut self) -> Result<(), ModelFailure> {
-        let mut thoughts = std::mem::take(&mut self.thoughts);
-        let mut masks = self.masks.take();
-        let kept = thoughts.ready().try_for_each(|delta| {
-            let Some(masks) = &mut masks else { return self.keep(delta) };
-            masks.take(delta);
-            masks.ready().try_for_each(|delta| self.keep(delta))
-        });
-        (self.thoughts, self.masks) = (thoughts, masks);
-        kept
-    }
-
-    /// The same with a piece that takes its time.
-    async fn take_large(
-        mut self: Box<Self>,
-        environment: &dyn Environment,
-        delta: Delta,
-    ) -> (Box<Self>, Result<(), ModelFailure>) {
-        self.unpublished = Some(Vec::new());
-        let taken = off_thread(environment, delta.text_bytes(), move || {
-            let taken = self.take(delta);
-            (self, taken)
-        });
-        let (mut taking, taken) = taken.await;
-        for update in taking.unpublished.take().into_iter().flatten() {
-            taking.publisher.send(update);
+    fn keep_masked(&mut self, masks: &mut Option<Masks>, delta: Delta) -> Result<(), ModelFailure> {
+        match masks {
+            Some(masks) => masks.pass(delta, |delta| self.keep(delta)),
+            None => self.keep(delta),
         }
-        (taking, taken)
-    }
-
-    /// Nothing follows any more: takes what was held back.
-    fn end(&mut self) -> Result<(), ModelFailure> {
-        self.thoughts.end();
-        self.pass()?;
-        let Some(mut masks) = self.masks.take() else { return Ok(()) };
-        masks.end();
-        masks.ready().try_for_each(|delta| self.keep(delta))
     }
 
     fn keep(&mut self, delta: Delta) -> Result<(), ModelFailure> {

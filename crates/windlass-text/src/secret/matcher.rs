@@ -59,6 +59,32 @@ impl Matcher {
         self.finder.is_match(bytes)
     }
 
+    /// Finds patterns in the bytes themselves, seen through no view.
+    pub(super) fn find(&self, bytes: &[u8]) -> Found {
+        let Ok(mut state) = self.walker.start_state(Anchored::No) else { return Found::default() };
+        let mut ranges = Vec::new();
+        for (place, byte) in bytes.iter().enumerate() {
+            #[cfg(test)]
+            STEPS.with(|steps| steps.set(steps.get() + 1));
+            state = self.walker.next_state(Anchored::No, state, *byte);
+            let ended = self.ended(state);
+            if ended > 0 {
+                add(&mut ranges, place + 1 - ended..place + 1);
+            }
+        }
+        Found { ranges, open: bytes.len() - self.depth(state) }
+    }
+
+    /// The length of the longest pattern that ends in a state; 0: none does.
+    fn ended(&self, state: StateID) -> usize {
+        get(&self.ends, state.as_usize()) as usize
+    }
+
+    /// The number of pattern bytes matched in a state.
+    fn depth(&self, state: StateID) -> usize {
+        get(&self.depths, state.as_usize()) as usize
+    }
+
     /// Starts a walk.
     pub(super) fn walk(&self) -> Option<Walk<'_>> {
         let state = self.walker.start_state(Anchored::No).ok()?;
@@ -134,7 +160,7 @@ thread_local! {
     pub(super) static BUILT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// A walk over bytes, each of which covers a range of the text.
+/// A walk over bytes of a view, each of which covers a range of the text.
 pub(super) struct Walk<'m> {
     matcher: &'m Matcher,
     state: StateID,
@@ -155,25 +181,18 @@ impl Walk<'_> {
         }
         self.taken += 1;
         self.state = self.matcher.walker.next_state(Anchored::No, self.state, byte);
-        let ended = self.of_state(&self.matcher.ends);
+        let ended = self.matcher.ended(self.state);
         if ended > 0 {
-            let mut range = self.start_of(ended)..from.end;
-            while let Some(last) = self.ranges.pop_if(|last| last.end > range.start) {
-                range.start = range.start.min(last.start);
-            }
-            self.ranges.push(range);
+            let start = self.start_of(ended);
+            add(&mut self.ranges, start..from.end);
         }
     }
 
     /// Ends the walk over a text of that length.
     pub(super) fn end(self, length: usize) -> Found {
-        let depth = self.of_state(&self.matcher.depths);
+        let depth = self.matcher.depth(self.state);
         let open = if depth > 0 { self.start_of(depth) } else { length };
         Found { ranges: self.ranges, open }
-    }
-
-    fn of_state(&self, table: &[u32]) -> usize {
-        table.get(self.state.as_usize()).map_or(0, |value| *value as usize)
     }
 
     /// Start position of the byte `back` bytes ago.
@@ -181,6 +200,14 @@ impl Walk<'_> {
         let place = self.taken.saturating_sub(back) % self.starts.len();
         self.starts.get(place).copied().unwrap_or_default()
     }
+}
+
+/// Adds a range that ends after all others, and is one with those that it touches within.
+fn add(ranges: &mut Vec<Range<usize>>, mut range: Range<usize>) {
+    while let Some(last) = ranges.pop_if(|last| last.end > range.start) {
+        range.start = range.start.min(last.start);
+    }
+    ranges.push(range);
 }
 
 /// The ranges of both, in order and apart from each other.

@@ -61,7 +61,8 @@ impl Patterns {
     /// Ranges of secrets in a complete text.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let Some(all) = self.all.as_ref().filter(|_| text.len() >= self.shortest) else { return Vec::new() };
-        let mut ranges = if all.is_in(text.as_bytes()) { plain(all, text).ranges } else { Vec::new() };
+        let mut ranges =
+            if all.is_in(text.as_bytes()) { all.find(text.as_bytes()).ranges } else { Vec::new() };
         if self.of_lines && has_escapes(text) {
             let mut bytes = Vec::with_capacity(text.len());
             unescaped(text.as_bytes(), |byte, _| bytes.push(byte));
@@ -99,7 +100,11 @@ impl Patterns {
     /// other than line breaks are left to [`find`](Self::find), because their extent is unbounded.
     pub(super) fn find_open(&self, text: &str) -> Found {
         let Some(all) = &self.all else { return Found { ranges: Vec::new(), open: text.len() } };
-        let mut found = plain(all, text);
+        let mut found = all.find(text.as_bytes());
+        // All other views begin with a line break or an escape.
+        if !may_have_lines(text) {
+            return found;
+        }
         let mut add = |other: Found| {
             found.ranges = union(std::mem::take(&mut found.ranges), other.ranges);
             found.open = found.open.min(other.open);
@@ -107,23 +112,13 @@ impl Patterns {
         if has_escapes(text) {
             add(resolved(all, text));
         }
-        if may_have_lines(text) {
-            let line = OneLine::of(text.as_bytes());
-            add(in_lines(all, text, &line));
-            if has_escapes(text) {
-                add(resolved_in_lines(all, text, &line));
-            }
+        let line = OneLine::of(text.as_bytes());
+        add(in_lines(all, text, &line));
+        if has_escapes(text) {
+            add(resolved_in_lines(all, text, &line));
         }
         found
     }
-}
-
-fn plain(matcher: &Matcher, text: &str) -> Found {
-    let Some(mut walk) = matcher.walk() else { return Found::default() };
-    for (place, byte) in text.bytes().enumerate() {
-        walk.take(byte, place..place + 1);
-    }
-    walk.end(text.len())
 }
 
 fn resolved(matcher: &Matcher, text: &str) -> Found {

@@ -55,6 +55,9 @@ impl<'m> StreamMask<'m> {
     /// Returns the held-back text at the end of the stream.
     pub fn finish(&mut self) -> String {
         self.seen = 0;
+        if self.held.is_empty() {
+            return String::new();
+        }
         let held = std::mem::take(&mut self.held);
         match self.masker.hide(&held) {
             std::borrow::Cow::Borrowed(_) => held,

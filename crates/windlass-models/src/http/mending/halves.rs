@@ -1,6 +1,6 @@
 //! Owns the halves of characters that wait for their other ones: a server cut a pair of surrogates in two pieces of one text.
 
-use memchr::memmem;
+use memchr::memchr_iter;
 
 use super::scan::{ESCAPE, Edit, REPLACEMENT, Scan};
 use crate::wires::PiecedTexts;
@@ -151,10 +151,8 @@ impl Halves {
 
 /// Whether data may have half of a pair: escapes of characters are rare, and those of halves begin with this digit.
 fn has_half(data: &[u8]) -> bool {
-    let Some(first) = memmem::find(data, b"\\u") else { return false };
-    let rest = data.get(first..).unwrap_or_default();
-    let mut digits = memmem::find_iter(rest, b"\\u").filter_map(|at| rest.get(at + 2));
-    digits.any(|digit| matches!(digit, b'd' | b'D'))
+    let mut escapes = memchr_iter(b'\\', data).filter_map(|at| data.get(at + 1..));
+    escapes.any(|escape| matches!(escape, [b'u', b'd' | b'D', ..]))
 }
 
 fn edited(data: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {

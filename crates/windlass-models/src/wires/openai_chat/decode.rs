@@ -1,6 +1,7 @@
 //! Owns the reply side of OpenAI Chat Completions: a JSON body to a [`Reply`], chunks of a stream to [`Delta`]s.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,9 +11,9 @@ use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 
 use super::ERRORS;
 use super::metadata::MetadataBuilder;
-use super::parts::{Piece, Pieces};
+use super::parts::{Detail, Piece, Pieces};
 use super::salvage::attempts;
-use super::shapes::{Body, CallPiece, Choice, Function, ReplyMessage};
+use super::shapes::{Body, CallPiece, CallPieces, Choice, Function, ReplyMessage};
 use super::usage::{WireUsage, usage_of};
 use crate::http::{error_in, report, report_of};
 use crate::wires::{Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted};
@@ -70,25 +71,7 @@ impl Decoder {
 
     /// Passes on text or reasoning, sorted, and notes its place.
     fn speak(&mut self, delta: Delta, out: &mut VecDeque<Delta>) {
-        self.thoughts.take(delta);
-        self.sorted(out);
-    }
-
-    fn sorted(&mut self, out: &mut VecDeque<Delta>) {
-        for delta in self.thoughts.ready() {
-            match &delta {
-                Delta::Text(text) => self.metadata.text(text.len()),
-                Delta::Reasoning(text) => self.metadata.reasoning(text.len()),
-                Delta::Thought => self.metadata.moved(),
-                Delta::Sealed(_)
-                | Delta::Media(_)
-                | Delta::Call { .. }
-                | Delta::Usage(_)
-                | Delta::Stop(_)
-                | Delta::Whole(_) => {}
-            }
-            out.push_back(delta);
-        }
+        let Ok(()) = self.thoughts.pass(delta, noted(&mut self.metadata, out));
     }
 
     fn reason(&mut self, text: String, out: &mut VecDeque<Delta>) {
@@ -106,6 +89,9 @@ impl Decoder {
     }
 
     fn pieces(&mut self, pieces: Pieces, out: &mut VecDeque<Delta>) {
+        if pieces.0.is_empty() {
+            return;
+        }
         for piece in pieces.0 {
             match piece {
                 Piece::Text(text) => self.text(text, out),
@@ -139,10 +125,8 @@ impl Decoder {
             self.metadata.plain();
             self.reason(plain, out);
         }
-        for block in blocks {
-            if let Some(text) = self.metadata.detail(block, !self.whole) {
-                self.reason(text, out);
-            }
+        if !blocks.is_empty() {
+            self.details(blocks, out);
         }
         self.pieces(message.content, out);
         self.pieces(message.images, out);
@@ -150,10 +134,8 @@ impl Decoder {
             self.refused = true;
             self.text(message.refusal.0, out);
         }
-        for CallPiece { index, id, function, extra_content } in message.tool_calls.0 {
-            let Function { name, arguments } = function.unwrap_or_default();
-            self.metadata.call(index, id.as_deref(), name.is_some(), extra_content);
-            out.push_back(self.call(index, id, name, arguments.0));
+        if !message.tool_calls.0.is_empty() {
+            self.calls(message.tool_calls, out);
         }
         // Some servers send an empty one beside each message.
         let says = |call: &Function| {
@@ -167,6 +149,22 @@ impl Decoder {
         }
         if let Some(extra) = message.extra_content {
             self.metadata.keep_extra_content(&extra);
+        }
+    }
+
+    fn details(&mut self, blocks: Vec<Detail>, out: &mut VecDeque<Delta>) {
+        for block in blocks {
+            if let Some(text) = self.metadata.detail(block, !self.whole) {
+                self.reason(text, out);
+            }
+        }
+    }
+
+    fn calls(&mut self, pieces: CallPieces, out: &mut VecDeque<Delta>) {
+        for CallPiece { index, id, function, extra_content } in pieces.0 {
+            let Function { name, arguments } = function.unwrap_or_default();
+            self.metadata.call(index, id.as_deref(), name.is_some(), extra_content);
+            out.push_back(self.call(index, id, name, arguments.0));
         }
     }
 
@@ -190,7 +188,7 @@ impl Decoder {
     /// Takes what one body says.
     fn take(&mut self, body: Body, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         let Body { choices, usage, model, error, x_groq, message, detail } = body;
-        self.is_gemini |= model.is_gemini;
+        self.is_gemini |= model.is_some_and(|model| model.is_gemini);
         let groq = x_groq.map(|groq| *groq).unwrap_or_default();
         let own = choices.0.is_some();
         let choice = choices.0.filter(|choice| self.is_read(choice));
@@ -245,8 +243,7 @@ impl Decoder {
 
     /// Sorts the text that is held back.
     fn close(&mut self, out: &mut VecDeque<Delta>) {
-        self.thoughts.end();
-        self.sorted(out);
+        let Ok(()) = self.thoughts.end(noted(&mut self.metadata, out));
     }
 
     /// What goes back to the provider with this reply.
@@ -256,6 +253,28 @@ impl Decoder {
         }
         let field = self.field.filter(|_| self.returns)?;
         Some(ProviderMetadata { provider: self.label.clone(), data: field.into() })
+    }
+}
+
+/// Notes the place of a piece that is sorted, and passes it on.
+fn noted<'a>(
+    metadata: &'a mut MetadataBuilder,
+    out: &'a mut VecDeque<Delta>,
+) -> impl FnMut(Delta) -> Result<(), Infallible> + 'a {
+    |delta| {
+        match &delta {
+            Delta::Text(text) => metadata.text(text.len()),
+            Delta::Reasoning(text) => metadata.reasoning(text.len()),
+            Delta::Thought => metadata.moved(),
+            Delta::Sealed(_)
+            | Delta::Media(_)
+            | Delta::Call { .. }
+            | Delta::Usage(_)
+            | Delta::Stop(_)
+            | Delta::Whole(_) => {}
+        }
+        out.push_back(delta);
+        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::parts::{Details, Pieces, Words};
 use super::usage::WireUsage;
 use crate::MAX_CALLS;
-use crate::wires::loose::{nested, scalar};
+use crate::wires::loose::{Scalar, nested, scalar};
 
 /// The most bytes of a reported error that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -28,7 +28,8 @@ pub(super) struct Body {
     #[serde(deserialize_with = "nested")]
     pub(super) usage: Option<Box<WireUsage>>,
     /// The model that answered.
-    pub(super) model: Answering,
+    #[serde(deserialize_with = "scalar")]
+    pub(super) model: Option<Answering>,
     #[serde(deserialize_with = "error")]
     pub(super) error: Option<Box<Value>>,
     /// Groq's own: counts, and why a stream was stopped early.
@@ -41,16 +42,15 @@ pub(super) struct Body {
     pub(super) detail: Option<Box<Value>>,
 }
 
-/// What is read of the name of the model that answered. Anything but a text counts as absent.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is read of the name of the model that answered.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Answering {
     pub(super) is_gemini: bool,
 }
 
-impl<'de> Deserialize<'de> for Answering {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&RawValue>::deserialize(deserializer)?;
-        Ok(Self { is_gemini: raw.get().starts_with("\"google/") || raw.get().starts_with("\"gemini") })
+impl Scalar for Answering {
+    fn of_text(text: &str) -> Option<Self> {
+        Some(Self { is_gemini: text.starts_with("google/") || text.starts_with("gemini") })
     }
 }
 

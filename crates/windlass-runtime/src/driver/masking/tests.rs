@@ -1,3 +1,5 @@
+use std::convert::Infallible;
+
 use windlass_core::model::{FailureDetail, FailureKind, ModelFailure, StopReason};
 use windlass_core::secret::Secret;
 use windlass_core::{ActionId, RunId};
@@ -59,12 +61,14 @@ fn data_encoding(key: &str) -> String {
 fn through(pieces: Vec<Delta>) -> Vec<Delta> {
     let mut masks = Masks::of_process().unwrap();
     let mut seen = Vec::new();
+    let mut see = |delta| {
+        seen.push(delta);
+        Ok::<_, Infallible>(())
+    };
     for piece in pieces {
-        masks.take(piece);
-        seen.extend(masks.ready());
+        let Ok(()) = masks.pass(piece, &mut see);
     }
-    masks.end();
-    seen.extend(masks.ready());
+    let Ok(()) = masks.end(see);
     seen
 }
 
