@@ -73,11 +73,7 @@ impl Thoughts {
     ///
     /// # Errors
     /// The refusal. The pieces after it are dropped.
-    pub fn pass<E>(
-        &mut self,
-        delta: Delta,
-        mut on: impl FnMut(Delta) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn pass<E>(&mut self, delta: Delta, mut on: impl FnMut(Delta) -> Result<(), E>) -> Result<(), E> {
         if self.is_sorted(&delta) {
             return on(delta);
         }
@@ -285,7 +281,9 @@ fn sort_whole(reply: &mut Reply) {
         .and_then(|()| thoughts.end(push));
     let sorted = assembler.finish();
     // Without a bound, pieces of text cannot be refused.
-    if passed.is_ok() && let Some(Reasoning { text, .. }) = sorted.reasoning {
+    if passed.is_ok()
+        && let Some(Reasoning { text, .. }) = sorted.reasoning
+    {
         let sealed = reply.reasoning.take().and_then(|reasoning| reasoning.provider_metadata);
         reply.reasoning = Some(Reasoning { text, provider_metadata: sealed });
     }

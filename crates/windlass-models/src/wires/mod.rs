@@ -330,6 +330,12 @@ impl DecodeError {
     }
 }
 
+/// The text of a body, with U+FFFD for bytes that are no UTF-8: what was paid for is read in spite of them. It is checked as a
+/// whole, since a reader of bytes would check each text within by itself.
+pub(crate) fn text_in(body: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(body).map_or_else(|_| String::from_utf8_lossy(body), Cow::Borrowed)
+}
+
 /// The beginning of an unreadable body, for an error.
 pub(crate) fn quoted(data: &[u8]) -> String {
     let head = data.get(..QUOTED_BYTES).unwrap_or(data);

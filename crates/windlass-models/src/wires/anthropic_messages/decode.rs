@@ -11,7 +11,9 @@ use self::shapes::{Counts, End, Event, Whole};
 use super::ERRORS;
 use crate::http::report_of;
 use crate::wires::replies::ReplyIds;
-use crate::wires::{Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted};
+use crate::wires::{
+    Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted, text_in,
+};
 use crate::{Assembler, Delta};
 
 mod blocks;
@@ -88,8 +90,9 @@ impl Decode for Decoder {
         if data == DONE || data.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
+        let text = text_in(data);
         let event: Event<'_> =
-            serde_json::from_slice(data).map_err(|error| DecodeError::unreadable(&error, data))?;
+            serde_json::from_str(&text).map_err(|error| DecodeError::unreadable(&error, data))?;
         if let Some(error) = &event.error {
             return Err(reported(error));
         }
@@ -172,7 +175,8 @@ impl Decode for Decoder {
 /// The body is no JSON of the expected shape, it is an error that the provider reports, or it has neither content nor an end.
 pub fn decode(dialect: &Dialect, data: &[u8], asked: &Asked) -> Result<Reply, DecodeError> {
     let unreadable = |error| DecodeError::unreadable(&error, data);
-    let body: Whole<'_> = serde_json::from_slice(data).map_err(unreadable)?;
+    let text = text_in(data);
+    let body: Whole<'_> = serde_json::from_str(&text).map_err(unreadable)?;
     if let Some(error) = &body.error {
         return Err(reported(error));
     }

@@ -16,7 +16,7 @@ use super::shapes::{Blob, Body, Candidate, FileData, FunctionCall, PartialArg, W
 use crate::http::{cut, report_of};
 use crate::wires::json::compact;
 use crate::wires::layout::Kind;
-use crate::wires::{Asked, Decode, DecodeError, IdentifiedBy, PiecedTexts, estimate, quoted};
+use crate::wires::{Asked, Decode, DecodeError, IdentifiedBy, PiecedTexts, estimate, quoted, text_in};
 use crate::{Assembler, Delta, MAX_CALLS};
 
 /// An end mark of other APIs, which gateways are known to add.
@@ -60,7 +60,7 @@ impl Decoder {
     /// One piece: a `GenerateContentResponse`.
     fn piece(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
         let body: Body =
-            serde_json::from_slice(data).map_err(|error| DecodeError::unreadable(&error, data))?;
+            serde_json::from_str(&text_in(data)).map_err(|error| DecodeError::unreadable(&error, data))?;
         if let Some(error) = body.error {
             return Err(DecodeError::reported(report_of(&error), &ERRORS));
         }

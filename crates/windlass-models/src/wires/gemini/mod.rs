@@ -10,7 +10,7 @@ use serde::Deserialize;
 use windlass_core::model::Reply;
 
 use self::decode::Decoder;
-use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts};
+use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts, text_in};
 use crate::ModelRequest;
 use crate::http::{ErrorWords, Framing};
 
@@ -113,7 +113,7 @@ impl Wire for Gemini {
 
     fn model_names(&self, body: &[u8]) -> Result<Vec<String>, DecodeError> {
         let list: List =
-            serde_json::from_slice(body).map_err(|error| DecodeError::protocol(error.to_string()))?;
+            serde_json::from_str(&text_in(body)).map_err(|error| DecodeError::protocol(error.to_string()))?;
         let generates = |model: &Listed| {
             let methods = model.supported_generation_methods.as_ref();
             methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))

@@ -9,7 +9,7 @@ use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 use super::ERRORS;
 use super::shapes::{Body, ReplyMessage};
 use crate::http::report_of;
-use crate::wires::{Decode, DecodeError, PiecedTexts, estimate, quoted};
+use crate::wires::{Decode, DecodeError, PiecedTexts, estimate, quoted, text_in};
 use crate::{Assembler, Delta};
 
 /// Turns the lines of one streamed reply into pieces.
@@ -89,7 +89,8 @@ impl Decode for Decoder {
     }
 
     fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
-        let body = serde_json::from_slice(data).map_err(|error| DecodeError::unreadable(&error, data))?;
+        let body =
+            serde_json::from_str(&text_in(data)).map_err(|error| DecodeError::unreadable(&error, data))?;
         self.body(body, out)
     }
 
@@ -137,7 +138,8 @@ pub fn decode(
     let mut deltas = VecDeque::new();
     // The caller that takes the whole reply checks its length.
     let mut assembler = Assembler::new(model.clone()).bounded(u64::MAX);
-    let mut bodies = serde_json::Deserializer::from_slice(data).into_iter::<Body>();
+    let text = text_in(data);
+    let mut bodies = serde_json::Deserializer::from_str(&text).into_iter::<Body>();
     while !decoder.done
         && let Some(body) = bodies.next()
     {

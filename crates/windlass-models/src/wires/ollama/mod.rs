@@ -13,7 +13,7 @@ use serde::Deserialize;
 use windlass_core::model::Reply;
 
 use self::decode::Decoder;
-use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts};
+use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts, text_in};
 use crate::ModelRequest;
 use crate::http::{ErrorWords, Framing};
 
@@ -79,7 +79,7 @@ impl Wire for Ollama {
 
     fn model_names(&self, body: &[u8]) -> Result<Vec<String>, DecodeError> {
         let list: List =
-            serde_json::from_slice(body).map_err(|error| DecodeError::protocol(error.to_string()))?;
+            serde_json::from_str(&text_in(body)).map_err(|error| DecodeError::protocol(error.to_string()))?;
         Ok(list
             .models
             .unwrap_or_default()

@@ -16,7 +16,9 @@ use super::salvage::attempts;
 use super::shapes::{Body, CallPiece, CallPieces, Choice, Function, ReplyMessage};
 use super::usage::{WireUsage, usage_of};
 use crate::http::{error_in, report, report_of};
-use crate::wires::{Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted};
+use crate::wires::{
+    Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted, text_in,
+};
 use crate::{Assembler, Delta, Thoughts};
 
 /// Last event of a stream of chunks, as the API specifies.
@@ -381,7 +383,7 @@ pub fn decode(dialect: &Dialect, data: &[u8], asked: &Asked) -> Result<Reply, De
 
 /// The reply in the body of an error that reports a malformed call.
 pub(super) fn decode_error(dialect: &Dialect, data: &[u8], asked: &Asked) -> Option<Reply> {
-    let error = error_in(serde_json::from_slice(data).ok()?);
+    let error = error_in(serde_json::from_str(&text_in(data)).ok()?);
     let mut decoder = Decoder::new(dialect);
     let mut deltas = VecDeque::new();
     decoder.malformed(&error, &mut deltas)?;
@@ -403,7 +405,7 @@ fn put_together(
 }
 
 fn parse(data: &[u8]) -> Result<Body, DecodeError> {
-    serde_json::from_slice(data).map_err(|error| DecodeError::unreadable(&error, data))
+    serde_json::from_str(&text_in(data)).map_err(|error| DecodeError::unreadable(&error, data))
 }
 
 fn reported(error: &Value) -> DecodeError {

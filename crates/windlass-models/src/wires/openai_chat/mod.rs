@@ -8,7 +8,7 @@ use serde::Deserialize;
 use windlass_core::model::Reply;
 
 use self::decode::Decoder;
-use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts, strict};
+use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts, strict, text_in};
 use crate::ModelRequest;
 use crate::http::{ErrorWords, Framing};
 
@@ -117,7 +117,7 @@ impl Wire for OpenAiChat {
 
     fn model_names(&self, body: &[u8]) -> Result<Vec<String>, DecodeError> {
         let list: List =
-            serde_json::from_slice(body).map_err(|error| DecodeError::protocol(error.to_string()))?;
+            serde_json::from_str(&text_in(body)).map_err(|error| DecodeError::protocol(error.to_string()))?;
         let listed = list.data.or(list.models).unwrap_or_default();
         Ok(listed.into_iter().filter_map(|model| model.id.or(model.name)).collect())
     }

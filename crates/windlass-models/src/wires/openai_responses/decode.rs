@@ -11,7 +11,9 @@ use self::items::{At, Items, Kind};
 use super::ends::{error_event, reported, stop_reason};
 use super::shapes::{Fields, usage_of};
 use crate::wires::replies::ReplyIds;
-use crate::wires::{Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted};
+use crate::wires::{
+    Asked, Decode, DecodeError, Dialect, IdentifiedBy, PiecedTexts, estimate, quoted, text_in,
+};
 use crate::{Assembler, Delta};
 
 mod items;
@@ -190,7 +192,8 @@ impl Decode for Decoder {
         if self.finished || data.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let event = Fields::read(data).map_err(|error| DecodeError::unreadable(&error, data))?;
+        let text = text_in(data);
+        let event = Fields::read(&text).map_err(|error| DecodeError::unreadable(&error, data))?;
         let name = event.text("type").unwrap_or_default();
         if let Err(error) = self.replies.only_one()
             && brings_something(&event, &name)
@@ -293,7 +296,8 @@ fn brings_something(event: &Fields<'_>, name: &str) -> bool {
 /// # Errors
 /// The body is no JSON of the expected shape, it is an error that the provider reports, or it has no output.
 pub fn decode(dialect: &Dialect, data: &[u8], asked: &Asked) -> Result<Reply, DecodeError> {
-    let response = Fields::read(data).map_err(|error| DecodeError::unreadable(&error, data))?;
+    let text = text_in(data);
+    let response = Fields::read(&text).map_err(|error| DecodeError::unreadable(&error, data))?;
     if response.get("output").is_none() && response.get("status").is_none() {
         return Err(reported(&response).unwrap_or_else(|| no_output(&response, data)));
     }

@@ -24,9 +24,9 @@ pub(super) const MAX_ITEMS: usize = MAX_CALLS;
 pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
-    /// Reads the object in these bytes.
-    pub(super) fn read(data: &'a [u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(data)
+    /// Reads the object in a text.
+    pub(super) fn read(text: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
     }
 
     /// A field's value; `null` counts as absent.

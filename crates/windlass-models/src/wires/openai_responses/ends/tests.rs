@@ -1,7 +1,7 @@
 use super::*;
 
 fn ended(json: &str) -> Result<StopReason, (FailureKind, String)> {
-    let response = Fields::read(json.as_bytes()).expect("an object");
+    let response = Fields::read(json).expect("an object");
     stop_reason(&response, "completed", false).map_err(|error| (error.kind, error.message))
 }
 
@@ -53,10 +53,10 @@ fn codes_of_errors_are_kinds_of_failures() {
         ("a_new_one", "who knows", FailureKind::Server),
     ] {
         let event = format!("{{\"type\":\"error\",\"code\":\"{code}\",\"message\":\"{message}\"}}");
-        let top = error_event(&Fields::read(event.as_bytes()).expect("an object"), event.as_bytes());
+        let top = error_event(&Fields::read(&event).expect("an object"), event.as_bytes());
         assert_eq!((top.kind, top.message.as_str()), (kind, message), "{code}");
         let nested = format!("{{\"error\":{{\"code\":\"{code}\",\"message\":\"{message}\"}}}}");
-        let below = reported(&Fields::read(nested.as_bytes()).expect("an object")).expect("an error");
+        let below = reported(&Fields::read(&nested).expect("an object")).expect("an error");
         assert_eq!((below.kind, below.message.as_str()), (kind, message), "{code}");
     }
 }
@@ -64,9 +64,9 @@ fn codes_of_errors_are_kinds_of_failures() {
 #[test]
 fn an_error_without_words_is_quoted_and_a_long_one_is_cut() {
     let event = r#"{"type":"error","sequence_number":3}"#;
-    let error = error_event(&Fields::read(event.as_bytes()).expect("an object"), event.as_bytes());
+    let error = error_event(&Fields::read(event).expect("an object"), event.as_bytes());
     assert!(error.message.contains("sequence_number"), "{}", error.message);
     let long = format!("{{\"error\":{{\"message\":\"{}\"}}}}", "ü".repeat(1_000_000));
-    let error = reported(&Fields::read(long.as_bytes()).expect("an object")).expect("an error");
+    let error = reported(&Fields::read(&long).expect("an object")).expect("an error");
     assert!(error.message.len() < 5_000, "{}", error.message.len());
 }
