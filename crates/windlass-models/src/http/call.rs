@@ -13,11 +13,12 @@ use futures_core::Stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use tokio::time::Instant;
-use windlass_core::Text;
 use windlass_core::model::{FailureKind, ModelFailure, Reply, Usage};
 use windlass_core::secret::{Secret, mask};
+use windlass_core::{Text, ToolSpec};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
+use super::blaming::blamed;
 use super::body::Body;
 use super::client::Answer;
 use super::events::EventReader;
@@ -55,6 +56,8 @@ pub(super) struct Call {
     pub(super) stream: bool,
     /// Whether the model reasons before it answers.
     pub(super) reasons: bool,
+    /// The tools of the request.
+    pub(super) tools: Arc<Vec<ToolSpec>>,
     /// The most bytes of the reply.
     pub(super) max_reply_bytes: u64,
     /// An estimate of its tokens, for its permit.
@@ -271,7 +274,8 @@ impl Events {
                     self.over = true;
                     self.body = None;
                     self.reader.clear();
-                    return Poll::Ready(Some(Err(self.with_body(failure))));
+                    let failure = blamed(self.with_body(failure), &self.call.tools);
+                    return Poll::Ready(Some(Err(failure)));
                 }
                 Poll::Pending => return Poll::Pending,
             }

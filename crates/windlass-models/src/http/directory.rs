@@ -1,6 +1,7 @@
 //! Owns the small questions to a server beside calls: which models it has.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -64,6 +65,7 @@ impl HttpModel {
             model: "".into(),
             content_bytes: 0,
             stream: false,
+            tools: Arc::default(),
             max_reply_bytes: MAX_LIST_BYTES,
             tokens: 0,
             permit: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::ready;
-use futures_util::{FutureExt, TryFutureExt, TryStreamExt};
+use futures_util::{FutureExt, TryFutureExt};
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure};
 use windlass_core::secret::{Secret, mask};
 
@@ -128,10 +128,11 @@ impl Model for HttpModel {
             content_bytes: encoding.content_bytes,
             stream: request.stream,
             reasons,
+            tools: request.tools.clone(),
         };
         let tools = request.tools;
-        let deltas = open(call, encoding.body).try_flatten_stream();
-        let deltas = Box::pin(deltas.map_err(move |failure| blamed(failure, &tools)));
+        let opened = open(call, encoding.body).map_err(move |failure| blamed(failure, &tools));
+        let deltas = Box::pin(opened.try_flatten_stream());
         match restoring {
             Some(restoring) => restoring.over(deltas),
             None => deltas,

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::mem::take;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -91,10 +92,11 @@ impl Decoder {
     }
 
     fn pieces(&mut self, pieces: Pieces, out: &mut VecDeque<Delta>) {
-        if pieces.0.is_empty() {
-            return;
-        }
-        for piece in pieces.0 {
+        let parts = match pieces {
+            Pieces::Text(text) => return self.text(text, out),
+            Pieces::Parts(parts) => parts,
+        };
+        for piece in parts {
             match piece {
                 Piece::Text(text) => self.text(text, out),
                 Piece::Refusal(text) => {
@@ -116,10 +118,10 @@ impl Decoder {
         }
     }
 
-    fn message(&mut self, mut message: ReplyMessage, out: &mut VecDeque<Delta>) {
+    fn message(&mut self, message: &mut ReplyMessage, out: &mut VecDeque<Delta>) {
         let named = !message.reasoning_content.0.is_empty();
-        let plain = if named { message.reasoning_content.0 } else { message.reasoning.0 };
-        let blocks = std::mem::take(&mut message.reasoning_details.0);
+        let plain = take(if named { &mut message.reasoning_content.0 } else { &mut message.reasoning.0 });
+        let blocks = take(&mut message.reasoning_details.0);
         let readable = |key: &str| blocks.iter().any(|block| block.get(key).is_some_and(Value::is_string));
         // The blocks repeat the readable reasoning.
         if !plain.is_empty() && !readable("text") && !readable("summary") {
@@ -130,27 +132,27 @@ impl Decoder {
         if !blocks.is_empty() {
             self.details(blocks, out);
         }
-        self.pieces(message.content, out);
-        self.pieces(message.images, out);
+        self.pieces(take(&mut message.content), out);
+        self.pieces(take(&mut message.images), out);
         if !message.refusal.0.is_empty() {
             self.refused = true;
-            self.text(message.refusal.0, out);
+            self.text(take(&mut message.refusal.0), out);
         }
         if !message.tool_calls.0.is_empty() {
-            self.calls(message.tool_calls, out);
+            self.calls(take(&mut message.tool_calls), out);
         }
         // Some servers send an empty one beside each message.
         let says = |call: &Function| {
             call.name.as_ref().is_some_and(|name| !name.is_empty())
                 || !matches!(&*call.arguments.0, "" | "{}" | "null")
         };
-        if let Some(call) = message.function_call.filter(|call| says(call)) {
+        if let Some(call) = message.function_call.take_if(|call| says(call)) {
             let Function { name, arguments } = *call;
             self.metadata.call(None, None, name.is_some(), None);
             out.push_back(self.call(None, None, name, arguments.0));
         }
-        if let Some(extra) = message.extra_content {
-            self.metadata.keep_extra_content(&extra);
+        if let Some(extra) = &message.extra_content {
+            self.metadata.keep_extra_content(extra);
         }
     }
 
@@ -193,12 +195,10 @@ impl Decoder {
         self.is_gemini |= model.is_some_and(|model| model.is_gemini);
         let groq = x_groq.map(|groq| *groq).unwrap_or_default();
         let own = choices.0.is_some();
-        let choice = choices.0.filter(|choice| self.is_read(choice));
-        let Choice { delta, message: whole, finish_reason, usage: counted, error: failed, .. } =
-            choice.unwrap_or_default();
+        let mut choice = choices.0.filter(|choice| self.is_read(choice)).unwrap_or_default();
         // What was paid counts whatever went wrong.
-        let counted = self.count(usage.or(counted).or(groq.usage));
-        if let Some(error) = error.or(failed).or(groq.error) {
+        let counted = self.count(usage.or(choice.usage.take()).or(groq.usage));
+        if let Some(error) = error.or(choice.error.take()).or(groq.error) {
             return self.malformed(&error, out).ok_or_else(|| reported(&error));
         }
         let words = |value: &Option<Box<Value>>| value.as_deref().is_some_and(Value::is_string);
@@ -206,18 +206,21 @@ impl Decoder {
             return Err(DecodeError::reported(report(data), &ERRORS));
         }
         let before = self.output_bytes;
-        if let Some(message) = delta.or_else(|| whole.map(|whole| *whole)) {
+        if let Some(message) = choice.delta.as_mut().or(choice.message.as_deref_mut()) {
             self.message(message, out);
         }
         // Counts beside a piece are running ones, of which a later one may be the last; a chunk of counts alone has all that was
         // said before it.
         self.is_counted = self.output_bytes == before && (self.is_counted || (!own && counted.is_some()));
-        out.extend(counted.map(Delta::Usage));
+        if let Some(counted) = counted {
+            out.push_back(Delta::Usage(counted));
+        }
         if self.metadata.is_too_large() {
             let words = "the reply has too much that only its provider understands";
             return Err(DecodeError { kind: FailureKind::TooLarge, ..DecodeError::protocol(words) });
         }
-        let Some(stop) = finish_reason.as_deref().map(|reason| stop_reason(reason, self.refused)) else {
+        let Some(stop) = choice.finish_reason.as_deref().map(|reason| stop_reason(reason, self.refused))
+        else {
             return Ok(());
         };
         if let Some(stop) = stop? {

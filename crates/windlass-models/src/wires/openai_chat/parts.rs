@@ -28,8 +28,17 @@ pub(super) enum Piece {
 
 /// Content that comes as a string, as `null`, as a list of parts, as one part, or (against the API) as another value, whose JSON is
 /// its text.
-#[derive(Debug, Default)]
-pub(super) struct Pieces(pub(super) Vec<Piece>);
+#[derive(Debug)]
+pub(super) enum Pieces {
+    Text(String),
+    Parts(Box<[Piece]>),
+}
+
+impl Default for Pieces {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
 
 /// The types of parts, which tell a part from an object that the model made.
 const PARTS: [&str; 5] = ["text", "output_text", "thinking", "refusal", "image_url"];
@@ -119,8 +128,7 @@ impl<'de> Deserialize<'de> for Pieces {
                 self.visit_string(text.to_owned())
             }
             fn visit_string<E>(self, text: String) -> Result<Pieces, E> {
-                let pieces = if text.is_empty() { Vec::new() } else { vec![Piece::Text(text)] };
-                Ok(Pieces(pieces))
+                Ok(Pieces::Text(text))
             }
             fn visit_bool<E: serde::de::Error>(self, flag: bool) -> Result<Pieces, E> {
                 self.visit_string(flag.to_string())
@@ -142,13 +150,13 @@ impl<'de> Deserialize<'de> for Pieces {
                         (_, piece) => pieces.extend(piece),
                     }
                 }
-                Ok(Pieces(pieces))
+                Ok(Pieces::Parts(pieces.into()))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Pieces, A::Error> {
                 let object = Map::deserialize(MapAccessDeserializer::new(map))?;
                 let is_part = object.get("type").is_some_and(|kind| PARTS.iter().any(|part| kind == part));
                 if is_part && let Ok(part) = serde_json::from_value::<Part>(Value::Object(object.clone())) {
-                    return Ok(Pieces(part.piece().into_iter().collect()));
+                    return Ok(Pieces::Parts(part.piece().into_iter().collect()));
                 }
                 self.visit_string(Value::Object(object).to_string())
             }
