@@ -1,11 +1,11 @@
 //! The one trait of a model: a request in, a stream of pieces out.
 
+pub(crate) mod prefix;
 mod written;
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_core::Stream;
 use windlass_core::message::{Media, ProviderMetadata};
@@ -17,8 +17,8 @@ use windlass_core::secret::Secret;
 use windlass_core::{Message, ToolSpec};
 
 use crate::Known;
-use crate::wires::strict::forms::Forms;
 
+pub use prefix::PrefixCell;
 pub use written::WrittenRequest;
 
 /// A request to a model. Cheap to clone: everything large is shared with the run's state.
@@ -121,25 +121,6 @@ fn role_of(message: &Message) -> &'static str {
         Message::User { .. } | Message::TaskDelegation { .. } => "user",
         Message::Assistant(_) => "assistant",
         Message::Tool(_) => "tool",
-    }
-}
-
-/// A place per run where an adapter keeps what it encoded, so that a turn costs only its new messages.
-#[derive(Clone, Default)]
-pub struct PrefixCell(pub(crate) Arc<Kept>);
-
-/// What stays from turn to turn.
-#[derive(Default)]
-pub(crate) struct Kept {
-    /// The conversation, as the wire that was asked last encodes it.
-    pub(crate) conversation: Mutex<Option<Box<dyn Any + Send>>>,
-    /// The strict forms of the schemas.
-    pub(crate) forms: Mutex<Forms>,
-}
-
-impl std::fmt::Debug for PrefixCell {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PrefixCell")
     }
 }
 

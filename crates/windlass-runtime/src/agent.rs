@@ -37,8 +37,8 @@ use windlass_core::model::{ModelChoice, Prices};
 use windlass_core::run::offered;
 use windlass_core::secret::Secret;
 use windlass_core::{Policy, State, Text, ToolSpec};
-use windlass_models::Model;
 use windlass_models::resolve::Env;
+use windlass_models::{Model, PrefixCell};
 use windlass_read::reports::ToolStatistics;
 use windlass_store::{Holder, Store};
 use windlass_tools::{Bound, ServiceError, SharedService, Tool};
@@ -198,6 +198,11 @@ impl Agent {
         // Under another digest the same name may stand for another server.
         let base = base.filter(|base| base.agent() == Some(self.agent_ref()));
         self.parts.models.known(self.policy(), base, self.environment().now())
+    }
+
+    /// Forms and encodings of its tools' schemas, shared by the requests of all its runs.
+    pub(crate) fn prefix(&self) -> &PrefixCell {
+        &self.parts.models.prefix
     }
 
     /// Stores the wires that a run detected for later runs.

@@ -122,7 +122,7 @@ impl Worker {
             action,
             model: run.agent.model(&request.name).cloned(),
             state: run.state.clone(),
-            prefix: self.prefixes.of(run.state, action, request.role),
+            prefix: self.prefixes.of(run.agent.prefix(), run.state, action, request.role),
             payloads: run.agent.log().clone(),
             publisher: run.publisher.clone(),
             display: self.display.clone(),

@@ -1,15 +1,16 @@
-//! Owns what a run's [`PrefixCell`] holds: the encoded conversation, which each turn only adds to.
+//! Owns what a run's [`PrefixCell`] holds: the encoded conversation, which each turn only adds to, and the encoded tools.
 //!
 //! A wire says how messages and tools become bytes ([`Conversation`]); when the kept bytes are the beginning of a request, and
 //! when they are not, is the same for all wires.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::{Arc, PoisonError};
 
+use windlass_core::Message;
 use windlass_core::model::Messages;
-use windlass_core::{Message, ToolSpec};
 
 use super::Dialect;
+use crate::model::prefix::Encoded;
 use crate::{ModelRequest, PrefixCell};
 
 /// The encoded messages of one wire.
@@ -37,16 +38,20 @@ pub(crate) struct Kept<C> {
     last: Option<Arc<Message>>,
     /// The encoded messages.
     pub(crate) messages: C,
-    tools: KeptTools,
-    /// Whether the request asks for strict schemas.
-    strict: bool,
+    tools: Arc<[u8]>,
 }
 
-/// Encoded tools in both forms: a model that is held to strict schemas may share its conversation with one that is not.
-#[derive(Default)]
-struct KeptTools {
-    plain: Option<(Arc<Vec<ToolSpec>>, Vec<u8>)>,
-    strict: Option<(Arc<Vec<ToolSpec>>, Vec<u8>)>,
+/// The encoded tools of a request, which runs of one agent share.
+fn encoded_tools<C: Conversation>(request: &ModelRequest) -> Arc<[u8]> {
+    let (by, strict) = (TypeId::of::<C>(), request.model.strict);
+    // A panic leaves whole lists.
+    let kept = || request.prefix.schemas.tools.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(bytes) = kept().of(by, strict, &request.tools) {
+        return bytes;
+    }
+    let bytes: Arc<[u8]> = C::tools(request).into();
+    kept().put(Encoded { by, strict, tools: request.tools.clone(), bytes: bytes.clone() });
+    bytes
 }
 
 /// Brings the kept conversation up to the request and uses it.
@@ -57,11 +62,11 @@ pub(crate) fn with_kept<C: Conversation, T>(
     use_it: impl FnOnce(&Kept<C>) -> T,
 ) -> T {
     // A panic between two whole writes leaves a cell that the checks below still judge rightly.
-    let mut slot = cell.0.conversation.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slot = cell.conversation.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = slot.take().and_then(|any: Box<dyn Any + Send>| any.downcast::<Kept<C>>().ok());
     let mut kept = match kept {
         Some(kept) if kept.fits(dialect, request) => kept,
-        other => Box::new(Kept::start(dialect, request, other.map(|old| old.tools).unwrap_or_default())),
+        _ => Box::new(Kept::start(dialect, request)),
     };
     kept.go_on(request);
     let result = use_it(&kept);
@@ -72,12 +77,10 @@ pub(crate) fn with_kept<C: Conversation, T>(
 impl<C: Conversation> Kept<C> {
     /// The encoded tools, empty where none is offered.
     pub(crate) fn tools(&self) -> &[u8] {
-        let KeptTools { plain, strict } = &self.tools;
-        let form = if self.strict { strict } else { plain };
-        form.as_ref().map_or(&[], |(_, bytes)| bytes)
+        &self.tools
     }
 
-    fn start(dialect: &Dialect, request: &ModelRequest, tools: KeptTools) -> Self {
+    fn start(dialect: &Dialect, request: &ModelRequest) -> Self {
         let mut kept = Self {
             dialect: dialect.clone(),
             prompt: request.prompt.clone(),
@@ -86,8 +89,7 @@ impl<C: Conversation> Kept<C> {
             count: 0,
             last: None,
             messages: C::start(usize::try_from(request.messages.bytes()).unwrap_or(0)),
-            tools,
-            strict: false,
+            tools: Arc::default(),
         };
         for text in request.prompt.iter() {
             kept.messages.add(&kept.dialect, text);
@@ -116,11 +118,7 @@ impl<C: Conversation> Kept<C> {
         }
         self.count = request.messages.len();
         self.last = request.messages.last().cloned();
-        self.strict = request.model.strict;
-        let form = if self.strict { &mut self.tools.strict } else { &mut self.tools.plain };
-        if !form.as_ref().is_some_and(|(kept, _)| Arc::ptr_eq(kept, &request.tools)) {
-            *form = Some((request.tools.clone(), C::tools(request)));
-        }
+        self.tools = encoded_tools::<C>(request);
     }
 }
 

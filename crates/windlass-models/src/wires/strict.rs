@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::forms::{Form, output_form, refusal, tool_forms};
+pub(crate) use self::forms::{output_form, refusal, tool_forms};
 
 pub(crate) mod forms;
 

@@ -5,8 +5,9 @@ use windlass_core::ToolSpec;
 
 use super::json::{field, json_string};
 use super::root::{Sent, sent};
-use super::strict::{Form, tool_forms};
+use super::strict::tool_forms;
 use crate::ModelRequest;
+use crate::model::prefix::Form;
 
 /// What stands before and behind the tools.
 #[derive(Clone, Copy)]

@@ -26,7 +26,7 @@ pub(crate) fn wrapped(request: &ModelRequest) -> Option<Arc<Value>> {
         return None;
     }
     // A panic leaves a whole schema or none.
-    let mut kept = request.prefix.0.forms.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = request.prefix.schemas.forms.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((known, made)) = &kept.wrapped
         && Arc::ptr_eq(known, schema)
     {

@@ -7,7 +7,7 @@ use windlass_core::model::{ModelChoice, Prices};
 use windlass_core::policy::Wire;
 use windlass_core::secret::{Secret, mask};
 use windlass_core::{Policy, State, Text};
-use windlass_models::{Known, Model};
+use windlass_models::{Known, Model, PrefixCell};
 
 use crate::agent::binding::joined;
 use crate::platform::capabilities;
@@ -27,6 +27,8 @@ pub(crate) struct ModelSet {
     stated: Arc<OnceLock<Vec<Known>>>,
     /// Wires detected by runs of this process: the ones for models that refuse tools.
     pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
+    /// Forms and encodings of its tools' schemas, shared by the requests of all its runs.
+    pub(crate) prefix: PrefixCell,
     /// The prices of all models that a run may ask, those included that only a hook chooses.
     pub(crate) prices: Arc<BTreeMap<Text, Prices>>,
 }
@@ -42,6 +44,7 @@ impl ModelSet {
             choices: Arc::new(choices),
             stated: Arc::default(),
             wires: Arc::default(),
+            prefix: PrefixCell::default(),
             prices,
         }
     }
@@ -65,7 +68,10 @@ impl ModelSet {
                 return ModelChoice { sampling, ..model.clone() };
             }
             // A secret that was registered since is masked in what is kept.
-            let remembered = || id.as_deref().and_then(|id| capabilities::wire_of(&mask(id), now));
+            let remembered = || {
+                let id = id.as_deref().filter(|_| !capabilities::is_empty())?;
+                capabilities::wire_of(&mask(id), now)
+            };
             let own = detected_here.get(name).copied().or_else(|| before(name));
             ModelChoice {
                 structured: model.structured.or(*structured),

@@ -7,7 +7,7 @@ mod showing;
 mod summing;
 
 use std::future::{Future, poll_fn};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use futures_util::pin_mut;
@@ -61,18 +61,20 @@ pub(crate) struct ModelWork {
 /// Bytes of the requests of a run. Models that take turns may have different wires, and each keeps its own bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Prefixes {
-    main: PrefixCell,
-    simple: PrefixCell,
+    main: OnceLock<PrefixCell>,
+    simple: OnceLock<PrefixCell>,
 }
 
 impl Prefixes {
-    pub(crate) fn of(&self, state: &State, action: ActionId, role: Role) -> PrefixCell {
-        match role {
+    /// The bytes for a call. `agents`: the agent's, whose schemas all its runs share.
+    pub(crate) fn of(&self, agents: &PrefixCell, state: &State, action: ActionId, role: Role) -> PrefixCell {
+        let own = match role {
             // Two requests at once do not write into the same bytes.
-            _ if state.is_hedge(action) => PrefixCell::default(),
-            Role::Main | Role::Summarise => self.main.clone(),
-            Role::Simple => self.simple.clone(),
-        }
+            _ if state.is_hedge(action) => return agents.for_another_run(),
+            Role::Main | Role::Summarise => &self.main,
+            Role::Simple => &self.simple,
+        };
+        own.get_or_init(|| agents.for_another_run()).clone()
     }
 }
 
@@ -91,7 +93,7 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
     };
     let prefix = match growth {
         Growth::Appended => prefix.clone(),
-        Growth::Built => PrefixCell::default(),
+        Growth::Built => prefix.for_another_run(),
     };
     Some(ModelRequest {
         model,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use windlass_core::{Message, ToolSpec};
 
 use super::{Conversation, Kept, with_kept};
+use crate::model::prefix::MOST_LISTS;
 use crate::wires::{Dialect, WIRES, testing};
 use crate::{ModelRequest, PrefixCell};
 
@@ -62,4 +63,30 @@ fn e43_fallbacks_of_one_provider_are_sent_the_same_bytes_on_every_wire() {
             assert_eq!(kept, wire.encode(&dialect, &fresh).body, "{} {name}", wire.facts().name);
         }
     }
+}
+
+#[test]
+fn runs_that_share_their_tools_encode_them_once_in_each_form() {
+    let (mut asked, dialect) = (long(), Dialect::default());
+    let turn = |asked: &ModelRequest| with_kept(&asked.prefix, &dialect, asked, |_: &Kept<Counting>| ());
+    let lists = || ENCODED.get().1;
+    turn(&asked);
+    for strict in [false, true, false, true] {
+        asked.prefix = asked.prefix.for_another_run();
+        asked.model.strict = strict;
+        turn(&asked);
+    }
+    assert_eq!(lists(), 2, "plain and strict");
+    // A list that is equal but another one may have changed since.
+    asked.tools = Arc::new(asked.tools.to_vec());
+    turn(&asked);
+    assert_eq!(lists(), 3);
+    let first = asked.tools.clone();
+    for _ in 0..MOST_LISTS {
+        asked.tools = Arc::new(asked.tools.to_vec());
+        turn(&asked);
+    }
+    asked.tools = first;
+    turn(&asked);
+    assert_eq!(lists(), 4 + MOST_LISTS, "a list that others took the place of is encoded again");
 }

@@ -1,34 +1,18 @@
 //! Owns the strict forms of a request's schemas, which stay in the run's [`PrefixCell`]: they are made once for a list of tools, not
-//! in each turn.
+//! in each turn, nor in each run that shares it.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use serde_json::Value;
-use windlass_core::ToolSpec;
 use windlass_core::model::ToolChoice;
 
 use super::rewrite;
+use crate::model::prefix::{Form, Forms};
 use crate::wires::sent;
 use crate::{ModelRequest, PrefixCell};
 
-/// The strict form of a schema, or the place in it that has none.
-pub(crate) type Form = Result<Value, String>;
-
-/// A schema, or a list of tools, with what was made of it.
-type Made<S, F> = Option<(Arc<S>, Arc<F>)>;
-
-/// The forms of the request that was made last.
-#[derive(Default)]
-pub(crate) struct Forms {
-    pub(super) tools: Made<Vec<ToolSpec>, Vec<Form>>,
-    output: Made<Value, Form>,
-    /// The schema of the output under a property.
-    pub(in crate::wires) wrapped: Made<Value, Value>,
-}
-
 fn kept(cell: &PrefixCell) -> MutexGuard<'_, Forms> {
     // A panic leaves whole forms or none.
-    cell.0.forms.lock().unwrap_or_else(PoisonError::into_inner)
+    cell.schemas.forms.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The forms of all tools, in their order.

@@ -183,7 +183,7 @@ fn the_forms_are_made_once_for_a_list_of_tools() {
         // Nothing but the place where forms are kept makes them: tools of another list are others.
         let spoilt = Arc::new(vec![Ok(json!({ "type": "object", "title": "kept" }))]);
         asked.prefix = PrefixCell::default();
-        asked.prefix.0.forms.lock().expect("not poisoned").tools = Some((asked.tools.clone(), spoilt));
+        asked.prefix.schemas.forms.lock().expect("not poisoned").tools = Some((asked.tools.clone(), spoilt));
         let body = String::from_utf8(wire.encode(&dialect, &asked).body).expect("JSON");
         assert!(body.contains("\"title\":\"kept\""), "{name}: {body}");
         asked.tools = Arc::new(asked.tools.to_vec());

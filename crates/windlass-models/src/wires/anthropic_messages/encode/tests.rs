@@ -129,7 +129,7 @@ fn e57_the_prefix_stays_and_only_new_messages_are_encoded() {
         let prefix = pair[0].split("]}],\"tools\"").next().expect("the messages");
         assert!(pair[1].starts_with(prefix));
     }
-    let slot = turn.prefix.0.conversation.lock().expect("not poisoned");
+    let slot = turn.prefix.conversation.lock().expect("not poisoned");
     let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
     assert_eq!(kept.count, turn.messages.len());
     assert_eq!(kept.messages.spans.len(), turn.messages.len() + 1);

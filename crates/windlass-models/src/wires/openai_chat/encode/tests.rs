@@ -124,14 +124,14 @@ fn e38_the_prefix_is_byte_stable_and_only_new_messages_are_encoded() {
         let prefix = pair[0].split("],\"tools\"").next().expect("the messages");
         assert!(pair[1].starts_with(prefix));
     }
-    let slot = turn.prefix.0.conversation.lock().expect("not poisoned");
+    let slot = turn.prefix.conversation.lock().expect("not poisoned");
     let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
     assert_eq!(kept.count, turn.messages.len());
 }
 
 /// Spoils the kept bytes, so that it shows whether they are used.
 fn spoil(cell: &PrefixCell) {
-    let mut slot = cell.0.conversation.lock().expect("not poisoned");
+    let mut slot = cell.conversation.lock().expect("not poisoned");
     let kept = slot.as_mut().and_then(|any| any.downcast_mut::<Kept<Messages>>()).expect("it is kept");
     kept.messages.elements.bytes = b"\"kept\"".to_vec();
 }
@@ -301,7 +301,7 @@ fn the_providers_label_is_taken_off_once() {
 #[test]
 fn a_cell_that_holds_something_else_is_taken_over() {
     let turn = request(vec![Message::user("Hi")]);
-    *turn.prefix.0.conversation.lock().expect("not poisoned") = Some(Box::new(5_u8));
+    *turn.prefix.conversation.lock().expect("not poisoned") = Some(Box::new(5_u8));
     assert_eq!(body(&turn)["messages"][1]["content"], "Hi");
     let empty = ModelRequest { messages: History::default().into(), prompt: Arc::default(), ..turn };
     assert_eq!(body(&empty)["messages"], json!([]));
@@ -381,7 +381,7 @@ fn a33_a_marker_moves_and_what_was_encoded_stays() {
     let fresh = ModelRequest { prefix: PrefixCell::default(), ..next.clone() };
     assert_eq!(encode(&marking(), &fresh).body, encode(&marking(), &next).body);
     // The cell keeps the unmarked bytes.
-    let slot = next.prefix.0.conversation.lock().expect("not poisoned");
+    let slot = next.prefix.conversation.lock().expect("not poisoned");
     let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
     assert!(!String::from_utf8_lossy(&kept.messages.elements.bytes).contains("cache_control"));
     assert_eq!(kept.messages.elements.ends.len(), 3);

@@ -23,7 +23,7 @@ fn e57_the_prefix_is_byte_stable_and_only_new_messages_are_encoded() {
         let prefix = pair[0].split("],\"tools\"").next().expect("the messages");
         assert!(pair[1].starts_with(prefix));
     }
-    let slot = turn.prefix.0.conversation.lock().expect("not poisoned");
+    let slot = turn.prefix.conversation.lock().expect("not poisoned");
     let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
     assert_eq!(
         (kept.count, kept.messages.elements.ends.len()),
@@ -36,7 +36,7 @@ fn e57_kept_bytes_are_used_as_long_as_they_are_the_beginning() {
     let first = request(vec![Message::user("Hi")]);
     encode(&dialect(), &first);
     {
-        let mut slot = first.prefix.0.conversation.lock().expect("not poisoned");
+        let mut slot = first.prefix.conversation.lock().expect("not poisoned");
         let kept = slot.as_mut().and_then(|any| any.downcast_mut::<Kept<Messages>>()).expect("it is kept");
         kept.messages.elements.bytes = b"\"kept\"".to_vec();
     }
