@@ -267,7 +267,7 @@ impl Thoughts {
 
 /// The same with a whole reply.
 fn sort_whole(reply: &mut Reply) {
-    let Some(text) = &reply.text else { return };
+    let Some(text) = reply.text.as_ref().filter(|text| text.contains('<')) else { return };
     if !text.trim_start().starts_with(BEGIN) && !text.contains(END) {
         return;
     }

@@ -36,7 +36,7 @@ use people::{answers, ask};
 use read_result::ReadResult;
 use search_tools::SearchTools;
 use tasks::{ended_task, hand_over};
-use tool_call::ToolWork;
+use tool_call::{Args, ToolWork};
 
 /// Carries out the actions of one run, and keeps what its actions share.
 #[derive(Debug, Default)]
@@ -180,7 +180,7 @@ fn tool_work(
         action,
         tool,
         context,
-        open: Box::new(open.clone()),
+        args: Args::of(open),
         timeout_ms,
         grace_ms: policy.bounds.grace_ms,
         environment: agent.environment().clone(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
+use serde_json::Value;
 use windlass_core::run::{Found, OpenCall};
 use windlass_core::{ActionId, CallOutcome, InputKind};
 use windlass_threads::LARGE_BYTES;
@@ -20,23 +21,49 @@ pub(crate) struct ToolWork {
     pub(crate) action: ActionId,
     pub(crate) tool: Option<Arc<dyn Tool>>,
     pub(crate) context: ToolContext,
-    /// The call, whose arguments are read when it begins.
-    pub(crate) open: Box<OpenCall>,
+    pub(crate) args: Args,
     pub(crate) timeout_ms: u64,
     pub(crate) grace_ms: u64,
     pub(crate) environment: Arc<dyn Environment>,
 }
 
+/// The arguments of a call.
+pub(crate) enum Args {
+    Read(Value),
+    /// Large ones are read elsewhere when the call begins.
+    Large(Box<OpenCall>),
+}
+
+impl Args {
+    pub(crate) fn of(open: &OpenCall) -> Self {
+        if (open.args().len() as u64) < LARGE_BYTES {
+            Self::Read(open.value())
+        } else {
+            Self::Large(Box::new(open.clone()))
+        }
+    }
+
+    async fn value(self, environment: &dyn Environment) -> Value {
+        match self {
+            Self::Read(value) => value,
+            Self::Large(open) => {
+                let bytes = open.args().len() as u64;
+                Box::pin(off_thread(environment, bytes, move || open.value())).await
+            }
+        }
+    }
+}
+
 impl ToolWork {
     pub(crate) async fn run(self) -> InputKind {
-        let Self { action, tool, context, open, timeout_ms, grace_ms, environment } = self;
+        let Self { action, tool, context, args, timeout_ms, grace_ms, environment } = self;
         let Some(tool) = tool else {
             return InputKind::CallEnded {
                 action,
                 outcome: CallOutcome::UnknownTool { nearest: Vec::new() },
             };
         };
-        let args = value(&*environment, open).await;
+        let args = args.value(&*environment).await;
         let cancelled = context.cancelled.clone();
         if cancelled.is_cancelled() {
             // It was stopped before it began: nothing of it is done.
@@ -87,11 +114,11 @@ impl ToolWork {
 
     /// Asks the tool whether a call happened before a crash.
     pub(crate) async fn check(self) -> InputKind {
-        let Self { action, tool, context, open, timeout_ms, grace_ms, environment } = self;
+        let Self { action, tool, context, args, timeout_ms, grace_ms, environment } = self;
         let found = match tool {
             None => Found::Unsure,
             Some(tool) => {
-                let args = value(&*environment, open).await;
+                let args = args.value(&*environment).await;
                 let cancelled = context.cancelled.clone();
                 let check = AssertUnwindSafe(async { tool.check(context, args).await }).catch_unwind();
                 pin_mut!(check);
@@ -109,16 +136,6 @@ impl ToolWork {
             }
         };
         InputKind::Checked { action, found }
-    }
-}
-
-/// The arguments of a call.
-async fn value(environment: &dyn Environment, open: Box<OpenCall>) -> serde_json::Value {
-    let bytes = open.args().len() as u64;
-    if bytes < LARGE_BYTES {
-        open.value()
-    } else {
-        Box::pin(off_thread(environment, bytes, move || open.value())).await
     }
 }
 

@@ -115,6 +115,9 @@ impl Masker {
 
     /// The text with `***` in place of each secret.
     pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if text.len() < Secret::MIN_MASKED_BYTES {
+            return Cow::Borrowed(text);
+        }
         let Some(patterns) = self.patterns() else { return Cow::Borrowed(text) };
         let ranges = patterns.find(text);
         if ranges.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, &ranges)) }
