@@ -44,6 +44,10 @@ impl Slots {
     }
 
     pub(crate) fn add(&mut self, slot: Slot) {
+        if self.slots.is_empty() {
+            // One is what most runs have at a time.
+            self.slots.reserve_exact(1);
+        }
         self.slots.push(slot);
     }
 
