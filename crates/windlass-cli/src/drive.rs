@@ -247,7 +247,6 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
 
 /// What helps against a model's failure, if it is known.
 fn remedy(failure: &ModelFailure) -> Option<String> {
-    let provider = failure.model.split('/').next().unwrap_or_default();
     match failure.kind {
         FailureKind::RateLimited | FailureKind::Overloaded => {
             let wait = failure.retry_after_ms?;
@@ -260,6 +259,8 @@ fn remedy(failure: &ModelFailure) -> Option<String> {
         // It asks each server, which says more than one that was not reached.
         FailureKind::Connect => Some("`windlass doctor` shows which models are reachable".to_owned()),
         FailureKind::NotFound => {
+            // A model at an address of its own has no provider.
+            let (provider, _) = failure.model.split_once('/')?;
             Some(format!("`windlass models list {}` lists its models", quoted(provider)))
         }
         FailureKind::Timeout

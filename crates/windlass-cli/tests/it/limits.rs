@@ -1,6 +1,7 @@
 //! Runs that a limit cut: what is printed, shown and exported says the same, and only errors are called errors.
 
 use crate::kit::{ASKING, Home, PLAIN, assert_end};
+use crate::server::{Reply, Server};
 
 #[test]
 fn a_limit_of_seconds_says_so_everywhere() {
@@ -40,6 +41,20 @@ fn a_run_with_an_answer_at_its_limit_is_no_error() {
     assert_end!(home, end);
     let failing = home.windlass(["run", "agent.yaml", "--limit", "model_calls=0", "What is 2 + 3?"]);
     assert!(failing.stderr.contains("\nerror: run "), "it has no answer: {failing:?}");
+}
+
+#[test]
+fn a_limit_without_a_number_is_not_to_be_raised() {
+    let call = || Reply::Call("calculate".to_owned(), r#"{"expression":"1 + 1"}"#.to_owned());
+    let (home, server) = (Home::new(), Server::start((0..8).map(|_| call()).collect()));
+    home.write("agent.yaml", &format!("{}tools: [{{ builtin: [calculate] }}]\n", server.agent()));
+    let end = home.windlass(["run", "agent.yaml", "--session", "s", "What is 1 + 1?"]);
+    assert_eq!(end.code, 124, "{end:?}");
+    for said in [end, home.windlass(["runs", "resume", "last"])] {
+        assert!(said.stderr.contains("equal calls in a row\nhint: `windlass run "), "{said:?}");
+        assert!(said.stderr.contains(" --session s 'go on'` continues the conversation"), "{said:?}");
+        assert!(!said.stderr.contains("--limit"), "{said:?}");
+    }
 }
 
 #[test]

@@ -48,6 +48,16 @@ fn a_failure_is_said_once_with_what_helps() {
 }
 
 #[test]
+fn a_model_at_an_address_of_its_own_has_no_provider_whose_models_are_listed() {
+    let unknown = r#"{"message": "No such model", "code": "model_not_found"}"#;
+    let (home, server) = (Home::new(), Server::start(vec![Reply::Fails(404, unknown)]));
+    home.write("a.yaml", &format!("name: a\nmodel: {{ use: m, base_url: \"{}\" }}\n", server.url));
+    let said = home.windlass(["run", "a.yaml", "Hello"]);
+    assert!(said.code == 69 && said.stderr.contains("No such model"), "{said:?}");
+    assert!(!said.stderr.contains("models list"), "{said:?}");
+}
+
+#[test]
 fn an_answer_that_may_be_a_proxys_own_names_it() {
     let (home, proxy) = (Home::new(), Server::start(vec![Reply::Status(502, "")]));
     home.write(

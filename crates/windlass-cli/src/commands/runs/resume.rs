@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_core::policy::LimitKind;
-use windlass_core::{Answer, Status};
+use windlass_core::{Answer, SessionId, Status};
 use windlass_read::load;
 use windlass_runtime::Unpause;
 use windlass_runtime::control::{answer as answer_paused, pause_waits, resumed_at};
@@ -15,7 +15,7 @@ use super::{all, find};
 use crate::agents::{Again, Wanted, changed, now};
 use crate::cassettes::CassetteArgs;
 use crate::failure::{Exit, Failure};
-use crate::home::LogArgs;
+use crate::home::{LogArgs, quoted};
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides;
@@ -78,9 +78,19 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
     match (state.ended().map(|end| end.status), args.limits.is_empty()) {
         (Some(Status::Limit(limit)), true) => {
             let most = state.cut_by().map_or_else(|| limit.to_string(), |cut| limit.amount(cut.max));
-            return Err(Failure::new(Exit::Usage, format!("run {run} stopped at its limit of {most}")).hint(
-                format!("raise it: `windlass runs resume{} {run} --limit {limit}=N`", log_args.words()),
-            ));
+            let stopped = Failure::new(Exit::Usage, format!("run {run} stopped at its limit of {most}"));
+            let raise =
+                || format!("raise it: `windlass runs resume{} {run} --limit {limit}=N`", log_args.words());
+            // The limit on repeats has no number to raise: another message helps the model on.
+            let go_on = |session: &SessionId| {
+                let session = quoted(session.as_str());
+                format!("`windlass run FILE --session {session} 'go on'` continues the conversation")
+            };
+            let hint = match limit {
+                LimitKind::Repetition => state.session().map(go_on),
+                _ => Some(raise()),
+            };
+            return Err(stopped.maybe_hint(hint));
         }
         (None, false) => {
             return Err(Failure::new(
