@@ -42,6 +42,7 @@ mod money;
 mod moved;
 mod old_formats;
 mod own_agents;
+mod pages;
 mod patterns;
 mod pausing;
 mod people;

@@ -1,0 +1,110 @@
+//! Pages of docs/ whose commands are typed as they stand there, on the tour.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::kit::{End, Home, end, until};
+
+/// The fenced blocks of a page: language and text.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let fenced = page.split("\n```").skip(1).step_by(2);
+    fenced.filter_map(|block| block.split_once('\n')).collect()
+}
+
+/// The name of the file that a block is, if it begins with one.
+fn named(block: &str) -> Option<&str> {
+    let name = block.lines().next()?.strip_prefix("# ")?;
+    (name.contains('.') && !name.contains(' ')).then_some(name)
+}
+
+/// A line without what differs from run to run: ids, times and durations.
+fn plain(line: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        let is_id = |text: &str| text.len() >= 8 && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        let bare = word.trim_matches('`');
+        match word {
+            "ms" | "s" => drop(words.pop()),
+            _ if bare.split(':').next().is_some_and(is_id) => {
+                words.push(bare.split_once(':').map_or("ID".to_owned(), |(_, rest)| format!("ID:{rest}")));
+            }
+            _ if word.len() == 8 && word.bytes().filter(|byte| *byte == b':').count() == 2 => {
+                words.push("TIME".to_owned());
+            }
+            _ => words.push(bare.to_owned()),
+        }
+    }
+    words.join(" ")
+}
+
+/// A line of a page, typed in a shell in that folder. Both streams are one, as at a terminal.
+fn typed(home: &Home, folder: &Path, line: &str) -> End {
+    let binary = home.command([] as [&str; 0]);
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("{{ {line}\n}} 2>&1")).current_dir(folder).env_clear();
+    shell.envs(binary.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    shell.env("PATH", path()).stdin(std::process::Stdio::null());
+    end(shell.output().unwrap())
+}
+
+/// The search path with the binary in front.
+fn path() -> std::ffi::OsString {
+    let own = Path::new(env!("CARGO_BIN_EXE_windlass")).parent().unwrap().to_owned();
+    let others = std::env::var_os("PATH").unwrap();
+    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others))).unwrap()
+}
+
+/// Runs the slow agent of the tutorial, and kills it once its tool has written the loan.
+fn killed(home: &Home, folder: &Path) -> String {
+    let mut command = home.command(["run", "slow.yaml", "Read owls.txt."]);
+    let mut child = command.current_dir(folder).spawn().unwrap();
+    until("the loan is written", || {
+        std::fs::read_to_string(folder.join("loans.txt")).is_ok_and(|text| !text.is_empty())
+    });
+    child.kill().unwrap();
+    let ended = child.wait_with_output().unwrap();
+    format!("{}exit code 137\n", String::from_utf8_lossy(&ended.stderr))
+}
+
+#[test]
+fn the_tutorial_can_be_typed_and_shows_what_it_says() {
+    let home = Home::new();
+    let mut folder: PathBuf = home.path("");
+    let (mut commands, mut shown) = (0, String::new());
+    for (language, block) in blocks(include_str!("../../../../docs/tutorial.md")) {
+        match language {
+            "yaml" | "python" => {
+                let file = folder.join(named(block).unwrap());
+                // The tool is killed at once here, and need not be slow for a person.
+                std::fs::write(file, block.replace("sleep 6", "sleep 1")).unwrap();
+            }
+            "sh" => {
+                shown.clear();
+                for line in block.lines() {
+                    commands += 1;
+                    if let Some(name) = line.strip_prefix("cd ") {
+                        folder.push(name);
+                    } else if line.starts_with("timeout -s KILL") {
+                        shown += &killed(&home, &folder);
+                    } else {
+                        let done = typed(&home, &folder, line);
+                        assert_eq!(done.code, 0, "{line}: {done:?}");
+                        shown += &done.stdout;
+                    }
+                }
+            }
+            "text" => {
+                let mut lines = shown.lines().map(plain);
+                for line in block.lines() {
+                    let line = plain(line);
+                    assert!(
+                        lines.any(|shown| shown == line),
+                        "{line:?} is not shown, or not in this place:\n{shown}"
+                    );
+                }
+            }
+            other => panic!("a block of {other:?}"),
+        }
+    }
+    assert!(commands > 25, "{commands}");
+}
