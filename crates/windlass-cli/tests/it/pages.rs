@@ -108,3 +108,31 @@ fn the_tutorial_can_be_typed_and_shows_what_it_says() {
     }
     assert!(commands > 25, "{commands}");
 }
+
+#[test]
+fn the_client_in_python_stands_in_its_page_and_works() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let client = std::fs::read_to_string(root.join("examples/client.py")).unwrap();
+    let page = include_str!("../../../../docs/python.md");
+    assert!(
+        blocks(page).iter().any(|(_, block)| format!("{block}\n") == client),
+        "the page shows another client"
+    );
+
+    let home = Home::new();
+    let ask = |before: &str, agent: &str| {
+        let line =
+            format!("{before}python3 {}/client.py {}/{agent} 'What is 17% of 2350?'", "examples", "examples");
+        typed(&home, &root, &line)
+    };
+    let answered = ask("", "quickstart.yaml");
+    assert_eq!(answered.code, 0, "{answered:?}");
+    assert!(answered.stdout.contains("17% of 2350 is 399.5."), "{answered:?}");
+    let allowed = ask("echo approve | ", "approval.yaml");
+    assert_eq!(allowed.code, 0, "{allowed:?}");
+    assert!(allowed.stdout.contains("asks q1: May `calculate` run"), "{allowed:?}");
+    assert!(allowed.stdout.contains("[answered: run "), "{allowed:?}");
+    let absent = ask("", "absent.yaml");
+    assert_eq!(absent.code, 1, "{absent:?}");
+    assert!(absent.stdout.contains("hint: "), "{absent:?}");
+}
