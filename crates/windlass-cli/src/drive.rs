@@ -9,7 +9,7 @@ use windlass_core::event::{FailKind, LimitReached};
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::policy::LimitKind;
 use windlass_core::run::QuotaWait;
-use windlass_core::{Message, RunId, RunState, Status};
+use windlass_core::{Message, RunId, RunState, SessionId, Status};
 use windlass_read::words::asked;
 use windlass_read::words::{name, short_span, short_time, time};
 use windlass_runtime::host::LiveRun;
@@ -307,7 +307,7 @@ fn has_answer(run: &Run) -> bool {
 /// A number to raise a limit to: twice as much, or enough for what the next model call may need.
 fn higher(reached: &LimitReached) -> Option<String> {
     let LimitReached { limit, max, reached, needed, .. } = reached;
-    if *limit == LimitKind::Repetition {
+    if !LimitKind::SETTABLE.contains(limit) {
         return None;
     }
     let enough = max.max(reached).saturating_mul(2).max(reached.saturating_add(*needed));
@@ -316,9 +316,12 @@ fn higher(reached: &LimitReached) -> Option<String> {
 
 /// The command that continues the conversation.
 fn session(run: &Run, words: &Words) -> Option<String> {
-    let session = run.state().session()?;
-    let session = quoted(session.as_str());
-    Some(format!("`{} --session {session} 'go on'` continues the conversation", words.again()))
+    Some(in_session(&words.again(), run.state().session()?))
+}
+
+/// The hint with the command that continues a conversation; `again` runs its agent.
+pub(crate) fn in_session(again: &str, session: &SessionId) -> String {
+    format!("`{again} --session {} 'go on'` continues the conversation", quoted(session.as_str()))
 }
 
 fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {

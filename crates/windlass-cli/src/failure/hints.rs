@@ -160,7 +160,7 @@ impl Hinted for InvalidInput {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
     fn about(&self) -> Option<String> {
         match self {
-            Self::Ended { run, status: Status::Limit(limit), .. } if *limit != LimitKind::Repetition => {
+            Self::Ended { run, status: Status::Limit(limit), .. } if LimitKind::SETTABLE.contains(limit) => {
                 Some(format!("`windlass runs resume {run} --limit {limit}=N` continues with a higher limit"))
             }
             Self::Ended { run, .. } => Some(format!(

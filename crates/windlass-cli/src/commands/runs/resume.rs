@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_core::policy::LimitKind;
-use windlass_core::{Answer, SessionId, Status};
+use windlass_core::{Answer, Status};
 use windlass_read::load;
 use windlass_runtime::Unpause;
 use windlass_runtime::control::{answer as answer_paused, pause_waits, resumed_at};
@@ -14,8 +14,9 @@ use super::go_on::GoOn;
 use super::{all, find};
 use crate::agents::{Again, Wanted, changed, now};
 use crate::cassettes::CassetteArgs;
+use crate::drive::in_session;
 use crate::failure::{Exit, Failure};
-use crate::home::{LogArgs, quoted};
+use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides;
@@ -79,16 +80,11 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
         (Some(Status::Limit(limit)), true) => {
             let most = state.cut_by().map_or_else(|| limit.to_string(), |cut| limit.amount(cut.max));
             let stopped = Failure::new(Exit::Usage, format!("run {run} stopped at its limit of {most}"));
-            let raise =
-                || format!("raise it: `windlass runs resume{} {run} --limit {limit}=N`", log_args.words());
-            // The limit on repeats has no number to raise: another message helps the model on.
-            let go_on = |session: &SessionId| {
-                let session = quoted(session.as_str());
-                format!("`windlass run FILE --session {session} 'go on'` continues the conversation")
-            };
-            let hint = match limit {
-                LimitKind::Repetition => state.session().map(go_on),
-                _ => Some(raise()),
+            let log = log_args.words();
+            let hint = if LimitKind::SETTABLE.contains(&limit) {
+                Some(format!("raise it: `windlass runs resume{log} {run} --limit {limit}=N`"))
+            } else {
+                state.session().map(|session| in_session(&format!("windlass run{log} FILE"), session))
             };
             return Err(stopped.maybe_hint(hint));
         }
