@@ -100,6 +100,18 @@ impl Home {
         finish(child)
     }
 
+    /// Types a line in a shell in that folder, where `windlass` is the binary. Both streams are one, as at a terminal.
+    pub(crate) fn typed(&self, folder: &Path, line: &str) -> End {
+        let binary = self.command([] as [&str; 0]);
+        let own = Path::new(binary.get_program()).parent().unwrap().to_owned();
+        let others = std::env::var_os("PATH").unwrap();
+        let path = std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others))).unwrap();
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("{{ {line}\n}} 2>&1")).current_dir(folder).env_clear();
+        shell.envs(binary.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        end(shell.env("PATH", path).stdin(Stdio::null()).output().unwrap())
+    }
+
     /// Starts it.
     pub(crate) fn start<const N: usize>(&self, args: [&str; N]) -> Child {
         self.command(args).spawn().unwrap()

@@ -1,9 +1,8 @@
 //! Pages of docs/ whose commands are typed as they stand there, on the tour.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::kit::{End, Home, end, until};
+use crate::kit::{Home, until};
 
 /// The fenced blocks of a page: language and text.
 fn blocks(page: &str) -> Vec<(&str, &str)> {
@@ -35,23 +34,6 @@ fn plain(line: &str) -> String {
         }
     }
     words.join(" ")
-}
-
-/// A line of a page, typed in a shell in that folder. Both streams are one, as at a terminal.
-fn typed(home: &Home, folder: &Path, line: &str) -> End {
-    let binary = home.command([] as [&str; 0]);
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(format!("{{ {line}\n}} 2>&1")).current_dir(folder).env_clear();
-    shell.envs(binary.get_envs().filter_map(|(key, value)| Some((key, value?))));
-    shell.env("PATH", path()).stdin(std::process::Stdio::null());
-    end(shell.output().unwrap())
-}
-
-/// The search path with the binary in front.
-fn path() -> std::ffi::OsString {
-    let own = Path::new(env!("CARGO_BIN_EXE_windlass")).parent().unwrap().to_owned();
-    let others = std::env::var_os("PATH").unwrap();
-    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others))).unwrap()
 }
 
 /// Runs the slow agent of the tutorial, and kills it once its tool has written the loan.
@@ -87,7 +69,7 @@ fn the_tutorial_can_be_typed_and_shows_what_it_says() {
                     } else if line.starts_with("timeout -s KILL") {
                         shown += &killed(&home, &folder);
                     } else {
-                        let done = typed(&home, &folder, line);
+                        let done = home.typed(&folder, line);
                         assert_eq!(done.code, 0, "{line}: {done:?}");
                         shown += &done.stdout;
                     }
@@ -123,7 +105,7 @@ fn the_client_in_python_stands_in_its_page_and_works() {
     let ask = |before: &str, agent: &str| {
         let line =
             format!("{before}python3 {}/client.py {}/{agent} 'What is 17% of 2350?'", "examples", "examples");
-        typed(&home, &root, &line)
+        home.typed(&root, &line)
     };
     let answered = ask("", "quickstart.yaml");
     assert_eq!(answered.code, 0, "{answered:?}");

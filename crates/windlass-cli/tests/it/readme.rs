@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Command;
 
-use crate::kit::{Home, end};
+use crate::kit::Home;
 
 /// The lines of the README's shell blocks within the tour of five minutes.
 fn lines() -> Vec<String> {
@@ -71,16 +71,7 @@ fn every_command_of_the_tour_works_or_says_what_it_needs() {
             kill(&home);
             continue;
         }
-        let binary = env!("CARGO_BIN_EXE_windlass");
-        let mut shell = home.command([] as [&str; 0]);
-        let told: Vec<_> =
-            shell.get_envs().map(|(key, value)| (key.to_owned(), value.map(ToOwned::to_owned))).collect();
-        let folder = shell.get_current_dir().unwrap().to_owned();
-        let quoted = format!("windlass() {{ {binary} \"$@\"; }}\n{command}");
-        shell = Command::new("sh");
-        shell.arg("-c").arg(quoted).current_dir(folder).env_clear().stdin(std::process::Stdio::null());
-        shell.envs(told.into_iter().filter_map(|(key, value)| Some((key, value?))));
-        let done = end(shell.output().unwrap());
+        let done = home.typed(&home.path(""), &command);
         let wanted = match &command {
             command if command.contains("approval.yaml") => 75,
             // As `diff` does where it finds differences.
