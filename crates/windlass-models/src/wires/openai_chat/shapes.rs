@@ -42,7 +42,7 @@ pub(super) struct Body {
     pub(super) detail: Option<Box<Value>>,
 }
 
-/// What is read of the name of the model that answered.
+/// The family of the model that answered, read from its name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answering {
     pub(super) is_gemini: bool,
