@@ -68,7 +68,7 @@ pub use reading::ModelNames;
 pub use schema::schema;
 pub use services::{BuiltinService, ServiceEntry};
 pub use timeouts::TimeoutSettings;
-pub use tools::{BuiltinEntry, CommandEntry, McpEntry, McpPeer, McpTools, ToolEntry};
+pub use tools::{BuiltinEntry, CommandEntry, McpEntry, ToolEntry};
 pub use written::Written;
 
 #[cfg(test)]

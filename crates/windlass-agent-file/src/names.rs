@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use windlass_tools::mcp::McpConfig;
+
 use super::AgentFile;
 use super::delegates::DelegateEntry;
 use super::error::AgentFileError;
@@ -29,7 +31,7 @@ impl AgentFile {
                     vec![(tool.tool.name.to_owned(), tool.overrides.prefix.clone(), "builtin", tool.place)]
                 }
                 ToolEntry::Command(tool) => {
-                    vec![(tool.name.clone(), tool.overrides.prefix.clone(), "command", tool.place)]
+                    vec![(tool.settings.name.clone(), tool.overrides.prefix.clone(), "command", tool.place)]
                 }
                 ToolEntry::Service(service) => {
                     let names = service.tool_names().into_iter();
@@ -63,7 +65,8 @@ impl AgentFile {
         self.check_distinct(callable)?;
         let servers = self.tools.iter().filter_map(|entry| match entry {
             ToolEntry::Mcp(server) => {
-                let name = server.prefix.clone().unwrap_or_else(|| server.name.clone());
+                let McpConfig { prefix, name, .. } = &server.config;
+                let name = prefix.as_ref().unwrap_or(name).clone();
                 // Servers without a prefix share no name; their tools are looked at once they are known.
                 (!name.is_empty()).then_some(NamedTool { name, origin: "mcp", place: server.place })
             }

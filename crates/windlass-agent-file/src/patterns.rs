@@ -11,8 +11,9 @@ use windlass_core::tool::{
 };
 
 use windlass_tools::ToolOverrides;
+use windlass_tools::mcp::McpConfig;
 
-use super::{AgentFile, DelegateEntry, McpEntry, ToolEntry};
+use super::{AgentFile, DelegateEntry, ToolEntry};
 use crate::yaml::{Node, Place};
 
 /// Maximum number of patterns that are reported for one file.
@@ -90,16 +91,6 @@ pub struct ServedTools {
     pub unknown: Vec<String>,
 }
 
-impl McpEntry {
-    /// What the names of its tools begin with.
-    pub fn tool_prefix(&self) -> String {
-        match self.prefix.as_deref().unwrap_or(&self.name) {
-            "" => String::new(),
-            prefix => format!("{prefix}__"),
-        }
-    }
-}
-
 impl AgentFile {
     /// Patterns of `approve`, `deny` and `require` that match no tool of this agent, those of its branches included. A pattern that may
     /// match a tool of a server that is not connected is not reported.
@@ -118,7 +109,7 @@ impl AgentFile {
         let keys = &self.loop_section.keys;
         let approve = keys.approve.iter().flat_map(|approvals| &approvals.0);
         let rules: Vec<&Text> = approve.chain(keys.deny.iter().flatten()).collect();
-        let guarded = |server: &McpEntry| {
+        let guarded = |server: &McpConfig| {
             let prefix = server.tool_prefix();
             let own = |name: &&String| name.starts_with(&prefix);
             let touches = |rule: &&Text| {
@@ -130,7 +121,7 @@ impl AgentFile {
             server.trust || approve.is_some() || effect.is_some() || rules.iter().any(touches)
         };
         let servers = self.tools.iter().filter_map(|entry| match entry {
-            ToolEntry::Mcp(server) => Some(server),
+            ToolEntry::Mcp(server) => Some(&server.config),
             ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
         });
         servers.filter(|server| !guarded(server)).map(|server| server.name.as_str()).collect()
@@ -139,7 +130,7 @@ impl AgentFile {
     /// The servers of the file and its branches, none of them connected.
     pub fn unconnected(&self) -> ServedTools {
         let servers = self.tools.iter().filter_map(|entry| match entry {
-            ToolEntry::Mcp(server) => Some(server.tool_prefix()),
+            ToolEntry::Mcp(server) => Some(server.config.tool_prefix()),
             ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
         });
         ServedTools {

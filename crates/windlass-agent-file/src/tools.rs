@@ -13,9 +13,9 @@ use windlass_core::text::{did_you_mean, nearest};
 use windlass_core::tool::Effect;
 use windlass_tools::builtin::{Builtin, Takes};
 use windlass_tools::command::{CommandSettings, CommandTool, passes_gate};
+use windlass_tools::mcp::{McpConfig, McpTransport, ToolChoice};
 use windlass_tools::{ToolOverrides, ToolSetError};
 
-use super::address::Address;
 use super::catalogue::{Catalogue, Choices};
 use super::json_schema::{SchemaText, checked};
 use super::kinds::{AddressText, Filled, OrNothing, Pairs, SecretText, ToolName};
@@ -24,7 +24,6 @@ use super::reading::Reading;
 use super::services::{self, ServiceChoice, ServiceEntry};
 use crate::yaml::{At, Place, YamlError};
 use chosen::Chosen;
-pub use chosen::McpTools;
 
 /// A tool entry.
 #[derive(Clone, Debug)]
@@ -42,43 +41,13 @@ pub enum ToolEntry {
 /// An MCP server.
 #[derive(Clone, Debug)]
 pub struct McpEntry {
-    /// Its name.
-    pub name: String,
-    /// How to reach the server.
-    pub peer: McpPeer,
-    /// Prefix of its tools' names, followed by `__`; `None`: the server's name.
-    pub prefix: Option<String>,
+    /// How to reach it, and how to deal with its tools; a child process starts in the agent file's folder. `prefix` of the
+    /// overrides is never set.
+    pub config: McpConfig,
     /// Whether the agent continues without it if it is unavailable.
     pub optional: bool,
-    /// Whether the server's hints decide the effect of its tools.
-    pub trust: bool,
-    /// Which of its tools are used, and as what.
-    pub tools: McpTools,
-    /// Timeout from its start to its list of tools, in milliseconds; `None`: the default.
-    pub start_ms: Option<u64>,
-    /// Settings for all its tools. `prefix` is never set.
-    pub overrides: ToolOverrides,
     /// Position of the entry.
     pub place: Place,
-}
-
-/// How to reach an MCP server.
-#[derive(Clone, Debug)]
-pub enum McpPeer {
-    /// A child process; it starts in the agent file's folder.
-    Stdio {
-        /// The program and its arguments.
-        command: Vec<String>,
-        /// Environment variables of the process.
-        env: Vec<(String, Secret)>,
-    },
-    /// A streamable HTTP endpoint.
-    Http {
-        /// Its URL.
-        url: Address,
-        /// Headers for every request.
-        headers: Vec<(String, Secret)>,
-    },
 }
 
 /// A built-in tool.
@@ -99,40 +68,14 @@ pub struct BuiltinEntry {
 /// A program that is a tool. Nothing goes through a shell.
 #[derive(Clone, Debug)]
 pub struct CommandEntry {
-    /// The tool's name.
-    pub name: String,
-    /// The program and its arguments. `{arg}` becomes that argument.
-    pub run: Vec<String>,
-    /// A program that says whether a call in doubt happened.
-    pub check: Option<Vec<String>>,
-    /// Description for the model.
-    pub description: String,
-    /// JSON Schema of its arguments; `None`: a text for each `{arg}`.
-    pub parameters: Option<Value>,
-    /// Whether an argument may start with `-`.
-    pub dashes: bool,
+    /// The command line and its description.
+    pub settings: CommandSettings,
     /// Environment variables of the program, in addition to the default ones.
     pub env: Vec<(String, Secret)>,
     /// Settings for the tool.
     pub overrides: ToolOverrides,
     /// Position of the entry.
     pub place: Place,
-}
-
-impl CommandEntry {
-    /// The settings of a [`windlass_tools::command::CommandTool`], without its environment.
-    pub fn settings(&self) -> CommandSettings {
-        CommandSettings {
-            name: self.name.clone(),
-            run: self.run.clone(),
-            description: self.description.clone(),
-            parameters: self.parameters.clone(),
-            effect: self.overrides.effect,
-            check: self.check.clone(),
-            dashes: self.dashes,
-            ..CommandSettings::default()
-        }
-    }
 }
 
 with_overrides! {
@@ -233,12 +176,15 @@ fn mcp_entry(
 ) -> Result<McpEntry, YamlError> {
     let keys = &mcp.value;
     let secrets = |pairs: &Option<At<Pairs<At<SecretText>>>>, reading: &mut Reading<'_>| {
-        pairs.as_ref().map_or(Ok(Vec::new()), |pairs| reading.secrets(&pairs.value))
+        let pairs = pairs.as_ref().map_or(Ok(Vec::new()), |pairs| reading.secrets(&pairs.value));
+        pairs.map(|pairs| pairs.into_iter().collect())
     };
-    let peer = match (&keys.command, &keys.url) {
-        (Some(command), None) => {
-            McpPeer::Stdio { command: program(command)?, env: secrets(&keys.env, reading)? }
-        }
+    let transport = match (&keys.command, &keys.url) {
+        (Some(command), None) => McpTransport::Stdio {
+            command: program(command)?,
+            env: secrets(&keys.env, reading)?,
+            folder: Some(reading.folder.clone()),
+        },
         (None, Some(url)) => {
             let written = &url.value.0;
             // What a variable begins with is known when it is read.
@@ -249,34 +195,30 @@ fn mcp_entry(
                     .error("agent.mcp", message)
                     .with_help("an address begins with http:// or https://"));
             }
-            McpPeer::Http { url: reading.address(url)?, headers: secrets(&keys.headers, reading)? }
+            let url = reading.address(url)?.expose().to_owned();
+            McpTransport::Http { url, headers: secrets(&keys.headers, reading)? }
         }
         _ => {
             let message = format!("`{}` needs exactly one of `command` or `url`", mcp.path);
             return Err(mcp.error("agent.mcp", message));
         }
     };
-    let stray = match &peer {
-        McpPeer::Stdio { .. } => keys.headers.as_ref().map(|headers| (headers, "headers", "`url`")),
-        McpPeer::Http { .. } => keys.env.as_ref().map(|env| (env, "env", "`command`")),
+    let stray = match &transport {
+        McpTransport::Stdio { .. } => keys.headers.as_ref().map(|headers| (headers, "headers", "`url`")),
+        McpTransport::Http { .. } => keys.env.as_ref().map(|env| (env, "env", "`command`")),
     };
     if let Some((value, key, other)) = stray {
         let message = format!("`{}` has `{key}`, which is valid only with {other}", mcp.path);
         return Err(value.error("agent.mcp", message));
     }
     let mut overrides = keys.overrides().or(outer);
-    let prefix = overrides.prefix.take();
-    Ok(McpEntry {
-        name: keys.name.0.clone(),
-        peer,
-        prefix,
-        optional: keys.optional,
-        trust: keys.trust,
-        tools: keys.tools.as_ref().map_or_else(|| Ok(McpTools::default()), Chosen::tools)?,
-        start_ms: keys.start_ms.map(Whole::get),
-        overrides: overrides.finish(),
-        place,
-    })
+    let mut config = McpConfig::new(keys.name.0.clone(), transport);
+    config.prefix = overrides.prefix.take();
+    config.trust = keys.trust;
+    config.tools = keys.tools.as_ref().map_or_else(|| Ok(ToolChoice::default()), Chosen::tools)?;
+    config.start_ms = keys.start_ms.map_or(config.start_ms, Whole::get);
+    config.overrides = overrides.finish();
+    Ok(McpEntry { config, optional: keys.optional, place })
 }
 
 /// A program with its arguments.
@@ -408,26 +350,26 @@ fn command_entry(
     reading: &mut Reading<'_>,
 ) -> Result<CommandEntry, YamlError> {
     let keys = &command.value;
-    let entry = CommandEntry {
+    let (env, overrides) = (reading.secrets(&keys.env.value)?, keys.overrides().or(outer).finish());
+    let settings = CommandSettings {
         name: keys.name.0.clone(),
         run: program(&keys.run)?,
         check: keys.check.as_ref().map(program).transpose()?,
         description: keys.description.clone(),
         parameters: keys.parameters.as_ref().map(|schema| checked(schema, reading)).transpose()?,
+        effect: overrides.effect,
         dashes: keys.dashes,
-        env: reading.secrets(&keys.env.value)?,
-        overrides: keys.overrides().or(outer).finish(),
-        place,
+        ..CommandSettings::default()
     };
-    let dropped = entry.env.iter().find(|(name, _)| !passes_gate(name));
-    if let Some((name, _)) = dropped.filter(|_| entry.overrides.effect != Some(Effect::ReadOnly)) {
+    let dropped = env.iter().find(|(name, _)| !passes_gate(name));
+    if let Some((name, _)) = dropped.filter(|_| overrides.effect != Some(Effect::ReadOnly)) {
         return Err(kept_by_shells(&keys.env, name));
     }
     // The tool itself knows best what it cannot run.
-    match CommandTool::new(&entry.settings(), &reading.folder) {
-        Ok(_) => Ok(entry),
+    match CommandTool::new(&settings, &reading.folder) {
+        Ok(_) => Ok(CommandEntry { settings, env, overrides, place }),
         Err(error) => {
-            let unknown = unknown_argument(&keys.run, entry.parameters.as_ref(), reading);
+            let unknown = unknown_argument(&keys.run, settings.parameters.as_ref(), reading);
             Err(unknown.unwrap_or_else(|| {
                 let reason =
                     if let ToolSetError::BadSettings { what, .. } = error { what } else { error.to_string() };

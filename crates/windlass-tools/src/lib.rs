@@ -15,7 +15,6 @@ pub mod conformance;
 mod error;
 mod function;
 mod lease;
-#[cfg(feature = "mcp")]
 pub mod mcp;
 #[cfg(feature = "sqlite")]
 pub mod memory;

@@ -6,7 +6,9 @@ use windlass_core::tool::Effect;
 use windlass_error::Diagnostic as _;
 use windlass_tools::builtin::Now;
 
-use super::super::{DelegateEntry, Instructions, McpPeer, McpTools, ToolEntry};
+use windlass_tools::mcp::{McpTransport, ToolChoice};
+
+use super::super::{DelegateEntry, Instructions, ToolEntry};
 use super::{env, good, parse};
 use crate::{AgentFile, ModelNames};
 use windlass_core::policy::Merge;
@@ -221,7 +223,7 @@ fn the_environment_is_read_in_secret_and_address_fields_only() {
     let agent =
         good("tools: [ { command: { name: c, run: [echo, \"${MY_KEY}\"], env: { K: \"${MY_KEY}\" } } } ]");
     let ToolEntry::Command(command) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
-    assert_eq!(command.run, ["echo", "${MY_KEY}"]);
+    assert_eq!(command.settings.run, ["echo", "${MY_KEY}"]);
     assert_eq!(command.env[0].1.expose(), "sk-very-secret");
 }
 
@@ -268,23 +270,23 @@ fn tools_of_a_server_are_chosen_by_a_list_or_a_map() {
         let text = format!("tools:\n  - mcp: {{ name: m, command: [x], tools: {tools} }}\n");
         let agent = good(&text);
         let ToolEntry::Mcp(mcp) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
-        mcp.tools.clone()
+        mcp.config.tools.clone()
     };
     let only = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect::<Vec<_>>());
-    assert_eq!(chosen("[a, \"b*\"]"), McpTools { only: only(&["a", "b*"]), ..McpTools::default() });
+    assert_eq!(chosen("[a, \"b*\"]"), ToolChoice { only: only(&["a", "b*"]), ..ToolChoice::default() });
     let all = chosen(
         "{ only: [\"r*\", w], without: [r_x], rename: { w: write }, effects: { r_a: once, \"r*\": read_only } }",
     );
     assert_eq!(
         all,
-        McpTools {
+        ToolChoice {
             only: only(&["r*", "w"]),
             without: vec!["r_x".to_owned()],
             rename: [("w".to_owned(), "write".to_owned())].into(),
             effects: vec![("r_a".to_owned(), Effect::Once), ("r*".to_owned(), Effect::ReadOnly)],
         }
     );
-    assert_eq!(chosen("{}"), McpTools::default());
+    assert_eq!(chosen("{}"), ToolChoice::default());
 }
 
 #[test]
@@ -294,6 +296,7 @@ fn overrides_stand_beside_a_tool_or_inside_and_the_inner_one_wins() {
          - { builtin: [ now, { fetch: { hosts: [a], timeout_ms: 3 } } ], timeout_ms: 9, approve: true }",
     );
     let ToolEntry::Mcp(mcp) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
+    let mcp = &mcp.config;
     assert_eq!((mcp.overrides.retries, mcp.overrides.effect), (Some(1), Some(Effect::Once)));
     assert_eq!((mcp.prefix.as_deref(), mcp.overrides.prefix.as_deref()), (Some("p"), None));
     let builtin = |at: usize| {
@@ -316,11 +319,9 @@ fn paths_and_programs_start_from_the_file_s_folder() {
     assert_eq!(agent.folder, std::env::current_dir().unwrap().join("agents"));
     assert_eq!(tool.folders[1], std::path::Path::new("/srv"));
     let command = |at: usize| {
-        let ToolEntry::Mcp(super::super::McpEntry { peer: McpPeer::Stdio { command, .. }, .. }) =
-            &agent.tools[at]
-        else {
-            panic!("{:?}", agent.tools[at])
-        };
+        let ToolEntry::Mcp(server) = &agent.tools[at] else { panic!("{:?}", agent.tools[at]) };
+        let McpTransport::Stdio { command, folder, .. } = &server.config.transport else { panic!() };
+        assert_eq!(folder.as_ref(), Some(&agent.folder));
         command.clone()
     };
     // Programs are looked for by the tools, from the folder.
@@ -358,9 +359,9 @@ fn a_command_becomes_what_the_tool_is_made_of() {
         "tools: [ { command: { name: pay, run: [pay, --to, \"{to}\"], check: [paid, \"{to}\"], dashes: true }, effect: once } ]",
     );
     let ToolEntry::Command(command) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
-    let settings = command.settings();
-    assert_eq!((settings.effect, settings.dashes, settings.parameters), (Some(Effect::Once), true, None));
-    assert_eq!(settings.check, Some(vec!["paid".to_owned(), "{to}".to_owned()]));
+    let settings = &command.settings;
+    assert_eq!((settings.effect, settings.dashes, &settings.parameters), (Some(Effect::Once), true, &None));
+    assert_eq!(settings.check.as_deref(), Some(&["paid".to_owned(), "{to}".to_owned()][..]));
 }
 
 #[test]

@@ -7,22 +7,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::SeqAccess;
 use serde::{Deserialize, Deserializer};
 use windlass_core::tool::Effect;
+use windlass_tools::mcp::ToolChoice;
 
 use crate::kinds::{Filled, Pairs, ToolName};
 use crate::yaml::{At, Kind, OfKind, Valued, YamlError, of_kind};
-
-/// Which tools of a server are used, under which names and with which effects. Names and patterns are the server's own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct McpTools {
-    /// Patterns of the tools to use; `None`: all.
-    pub only: Option<Vec<String>>,
-    /// Patterns of the tools to leave out.
-    pub without: Vec<String>,
-    /// Other names for tools; the prefix stays.
-    pub rename: BTreeMap<String, String>,
-    /// Effects of tools by pattern, the first one that covers a tool counts.
-    pub effects: Vec<(String, Effect)>,
-}
 
 /// Which tools of the server are used. Names and patterns (`*`, `?`) are the server's own.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -87,11 +75,11 @@ impl Chosen {
     ///
     /// # Errors
     /// Two tools would get one name.
-    pub(super) fn tools(&self) -> Result<McpTools, YamlError> {
+    pub(super) fn tools(&self) -> Result<ToolChoice, YamlError> {
         let texts = |patterns: &[Filled]| patterns.iter().map(|pattern| pattern.0.clone()).collect();
         let keys = match self {
             Self::Only(patterns) => {
-                return Ok(McpTools { only: Some(texts(patterns)), ..McpTools::default() });
+                return Ok(ToolChoice { only: Some(texts(patterns)), ..ToolChoice::default() });
             }
             Self::Keys(keys) => keys,
         };
@@ -103,7 +91,7 @@ impl Chosen {
             }
             rename.insert(name.clone(), to.value.0.clone());
         }
-        Ok(McpTools {
+        Ok(ToolChoice {
             only: keys.only.as_deref().map(texts),
             without: texts(&keys.without),
             rename,

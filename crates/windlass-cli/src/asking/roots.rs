@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use windlass_runtime::agent_file::{AgentFile, McpEntry, McpPeer, ToolEntry};
+use windlass_runtime::agent_file::{AgentFile, ToolEntry};
+use windlass_tools::mcp::{McpConfig, McpTransport};
 
 use super::subject::Subject;
 
@@ -26,7 +27,7 @@ impl Roots {
             .or_else(|_| std::env::current_dir())
             .unwrap_or_else(|_| file.folder.clone());
         let servers = file.tools.iter().filter_map(|entry| match entry {
-            ToolEntry::Mcp(server) => Some((server.name.clone(), of_server(server, &folder))),
+            ToolEntry::Mcp(server) => Some((server.config.name.clone(), of_server(&server.config, &folder))),
             ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
         });
         Self { servers: servers.collect(), folder }
@@ -46,8 +47,8 @@ impl Roots {
 }
 
 /// The folder of a server: the only one among its arguments. Windlass itself gives a server none.
-fn of_server(server: &McpEntry, folder: &Path) -> Option<PathBuf> {
-    let McpPeer::Stdio { command, .. } = &server.peer else { return None };
+fn of_server(server: &McpConfig, folder: &Path) -> Option<PathBuf> {
+    let McpTransport::Stdio { command, .. } = &server.transport else { return None };
     let given = command.iter().skip(1).map(|argument| {
         // `--root=docs` names a folder, too.
         let value =

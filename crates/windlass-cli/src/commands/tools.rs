@@ -170,7 +170,7 @@ async fn tools_of(path: &Path) -> Result<Found, Failure> {
     }
     let waits = Waits::default();
     let entries = file.tools.iter().filter_map(|entry| match entry {
-        ToolEntry::Mcp(entry) => Some(connect(&file, entry, &waits)),
+        ToolEntry::Mcp(entry) => Some(connect(entry, &waits)),
         ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     let servers: Vec<McpServer> =

@@ -368,8 +368,8 @@ pub fn local_tools(file: &AgentFile) -> Result<Vec<Arc<dyn Tool>>, AssembleError
         let (tool, overrides) = match entry {
             ToolEntry::Builtin(entry) => (built_in(file, entry)?, &entry.overrides),
             ToolEntry::Command(entry) => {
-                let failed = |source| AssembleError::Tool { tool: entry.name.clone(), source };
-                let tool = CommandTool::new(&entry.settings(), &file.folder).map_err(failed)?;
+                let failed = |source| AssembleError::Tool { tool: entry.settings.name.clone(), source };
+                let tool = CommandTool::new(&entry.settings, &file.folder).map_err(failed)?;
                 let tool = entry.env.iter().fold(tool, |tool, (name, value)| tool.env(name, value.expose()));
                 let tool: Arc<dyn Tool> = Arc::new(tool);
                 (tool, &entry.overrides)

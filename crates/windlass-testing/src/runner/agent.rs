@@ -10,12 +10,13 @@ use windlass_core::text::{covers, nearest};
 use windlass_core::tool::EffectApproval;
 use windlass_models::resolve::Env;
 use windlass_runtime::agent_file::{
-    AgentFile, BuiltinService, DelegateEntry, McpEntry, ModelEntry, ServiceEntry, ToolEntry,
+    AgentFile, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
 use windlass_runtime::{
     Agent, AgentBuilder, AgentDelegate, Branch, Delegate, local_tools, prompted, with_tools,
 };
 use windlass_tools::builtin::{Now, Takes};
+use windlass_tools::mcp::McpConfig;
 use windlass_tools::{Tool, ToolOverrides};
 
 use super::hook::ScriptedHook;
@@ -346,8 +347,8 @@ fn unscripted(name: &str, like: &[String]) -> String {
 fn names(file: &AgentFile, tool: &str) -> bool {
     file.tools.iter().any(|entry| match entry {
         ToolEntry::Builtin(entry) => is_called(tool, entry.tool.name, &entry.overrides),
-        ToolEntry::Command(entry) => is_called(tool, &entry.name, &entry.overrides),
-        ToolEntry::Mcp(entry) => is_served_by(entry, tool),
+        ToolEntry::Command(entry) => is_called(tool, &entry.settings.name, &entry.overrides),
+        ToolEntry::Mcp(entry) => is_served_by(&entry.config, tool),
         ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| *name == *tool),
     })
 }
@@ -358,12 +359,12 @@ pub(super) fn is_called(tool: &str, name: &str, overrides: &ToolOverrides) -> bo
 }
 
 /// Whether a tool's name has a server's prefix, or the server's entry names it where there is none.
-pub(super) fn is_served_by(server: &McpEntry, tool: &str) -> bool {
+pub(super) fn is_served_by(server: &McpConfig, tool: &str) -> bool {
     let prefix = server.tool_prefix();
     if prefix.is_empty() { is_named_by(server, tool) } else { tool.starts_with(&prefix) }
 }
 
-fn is_named_by(server: &McpEntry, tool: &str) -> bool {
+fn is_named_by(server: &McpConfig, tool: &str) -> bool {
     let chosen = &server.tools;
     let listed = |patterns: &[String]| {
         // A pattern of stars alone names nothing.
@@ -424,11 +425,11 @@ fn double(
         ToolEntry::Builtin(entry) if is_called(&tool.name, entry.tool.name, &entry.overrides) => {
             Some(&entry.overrides)
         }
-        ToolEntry::Command(entry) if is_called(&tool.name, &entry.name, &entry.overrides) => {
+        ToolEntry::Command(entry) if is_called(&tool.name, &entry.settings.name, &entry.overrides) => {
             Some(&entry.overrides)
         }
         ToolEntry::Service(entry) if entry.tool_names().contains(&tool.name) => Some(&entry.overrides),
-        ToolEntry::Mcp(entry) if is_served_by(entry, &tool.name) => Some(&entry.overrides),
+        ToolEntry::Mcp(entry) if is_served_by(&entry.config, &tool.name) => Some(&entry.config.overrides),
         ToolEntry::Mcp(_) | ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     if let Some(overrides) = overrides {

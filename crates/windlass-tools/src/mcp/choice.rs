@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+#[cfg(feature = "mcp")]
 use windlass_core::text::{covers, nearest};
 use windlass_core::tool::Effect;
 
@@ -20,6 +21,7 @@ pub struct ToolChoice {
     pub effects: Vec<(String, Effect)>,
 }
 
+#[cfg(feature = "mcp")]
 impl ToolChoice {
     /// Whether a tool is used.
     pub(super) fn takes(&self, remote: &str) -> bool {

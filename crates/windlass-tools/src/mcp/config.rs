@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+#[cfg(feature = "mcp")]
 use serde_json::json;
 use windlass_core::secret::Secret;
 
 use super::choice::ToolChoice;
 use super::url::redacted_url;
+#[cfg(feature = "mcp")]
 use crate::binding::Bound;
 use crate::overrides::ToolOverrides;
 
@@ -104,6 +106,57 @@ impl McpConfig {
         Self::new(name.into(), McpTransport::Http { url: url.into(), headers: BTreeMap::new() })
     }
 
+    /// What the names of its tools begin with: the prefix and `__`, or nothing.
+    pub fn tool_prefix(&self) -> String {
+        match self.prefix.as_deref().unwrap_or(&self.name) {
+            "" => String::new(),
+            prefix => format!("{prefix}__"),
+        }
+    }
+
+    /// The same with one more variable for the child; without effect on a server at a URL.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<Secret>) -> Self {
+        if let McpTransport::Stdio { env, .. } = &mut self.transport {
+            env.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// The same with a working folder for the child; without effect on a server at a URL.
+    pub fn folder(mut self, path: impl Into<PathBuf>) -> Self {
+        if let McpTransport::Stdio { folder, .. } = &mut self.transport {
+            *folder = Some(path.into());
+        }
+        self
+    }
+
+    /// The same with one more header; without effect on a child process.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<Secret>) -> Self {
+        if let McpTransport::Http { headers, .. } = &mut self.transport {
+            headers.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// A server behind that transport, with defaults.
+    pub fn new(name: String, transport: McpTransport) -> Self {
+        Self {
+            name,
+            transport,
+            prefix: None,
+            start_ms: START_MS,
+            call_ms: None,
+            restart: Restart::default(),
+            tools: ToolChoice::default(),
+            overrides: ToolOverrides::default(),
+            trust: false,
+            lifecycle: Lifecycle::default(),
+        }
+    }
+}
+
+#[cfg(feature = "mcp")]
+impl McpConfig {
     /// Identity of the server, as part of its tools' binding.
     pub(super) fn server_binding(&self) -> Vec<Bound> {
         match &self.transport {
@@ -132,45 +185,6 @@ impl McpConfig {
         let settings = json!([self.prefix, tools, self.overrides, self.trust]);
         all.push(Bound::open("settings", settings));
         all
-    }
-
-    /// The same with one more variable for the child; without effect on a server at a URL.
-    pub fn env(mut self, name: impl Into<String>, value: impl Into<Secret>) -> Self {
-        if let McpTransport::Stdio { env, .. } = &mut self.transport {
-            env.insert(name.into(), value.into());
-        }
-        self
-    }
-
-    /// The same with a working folder for the child; without effect on a server at a URL.
-    pub fn folder(mut self, path: impl Into<PathBuf>) -> Self {
-        if let McpTransport::Stdio { folder, .. } = &mut self.transport {
-            *folder = Some(path.into());
-        }
-        self
-    }
-
-    /// The same with one more header; without effect on a child process.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<Secret>) -> Self {
-        if let McpTransport::Http { headers, .. } = &mut self.transport {
-            headers.insert(name.into(), value.into());
-        }
-        self
-    }
-
-    fn new(name: String, transport: McpTransport) -> Self {
-        Self {
-            name,
-            transport,
-            prefix: None,
-            start_ms: START_MS,
-            call_ms: None,
-            restart: Restart::default(),
-            tools: ToolChoice::default(),
-            overrides: ToolOverrides::default(),
-            trust: false,
-            lifecycle: Lifecycle::default(),
-        }
     }
 }
 

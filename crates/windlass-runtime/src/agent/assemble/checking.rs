@@ -164,7 +164,7 @@ pub(super) fn without_servers(
 ) -> AgentBuilder {
     for entry in &file.tools {
         let ToolEntry::Mcp(entry) = entry else { continue };
-        gathered.served.unknown.push(entry.tool_prefix());
+        gathered.served.unknown.push(entry.config.tool_prefix());
         builder = builder.source(Arc::new(Unconnected::new(entry)));
     }
     builder
@@ -179,7 +179,7 @@ struct Unconnected {
 
 impl Unconnected {
     fn new(entry: &McpEntry) -> Self {
-        Self { name: entry.name.clone(), changes: watch::Sender::new(0) }
+        Self { name: entry.config.name.clone(), changes: watch::Sender::new(0) }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use windlass_agent_file::{AgentFile, McpEntry, McpPeer, McpTools, ToolEntry};
+use windlass_agent_file::{AgentFile, McpEntry, ToolEntry};
 use windlass_error::in_full;
-use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport, ToolChoice};
+use windlass_tools::mcp::{McpError, McpServer};
 
 use super::Gathered;
 use super::error::AssembleError;
@@ -19,13 +19,13 @@ pub(super) async fn with_servers(
     gathered: &mut Gathered,
 ) -> Result<AgentBuilder, AssembleError> {
     let servers = file.tools.iter().filter_map(|entry| match entry {
-        ToolEntry::Mcp(entry) => Some(connect_or_leave(file, entry, gathered.waits.clone())),
+        ToolEntry::Mcp(entry) => Some(connect_or_leave(entry, gathered.waits.clone())),
         ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     for server in join_all(servers).await {
         let (server, absent, entry) = server?;
         if absent.is_some() {
-            gathered.served.unknown.push(entry.tool_prefix());
+            gathered.served.unknown.push(entry.config.tool_prefix());
         }
         gathered.served.names.extend(server.tools().iter().map(|tool| tool.spec().name.to_string()));
         gathered.warnings.extend(server.warnings());
@@ -39,54 +39,31 @@ pub(super) async fn with_servers(
 ///
 /// # Errors
 /// It cannot be started or does not speak MCP.
-pub async fn connect(file: &AgentFile, entry: &McpEntry, waits: &Waits) -> Result<McpServer, AssembleError> {
-    let failed =
-        |source: McpError| AssembleError::Server { server: entry.name.clone(), source: Box::new(source) };
-    let config = server_config(file, entry);
-    let _waiting = waits.begin(&entry.name, config.start_ms);
+pub async fn connect(entry: &McpEntry, waits: &Waits) -> Result<McpServer, AssembleError> {
+    let config = entry.config.clone();
+    let server = config.name.clone();
+    let failed = |source: McpError| AssembleError::Server { server, source: Box::new(source) };
+    let _waiting = waits.begin(&config.name, config.start_ms);
     McpServer::connect(config).await.map_err(failed)
 }
 
 /// Starts a tool server, or leaves one that is optional for later and says so.
-async fn connect_or_leave<'f>(
-    file: &AgentFile,
-    entry: &'f McpEntry,
+async fn connect_or_leave(
+    entry: &McpEntry,
     waits: Waits,
-) -> Result<(McpServer, Option<String>, &'f McpEntry), AssembleError> {
+) -> Result<(McpServer, Option<String>, &McpEntry), AssembleError> {
     if !entry.optional {
-        return connect(file, entry, &waits).await.map(|server| (server, None, entry));
+        return connect(entry, &waits).await.map(|server| (server, None, entry));
     }
-    let config = server_config(file, entry);
-    let _waiting = waits.begin(&entry.name, config.start_ms);
+    let config = entry.config.clone();
+    let _waiting = waits.begin(&config.name, config.start_ms);
     let (server, absent) = McpServer::connect_or_absent(config).await;
     let absent = absent.map(|error| {
         format!(
             "tools: `{}` is not available, and the agent continues without it: {}",
-            entry.name,
+            entry.config.name,
             in_full(&error)
         )
     });
     Ok((server, absent, entry))
-}
-
-fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
-    let transport = match &entry.peer {
-        McpPeer::Stdio { command, env } => McpTransport::Stdio {
-            command: command.clone(),
-            env: env.iter().cloned().collect(),
-            folder: Some(file.folder.clone()),
-        },
-        McpPeer::Http { url, headers } => {
-            McpTransport::Http { url: url.expose().to_owned(), headers: headers.iter().cloned().collect() }
-        }
-    };
-    let mut config = McpConfig::http(entry.name.as_str(), "");
-    config.transport = transport;
-    config.prefix.clone_from(&entry.prefix);
-    config.overrides = entry.overrides.clone();
-    config.trust = entry.trust;
-    let McpTools { only, without, rename, effects } = entry.tools.clone();
-    config.tools = ToolChoice { only, without, rename, effects };
-    config.start_ms = entry.start_ms.unwrap_or(config.start_ms);
-    config
 }

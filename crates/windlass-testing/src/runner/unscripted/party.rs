@@ -68,7 +68,7 @@ impl<'c> Party<'c> {
         let scripted = |known: &&ScriptedTool| known.name == tool || in_code(&known.name) == tool;
         let served = |entry: &ToolEntry| match entry {
             ToolEntry::Mcp(server) => {
-                let prefix = server.tool_prefix();
+                let prefix = server.config.tool_prefix();
                 owns(entry, tool) || !prefix.is_empty() && tool.starts_with(&in_code(&prefix))
             }
             ToolEntry::Service(_) => owns(entry, tool),
@@ -89,12 +89,12 @@ fn in_code(name: &str) -> String {
 /// Whether a tool of that name would be this entry's, and does not run in the case by itself.
 fn owns(entry: &ToolEntry, tool: &str) -> bool {
     match entry {
-        ToolEntry::Mcp(server) => is_served_by(server, tool),
+        ToolEntry::Mcp(server) => is_served_by(&server.config, tool),
         ToolEntry::Service(service) => {
             !matches!(service.service, BuiltinService::Memory(_))
                 && service.tool_names().iter().any(|name| *name == *tool)
         }
-        ToolEntry::Command(command) => is_called(tool, &command.name, &command.overrides),
+        ToolEntry::Command(command) => is_called(tool, &command.settings.name, &command.overrides),
         ToolEntry::Builtin(builtin) => {
             builtin.tool.takes != Takes::Nothing && is_called(tool, builtin.tool.name, &builtin.overrides)
         }
