@@ -42,73 +42,45 @@ fn spend(value: &Value, depth: usize, values: &mut usize, bytes: &mut usize) -> 
 /// # Errors
 /// Too many subschemas apply to one value, or one applies itself.
 pub(crate) fn check(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Result<u64, SchemaFault> {
-    let mut walk = InPlace { graph, weights: vec![Weight::Unknown; graph.nodes.len()] };
-    let mut all: u64 = 0;
-    for node in 0..graph.nodes.len() {
-        let (weight, _) = walk.weigh(node, 0).map_err(|fault| match fault {
-            Stuck::Circle(node) => {
-                let place = found.values.get(node).map(|value| place_of(value));
-                let place = place.and_then(|place| pointer_to(document.root, place));
-                SchemaFault::Circle { place: format!("#{}", place.unwrap_or_default()) }
-            }
-            Stuck::TooLong => SchemaFault::ChainTooLong,
-        })?;
-        all = all.saturating_add(weight);
-        if all > MAX_EXPANDED {
-            return Err(SchemaFault::Expands);
-        }
-    }
-    Ok(all)
+    let mut walk = InPlace { document, graph, found, within: Vec::new(), all: 0 };
+    (0..graph.nodes.len()).try_for_each(|node| walk.apply(node, 1))?;
+    Ok(walk.all)
 }
 
-#[derive(Clone, Copy)]
-enum Weight {
-    Unknown,
-    Open,
-    Known(u64, usize),
-}
-
-enum Stuck {
-    Circle(usize),
-    TooLong,
-}
-
-/// Number of subschemas that apply to a value, itself included, and their nesting depth.
+/// Follows the subschemas that apply to one value.
 struct InPlace<'g> {
+    document: &'g Document<'g>,
     graph: &'g Graph,
-    weights: Vec<Weight>,
+    found: &'g Found<'g>,
+    /// The subschemas that it is within.
+    within: Vec<usize>,
+    /// Number of keywords so far.
+    all: u64,
 }
 
 impl InPlace<'_> {
-    fn weigh(&mut self, number: usize, depth: usize) -> Result<(u64, usize), Stuck> {
-        match self.weights.get(number) {
-            Some(Weight::Known(weight, height)) => return Ok((*weight, *height)),
-            Some(Weight::Open) => return Err(Stuck::Circle(number)),
-            Some(Weight::Unknown) | None => {}
+    fn apply(&mut self, number: usize, times: u64) -> Result<(), SchemaFault> {
+        if self.within.contains(&number) {
+            let place = self.found.values.get(number).map(|value| place_of(value));
+            let place = place.and_then(|place| pointer_to(self.document.root, place));
+            return Err(SchemaFault::Circle { place: format!("#{}", place.unwrap_or_default()) });
         }
-        let Some(node) = self.graph.nodes.get(number).filter(|_| depth < MAX_IN_PLACE_DEPTH) else {
-            return Err(Stuck::TooLong);
+        let graph = self.graph;
+        let Some(node) = graph.nodes.get(number).filter(|_| self.within.len() < MAX_IN_PLACE_DEPTH) else {
+            return Err(SchemaFault::ChainTooLong);
         };
-        self.set(number, Weight::Open);
-        let (mut weight, mut height): (u64, usize) = (0, 0);
-        for edge in node.edges.iter().filter(|edge| edge.part == Part::Same) {
-            let (child_weight, under) = self.weigh(edge.to, depth + 1)?;
-            weight = weight.saturating_add(child_weight);
-            height = height.max(under + 1);
-        }
-        if height >= MAX_IN_PLACE_DEPTH {
-            return Err(Stuck::TooLong);
-        }
         let own = node.own.saturating_add(node.edges.len() as u64);
-        // What was looked at is gathered by a second walk.
-        let weight = own.saturating_add(weight.saturating_mul(1 + node.again));
-        self.set(number, Weight::Known(weight, height));
-        Ok((weight, height))
-    }
-
-    fn set(&mut self, number: usize, weight: Weight) {
-        if let Some(place) = self.weights.get_mut(number) {
-            *place = weight;
+        self.all = self.all.saturating_add(own.saturating_mul(times));
+        if self.all > MAX_EXPANDED {
+            return Err(SchemaFault::Expands);
         }
+        // What was looked at is gathered by a second walk.
+        let times = if node.again { times.saturating_mul(2) } else { times };
+        self.within.push(number);
+        for edge in node.edges.iter().filter(|edge| edge.part == Part::Same) {
+            self.apply(edge.to, times)?;
+        }
+        self.within.pop();
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@ use windlass_error::Diagnostic;
 
 use crate::bounds;
 use crate::common::is_common;
-use crate::cost::{Cost, Counter, rate};
+use crate::cost::Counter;
 use crate::document::{Document, place_of, pointer_to};
 use crate::fault::{SchemaFault, UncheckedPattern};
 use crate::graph::{self, Graph};
@@ -20,8 +20,6 @@ use crate::modern::modern;
 pub const MAX_CHECK_STEPS: u64 = 500_000;
 /// Maximum number of steps of all checks of one reply, counting included.
 const MAX_REPLY_STEPS: u64 = 4 * MAX_CHECK_STEPS;
-/// A coarse bound on a check's cost will do up to this share of the steps that are left: beyond, they are counted.
-const COARSE_SHARE: u64 = 16;
 /// Maximum number of faults in one message.
 const FAULTS_SHOWN: usize = 5;
 /// Maximum number of faults that are sorted to select those to show.
@@ -49,7 +47,6 @@ const PATTERN_BYTES: usize = 64 << 20;
 pub struct Checker {
     validator: Validator,
     graph: Graph,
-    rate: Option<Cost>,
     /// Number of keywords, with references followed.
     weight: u64,
     unchecked: Vec<UncheckedPattern>,
@@ -156,8 +153,7 @@ impl Checker {
             UncheckedPattern { place: place.unwrap_or_default(), pattern, refusal: *refusal }
         });
         let unchecked = named.collect();
-        let rate = rate(&graph);
-        Ok(Self { validator, graph, rate, weight, unchecked })
+        Ok(Self { validator, graph, weight, unchecked })
     }
 
     /// The patterns that are not checked; the first twenty if there are more.
@@ -179,8 +175,9 @@ impl Checker {
     /// As for [`check`](Self::check), or the others have used the steps up.
     pub fn check_within(&self, value: &Value, checks: &Checks) -> Result<(), Misfit> {
         let most = MAX_CHECK_STEPS.min(checks.left.get());
-        let (cost, counted) = self.cost_within(value, most);
-        checks.spend(counted);
+        let mut counter = Counter::new(&self.graph, most);
+        let cost = counter.count(value);
+        checks.spend(most - counter.left());
         let Some(cost) = cost.filter(|cost| cost.fits <= most) else {
             return Err(if most < MAX_CHECK_STEPS { Misfit::UsedUp } else { Misfit::TooCostly });
         };
@@ -194,26 +191,6 @@ impl Checker {
         }
         checks.spend(cost.faults);
         Err(Misfit::Faults(faults(validator, value)))
-    }
-
-    /// Upper bound for the steps of checking a value (`None`: more than `most`), and the steps that it took to compute it.
-    fn cost_within(&self, value: &Value, most: u64) -> (Option<Cost>, u64) {
-        // Most schemas and values are so small that a coarse bound will do.
-        let coarse = self.rate.map(|rate| rate.times(weight(value)));
-        if let Some(cost) = coarse.filter(|cost| cost.faults <= most / COARSE_SHARE) {
-            return (Some(cost), 0);
-        }
-        let mut counter = Counter::new(&self.graph, most);
-        match counter.count(value) {
-            Ok(cost) => (Some(cost), most - counter.left()),
-            Err(_) => (None, most),
-        }
-    }
-
-    /// Upper bound for the steps of checking a value; `None`: too many to count.
-    #[cfg(test)]
-    pub(crate) fn cost(&self, value: &Value) -> Option<Cost> {
-        self.cost_within(value, MAX_CHECK_STEPS).0
     }
 
     /// Number of keywords of the schema once its references are followed.
@@ -260,17 +237,6 @@ fn place_within(schema: &Value, subschema: &Value, pattern: &str) -> String {
         return format!("{place}/pattern");
     }
     format!("{place}/patternProperties/{}", pattern.replace('~', "~0").replace('/', "~1"))
-}
-
-/// No less than the number of values and the bytes of texts in a value.
-fn weight(value: &Value) -> u64 {
-    let inner = match value {
-        Value::String(text) => text.len() as u64,
-        Value::Array(items) => items.iter().map(weight).sum(),
-        Value::Object(map) => map.iter().map(|(key, value)| key.len() as u64 + 1 + weight(value)).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    };
-    1 + inner
 }
 
 /// Reads and checks a value that a schema describes: a run's typed input, or a reply that must be JSON (in a fence or not).

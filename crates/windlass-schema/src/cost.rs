@@ -1,23 +1,18 @@
 //! Upper bound for the cost of a check, computed before the check.
 //!
-//! A check visits each pair of a subschema and a value that it applies to as often as there are ways to come there. The
-//! ways multiply; the pairs do not. So the cost is added up over pairs, each of them looked at once.
-
-use std::collections::BTreeMap;
+//! A check visits a pair of a subschema and a value that it applies to as often as there are ways to come there. The
+//! count goes all of these ways and stops at a bound, so it is no longer than the check that it allows.
 
 use serde_json::Value;
 
-use crate::document::place_of;
-use crate::graph::{Edge, Graph, Node, Part};
-use crate::limits::COMPARED_IN_PAIRS;
-use crate::pattern::PatternCost;
+use crate::graph::{Graph, Node, Part, size, text_steps};
 
 /// Maximum nesting depth of subschemas during a check: each level uses stack.
-pub(crate) const MAX_CHECK_DEPTH: usize = 400;
-/// Steps for storing the cost of a pair.
-const KEEPING_STEPS: u64 = 8;
-/// Bytes of text per step.
-const BYTES_PER_STEP: usize = 256;
+const MAX_CHECK_DEPTH: usize = 400;
+/// Subschemas of a subschema that are looked at in one step of counting.
+const EDGES_PER_STEP: u64 = 8;
+/// Up to so many items of an array are compared in pairs.
+const COMPARED_IN_PAIRS: usize = 15;
 
 /// Upper bound for the cost of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,99 +21,18 @@ pub(crate) struct Cost {
     pub(crate) fits: u64,
     /// To find everything that does not.
     pub(crate) faults: u64,
-    /// Nesting depth of subschemas during the check.
-    pub(crate) depth: usize,
 }
 
-/// Why the cost is not known: it is above what may be, or the check would go too deep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooCostly;
-
-/// A value that a subschema applies to.
-#[derive(Clone, Copy)]
-enum Checked<'v> {
-    Value(&'v Value),
-    /// The name of a property.
-    Name(&'v str),
-}
-
-impl Checked<'_> {
-    fn place(self) -> usize {
-        match self {
-            Checked::Value(value) => place_of(value),
-            Checked::Name(name) => name.as_ptr().addr(),
-        }
-    }
-
-    /// Whether no other value is within it.
-    fn is_scalar(self) -> bool {
-        !matches!(self, Checked::Value(Value::Array(_) | Value::Object(_)))
-    }
-}
-
-/// Cost per byte of a value, independent of the value; `None`: it depends on the value, because the schema is recursive.
-pub(crate) fn rate(graph: &Graph) -> Option<Cost> {
-    let mut rates = Rates { graph, known: vec![None; graph.nodes.len()] };
-    rates.rate(0, 0)
-}
-
-struct Rates<'g> {
-    graph: &'g Graph,
-    known: Vec<Option<Cost>>,
-}
-
-impl Rates<'_> {
-    /// The depth bounds the walk: a schema that leads back to itself has none.
-    fn rate(&mut self, number: usize, depth: usize) -> Option<Cost> {
-        if let Some(known) = self.known.get(number)? {
-            return Some(*known).filter(|known| depth + known.depth <= MAX_CHECK_DEPTH);
-        }
-        let node = self.graph.nodes.get(number).filter(|_| depth < MAX_CHECK_DEPTH)?;
-        let patterns = node.pattern.map_or(0, PatternCost::steps_per_byte);
-        let mut own = node.own.saturating_add(patterns).saturating_add(node.pairs).saturating_add(1);
-        let mut children = Cost::default();
-        for edge in &node.edges {
-            if let Part::Properties(Some(pattern)) = &edge.part {
-                own = own.saturating_add(pattern.steps_per_byte());
-            }
-            children.add(self.rate(edge.to, depth + 1)?);
-        }
-        let cost = children.on_top(own, node);
-        *self.known.get_mut(number)? = Some(cost);
-        Some(cost)
-    }
-}
-
-impl Cost {
-    pub(crate) fn times(self, many: u64) -> Self {
-        let (fits, faults) = (self.fits.saturating_mul(many), self.faults.saturating_mul(many));
-        Self { fits, faults, depth: self.depth }
-    }
-
-    fn add(&mut self, other: Self) {
-        self.fits = self.fits.saturating_add(other.fits);
-        self.faults = self.faults.saturating_add(other.faults);
-        self.depth = self.depth.max(other.depth);
-    }
-
-    /// The cost of a node whose parts cost this. To say what is wrong it is first checked and then its parts are asked.
-    fn on_top(self, own: u64, node: &Node) -> Self {
-        let again = self.faults.saturating_mul(node.again);
-        let fits = own.saturating_add(self.fits).saturating_add(again);
-        Self { fits, faults: fits.saturating_add(self.faults), depth: self.depth + 1 }
-    }
-}
-
-/// Adds up what a check costs. It takes itself no more steps than it is given.
+/// Adds up what a check costs.
 pub(crate) struct Counter<'g> {
     graph: &'g Graph,
-    known: BTreeMap<(usize, usize), Cost>,
     left: u64,
 }
 
 impl<'g> Counter<'g> {
+    /// A counter that takes itself no more steps than `most`.
     pub(crate) fn new(graph: &'g Graph, most: u64) -> Self {
-        Self { graph, known: BTreeMap::new(), left: most }
+        Self { graph, left: most }
     }
 
     /// Steps left.
@@ -126,137 +40,70 @@ impl<'g> Counter<'g> {
         self.left
     }
 
-    /// The cost of checking a value.
-    ///
-    /// # Errors
-    /// The steps are used up, or the check would go too deep.
-    pub(crate) fn count(&mut self, value: &Value) -> Result<Cost, TooCostly> {
-        self.node(0, Checked::Value(value), 0)
+    /// The cost of checking a value. `None`: the steps are used up, or the check would go too deep.
+    pub(crate) fn count(&mut self, value: &Value) -> Option<Cost> {
+        self.node(0, value, 0)
     }
 
-    fn node(&mut self, number: usize, checked: Checked<'_>, depth: usize) -> Result<Cost, TooCostly> {
-        let graph = self.graph;
-        let Some(node) = graph.nodes.get(number) else { return Ok(Cost::default()) };
-        // What ends here costs less to count than to keep.
-        let kept = !checked.is_scalar() || node.edges.iter().any(|edge| edge.part == Part::Same);
-        let key = (number, checked.place());
-        let known = if kept { self.known.get(&key).copied() } else { None };
-        if depth + known.map_or(1, |known| known.depth) > MAX_CHECK_DEPTH {
-            return Err(TooCostly);
+    fn node(&mut self, number: usize, value: &Value, depth: usize) -> Option<Cost> {
+        let node = self.graph.nodes.get(number).filter(|_| depth < MAX_CHECK_DEPTH)?;
+        self.spend(1 + node.edges.len() as u64 / EDGES_PER_STEP)?;
+        let mut own = node.own.saturating_add(own_steps(node, value));
+        if let (true, Value::Array(items)) = (node.is_unique, value) {
+            let all = items.iter().map(size).sum();
+            self.spend(all)?;
+            own = own.saturating_add(all.saturating_mul(items.len().min(COMPARED_IN_PAIRS) as u64));
         }
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        self.spend(if kept { KEEPING_STEPS } else { 1 })?;
-        let mut own = node.own.saturating_add(breadth(checked));
-        own = own.saturating_add(pattern_steps(node.pattern, checked));
-        if node.pairs > 0
-            && let Checked::Value(Value::Array(items)) = checked
-        {
-            own = own.saturating_add(self.comparing(items)?);
-        }
-        let mut children = Cost::default();
+        let mut parts = Cost::default();
         for edge in &node.edges {
-            own = own.saturating_add(self.handed_on(edge, checked, &mut children, depth + 1)?);
+            own = own.saturating_add(name_steps(&edge.part, value));
+            hand_on(&edge.part, value, |part| {
+                let cost = self.node(edge.to, part, depth + 1)?;
+                parts.fits = parts.fits.saturating_add(cost.fits);
+                parts.faults = parts.faults.saturating_add(cost.faults);
+                Some(())
+            })?;
         }
-        let cost = children.on_top(own, node);
-        if kept {
-            self.known.insert(key, cost);
-        }
-        Ok(cost)
+        // To say what is wrong it is first checked and then its parts are asked.
+        let again = if node.again { parts.faults } else { 0 };
+        let fits = own.saturating_add(parts.fits).saturating_add(again);
+        Some(Cost { fits, faults: fits.saturating_add(parts.faults) })
     }
 
-    /// Adds the cost of what is handed on; gives that of finding it.
-    fn handed_on(
-        &mut self,
-        edge: &Edge,
-        checked: Checked<'_>,
-        children: &mut Cost,
-        depth: usize,
-    ) -> Result<u64, TooCostly> {
-        let (part, to) = (&edge.part, edge.to);
-        self.spend(1)?;
-        let mut finding: u64 = 0;
-        match (part, checked) {
-            (Part::Same, checked) => children.add(self.node(to, checked, depth)?),
-            (Part::Property(name), Checked::Value(Value::Object(map))) => {
-                if let Some(value) = map.get(name) {
-                    children.add(self.node(to, Checked::Value(value), depth)?);
-                }
-            }
-            (Part::Properties(pattern), Checked::Value(Value::Object(map))) => {
-                for (name, value) in map {
-                    self.spend(1)?;
-                    finding = finding.saturating_add(pattern_steps(*pattern, Checked::Name(name)));
-                    children.add(self.node(to, Checked::Value(value), depth)?);
-                }
-            }
-            (Part::Names, Checked::Value(Value::Object(map))) => {
-                for name in map.keys() {
-                    self.spend(1)?;
-                    children.add(self.node(to, Checked::Name(name), depth)?);
-                }
-            }
-            (Part::Items, Checked::Value(Value::Array(items))) => {
-                for item in items {
-                    self.spend(1)?;
-                    children.add(self.node(to, Checked::Value(item), depth)?);
-                }
-            }
-            (Part::Item(at), Checked::Value(Value::Array(items))) => {
-                if let Some(item) = items.get(*at) {
-                    children.add(self.node(to, Checked::Value(item), depth)?);
-                }
-            }
-            _ => {}
-        }
-        Ok(finding)
+    fn spend(&mut self, steps: u64) -> Option<()> {
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(0);
+        left.map(drop)
     }
+}
 
-    /// Cost of comparing the items of an array with one another.
-    fn comparing(&mut self, items: &[Value]) -> Result<u64, TooCostly> {
-        let mut all: u64 = 0;
-        for item in items {
-            all = all.saturating_add(self.size(item)?);
-        }
-        Ok(all.saturating_mul(items.len().min(COMPARED_IN_PAIRS) as u64))
+/// Calls `each` with the parts of a value that a subschema hands on.
+fn hand_on(part: &Part, value: &Value, mut each: impl FnMut(&Value) -> Option<()>) -> Option<()> {
+    match (part, value) {
+        (Part::Same, _) => each(value),
+        (Part::Property(name), Value::Object(map)) => map.get(name).into_iter().try_for_each(each),
+        (Part::Properties(_), Value::Object(map)) => map.values().try_for_each(each),
+        (Part::Names, Value::Object(map)) => map.keys().try_for_each(|name| each(&name.as_str().into())),
+        (Part::Items, Value::Array(items)) => items.iter().try_for_each(each),
+        (Part::Item(at), Value::Array(items)) => items.get(*at).into_iter().try_for_each(each),
+        _ => Some(()),
     }
+}
 
-    fn size(&mut self, value: &Value) -> Result<u64, TooCostly> {
-        self.spend(1)?;
-        let own = breadth(Checked::Value(value));
-        match value {
-            Value::Array(items) => {
-                items.iter().try_fold(own, |all, item| Ok(all.saturating_add(self.size(item)?)))
-            }
-            Value::Object(map) => {
-                map.values().try_fold(own, |all, item| Ok(all.saturating_add(self.size(item)?)))
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(own),
-        }
-    }
-
-    fn spend(&mut self, steps: u64) -> Result<(), TooCostly> {
-        self.left = self.left.checked_sub(steps).ok_or(TooCostly)?;
-        Ok(())
-    }
+/// Cost of finding the properties that are handed on.
+fn name_steps(part: &Part, value: &Value) -> u64 {
+    let (Part::Properties(Some(pattern)), Value::Object(map)) = (part, value) else { return 0 };
+    map.keys().map(|name| pattern.steps(name.len())).fold(0, u64::saturating_add)
 }
 
 /// Cost of checking a value without its members.
-fn breadth(checked: Checked<'_>) -> u64 {
-    let text = |text: &str| (text.len() / BYTES_PER_STEP) as u64 + 1;
-    match checked {
-        Checked::Name(name) => text(name),
-        Checked::Value(Value::String(string)) => text(string),
-        Checked::Value(Value::Object(map)) => map.len() as u64 + 1,
-        Checked::Value(_) => 1,
+fn own_steps(node: &Node, value: &Value) -> u64 {
+    match value {
+        Value::String(text) => {
+            let matching = node.pattern.map_or(0, |pattern| pattern.steps(text.len()));
+            text_steps(text).saturating_add(matching)
+        }
+        Value::Object(map) => 1 + map.len() as u64,
+        Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) => 1,
     }
-}
-
-fn pattern_steps(pattern: Option<PatternCost>, checked: Checked<'_>) -> u64 {
-    let text = match checked {
-        Checked::Name(text) => Some(text.len()),
-        Checked::Value(value) => value.as_str().map(str::len),
-    };
-    pattern.zip(text).map_or(0, |(pattern, length)| pattern.steps(length))
 }

@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 use crate::document::{Document, Place, place_of};
 use crate::fault::SchemaFault;
 use crate::keywords::REFERENCES;
-use crate::limits::COMPARED_IN_PAIRS;
 use crate::pattern::{self, MAX_PATTERN_STATES, PatternCost, Refusal};
 
 /// Maximum number of states of all patterns of one schema.
 pub(crate) const MAX_ALL_STATES: u64 = 3 * MAX_PATTERN_STATES;
+/// Bytes of text per step.
+const BYTES_PER_STEP: usize = 256;
 
 /// Part of a value that a subschema passes on to its own subschemas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +45,10 @@ pub(crate) struct Node {
     pub(crate) own: u64,
     pub(crate) edges: Vec<Edge>,
     pub(crate) pattern: Option<PatternCost>,
-    /// With how many others each item of an array is compared.
-    pub(crate) pairs: u64,
-    /// Number of additional checks of its parts: it needs to know which members they have evaluated.
-    pub(crate) again: u64,
+    /// Whether the items of an array are compared with one another.
+    pub(crate) is_unique: bool,
+    /// Whether its parts are checked once more, because it needs to know which members they have evaluated.
+    pub(crate) again: bool,
 }
 
 /// All subschemas that can apply to a value; the first one is the schema itself.
@@ -156,12 +157,12 @@ impl<'s> Reader<'_, 's> {
             }
             ("items" | "additionalItems" | "contains", _) => self.edge(node, Part::Items, place),
             ("unevaluatedProperties" | "unevaluatedItems", _) => {
-                node.again = 1;
+                node.again = true;
                 let part = if key == "unevaluatedItems" { Part::Items } else { Part::Properties(None) };
                 self.edge(node, part, place);
             }
             ("pattern", Value::String(text)) => node.pattern = self.pattern(number, text),
-            ("uniqueItems", Value::Bool(true)) => node.pairs = COMPARED_IN_PAIRS as u64,
+            ("uniqueItems", Value::Bool(true)) => node.is_unique = true,
             ("enum" | "const" | "required" | "dependentRequired", value) => node.own += size(value),
             _ => node.own += 1,
         }
@@ -233,11 +234,17 @@ impl Graph {
     }
 }
 
-/// Number of values in a value, itself included.
+/// The cost of reading a value, its members included.
 pub(crate) fn size(value: &Value) -> u64 {
     match value {
+        Value::String(text) => text_steps(text),
         Value::Array(items) => 1 + items.iter().map(size).sum::<u64>(),
-        Value::Object(map) => 1 + map.values().map(size).sum::<u64>(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+        Value::Object(map) => 1 + map.values().map(|value| 1 + size(value)).sum::<u64>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
     }
+}
+
+/// The cost of reading a text.
+pub(crate) fn text_steps(text: &str) -> u64 {
+    (text.len() / BYTES_PER_STEP) as u64 + 1
 }

@@ -11,5 +11,3 @@ pub(crate) const MAX_IN_PLACE_DEPTH: usize = 64;
 /// The most keywords that apply to the same values, over all subschemas, with each reference followed. Compiling a
 /// schema walks them.
 pub(crate) const MAX_EXPANDED: u64 = 200_000;
-/// Up to so many items of an array are compared in pairs.
-pub(crate) const COMPARED_IN_PAIRS: usize = 15;

@@ -57,11 +57,6 @@ impl PatternCost {
         let read = self.most.map_or(bytes, |most| bytes.min(most.saturating_add(1)));
         self.states.saturating_mul(read) / MOVES_PER_STEP + 1
     }
-
-    /// Upper bound for the steps per byte.
-    pub(crate) fn steps_per_byte(self) -> u64 {
-        self.states / MOVES_PER_STEP + 1
-    }
 }
 
 /// Reads a pattern (ECMA-262, as JSON Schema has them).
