@@ -63,12 +63,12 @@ enum Validator {
 }
 
 impl Validator {
-    fn of(schema: &Value) -> Result<Self, SchemaFault> {
+    /// Of a schema in the form that is compiled.
+    fn of(schema: &Value, form: Value) -> Result<Self, SchemaFault> {
         if !is_common(schema) {
-            return compiled(schema).map(Self::Compiled).map_err(SchemaFault::Invalid);
+            return compiled(&form).map(Self::Compiled).map_err(SchemaFault::Invalid);
         }
-        let schema = schema.clone();
-        Ok(Self::AtFirstUse(LazyLock::new(Box::new(move || compiled(&schema)))))
+        Ok(Self::AtFirstUse(LazyLock::new(Box::new(move || compiled(&form)))))
     }
 
     /// The validator, or why the schema is refused after all.
@@ -145,8 +145,7 @@ impl Checker {
         let document = Document::new(schema)?;
         let (graph, found) = graph::read(&document)?;
         let weight = bounds::check(&document, &graph, &found)?;
-        let lenient = rewritten(&document, &graph, &found);
-        let validator = Validator::of(lenient.as_ref().unwrap_or(schema))?;
+        let validator = Validator::of(schema, rewritten(&document, &graph, &found))?;
         let named = found.refused.iter().take(UNCHECKED_NAMED).map(|(node, pattern, refusal)| {
             let place = found.values.get(*node).map(|value| place_within(schema, value, pattern));
             let pattern = (*pattern).to_owned();

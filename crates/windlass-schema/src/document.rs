@@ -14,15 +14,6 @@ const NO_ID: &str = "json-schema:///";
 /// The longest address of a schema, in bytes: each one is resolved against the one around it.
 const MAX_ADDRESS_BYTES: usize = 2_048;
 
-/// Target of a document's references.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Places of one schema.
-    Single,
-    /// A schema within it has an address, another version of JSON Schema, or a dynamic reference.
-    Bundle,
-}
-
 /// A schema with the targets of its references.
 #[derive(Debug)]
 pub(crate) struct Document<'s> {
@@ -34,8 +25,6 @@ pub(crate) struct Document<'s> {
     anchors: BTreeMap<(usize, &'s str), &'s Value>,
     /// Number of dynamic anchors per name.
     dynamic: BTreeMap<&'s str, usize>,
-    /// Whether its references stay within one schema.
-    pub(crate) form: Form,
 }
 
 #[derive(Debug)]
@@ -63,7 +52,6 @@ impl<'s> Document<'s> {
             by_address: BTreeMap::new(),
             anchors: BTreeMap::new(),
             dynamic: BTreeMap::new(),
-            form: Form::Single,
         };
         let id = root.get("$id").and_then(Value::as_str).unwrap_or(NO_ID);
         let base = address(id, uri::from_str)?;
@@ -79,7 +67,7 @@ impl<'s> Document<'s> {
 
     /// The resource that references within a schema start from: itself if it has an address.
     pub(crate) fn within(&self, schema: &Map<String, Value>, outer: usize) -> usize {
-        let id = schema.get("$id").and_then(Value::as_str).filter(|_| self.form == Form::Bundle);
+        let id = schema.get("$id").and_then(Value::as_str);
         id.and_then(|id| self.at(outer, id)).unwrap_or(outer)
     }
 
@@ -177,10 +165,6 @@ impl<'s> Document<'s> {
                 None => uri::from_str(id),
             })?;
             resource = self.add(base, value);
-        }
-        let inner = !is_root && (text("$id").is_some() || text("$schema").is_some());
-        if inner || text("$dynamicRef").is_some() || text("$recursiveRef").is_some() {
-            self.form = Form::Bundle;
         }
         for key in ["$anchor", "$dynamicAnchor"] {
             if let Some(name) = text(key) {

@@ -1,43 +1,36 @@
-//! The schema to compile, if it differs from the given one: references of a bundle become anchors, so that it has one base and
-//! one version; unchecked patterns are removed, together with keywords that would reject values because of that.
+//! The schema to compile: references become anchors, so that it has one base and one version; unchecked patterns are removed,
+//! together with keywords that would reject values because of that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::document::{Document, Form, place_of};
+use crate::document::{Document, place_of};
 use crate::graph::{Found, Graph};
 use crate::keywords::{DATA, NAMED, REFERENCES};
 
-/// Rewrites the schema for compilation; `None`: the given one is used.
-pub(crate) fn rewritten(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Option<Value> {
-    if document.form == Form::Single && found.refused.is_empty() {
-        return None;
-    }
+/// Rewrites the schema for compilation.
+pub(crate) fn rewritten(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Value {
     let place = |node: usize| found.values.get(node).map(|value| place_of(value));
     let refused = found.refused.iter().filter_map(|(node, pattern, _)| Some((place(*node)?, *pattern)));
     let lax = graph.leading_to(found.refused.iter().map(|(node, ..)| *node));
     let mut anchors = BTreeMap::new();
-    if document.form == Form::Bundle {
-        for target in found.targets.values().filter(|target| target.is_object()) {
-            let number = anchors.len();
-            anchors.entry(place_of(target)).or_insert(number);
-        }
+    for target in found.targets.values().filter(|target| target.is_object()) {
+        let number = anchors.len();
+        anchors.entry(place_of(target)).or_insert(number);
     }
     let rewriter = Rewriter {
         root: place_of(document.root),
-        form: document.form,
         found,
         refused: refused.collect(),
         lax: lax.into_iter().filter_map(place).collect(),
         anchors,
     };
-    Some(rewriter.schema(document.root))
+    rewriter.schema(document.root)
 }
 
 struct Rewriter<'f, 's> {
     root: usize,
-    form: Form,
     found: &'f Found<'s>,
     /// Patterns that go unchecked, by the place of their subschema.
     refused: BTreeSet<(usize, &'s str)>,
@@ -78,7 +71,6 @@ impl Rewriter<'_, '_> {
     /// Whether a keyword is not compiled. What takes less when its schemas take more goes with an unchecked pattern.
     fn is_left_out(&self, key: &str, place: usize, map: &Map<String, Value>) -> bool {
         let lax = |key: &str| map.get(key).is_some_and(|value| self.is_lax_in(value));
-        let bundle = self.form == Form::Bundle;
         match key {
             "pattern" => map
                 .get(key)
@@ -89,9 +81,9 @@ impl Rewriter<'_, '_> {
             "oneOf" => lax("oneOf") && map.contains_key("anyOf"),
             "maxContains" => lax("contains"),
             "unevaluatedProperties" | "unevaluatedItems" => self.lax.contains(&place),
-            "$schema" | "$id" => bundle && place != self.root,
-            "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" => bundle,
-            _ => bundle && REFERENCES.contains(&key),
+            "$schema" | "$id" => place != self.root,
+            "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" => true,
+            _ => REFERENCES.contains(&key),
         }
     }
 
@@ -121,9 +113,6 @@ impl Rewriter<'_, '_> {
 
     /// The references of a subschema, as references to anchors.
     fn references(&self, place: usize, out: &mut Map<String, Value>) {
-        if self.form == Form::Single {
-            return;
-        }
         let mut more = Vec::new();
         for keyword in REFERENCES {
             let Some(target) = self.found.targets.get(&(place, keyword)) else { continue };
