@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use windlass_core::Text;
 use windlass_core::message::{Media, ProviderMetadata, Reasoning};
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, ModelFailure, Reply, ReplyCall, StopReason, Usage};
-use windlass_core::text::{Steps, without_halves};
+use windlass_core::text::{steps, without_halves};
 
 use crate::thoughts::{GAP, Thoughts};
 use crate::{Delta, Deltas};
@@ -40,7 +40,6 @@ pub struct Assembler {
     stop: Option<StopReason>,
     whole: Option<Box<Reply>>,
     bytes: u64,
-    steps: Steps,
 }
 
 /// A call that may still grow.
@@ -89,7 +88,6 @@ impl Assembler {
             stop: None,
             whole: None,
             bytes: 0,
-            steps: Steps::default(),
         }
     }
 
@@ -97,11 +95,6 @@ impl Assembler {
     #[must_use]
     pub fn bounded(self, max_reply_bytes: u64) -> Self {
         Self { max_reply_bytes, ..self }
-    }
-
-    /// Number of steps so far, beside the bytes of the pieces themselves.
-    pub fn steps(&self) -> u64 {
-        self.steps.count()
     }
 
     /// Adds a piece. A reply that came whole is moved, not copied.
@@ -240,7 +233,7 @@ impl Assembler {
             }
         };
         if let Some(call) = self.calls.get_mut(at) {
-            call.take(piece, &self.steps);
+            call.take(piece);
             self.places.note(at, call);
         }
         Ok(())
@@ -371,7 +364,7 @@ impl OpenCall {
         other && self.brackets.whole == Some(true) && piece.args.trim_start().starts_with('{')
     }
 
-    fn take(&mut self, piece: Piece<'_>, steps: &Steps) {
+    fn take(&mut self, piece: Piece<'_>) {
         if self.id.is_none() {
             self.id = piece.id.map(Into::into);
         }
@@ -380,7 +373,7 @@ impl OpenCall {
         }
         let before = self.args.len();
         self.args.push_str(piece.args);
-        self.brackets.go_on(&self.args, before, steps);
+        self.brackets.go_on(&self.args, before);
     }
 
     fn is_empty(&self) -> bool {
@@ -417,9 +410,9 @@ struct Brackets {
 }
 
 impl Brackets {
-    fn go_on(&mut self, args: &str, from: usize, steps: &Steps) {
+    fn go_on(&mut self, args: &str, from: usize) {
         let new = args.as_bytes().get(from..).unwrap_or_default();
-        steps.add(new.len());
+        steps::add(new.len());
         for (at, byte) in new.iter().enumerate() {
             match (self.whole, byte) {
                 (Some(false), _) => return,
@@ -435,7 +428,7 @@ impl Brackets {
                 (None, b'}' | b']') => {
                     self.depth -= 1;
                     if self.depth == 0 {
-                        steps.add(from + at);
+                        steps::add(from + at);
                         let so_far = args.get(..=from + at).unwrap_or_default();
                         self.whole = Some(serde_json::from_str::<IgnoredAny>(so_far).is_ok());
                     }

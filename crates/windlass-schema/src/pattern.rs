@@ -5,7 +5,7 @@ use std::fmt;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-use windlass_text::steps::Steps;
+use windlass_text::steps;
 
 /// The longest pattern that is read, in bytes. Translating one into Rust's syntax is quadratic in its length.
 pub(crate) const MAX_PATTERN_BYTES: usize = 2_048;
@@ -64,19 +64,15 @@ impl PatternCost {
 /// # Errors
 /// The linear engine does not take it.
 pub(crate) fn cost(pattern: &str) -> Result<PatternCost, Refusal> {
-    cost_in_steps(pattern, &Steps::default())
-}
-
-fn cost_in_steps(pattern: &str, steps: &Steps) -> Result<PatternCost, Refusal> {
-    steps.add(1);
+    steps::add(1);
     if pattern.len() > MAX_PATTERN_BYTES {
         return Err(Refusal::TooLong);
     }
-    steps.add(pattern.len());
+    steps::add(pattern.len());
     let translated = jsonschema_regex::to_rust_regex(pattern).map_err(|()| Refusal::NotLinear)?;
-    steps.add(translated.len());
+    steps::add(translated.len());
     let hir = regex_syntax::parse(&translated).map_err(|_| Refusal::NotLinear)?;
-    let states = states(&hir, steps);
+    let states = states(&hir);
     if states > MAX_PATTERN_STATES {
         return Err(Refusal::TooLarge);
     }
@@ -86,9 +82,9 @@ fn cost_in_steps(pattern: &str, steps: &Steps) -> Result<PatternCost, Refusal> {
 }
 
 /// Upper bound for the states of the compiled pattern. Its depth is bounded by the parser.
-fn states(hir: &Hir, steps: &Steps) -> u64 {
-    steps.add(1);
-    let all = |parts: &[Hir]| parts.iter().map(|part| states(part, steps)).fold(1, u64::saturating_add);
+fn states(hir: &Hir) -> u64 {
+    steps::add(1);
+    let all = |parts: &[Hir]| parts.iter().map(states).fold(1, u64::saturating_add);
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
         HirKind::Literal(literal) => literal.0.len() as u64,
@@ -98,10 +94,10 @@ fn states(hir: &Hir, steps: &Steps) -> u64 {
             let beyond = if longer == 0 { 0 } else { longer + UTF8_STATES };
             class.ranges().len() as u64 + beyond + 1
         }
-        HirKind::Capture(capture) => states(&capture.sub, steps).saturating_add(2),
+        HirKind::Capture(capture) => states(&capture.sub).saturating_add(2),
         HirKind::Repetition(repetition) => {
             let times = u64::from(repetition.max.unwrap_or(repetition.min.saturating_add(1)));
-            states(&repetition.sub, steps).saturating_add(1).saturating_mul(times).saturating_add(1)
+            states(&repetition.sub).saturating_add(1).saturating_mul(times).saturating_add(1)
         }
         HirKind::Concat(parts) | HirKind::Alternation(parts) => all(parts),
     }
@@ -110,7 +106,7 @@ fn states(hir: &Hir, steps: &Steps) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_text::steps::{Shape, doubling};
+    use windlass_text::steps::{Shape, doubling, taken};
 
     #[test]
     fn reading_a_pattern_costs_its_length() {
@@ -129,18 +125,17 @@ mod tests {
             // Beyond its bound none is read.
             for length in [0, 1, 2, 4, 8].map(|nth: usize| (MAX_PATTERN_BYTES / 16) >> nth.min(4)) {
                 let cost = |n: usize| {
-                    let (steps, pattern) = (Steps::default(), shape(n));
-                    let _cost = cost_in_steps(&pattern, &steps);
-                    assert!(steps.count() <= 16 * pattern.len() as u64 + 64, "{what}: {}", steps.count());
-                    steps.count()
+                    let pattern = shape(n);
+                    let steps = taken(|| super::cost(&pattern));
+                    assert!(steps <= 16 * pattern.len() as u64 + 64, "{what}: {steps}");
+                    steps
                 };
                 let (one, two) = (cost(length), cost(2 * length));
                 assert!(two <= one * 5 / 2 + 64, "{what}: {length} costs {one}, twice that {two}");
             }
             doubling(|n| {
-                let steps = Steps::default();
-                let _cost = cost_in_steps(&shape(n), &steps);
-                steps.count()
+                let pattern = shape(n);
+                taken(|| super::cost(&pattern))
             })
             .unwrap_or_else(|fault| panic!("{what}: {fault}"));
         }

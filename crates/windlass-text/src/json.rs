@@ -4,7 +4,7 @@ use serde_json::Value;
 
 pub use self::halves::without_halves;
 pub use self::same::same;
-use crate::steps::Steps;
+use crate::steps;
 
 mod halves;
 mod same;
@@ -23,7 +23,15 @@ pub fn object_in(reply: &str) -> Option<&str> {
 /// # Errors
 /// It is no JSON, or holds more than [`MAX_VALUES`] values: said as the end of a sentence about the text.
 pub fn read(json: &str) -> Result<Value, String> {
-    read_in_steps(json, &Steps::default())
+    if values_in(json) > MAX_VALUES {
+        return Err(format!("too large: more than {MAX_VALUES} values"));
+    }
+    steps::add(json.len());
+    serde_json::from_str(json).or_else(|error| {
+        // Half of a character is no reason to have all of the text written again.
+        let mended = without_halves(json).and_then(|mended| serde_json::from_str(&mended).ok());
+        mended.ok_or_else(|| format!("not valid JSON: {error}"))
+    })
 }
 
 /// The text of arguments: providers send nothing at all, or a null, for tools without parameters.
@@ -32,22 +40,10 @@ pub fn given_args(text: &str) -> &str {
     if matches!(text, "" | "null") { "{}" } else { text }
 }
 
-fn read_in_steps(json: &str, steps: &Steps) -> Result<Value, String> {
-    if values_in(json, steps) > MAX_VALUES {
-        return Err(format!("too large: more than {MAX_VALUES} values"));
-    }
-    steps.add(json.len());
-    serde_json::from_str(json).or_else(|error| {
-        // Half of a character is no reason to have all of the text written again.
-        let mended = without_halves(json).and_then(|mended| serde_json::from_str(&mended).ok());
-        mended.ok_or_else(|| format!("not valid JSON: {error}"))
-    })
-}
-
 /// Upper bound for the number of values in a JSON text: one more than its commas, colons and opening brackets outside of
 /// strings.
-fn values_in(json: &str, steps: &Steps) -> usize {
-    steps.add(json.len());
+fn values_in(json: &str) -> usize {
+    steps::add(json.len());
     let (mut values, mut within, mut escaped) = (1, false, false);
     for byte in json.bytes() {
         if within {
@@ -65,7 +61,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::steps::{Shape, doubling};
+    use crate::steps::{Shape, doubling, taken};
 
     #[test]
     fn half_a_character_makes_no_text_unreadable() {
@@ -79,7 +75,7 @@ mod tests {
     #[test]
     fn values_are_counted_without_being_made() {
         for (value, at_least) in [(json!(1), 1), (json!([1, 2, 3]), 3), (json!({ "a": [1, ",:["] }), 3)] {
-            let counted = values_in(&value.to_string(), &Steps::default());
+            let counted = values_in(&value.to_string());
             assert!((at_least..=2 * at_least + 1).contains(&counted), "{value}: {counted}");
         }
     }
@@ -113,9 +109,9 @@ mod tests {
             // Up to the bound on values, and far beyond it.
             for times in [1, 16, 256] {
                 let cost = |n: usize| {
-                    let (steps, text) = (Steps::default(), shape(n * times));
-                    let made = read_in_steps(&text, &steps).map_or(0, |value| made(&value));
-                    let cost = steps.count() + made;
+                    let (text, mut values) = (shape(n * times), 0);
+                    let steps = taken(|| values = read(&text).map_or(0, |value| made(&value)));
+                    let cost = steps + values;
                     assert!(cost <= 3 * text.len() as u64, "{what}: {cost} of {}", text.len());
                     cost
                 };

@@ -2,7 +2,7 @@
 //! shown them, and [secrets](secret) that are kept out of all of them.
 //!
 //! A leaf: it knows nothing of runs, tools or models. Text comes from outside, so each reader is linear in its input and counts
-//! its [`Steps`](steps::Steps), which tests compare.
+//! its [`steps`], which tests compare.
 
 pub mod display;
 pub mod find;

@@ -1,9 +1,9 @@
 //! Counts what a reader of foreign text looks at.
 //!
-//! Replies, tool results, files and requests are untrusted, so a reader's cost must be linear in its input. Each reader has a
-//! [`Steps`] counter: every byte that it reads and every byte or value that it produces is one step. Tests compare the count
-//! for an input with the count for one twice as long ([`doubling`]); they count steps instead of time, so they also hold on a
-//! busy machine.
+//! Replies, tool results, files and requests are untrusted, so a reader's cost must be linear in its input. Each reader says
+//! what it does ([`add`]): every byte that it reads and every byte or value that it produces is one step. Tests compare the
+//! count ([`taken`]) for an input with the count for one twice as long ([`doubling`]); they count steps instead of time, so they
+//! also hold on a busy machine. Without debug assertions nothing is counted.
 
 use std::cell::Cell;
 
@@ -11,6 +11,26 @@ use std::cell::Cell;
 const MOST_GROWTH: f64 = 2.5;
 /// The steps that do not depend on the length: a look at the first byte, an empty list.
 const FIXED_STEPS: u64 = 64;
+
+thread_local! {
+    /// The steps of this thread.
+    static STEPS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts so many steps more.
+#[inline]
+pub fn add(steps: usize) {
+    if cfg!(debug_assertions) {
+        STEPS.set(STEPS.get().saturating_add(steps as u64));
+    }
+}
+
+/// The steps that a reader takes on this thread.
+pub fn taken<T>(read: impl FnOnce() -> T) -> u64 {
+    let before = STEPS.get();
+    drop(read());
+    STEPS.get() - before
+}
 
 /// A count of steps. Shared by reference among the parts of one reader.
 #[derive(Clone, Debug, Default)]
@@ -50,20 +70,14 @@ pub fn doubling(mut cost: impl FnMut(usize) -> u64) -> Result<(), String> {
 
 /// A text that is read once from its beginning to its end: each operation counts the bytes that it looks at.
 #[derive(Debug)]
-pub struct Scan<'t, 's> {
+pub struct Scan<'t> {
     rest: &'t str,
-    steps: &'s Steps,
 }
 
-impl<'t, 's> Scan<'t, 's> {
+impl<'t> Scan<'t> {
     /// From the beginning of a text.
-    pub fn new(text: &'t str, steps: &'s Steps) -> Self {
-        Self { rest: text, steps }
-    }
-
-    /// The count that its operations add to.
-    pub fn steps(&self) -> &'s Steps {
-        self.steps
+    pub fn new(text: &'t str) -> Self {
+        Self { rest: text }
     }
 
     /// The unread rest.
@@ -89,7 +103,7 @@ impl<'t, 's> Scan<'t, 's> {
     /// Passes over so many bytes; `None`: that is no place between two characters.
     pub fn pass(&mut self, bytes: usize) -> Option<&'t str> {
         let (passed, rest) = self.rest.split_at_checked(bytes)?;
-        self.steps.add(bytes.max(1));
+        add(bytes.max(1));
         self.rest = rest;
         Some(passed)
     }
@@ -107,7 +121,7 @@ impl<'t, 's> Scan<'t, 's> {
 
     /// Consumes `wanted` if it comes next.
     pub fn take(&mut self, wanted: &str) -> bool {
-        self.steps.add(wanted.len());
+        add(wanted.len());
         let rest = self.rest.strip_prefix(wanted);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
@@ -116,10 +130,10 @@ impl<'t, 's> Scan<'t, 's> {
     /// Returns the text before the next `wanted` and consumes both. `None`: `wanted` does not occur, and nothing is consumed.
     pub fn until(&mut self, wanted: &str) -> Option<&'t str> {
         let Some((before, after)) = self.rest.split_once(wanted) else {
-            self.steps.add(self.rest.len());
+            add(self.rest.len());
             return None;
         };
-        self.steps.add(before.len() + wanted.len());
+        add(before.len() + wanted.len());
         self.rest = after;
         Some(before)
     }
@@ -140,15 +154,15 @@ mod tests {
 
     #[test]
     fn a_scan_counts_what_it_looks_at() {
-        let steps = Steps::default();
-        let mut scan = Scan::new("  name(x)", &steps);
-        scan.skip_space();
-        assert_eq!(scan.pass_while(char::is_alphabetic), "name");
-        assert!(scan.take("("));
-        assert_eq!(scan.until(")"), Some("x"));
-        assert!(scan.is_empty());
-        assert_eq!(steps.count(), 9);
-        assert_eq!(Scan::new("abc", &steps).until("z"), None);
-        assert_eq!(steps.count(), 12);
+        let steps = taken(|| {
+            let mut scan = Scan::new("  name(x)");
+            scan.skip_space();
+            assert_eq!(scan.pass_while(char::is_alphabetic), "name");
+            assert!(scan.take("("));
+            assert_eq!(scan.until(")"), Some("x"));
+            assert!(scan.is_empty());
+        });
+        assert_eq!(steps, 9);
+        assert_eq!(taken(|| assert_eq!(Scan::new("abc").until("z"), None)), 3);
     }
 }

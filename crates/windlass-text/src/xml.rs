@@ -6,7 +6,7 @@
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Map, Number, Value};
 
-use crate::steps::Steps;
+use crate::steps;
 
 mod shape;
 
@@ -19,14 +19,10 @@ const MOST_FOLLOWED: usize = 16;
 
 /// An object as XML under that root, indented by two blanks. `schema` gives descriptions and the order of fields.
 pub fn to_xml(root: &str, value: &Map<String, Value>, schema: &Value) -> String {
-    written(root, value, schema, &Steps::default())
-}
-
-fn written(root: &str, value: &Map<String, Value>, schema: &Value, steps: &Steps) -> String {
     let mut out = String::new();
-    let mut writer = Writer { out: &mut out, root: schema, steps };
+    let mut writer = Writer { out: &mut out, root: schema };
     writer.object(&Tag { name: root.to_owned(), attributes: String::new(), depth: 0 }, value, Some(schema));
-    steps.add(out.len());
+    steps::add(out.len());
     out
 }
 
@@ -46,7 +42,6 @@ impl Tag {
 struct Writer<'w> {
     out: &'w mut String,
     root: &'w Value,
-    steps: &'w Steps,
 }
 
 impl Writer<'_> {
@@ -109,7 +104,7 @@ impl Writer<'_> {
 
     fn string(&mut self, tag: &Tag, text: &str) {
         let wrapped = text.contains('<').then(|| format!("<w>{text}</w>"));
-        match wrapped.as_deref().and_then(|text| parse(text, self.steps).ok()) {
+        match wrapped.as_deref().and_then(|text| parse(text).ok()) {
             Some(document) => {
                 self.open(tag);
                 self.embedded(document.root_element(), tag.depth);
@@ -213,22 +208,18 @@ pub fn xml_form(root: &str, schema: &Value) -> String {
 /// # Errors
 /// There is no such element, or it is not well-formed.
 pub fn from_xml(root: &str, text: &str, schema: &Value) -> Result<Value, String> {
-    read(root, text, schema, &Steps::default())
-}
-
-fn read(root: &str, text: &str, schema: &Value, steps: &Steps) -> Result<Value, String> {
     let (open, close) = (format!("<{root}"), format!("</{root}>"));
-    steps.add(text.len());
+    steps::add(text.len());
     let start = text.find(&open).ok_or_else(|| format!("there is no <{root}> element in the reply"))?;
     let end = text.rfind(&close).ok_or_else(|| format!("the <{root}> element is not closed"))? + close.len();
     let part = text.get(start..end).ok_or_else(|| format!("</{root}> comes before <{root}>"))?;
-    let document = parse(part, steps).map_err(|error| format!("the XML is not well-formed: {error}"))?;
-    Ok(Typed { root: schema, steps }.object(document.root_element(), schema))
+    let document = parse(part).map_err(|error| format!("the XML is not well-formed: {error}"))?;
+    Ok(Typed { root: schema }.object(document.root_element(), schema))
 }
 
-fn parse<'t>(text: &'t str, steps: &Steps) -> Result<Document<'t>, String> {
+fn parse(text: &str) -> Result<Document<'_>, String> {
     // The parser compares each attribute and namespace of an element with all others, and values are read by recursion.
-    shape::check(text, steps)?;
+    shape::check(text)?;
     let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| error.to_string())
 }
@@ -236,7 +227,6 @@ fn parse<'t>(text: &'t str, steps: &Steps) -> Result<Document<'t>, String> {
 /// Reads values, typed by a schema.
 struct Typed<'r> {
     root: &'r Value,
-    steps: &'r Steps,
 }
 
 impl Typed<'_> {
@@ -246,7 +236,7 @@ impl Typed<'_> {
         let mut map = Map::new();
         for child in node.children().filter(Node::is_element) {
             let tag = child.tag_name().name();
-            self.steps.add(1 + properties.map_or(0, Map::len));
+            steps::add(1 + properties.map_or(0, Map::len));
             let key = properties
                 .and_then(|known| known.keys().find(|key| tag_name(key) == tag))
                 .map_or_else(|| tag.to_owned(), Clone::clone);
@@ -267,7 +257,7 @@ impl Typed<'_> {
     /// `None`: an empty element of a field that is neither a list, an object nor a text is absent.
     fn value(&self, node: Node<'_, '_>, schema: Option<&Value>) -> Option<Value> {
         let root = self.root;
-        self.steps.add(1);
+        steps::add(1);
         let schema = schema.map(|schema| resolved(schema, root));
         let kinds = schema.and_then(|schema| schema.get("type"));
         let kinds: Vec<&str> = if let Some(Value::Array(kinds)) = kinds {
@@ -285,13 +275,13 @@ impl Typed<'_> {
             }
             if is("string") && !is("object") {
                 let text = inner(node);
-                self.steps.add(text.len());
+                steps::add(text.len());
                 return Some(Value::String(text));
             }
             return Some(self.object(node, schema.unwrap_or(&Value::Null)));
         }
         let text = node.children().filter(Node::is_text).filter_map(|child| child.text()).collect::<String>();
-        self.steps.add(text.len());
+        steps::add(text.len());
         let text = text.trim();
         if text.is_empty() {
             return match () {

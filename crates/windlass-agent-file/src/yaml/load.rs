@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
-use windlass_core::text::Steps;
+use windlass_core::text::steps;
 
 use super::error::{Problem, YamlError};
 use super::node::{Key, Node, NodeValue, Place};
@@ -44,14 +44,14 @@ pub fn parse_with_faults(text: &str) -> Result<(Node, Vec<YamlError>), YamlError
         let what = format!("{} bytes, the maximum is {MAX_BYTES}", text.len());
         return Err(YamlError::new(Place { line: 1, column: 1 }, "", Problem::TooLarge { what }));
     }
-    load(text, &Steps::default())
+    load(text)
 }
 
 /// Counts events, the text in them, and what is copied for aliases.
-pub(super) fn load(text: &str, steps: &Steps) -> Result<(Node, Vec<YamlError>), YamlError> {
+pub(super) fn load(text: &str) -> Result<(Node, Vec<YamlError>), YamlError> {
     // The parser's own share.
-    steps.add(text.len());
-    let mut loader = Loader::new(steps);
+    steps::add(text.len());
+    let mut loader = Loader::default();
     let mut parser = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| syntax(&error, text))?;
@@ -68,7 +68,8 @@ struct Weight {
     text: usize,
 }
 
-struct Loader<'s> {
+#[derive(Default)]
+struct Loader {
     open: Vec<Open>,
     root: Option<Node>,
     documents: usize,
@@ -78,7 +79,6 @@ struct Loader<'s> {
     /// Of the copies that are kept for aliases.
     kept: Weight,
     faults: Vec<YamlError>,
-    steps: &'s Steps,
 }
 
 /// A list or map that has not ended.
@@ -101,20 +101,7 @@ enum Kind {
     Map { entries: Vec<(Key, Node)>, lines: HashMap<String, usize>, key: Option<Key>, skip: bool },
 }
 
-impl<'s> Loader<'s> {
-    fn new(steps: &'s Steps) -> Self {
-        Self {
-            open: Vec::new(),
-            root: None,
-            documents: 0,
-            anchors: HashMap::new(),
-            total: Weight::default(),
-            kept: Weight::default(),
-            faults: Vec::new(),
-            steps,
-        }
-    }
-
+impl Loader {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the parser's enum is non-exhaustive")]
     fn take(&mut self, event: Event<'_>, place: Place) -> Result<(), YamlError> {
         match event {
@@ -244,14 +231,14 @@ impl<'s> Loader<'s> {
 
     /// Adds to the tree's weight before the memory is used.
     fn weigh(&mut self, more: Weight, place: Place) -> Result<(), YamlError> {
-        self.steps.add(more.nodes + more.text);
+        steps::add(more.nodes + more.text);
         add(&mut self.total, more);
         bounded(self.total, place)
     }
 
     fn keep(&mut self, anchor: usize, node: &Node, weight: Weight, place: Place) -> Result<(), YamlError> {
         if anchor > 0 {
-            self.steps.add(weight.nodes + weight.text);
+            steps::add(weight.nodes + weight.text);
             add(&mut self.kept, weight);
             bounded(self.kept, place)?;
             self.anchors.insert(anchor, (node.clone(), weight));

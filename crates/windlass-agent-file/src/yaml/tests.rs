@@ -226,9 +226,8 @@ fn reading_yaml_costs_its_length() {
     ];
     for (what, shape) in shapes {
         let cost = |n| {
-            let steps = windlass_core::text::Steps::default();
-            let _read = super::load::load(&shape(n), &steps);
-            steps.count()
+            let text = shape(n);
+            windlass_core::text::steps::taken(|| super::load::load(&text))
         };
         windlass_core::text::doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_text::json;
-use windlass_text::steps::Steps;
+use windlass_text::steps;
 
 use crate::codec::by_schema::pieces::AnswerPieces;
 use crate::codec::fenced::{fenced_message, text_of};
@@ -71,12 +71,12 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// Reads a whole reply. The forms without the property around them count, too: a server that holds a model to no schema leaves it
 /// to the model.
-pub(crate) fn read(text: &Text, form: AnswerForm, steps: &Steps) -> ParsedReply {
+pub(crate) fn read(text: &Text, form: AnswerForm) -> ParsedReply {
     let whole = unfenced(text.trim());
     if !whole.starts_with('{') {
         return ParsedReply::Prose;
     }
-    steps.add(whole.len());
+    steps::add(whole.len());
     let read = |part| serde_json::from_str::<Object<'_>>(part);
     let object = match read(whole) {
         Ok(Object { reply: Some(reply), .. }) => read(reply.get()),

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use serde_json::value::RawValue;
 use windlass_text::json::read;
-use windlass_text::steps::{Scan, Steps};
+use windlass_text::steps::{self, Scan};
 
 use crate::codec::forms::ReadCall;
 use crate::codec::phases;
@@ -177,24 +177,18 @@ fn with_blocks(reply: &AssistantMessage) -> String {
 /// The calls in a text, tools before delegations. Empty: there is no block.
 ///
 /// Arguments stay where they stand: no value is made of them, so that reading a reply costs its length once.
-pub(crate) fn blocks_in(text: &Text, steps: &Steps) -> Vec<ReadCall> {
-    let (mut calls, between) = take_blocks(text, &text[..], TOOL_FENCE, MOST_BLOCKS, steps);
+pub(crate) fn blocks_in(text: &Text) -> Vec<ReadCall> {
+    let (mut calls, between) = take_blocks(text, &text[..], TOOL_FENCE, MOST_BLOCKS);
     for part in between {
         let room = MOST_BLOCKS - calls.len();
-        calls.extend(take_blocks(text, part, DELEGATE_FENCE, room, steps).0);
+        calls.extend(take_blocks(text, part, DELEGATE_FENCE, room).0);
     }
     calls
 }
 
 /// Splits part of a text into at most `most` blocks and the text between them. Text after the last block stays text.
-fn take_blocks<'t>(
-    text: &Text,
-    part: &'t str,
-    fence: &str,
-    most: usize,
-    steps: &Steps,
-) -> (Vec<ReadCall>, Vec<&'t str>) {
-    let mut scan = Scan::new(part, steps);
+fn take_blocks<'t>(text: &Text, part: &'t str, fence: &str, most: usize) -> (Vec<ReadCall>, Vec<&'t str>) {
+    let mut scan = Scan::new(part);
     let (mut calls, mut between) = (Vec::new(), Vec::new());
     let mut after = part;
     while calls.len() < most && scan.until(fence).is_some() {
@@ -205,8 +199,7 @@ fn take_blocks<'t>(
             continue;
         }
         let body = closing(&mut scan);
-        let call =
-            if fence == TOOL_FENCE { tool_call(text, body, steps) } else { delegation(text, body, steps) };
+        let call = if fence == TOOL_FENCE { tool_call(text, body) } else { delegation(text, body) };
         calls.push(ReadCall { place: Span::of(scan.since(fenced), text), ..call });
         between.push(after.get(..after.len() - fenced.len()).unwrap_or_default());
         after = scan.rest();
@@ -216,7 +209,7 @@ fn take_blocks<'t>(
 }
 
 /// The body up to the fence that closes it. A block that is not closed takes all that follows.
-fn closing<'t>(scan: &mut Scan<'t, '_>) -> Result<&'t str, String> {
+fn closing<'t>(scan: &mut Scan<'t>) -> Result<&'t str, String> {
     if scan.take("```") {
         return Ok("");
     }
@@ -227,9 +220,9 @@ fn closing<'t>(scan: &mut Scan<'t, '_>) -> Result<&'t str, String> {
 }
 
 /// The JSON object in a block, of the fields that count.
-fn object<'t, T: Deserialize<'t>>(body: Result<&'t str, String>, steps: &Steps) -> Result<T, String> {
+fn object<'t, T: Deserialize<'t>>(body: Result<&'t str, String>) -> Result<T, String> {
     let body = body?.trim();
-    steps.add(body.len());
+    steps::add(body.len());
     if body.starts_with('{') {
         return serde_json::from_str(body).map_err(|error| format!("the block is not valid JSON: {error}"));
     }
@@ -263,8 +256,8 @@ pub(crate) fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
     (!text.is_empty()).then_some(text)
 }
 
-pub(crate) fn tool_call(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
-    let block: ToolBlock<'_> = match object(body, steps) {
+pub(crate) fn tool_call(text: &Text, body: Result<&str, String>) -> ReadCall {
+    let block: ToolBlock<'_> = match object(body) {
         Ok(block) => block,
         Err(fault) => return faulty("tool_call", format!("Invalid tool call: {fault}"), CallTarget::Tool),
     };
@@ -275,8 +268,8 @@ pub(crate) fn tool_call(text: &Text, body: Result<&str, String>, steps: &Steps) 
     ReadCall { name: (&*name).into(), args: args.unwrap_or_else(|| "{}".into()), ..ReadCall::default() }
 }
 
-pub(crate) fn delegation(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
-    let block: DelegateBlock<'_> = match object(body, steps) {
+pub(crate) fn delegation(text: &Text, body: Result<&str, String>) -> ReadCall {
+    let block: DelegateBlock<'_> = match object(body) {
         Ok(block) => block,
         Err(fault) => return faulty("delegate", format!("Invalid delegation: {fault}"), CallTarget::Agent),
     };

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass_text::steps::{Scan, Steps};
+use windlass_text::steps::Scan;
 
 use crate::vocabulary::call_args::{CallArgs, Span};
 use crate::vocabulary::ids::Text;
@@ -46,7 +46,7 @@ impl From<ReplyCall> for ReadCall {
 ///
 /// Arguments stay where they stand: no value is made of them, so that reading a reply costs its length once. Where one is
 /// not of its parameter's type, but its text is, it is read so ([`readings`]).
-pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec], steps: &Steps) -> Option<Vec<ReadCall>> {
+pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec]) -> Option<Vec<ReadCall>> {
     let source = text.trim();
     // Most replies are prose: one look at the first byte spares them the parsers.
     let first = *source.as_bytes().first()?;
@@ -54,7 +54,7 @@ pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec], steps: &Steps) -> Option
         return None;
     }
     let offered = |name: &str| tools.iter().find(|tool| tool.is_heard() && *tool.name == *name);
-    let mut scan = Scan::new(source, steps);
+    let mut scan = Scan::new(source);
     let mut calls = Vec::new();
     while !scan.is_empty() {
         if calls.len() >= MOST_CALLS {
@@ -86,30 +86,30 @@ struct Found<'t> {
 /// The offered tool of that name.
 type Offered<'o> = dyn Fn(&str) -> Option<&'o ToolSpec> + 'o;
 
-fn one<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
+fn one<'t>(scan: &mut Scan<'t>, offered: &Offered<'_>) -> Option<Found<'t>> {
     if scan.take("<tool_call>") {
         let body = scan.until("</tool_call>")?;
-        return tagged(&mut Scan::new(body.trim(), scan.steps()), offered);
+        return tagged(&mut Scan::new(body.trim()), offered);
     }
     if scan.take("<|python_tag|>") {
         let body = match scan.until("<|eom_id|>") {
             Some(body) => body,
             None => scan.pass(scan.rest().len())?,
         };
-        return whole(&mut Scan::new(body.trim(), scan.steps()), offered);
+        return whole(&mut Scan::new(body.trim()), offered);
     }
     if scan.take("<|python_start|>") {
         let body = scan.until("<|python_end|>")?;
-        return whole(&mut Scan::new(body.trim(), scan.steps()), offered);
+        return whole(&mut Scan::new(body.trim()), offered);
     }
     json_or_python(scan, offered)
 }
 
-fn json_or_python<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
+fn json_or_python<'t>(scan: &mut Scan<'t>, offered: &Offered<'_>) -> Option<Found<'t>> {
     if scan.peek() == Some('{') { json(scan, offered) } else { python(scan, offered) }
 }
 
-fn whole<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
+fn whole<'t>(scan: &mut Scan<'t>, offered: &Offered<'_>) -> Option<Found<'t>> {
     let call = json_or_python(scan, offered)?;
     scan.skip_space();
     scan.is_empty().then_some(call)
@@ -129,7 +129,7 @@ struct JsonCall<'t> {
     arguments: Option<&'t RawValue>,
 }
 
-fn json<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
+fn json<'t>(scan: &mut Scan<'t>, offered: &Offered<'_>) -> Option<Found<'t>> {
     let mut values = serde_json::Deserializer::from_str(scan.rest()).into_iter::<JsonCall<'t>>();
     let read = values.next();
     let end = values.byte_offset();
@@ -145,7 +145,7 @@ fn json<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>>
 }
 
 /// acorn's keys and values, or Hermes' JSON, between the tags.
-fn tagged<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
+fn tagged<'t>(scan: &mut Scan<'t>, offered: &Offered<'_>) -> Option<Found<'t>> {
     if scan.peek() == Some('{') {
         return whole(scan, offered);
     }
@@ -159,7 +159,7 @@ fn tagged<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t
 }
 
 /// `name(arg="v", other=2)`.
-fn python<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
+fn python<'t>(scan: &mut Scan<'t>, offered: &Offered<'_>) -> Option<Found<'t>> {
     let name = scan.pass_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
     if !scan.take("(") {
         return None;

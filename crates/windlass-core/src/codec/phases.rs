@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use windlass_text::steps::Steps;
+use windlass_text::steps;
 
 use crate::codec::fenced::{delegation, tool_call};
 use crate::codec::forms::ReadCall;
@@ -52,18 +52,18 @@ struct Object<'t> {
 }
 
 /// The actions that a reply is. Empty: it is none. An object that cannot be read is one with a fault.
-pub(crate) fn actions_in(text: &Text, steps: &Steps) -> Vec<ReadCall> {
+pub(crate) fn actions_in(text: &Text) -> Vec<ReadCall> {
     let whole = unfenced(text.trim());
     if !whole.starts_with('{') {
         return Vec::new();
     }
-    steps.add(whole.len());
+    steps::add(whole.len());
     let mut calls = match serde_json::from_str::<Object<'_>>(whole) {
         Ok(Object { actions: Some(list), .. }) => {
-            list.into_iter().take(MOST_ACTIONS).map(|one| action(text, one.get(), steps)).collect()
+            list.into_iter().take(MOST_ACTIONS).map(|one| action(text, one.get())).collect()
         }
         Ok(Object { tool: None, agent: None, actions: None }) => Vec::new(),
-        Ok(_) | Err(_) => vec![action(text, whole, steps)],
+        Ok(_) | Err(_) => vec![action(text, whole)],
     };
     // Nothing of such a reply is text beside its calls.
     if let Some(first) = calls.first_mut() {
@@ -72,11 +72,11 @@ pub(crate) fn actions_in(text: &Text, steps: &Steps) -> Vec<ReadCall> {
     calls
 }
 
-fn action(text: &Text, object: &str, steps: &Steps) -> ReadCall {
+fn action(text: &Text, object: &str) -> ReadCall {
     let hands_over = serde_json::from_str::<Object<'_>>(object)
         .is_ok_and(|action| action.tool.is_none() && action.agent.is_some());
     let read = if hands_over { delegation } else { tool_call };
-    ReadCall { place: Span::of(object, text), ..read(text, Ok(object), steps) }
+    ReadCall { place: Span::of(object, text), ..read(text, Ok(object)) }
 }
 
 /// A text without the fence around all of it.

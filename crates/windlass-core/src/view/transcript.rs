@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_text::steps::Steps;
+use windlass_text::steps;
 
 use crate::state::State;
 use crate::state::model_calls::ModelCall;
@@ -26,20 +26,20 @@ fn view(state: &State, model_call: &ModelCall) -> View {
 
 /// The conversation so far, line by line, and after it what the last message says.
 pub fn transcript(history: &History) -> Message {
-    Message::user(written(history, &Steps::default()))
+    Message::user(written(history))
 }
 
-fn written(history: &History, steps: &Steps) -> String {
+fn written(history: &History) -> String {
     let before = history.len().saturating_sub(1);
     let mut text = "Branch history:".to_owned();
     for message in history.iter().take(before) {
         let length = text.len();
         lines(&mut text, message);
-        steps.add(1 + message.bytes() as usize + text.len() - length);
+        steps::add(1 + message.bytes() as usize + text.len() - length);
     }
     let last = history.last().and_then(|last| last.content());
     let last = last.map(|content| content.text()).unwrap_or_default();
-    steps.add(last.len());
+    steps::add(last.len());
     text.push_str("\n\n");
     text.push_str(&last);
     text

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use windlass_text::steps::{Scan, Steps};
+use windlass_text::steps::{self, Scan};
 
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::readings::{ReadAs, Reading, Readings, value_of};
@@ -14,8 +14,7 @@ pub(crate) const MOST_DEPTH: usize = 32;
 
 /// Arguments that a text holds in another notation than JSON, as JSON. `None`: they are not written so.
 pub(crate) fn keys_and_values(part: &str, notation: Notation, readings: &Readings) -> Option<String> {
-    let steps = Steps::default();
-    let mut scan = Scan::new(part, &steps);
+    let mut scan = Scan::new(part);
     let mut reading = Reading::Stored(readings);
     match notation {
         Notation::Python => python_args(&mut scan, &mut reading),
@@ -25,7 +24,7 @@ pub(crate) fn keys_and_values(part: &str, notation: Notation, readings: &Reading
 }
 
 /// All of `<arg_key>k</arg_key><arg_value>v</arg_value>…` as JSON.
-pub(crate) fn tagged_args(scan: &mut Scan<'_, '_>, reading: &mut Reading<'_>) -> Option<String> {
+pub(crate) fn tagged_args(scan: &mut Scan<'_>, reading: &mut Reading<'_>) -> Option<String> {
     let mut args = Args::default();
     while !scan.is_empty() {
         let key = if scan.take("<arg_key>") { scan.until("</arg_key>")? } else { return None };
@@ -33,7 +32,7 @@ pub(crate) fn tagged_args(scan: &mut Scan<'_, '_>, reading: &mut Reading<'_>) ->
         let value = if scan.take("<arg_value>") { scan.until("</arg_value>")? } else { return None };
         let key = key.trim();
         let (out, from) = args.key(key)?;
-        scan.steps().add(value.len());
+        steps::add(value.len());
         match serde_json::from_str::<&RawValue>(value.trim()) {
             Ok(value) => out.push_str(value.get()),
             Err(_) => quoted(out, value)?,
@@ -45,7 +44,7 @@ pub(crate) fn tagged_args(scan: &mut Scan<'_, '_>, reading: &mut Reading<'_>) ->
 }
 
 /// `arg="v", other=2)` as JSON.
-pub(crate) fn python_args(scan: &mut Scan<'_, '_>, reading: &mut Reading<'_>) -> Option<String> {
+pub(crate) fn python_args(scan: &mut Scan<'_>, reading: &mut Reading<'_>) -> Option<String> {
     let mut args = Args::default();
     loop {
         scan.skip_space();
@@ -83,7 +82,7 @@ fn read_so(out: &mut String, from: usize, read: Option<ReadAs>, raw: &str) -> Op
 }
 
 /// A comma, unless the end comes next.
-fn between(scan: &mut Scan<'_, '_>, end: &str) -> Option<()> {
+fn between(scan: &mut Scan<'_>, end: &str) -> Option<()> {
     scan.skip_space();
     (scan.take(",") || scan.rest().starts_with(end)).then_some(())
 }
@@ -120,7 +119,7 @@ fn quoted(out: &mut String, text: &str) -> Option<()> {
 }
 
 /// A value as Python writes it, written as JSON.
-fn value(scan: &mut Scan<'_, '_>, out: &mut String, depth: usize) -> Option<()> {
+fn value(scan: &mut Scan<'_>, out: &mut String, depth: usize) -> Option<()> {
     if depth > MOST_DEPTH {
         return None;
     }
@@ -133,7 +132,7 @@ fn value(scan: &mut Scan<'_, '_>, out: &mut String, depth: usize) -> Option<()> 
     }
 }
 
-fn string(scan: &mut Scan<'_, '_>, out: &mut String, quote: char) -> Option<()> {
+fn string(scan: &mut Scan<'_>, out: &mut String, quote: char) -> Option<()> {
     scan.pass(1)?;
     let mut text = String::new();
     let mut chars = scan.rest().char_indices();
@@ -156,7 +155,7 @@ fn string(scan: &mut Scan<'_, '_>, out: &mut String, quote: char) -> Option<()> 
     None
 }
 
-fn list(scan: &mut Scan<'_, '_>, out: &mut String, depth: usize) -> Option<()> {
+fn list(scan: &mut Scan<'_>, out: &mut String, depth: usize) -> Option<()> {
     scan.pass(1)?;
     out.push('[');
     let mut first = true;
@@ -174,7 +173,7 @@ fn list(scan: &mut Scan<'_, '_>, out: &mut String, depth: usize) -> Option<()> {
     }
 }
 
-fn map(scan: &mut Scan<'_, '_>, out: &mut String, depth: usize) -> Option<()> {
+fn map(scan: &mut Scan<'_>, out: &mut String, depth: usize) -> Option<()> {
     scan.pass(1)?;
     out.push('{');
     let mut first = true;
@@ -199,7 +198,7 @@ fn map(scan: &mut Scan<'_, '_>, out: &mut String, depth: usize) -> Option<()> {
     }
 }
 
-fn word(scan: &mut Scan<'_, '_>, out: &mut String) -> Option<()> {
+fn word(scan: &mut Scan<'_>, out: &mut String) -> Option<()> {
     let word = scan.pass_while(|c| !(matches!(c, ',' | ')' | ']' | '}') || c.is_whitespace()));
     match word {
         "True" | "true" => out.push_str("true"),

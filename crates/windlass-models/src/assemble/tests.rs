@@ -1,6 +1,6 @@
 use windlass_core::message::ProviderMetadata;
 use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
-use windlass_core::text::doubling;
+use windlass_core::text::steps::{doubling, taken};
 
 use super::{Assembler, MAX_CALLS, MAX_REPLY_BYTES};
 use crate::Delta;
@@ -213,10 +213,11 @@ fn putting_a_reply_together_costs_its_length() {
     let pieces = |n: usize, piece: &str| {
         let mut assembler = Assembler::new("m");
         assembler.push(call(Some(0), None, Some("f"), "{")).expect("small");
-        for _ in 0..n {
-            assembler.push(call(Some(0), None, Some("f"), piece)).expect("small");
-        }
-        assembler.steps()
+        taken(|| {
+            for _ in 0..n {
+                assembler.push(call(Some(0), None, Some("f"), piece)).expect("small");
+            }
+        })
     };
     for piece in ["\"a\":1,", "}{", "[]", "\"", "{}"] {
         doubling(|n| pieces(n, piece)).unwrap_or_else(|fault| panic!("{piece}: {fault}"));

@@ -1,6 +1,6 @@
 //! Owns the parser of server-sent events (WHATWG HTML, 9.2.6), fed with bytes cut anywhere.
 
-use windlass_core::text::Steps;
+use windlass_core::text::steps;
 
 use super::frames::EventTooLong;
 
@@ -31,7 +31,6 @@ pub struct SseParser {
     foreign: bool,
     /// Data of the last event found.
     found: Place,
-    steps: Steps,
 }
 
 /// Location of an event's data.
@@ -66,18 +65,12 @@ impl SseParser {
             ended: false,
             foreign: false,
             found: Place::Nowhere,
-            steps: Steps::default(),
         }
     }
 
     /// Whether some line was neither a comment nor a field of the format, nor the beginning of one that was cut off.
     pub fn is_foreign(&self) -> bool {
         self.foreign
-    }
-
-    /// Number of bytes read or moved so far.
-    pub fn steps(&self) -> u64 {
-        self.steps.count()
     }
 
     /// Adds bytes as they came.
@@ -90,7 +83,7 @@ impl SseParser {
         if self.buffer.len() + joined + bytes.len() > self.max_event_bytes {
             return Err(EventTooLong);
         }
-        self.steps.add(bytes.len());
+        steps::add(bytes.len());
         self.buffer.extend_from_slice(bytes);
         Ok(())
     }
@@ -148,7 +141,7 @@ impl SseParser {
         if keep == self.buffer.len() {
             self.buffer.clear();
         } else {
-            self.steps.add(self.buffer.len() - keep);
+            steps::add(self.buffer.len() - keep);
             self.buffer.drain(..keep);
         }
         self.line -= keep;
@@ -191,7 +184,7 @@ impl SseParser {
         let start = self.line;
         let rest = self.buffer.get(self.searched..).unwrap_or_default();
         let found = memchr::memchr2(b'\n', b'\r', rest);
-        self.steps.add(found.map_or(rest.len(), |found| found + 1));
+        steps::add(found.map_or(rest.len(), |found| found + 1));
         let Some(found) = found else {
             self.searched = self.buffer.len();
             if self.ended && start < self.buffer.len() {
@@ -219,7 +212,7 @@ impl SseParser {
             }
             Place::Joined => {}
         }
-        self.steps.add(1 + end - start);
+        steps::add(1 + end - start);
         self.joined.push(b'\n');
         self.joined.extend_from_slice(self.buffer.get(start..end).unwrap_or_default());
     }

@@ -6,7 +6,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use windlass_core::policy::Stop;
-use windlass_core::text::{MAX_VALUES, Steps};
+use windlass_core::text::{MAX_VALUES, steps};
 use windlass_core::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
 use windlass_core::{ActionId, State, Text};
 use windlass_models::Assembler;
@@ -188,7 +188,6 @@ struct Reader {
     values: usize,
     /// Bytes read.
     bytes: usize,
-    steps: Steps,
 }
 
 impl Reader {
@@ -198,7 +197,7 @@ impl Reader {
                 return;
             }
             self.bytes += c.len_utf8();
-            self.steps.add(c.len_utf8());
+            steps::add(c.len_utf8());
             self.take(c);
         }
     }
@@ -209,7 +208,7 @@ impl Reader {
 
     /// All that stands so far. `None`: nothing does.
     fn view(&self) -> Option<Value> {
-        self.steps.add(self.bytes);
+        steps::add(self.bytes);
         let mut view = if let Token::Text { text, key: false, .. } = &self.token {
             Some(Value::String(text.clone()))
         } else {

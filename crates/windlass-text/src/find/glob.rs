@@ -3,7 +3,7 @@
 //! Patterns come from agent files and from models, names from models, tool servers and folders. To match takes at most
 //! as many steps as the product of their lengths.
 
-use crate::steps::Steps;
+use crate::steps;
 
 /// Whether a pattern of `*` (any run of characters) and `?` (one character) covers a whole name.
 ///
@@ -14,15 +14,11 @@ use crate::steps::Steps;
 /// assert!(!covers("files", "files__read"));
 /// ```
 pub fn covers(pattern: &str, name: &str) -> bool {
-    covers_in_steps(pattern, name, &Steps::default())
-}
-
-fn covers_in_steps(pattern: &str, name: &str, steps: &Steps) -> bool {
     let (mut pattern, mut name) = (pattern.chars(), name.chars());
     // What follows the last star, and what of the name stands from where the star may end.
     let mut star = None;
     loop {
-        steps.add(1);
+        steps::add(1);
         let (mut wanted, mut found) = (pattern.clone(), name.clone());
         match (wanted.next(), found.next()) {
             (Some('*'), _) => {
@@ -49,7 +45,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::steps::{Shape, doubling};
+    use crate::steps::{Shape, doubling, taken};
 
     /// Naive matching without a step limit.
     fn plainly(pattern: &[char], name: &[char]) -> bool {
@@ -96,11 +92,11 @@ mod tests {
         for pattern in ["files__*", "*", "*a*a*a*b", "*aaaaaaaaab", "?*?*?x", &many] {
             for (what, name) in names {
                 let cost = |n| {
-                    let (steps, name) = (Steps::default(), name(n));
-                    covers_in_steps(pattern, &name, &steps);
+                    let name = name(n);
+                    let steps = taken(|| covers(pattern, &name));
                     let most = (pattern.len() + 2) as u64 * (name.len() + 2) as u64;
-                    assert!(steps.count() <= most, "{pattern}, {what}: {} steps", steps.count());
-                    steps.count()
+                    assert!(steps <= most, "{pattern}, {what}: {steps} steps");
+                    steps
                 };
                 doubling(cost).unwrap_or_else(|fault| panic!("{pattern}, {what}: {fault}"));
             }
@@ -112,11 +108,7 @@ mod tests {
         let patterns: [Shape; 3] =
             [("stars", |n| "*".repeat(n)), ("letters", |n| "a".repeat(n)), ("marks", |n| "?".repeat(n))];
         for (what, pattern) in patterns {
-            let cost = |n| {
-                let steps = Steps::default();
-                covers_in_steps(&pattern(n), "aaaaaaaa", &steps);
-                steps.count()
-            };
+            let cost = |n| taken(|| covers(&pattern(n), "aaaaaaaa"));
             doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
         }
     }

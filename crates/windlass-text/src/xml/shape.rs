@@ -1,6 +1,6 @@
 //! Structure of XML, checked before it is parsed: nesting depth and number of attributes.
 
-use crate::steps::{Scan, Steps};
+use crate::steps::Scan;
 
 /// Maximum nesting depth of elements.
 const MOST_DEPTH: usize = 128;
@@ -10,8 +10,8 @@ const MOST_ATTRIBUTES: usize = 64;
 const MOST_NAMESPACES: usize = 64;
 
 /// Passes over a document once. What is no XML is left to the parser.
-pub(super) fn check(text: &str, steps: &Steps) -> Result<(), String> {
-    let mut scan = Scan::new(text, steps);
+pub(super) fn check(text: &str) -> Result<(), String> {
+    let mut scan = Scan::new(text);
     let mut depth = 0_usize;
     let mut namespaces = 0_usize;
     while scan.until("<").is_some() {
@@ -50,7 +50,7 @@ struct Tag {
     opens: usize,
 }
 
-fn tag(scan: &mut Scan<'_, '_>) -> Option<Tag> {
+fn tag(scan: &mut Scan<'_>) -> Option<Tag> {
     let mut tag = Tag { attributes: 0, namespaces: 0, opens: 1 };
     loop {
         let before = scan.pass_while(|c| !matches!(c, '"' | '\'' | '>'));

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{from_xml, read, to_xml, xml_form};
-use crate::steps::{Shape, Steps, doubling};
+use super::{from_xml, to_xml, xml_form};
+use crate::steps::{Shape, doubling, taken};
 
 fn map(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
@@ -89,10 +89,10 @@ fn reading_xml_costs_its_length() {
     ];
     for (what, shape) in shapes {
         let cost = |n| {
-            let (steps, text) = (Steps::default(), shape(n));
-            let _read = read("output", &text, &schema, &steps);
-            assert!(steps.count() <= 8 * text.len() as u64, "{what}: {} of {}", steps.count(), text.len());
-            steps.count()
+            let text = shape(n);
+            let steps = taken(|| from_xml("output", &text, &schema));
+            assert!(steps <= 8 * text.len() as u64, "{what}: {steps} of {}", text.len());
+            steps
         };
         doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }
@@ -124,7 +124,7 @@ proptest! {
             "text": { "type": "string" }, "number": { "type": "integer" }, "flag": { "type": "boolean" },
             "list": { "type": "array", "items": { "type": "string" } } } });
         let value = json!({ "text": text.trim(), "number": number, "flag": flag, "list": list });
-        let embedded = |text: &str| text.contains('<') && super::parse(&format!("<w>{text}</w>"), &Steps::default()).is_ok();
+        let embedded = |text: &str| text.contains('<') && super::parse(&format!("<w>{text}</w>")).is_ok();
         prop_assume!(!embedded(text.trim()) && !list.iter().any(|item| embedded(item)));
         let xml = to_xml("input", &map(&value), &schema);
         prop_assert_eq!(from_xml("input", &xml, &schema).unwrap(), value);
@@ -153,10 +153,8 @@ fn writing_xml_costs_the_length_of_the_values() {
     ];
     for (what, make) in values {
         let cost = |n| {
-            let (steps, value) = (Steps::default(), make(n));
-            let fields = serde_json::Map::from_iter([("a".to_owned(), value)]);
-            super::written("input", &fields, &serde_json::Value::Null, &steps);
-            steps.count()
+            let fields = serde_json::Map::from_iter([("a".to_owned(), make(n))]);
+            taken(|| to_xml("input", &fields, &Value::Null))
         };
         doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }

@@ -19,7 +19,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use windlass_core::text::Steps;
+use windlass_core::text::steps;
 
 /// Maximum length of a server's request or notification, in bytes (16 KiB). An answer repeats the request's id, so this times
 /// [`MAX_UNANSWERED`] bounds the queued answers (16 MiB).
@@ -72,9 +72,9 @@ impl Fault {
 
     /// Whether a message may be parsed: an answer, or a message below the limit. Others are skipped. An oversized request, or
     /// one oversized notification too many, ends the connection.
-    pub(super) fn takes(&self, message: &str, steps: &Steps) -> bool {
+    pub(super) fn takes(&self, message: &str) -> bool {
         let bytes = message.len();
-        steps.add(bytes);
+        steps::add(bytes);
         // What is no object is broken, which its reader says.
         let Ok(Outline { jsonrpc, method, id }) = serde_json::from_str(message) else { return true };
         let asks = jsonrpc && method && bytes > MAX_ASKING_BYTES;

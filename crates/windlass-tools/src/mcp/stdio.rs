@@ -18,7 +18,6 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
-use windlass_core::text::Steps;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::asking::{Fault, Incoming};
@@ -93,7 +92,7 @@ impl StdioTransport {
             let work = move || {
                 // Logs come in any encoding, and answers with bytes of files in them.
                 let line = String::from_utf8_lossy(&line).into_owned();
-                let read = read(&line, &fault, &Steps::default());
+                let read = read(&line, &fault);
                 (line, read)
             };
             if size < LARGE_BYTES {
@@ -259,12 +258,12 @@ enum Line {
     Is(Read, String),
 }
 
-fn read(line: &str, fault: &Fault, steps: &Steps) -> Line {
+fn read(line: &str, fault: &Fault) -> Line {
     let text = line.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
         Line::Nothing
     } else {
-        reading::heard(text, fault, steps)
+        reading::heard(text, fault)
             .map_or(Line::PassedOver, |heard| Line::Is(heard.read, heard.rest.to_owned()))
     }
 }
@@ -286,7 +285,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 mod tests {
     use std::process::Stdio;
 
-    use windlass_core::text::{Shape, doubling};
+    use windlass_core::text::steps::{Shape, doubling, taken};
 
     use super::*;
 
@@ -316,9 +315,8 @@ mod tests {
         ];
         for (what, shape) in shapes {
             let cost = |n| {
-                let (steps, line) = (Steps::default(), shape(n));
-                let _line = read(&line, &Fault::default(), &steps);
-                steps.count()
+                let line = shape(n);
+                taken(|| read(&line, &Fault::default()))
             };
             doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
         }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_text::steps::{Shape, Steps, doubling};
+use windlass_text::steps::{Shape, doubling, taken};
 
 use crate::codec::by_schema::alternatives::{Wanted, alternatives};
 use crate::codec::by_schema::pieces::AnswerPieces;
@@ -200,7 +200,7 @@ const REPLIES: [(&str, &str, &str); 16] = [
 ];
 
 fn shown(text: &str, form: AnswerForm) -> String {
-    match read(&text.into(), form, &Steps::default()) {
+    match read(&text.into(), form) {
         ParsedReply::Call(call) => format!("{} {}", call.name, &*call.args),
         ParsedReply::Answer(answer) => format!("={answer}"),
         ParsedReply::Neither(fault) => format!("!{}", fault.split(':').next().unwrap_or_default()),
@@ -271,9 +271,8 @@ fn reading_costs_the_length_of_the_reply() {
     ];
     for (what, text) in shapes {
         let cost = |n| {
-            let steps = Steps::default();
-            let _read = read(&text(n).into(), AnswerForm::Text, &steps);
-            steps.count()
+            let text = text(n).into();
+            taken(|| read(&text, AnswerForm::Text))
         };
         doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_text::steps::{Shape, Steps, doubling};
+use windlass_text::steps::{Shape, doubling, taken};
 
 use crate::codec::fenced::{blocks_in, fenced_message, fenced_prompt};
 use crate::policy::presets::Preset;
@@ -10,7 +10,7 @@ use crate::vocabulary::message::{AssistantMessage, CallTarget, Message, ToolCall
 use crate::vocabulary::tool::{Offer, ToolKind, ToolSpec};
 
 fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
-    let calls = blocks_in(&text.into(), &Steps::default()).into_iter();
+    let calls = blocks_in(&text.into()).into_iter();
     calls
         .map(|read| {
             let fault = read.fault.map(|fault| fault.to_string());
@@ -21,7 +21,7 @@ fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
 
 /// The text around the blocks.
 fn beside(text: &str) -> Option<String> {
-    let calls = blocks_in(&text.into(), &Steps::default()).into_iter();
+    let calls = blocks_in(&text.into()).into_iter();
     let calls = calls.map(|read| ToolCall { place: read.place, ..ToolCall::default() }).collect();
     let said = AssistantMessage { text: Some(text.into()), calls, ..AssistantMessage::default() };
     said.text_without_calls().map(|left| left.to_string())
@@ -143,11 +143,10 @@ fn reading_blocks_costs_the_length_of_the_reply() {
     ];
     for (what, shape) in shapes {
         let cost = |n| {
-            let steps = Steps::default();
             let text = shape(n);
-            let _read = blocks_in(&text.as_str().into(), &steps);
-            assert!(steps.count() <= 8 * text.len() as u64, "{what}: {} of {}", steps.count(), text.len());
-            steps.count()
+            let steps = taken(|| blocks_in(&text.as_str().into()));
+            assert!(steps <= 8 * text.len() as u64, "{what}: {steps} of {}", text.len());
+            steps
         };
         doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }

@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use windlass_text::steps::{Shape, doubling};
+use windlass_text::steps::{Shape, doubling, taken};
 
 use super::*;
 use crate::protocol::stored_reply::source;
@@ -19,7 +19,7 @@ fn tools() -> Vec<ToolSpec> {
 
 /// The calls read from a text, as names and arguments.
 fn read(text: &str) -> Option<Vec<(String, Value)>> {
-    calls_in(&text.into(), &tools(), &Steps::default()).map(|calls| {
+    calls_in(&text.into(), &tools()).map(|calls| {
         calls.iter().map(|call| (call.name.to_string(), serde_json::from_str(&call.args).unwrap())).collect()
     })
 }
@@ -195,11 +195,10 @@ fn no_prefix_of_any_form_makes_a_panic() {
 
 #[test]
 fn arguments_stay_as_they_are_written_and_where_they_stand() {
-    let steps = Steps::default();
     let args = "{ \"a\" : 1.0e5, \"b\": \"\\u00e9 x\" }";
     let one = format!("<tool_call>{{\"name\":\"search\", \"parameters\": {args}}}</tool_call>");
     let text = Text::from(format!(" {one}\nsearch(b=2) "));
-    let calls = calls_in(&text, &tools(), &steps).unwrap();
+    let calls = calls_in(&text, &tools()).unwrap();
     assert_eq!(&*calls[0].args, args);
     assert!(Span::of(&calls[0].args, &text).is_some(), "the arguments are the text's own bytes");
     let places: Vec<_> = calls.iter().map(|call| call.place.unwrap().in_text(&text).unwrap()).collect();
@@ -242,10 +241,10 @@ fn reading_a_reply_costs_its_length() {
     ];
     for (what, shape) in shapes {
         let cost = |n| {
-            let (steps, text) = (Steps::default(), shape(n));
-            let _read = calls_in(&Text::from(&*text), &tools(), &steps);
-            assert!(steps.count() <= 8 * text.len() as u64, "{what}: {} of {}", steps.count(), text.len());
-            steps.count()
+            let (text, tools) = (shape(n), tools());
+            let steps = taken(|| calls_in(&Text::from(&*text), &tools));
+            assert!(steps <= 8 * text.len() as u64, "{what}: {steps} of {}", text.len());
+            steps
         };
         doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use windlass_text::steps::Steps;
-
 use crate::codec::by_schema::pieces::AnswerPieces;
 use crate::codec::by_schema::{ParsedReply, faulty, read};
 use crate::codec::forms::ReadCall;
@@ -21,13 +19,12 @@ impl Decision {
         model_call: &ModelCall,
         form: AnswerForm,
         reply: &mut Reply,
-        steps: &Steps,
     ) -> (Vec<ReadCall>, Option<AnswerForm>) {
         let Some(text) = reply.text.clone().filter(|text| !text.trim().is_empty()) else {
             return (Vec::new(), None);
         };
         let declined = matches!(reply.stop, StopReason::Refused | StopReason::Filtered);
-        let read = read(&text, form, steps);
+        let read = read(&text, form);
         let cut = reply.stop == StopReason::Length
             && !matches!(read, ParsedReply::Answer(_) | ParsedReply::Call(_));
         let fault = match (read, cut.then(|| begun(form, &text)).flatten()) {

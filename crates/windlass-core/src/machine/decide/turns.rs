@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use windlass_text::steps::Steps;
 
 use crate::codec::forms::ReadCall;
 use crate::codec::phases::actions_in;
@@ -113,24 +112,23 @@ impl Decision {
     fn read(&self, model_call: &ModelCall, mut reply: Reply, ignores_schema: bool) -> TurnCompleted {
         let (offered, for_actions) =
             (*model_call.choice() != ToolChoice::None, self.state.is_for_actions(model_call));
-        let steps = Steps::default();
         let mut calls: Vec<ReadCall> =
             std::mem::take(&mut reply.calls).into_iter().map(ReadCall::from).collect();
         let mut answer = None;
         let wire = if ignores_schema { Wire::Fenced } else { self.state.wire() };
         if let (Wire::Schema, true, Some(form)) = (wire, calls.is_empty(), self.state.by_schema(model_call)) {
-            (calls, answer) = Self::calls_by_schema(model_call, form, &mut reply, &steps);
+            (calls, answer) = Self::calls_by_schema(model_call, form, &mut reply);
         }
         let source = stored_reply::source(reply.text.as_ref(), reply.reasoning.as_ref());
         match (wire, source) {
             (Wire::Auto, Some(text)) if offered && calls.is_empty() => {
-                calls = forms::calls_in(text, self.state.toolbox.all(), &steps).unwrap_or_default();
+                calls = forms::calls_in(text, self.state.toolbox.all()).unwrap_or_default();
             }
             (Wire::Fenced, Some(text)) if for_actions && calls.is_empty() => {
-                calls = actions_in(text, &steps);
+                calls = actions_in(text);
             }
             (Wire::Fenced, _) if offered && calls.is_empty() => {
-                calls = reply.text.as_ref().map_or_else(Vec::new, |text| fenced::blocks_in(text, &steps));
+                calls = reply.text.as_ref().map_or_else(Vec::new, fenced::blocks_in);
             }
             (Wire::Auto | Wire::Schema | Wire::Fenced | Wire::Native, _) => {}
         }

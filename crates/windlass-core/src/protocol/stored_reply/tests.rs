@@ -1,5 +1,4 @@
 use serde_json::{Value, json};
-use windlass_text::steps::Steps;
 
 use super::*;
 use crate::codec::fenced::blocks_in;
@@ -42,11 +41,10 @@ fn replies(bytes: usize) -> Vec<(&'static str, Option<Text>, Option<Reasoning>)>
 
 /// A reply as a fact, with its calls.
 fn turn(text: Option<Text>, reasoning: Option<Reasoning>) -> TurnCompleted {
-    let steps = Steps::default();
     let tools = [ToolSpec::new("put", "", json!({ "type": "object" }))];
     let found = source(text.as_ref(), reasoning.as_ref()).unwrap();
-    let read = match blocks_in(found, &steps) {
-        none if none.is_empty() => calls_in(found, &tools, &steps).unwrap_or_default(),
+    let read = match blocks_in(found) {
+        none if none.is_empty() => calls_in(found, &tools).unwrap_or_default(),
         blocks => blocks,
     };
     let call = |read: ReadCall| ToolCall {

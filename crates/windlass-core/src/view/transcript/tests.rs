@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use windlass_text::steps::doubling;
+use windlass_text::steps::{doubling, taken};
 
 use super::*;
 use crate::vocabulary::call_args::Span;
@@ -54,15 +54,11 @@ fn writing_a_transcript_costs_the_length_of_the_conversation() {
     let in_parts: Box<dyn Fn(usize) -> History> = Box::new(move |n| conversation([result(parts(n))]));
     for (what, shape) in all.chain([("parts", in_parts)]) {
         let cost = |n| {
-            let (steps, history) = (Steps::default(), shape(n));
-            let text = written(&history, &steps);
+            let (history, mut text) = (shape(n), String::new());
+            let steps = taken(|| text = written(&history));
             let most = 2 * (text.len() as u64 + history.bytes()) + history.len() as u64;
-            assert!(
-                (text.len() as u64..=most).contains(&(steps.count() + 17)),
-                "{what}: {} steps",
-                steps.count()
-            );
-            steps.count()
+            assert!((text.len() as u64..=most).contains(&(steps + 17)), "{what}: {steps} steps");
+            steps
         };
         doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }

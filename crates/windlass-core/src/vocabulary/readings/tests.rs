@@ -1,5 +1,4 @@
 use serde_json::{Value, json};
-use windlass_text::steps::Steps;
 
 use crate::codec::forms::calls_in;
 use crate::protocol::fact::turns::TurnCompleted;
@@ -34,7 +33,7 @@ fn tool() -> Vec<ToolSpec> {
 }
 
 fn args_of(text: &str) -> CallArgs {
-    let calls = calls_in(&text.into(), &tool(), &Steps::default());
+    let calls = calls_in(&text.into(), &tool());
     calls.and_then(|calls| calls.into_iter().next()).unwrap_or_else(|| panic!("{text} is no call")).args
 }
 
@@ -121,7 +120,7 @@ fn a_fold_reads_no_schema() {
     let python = python().into_iter().map(|(key, written, _)| format!("f({key}={written})"));
     for text in tags.chain(python) {
         let text: Text = text.into();
-        let read = calls_in(&text, &tool(), &Steps::default()).unwrap().remove(0);
+        let read = calls_in(&text, &tool()).unwrap().remove(0);
         let (args, written) = (read.args.clone(), text.to_string());
         let call = json!({ "id": "c", "name": "f", "args": "" });
         let mut said: TurnCompleted = serde_json::from_value(
@@ -144,6 +143,6 @@ fn a_schema_is_looked_at_in_part_only() {
         schema = json!({ "allOf": [schema] });
     }
     let tools = [ToolSpec::new("f", "", json!({ "type": "object", "properties": { "a": schema } }))];
-    let calls = calls_in(&"f(a=1)".into(), &tools, &Steps::default()).unwrap();
+    let calls = calls_in(&"f(a=1)".into(), &tools).unwrap();
     assert_eq!(&*calls[0].args, "{\"a\":1}");
 }

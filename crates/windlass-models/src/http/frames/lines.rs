@@ -1,6 +1,6 @@
 //! Owns the reader of lines of JSON, fed with bytes cut anywhere.
 
-use windlass_core::text::Steps;
+use windlass_core::text::steps;
 
 use super::EventTooLong;
 
@@ -17,26 +17,12 @@ pub struct LineReader {
     ended: bool,
     /// Range of the last line found.
     found: (usize, usize),
-    steps: Steps,
 }
 
 impl LineReader {
     /// A reader of lines that have at most so many bytes each.
     pub fn bounded(max_line_bytes: usize) -> Self {
-        Self {
-            max_line_bytes,
-            buffer: Vec::new(),
-            line: 0,
-            searched: 0,
-            ended: false,
-            found: (0, 0),
-            steps: Steps::default(),
-        }
-    }
-
-    /// Number of bytes read or moved so far.
-    pub fn steps(&self) -> u64 {
-        self.steps.count()
+        Self { max_line_bytes, buffer: Vec::new(), line: 0, searched: 0, ended: false, found: (0, 0) }
     }
 
     /// Adds bytes as they came.
@@ -46,7 +32,7 @@ impl LineReader {
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
         self.found = (0, 0);
         if self.line > 0 {
-            self.steps.add(self.buffer.len() - self.line);
+            steps::add(self.buffer.len() - self.line);
             self.buffer.drain(..self.line);
             self.searched -= self.line;
             self.line = 0;
@@ -54,7 +40,7 @@ impl LineReader {
         if self.buffer.len() + bytes.len() > self.max_line_bytes {
             return Err(EventTooLong);
         }
-        self.steps.add(bytes.len());
+        steps::add(bytes.len());
         self.buffer.extend_from_slice(bytes);
         Ok(())
     }
@@ -81,7 +67,7 @@ impl LineReader {
         loop {
             let rest = self.buffer.get(self.searched..).unwrap_or_default();
             let found = memchr::memchr(b'\n', rest);
-            self.steps.add(found.map_or(rest.len(), |found| found + 1));
+            steps::add(found.map_or(rest.len(), |found| found + 1));
             let (end, next) = match found {
                 Some(found) => (self.searched + found, self.searched + found + 1),
                 None if self.ended && self.line < self.buffer.len() => (self.buffer.len(), self.buffer.len()),

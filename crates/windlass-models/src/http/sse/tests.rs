@@ -1,4 +1,4 @@
-use windlass_core::text::doubling;
+use windlass_core::text::steps::{doubling, taken};
 
 use super::{EventTooLong, MAX_EVENT_BYTES, SseParser};
 
@@ -121,11 +121,12 @@ fn reading_a_stream_costs_its_length() {
             let cost = |n: usize| {
                 let mut parser = SseParser::default();
                 let text = format!("data: {}", piece.repeat(n));
-                for bytes in text.as_bytes().chunks(chunk) {
-                    parser.push(bytes).expect("within the bound");
-                    while parser.next_data().is_some() {}
-                }
-                parser.steps()
+                taken(|| {
+                    for bytes in text.as_bytes().chunks(chunk) {
+                        parser.push(bytes).expect("within the bound");
+                        while parser.next_data().is_some() {}
+                    }
+                })
             };
             doubling(cost).unwrap_or_else(|fault| panic!("{what} in chunks of {chunk}: {fault}"));
         }

@@ -1,6 +1,6 @@
 //! Owns how a list of JSON objects is cut into them, without reading them.
 
-use windlass_core::text::Steps;
+use windlass_core::text::steps;
 
 /// The objects of a list, one after another. The brackets of the list, commas and anything else between objects are passed over.
 #[derive(Debug)]
@@ -8,12 +8,11 @@ pub(super) struct Elements<'l> {
     list: &'l [u8],
     /// Up to where the list was read.
     read: usize,
-    steps: Steps,
 }
 
 impl<'l> Elements<'l> {
     pub(super) fn of(list: &'l [u8]) -> Self {
-        Self { list, read: 0, steps: Steps::default() }
+        Self { list, read: 0 }
     }
 }
 
@@ -24,7 +23,7 @@ impl<'l> Iterator for Elements<'l> {
     fn next(&mut self) -> Option<&'l [u8]> {
         let (mut start, mut depth, mut in_text, mut escaped) = (0, 0_usize, false, false);
         for (at, byte) in self.list.iter().enumerate().skip(self.read) {
-            self.steps.add(1);
+            steps::add(1);
             self.read = at + 1;
             match byte {
                 _ if in_text => {

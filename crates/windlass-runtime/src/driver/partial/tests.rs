@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use windlass_core::text::{MAX_VALUES, Shape, doubling};
+use windlass_core::text::MAX_VALUES;
+use windlass_core::text::steps::{Shape, doubling, taken};
 
 use super::{Partial, Reader, Source, Wanted};
 
@@ -162,15 +163,16 @@ fn all_views_together_cost_a_fixed_multiple_of_the_output() {
             let mut partial =
                 Partial { source: Source::Text, reader: Reader::default(), read: 0, emitted: 0 };
             let text = shape(16 * n);
-            for piece in text.as_bytes().chunks(16) {
-                partial.reader.push(std::str::from_utf8(piece).unwrap());
-                partial.read += piece.len();
-                if partial.is_due() {
-                    let _view = partial.reader.view();
-                    partial.emitted = partial.read;
+            taken(|| {
+                for piece in text.as_bytes().chunks(16) {
+                    partial.reader.push(std::str::from_utf8(piece).unwrap());
+                    partial.read += piece.len();
+                    if partial.is_due() {
+                        let _view = partial.reader.view();
+                        partial.emitted = partial.read;
+                    }
                 }
-            }
-            partial.reader.steps.count()
+            })
         };
         doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }

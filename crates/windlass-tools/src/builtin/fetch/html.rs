@@ -1,6 +1,6 @@
 //! Reduces HTML to its visible text. It is not a full parser: any input terminates and gives text.
 
-use windlass_core::text::Steps;
+use windlass_core::text::steps;
 
 /// Elements whose content is not text for readers.
 const HIDDEN: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "object", "head"];
@@ -48,12 +48,8 @@ const MAX_LINKS: usize = 8;
 
 /// The text of a page: the title first, headings marked with `#`, items with `-`, links followed by their address.
 pub(super) fn text(html: &str) -> String {
-    reduced(html, &Steps::default())
-}
-
-fn reduced(html: &str, steps: &Steps) -> String {
-    let mut page = Page { text: String::new(), links: Vec::new(), space: false, pre: false, steps };
-    steps.add(html.len());
+    let mut page = Page { text: String::new(), links: Vec::new(), space: false, pre: false };
+    steps::add(html.len());
     // Behind the last `>` nothing is a tag. It is looked for once: each look goes through the whole page.
     let last = html.rfind('>').unwrap_or(0);
     let mut rest = html;
@@ -69,27 +65,25 @@ fn reduced(html: &str, steps: &Steps) -> String {
     page.text.trim().to_owned()
 }
 
-struct Page<'s> {
+struct Page {
     text: String,
     /// Targets of the open links.
     links: Vec<String>,
     /// Whether the text before ended in space.
     space: bool,
     pre: bool,
-    /// Counts the bytes read, each as often as it was read.
-    steps: &'s Steps,
 }
 
-impl Page<'_> {
+impl Page {
     /// Takes what begins with `<`; gives what follows it.
     fn markup<'h>(&mut self, html: &'h str) -> &'h str {
         if let Some(comment) = html.strip_prefix("<!--") {
-            return after(comment, "-->", self.steps);
+            return after(comment, "-->");
         }
         if html.starts_with("<!") || html.starts_with("<?") {
-            return after(html, ">", self.steps);
+            return after(html, ">");
         }
-        let Some(tag) = Tag::parse(html, self.steps) else {
+        let Some(tag) = Tag::parse(html) else {
             // A `<` that begins no tag is text.
             self.words("<");
             return html.get(1..).unwrap_or("");
@@ -103,14 +97,14 @@ impl Page<'_> {
 
     /// Skips an element; of the head its title is kept.
     fn hidden<'h>(&mut self, tag: &Tag<'h>) -> &'h str {
-        let end = find_closing(tag.rest, &tag.name, self.steps);
+        let end = find_closing(tag.rest, &tag.name);
         let (inner, rest) = tag.rest.split_at(end);
         if tag.name == "head"
             && let Some(title) = inner.to_ascii_lowercase().find("<title")
-            && let Some(tag) = inner.get(title..).and_then(|inner| Tag::parse(inner, self.steps))
+            && let Some(tag) = inner.get(title..).and_then(Tag::parse)
         {
-            self.steps.add(inner.len());
-            let title = tag.rest.get(..find_closing(tag.rest, "title", self.steps)).unwrap_or("");
+            steps::add(inner.len());
+            let title = tag.rest.get(..find_closing(tag.rest, "title")).unwrap_or("");
             self.block();
             self.words(title);
             self.block();
@@ -162,7 +156,7 @@ impl Page<'_> {
 
     /// Adds text, with its entities read and its spaces made one.
     fn words(&mut self, html: &str) {
-        self.steps.add(html.len());
+        steps::add(html.len());
         for c in decoded(html).chars() {
             if c.is_whitespace() && !self.pre {
                 self.space = true;
@@ -203,13 +197,13 @@ struct Tag<'h> {
 
 impl<'h> Tag<'h> {
     /// A tag at the beginning of a text; `None` if what stands there is none, or never ends.
-    fn parse(html: &'h str, steps: &Steps) -> Option<Self> {
+    fn parse(html: &'h str) -> Option<Self> {
         let inner = html.strip_prefix('<')?;
         let (closing, inner) = inner.strip_prefix('/').map_or((false, inner), |inner| (true, inner));
         if !inner.starts_with(|c: char| c.is_ascii_alphabetic()) {
             return None;
         }
-        let end = end_of_tag(inner, steps)?;
+        let end = end_of_tag(inner)?;
         let (tag, rest) = (inner.get(..end)?, inner.get(end + 1..)?);
         let name_end = tag.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(tag.len());
         let (name, attributes) = tag.split_at(name_end);
@@ -249,10 +243,10 @@ fn value_of(text: &str) -> (&str, &str) {
 }
 
 /// Position of a tag's `>`, outside quoted values if the tag has a sane length.
-fn end_of_tag(tag: &str, steps: &Steps) -> Option<usize> {
+fn end_of_tag(tag: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in tag.bytes().take(MAX_QUOTED).enumerate() {
-        steps.add(1);
+        steps::add(1);
         match (quote, byte) {
             (None, b'>') => return Some(at),
             (None, b'"' | b'\'') => quote = Some(byte),
@@ -262,25 +256,25 @@ fn end_of_tag(tag: &str, steps: &Steps) -> Option<usize> {
     }
     // A quote that never ends: the first `>` will do.
     let end = tag.find('>');
-    steps.add(end.unwrap_or(tag.len()));
+    steps::add(end.unwrap_or(tag.len()));
     end
 }
 
 /// Position of the element's closing tag, or the end of the text.
-fn find_closing(html: &str, name: &str, steps: &Steps) -> usize {
+fn find_closing(html: &str, name: &str) -> usize {
     let end = html
         .match_indices("</")
         .find(|(at, _)| {
             html.get(at + 2..at + 2 + name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
         })
         .map_or(html.len(), |(at, _)| at);
-    steps.add(end);
+    steps::add(end);
     end
 }
 
-fn after<'h>(html: &'h str, end: &str, steps: &Steps) -> &'h str {
+fn after<'h>(html: &'h str, end: &str) -> &'h str {
     let rest = html.split_once(end).map_or("", |(_, rest)| rest);
-    steps.add(html.len() - rest.len());
+    steps::add(html.len() - rest.len());
     rest
 }
 

@@ -11,7 +11,7 @@ fn message(mut fields: serde_json::Value, bytes: usize) -> String {
 }
 
 fn takes(fault: &Fault, message: &str) -> bool {
-    fault.takes(message, &Steps::default())
+    fault.takes(message)
 }
 
 #[test]

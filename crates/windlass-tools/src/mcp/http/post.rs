@@ -16,7 +16,6 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
-use windlass_core::text::Steps;
 
 use super::events;
 use crate::mcp::asking::{Fault, Incoming};
@@ -249,7 +248,7 @@ impl Refusal {
 
 /// The answer that a text is, if it is one.
 fn answer_in(text: &str, fault: &Fault) -> Option<Answer> {
-    match reading::heard(text.trim(), fault, &Steps::default())?.read {
+    match reading::heard(text.trim(), fault)?.read {
         Read::Message(message) => Answer::of(*message),
         Read::Answer(answer) => Some(answer),
         Read::Foreign | Read::Stray => None,
@@ -294,7 +293,7 @@ pub(super) fn mended(
         let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
         if is_message && let Some(data) = event.data.take() {
             let trimmed = data.trim();
-            let Some(Heard { read, text, .. }) = reading::heard(trimmed, &fault, &Steps::default()) else {
+            let Some(Heard { read, text, .. }) = reading::heard(trimmed, &fault) else {
                 return ready(None);
             };
             let is_whole = text.len() == trimmed.len();

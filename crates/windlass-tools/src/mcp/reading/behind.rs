@@ -3,7 +3,7 @@
 use rmcp::model::{JsonRpcMessage, ServerNotification, ServerRequest};
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
-use windlass_core::text::Steps;
+use windlass_core::text::steps;
 
 use super::{Read, quoted};
 use crate::mcp::asking::Fault;
@@ -21,13 +21,13 @@ pub(in crate::mcp) struct Heard<'t> {
 }
 
 /// What a text says, also where other text stands before its message or behind it. `None`: it is passed over.
-pub(in crate::mcp) fn heard<'t>(text: &'t str, fault: &Fault, steps: &Steps) -> Option<Heard<'t>> {
-    let whole = at(text, fault, steps)?;
+pub(in crate::mcp) fn heard<'t>(text: &'t str, fault: &Fault) -> Option<Heard<'t>> {
+    let whole = at(text, fault)?;
     if !matches!(whole.read, Read::Stray) {
         return Some(whole);
     }
-    for place in places(text, steps) {
-        let mut heard = at(place, fault, steps)?;
+    for place in places(text) {
+        let mut heard = at(place, fault)?;
         heard.read = meant(heard.read);
         if !matches!(heard.read, Read::Stray) {
             let before = text.get(..text.len() - place.len()).unwrap_or_default();
@@ -39,37 +39,37 @@ pub(in crate::mcp) fn heard<'t>(text: &'t str, fault: &Fault, steps: &Steps) -> 
 }
 
 /// The message at the beginning of a text.
-fn at<'t>(text: &'t str, fault: &Fault, steps: &Steps) -> Option<Heard<'t>> {
-    if !fault.takes(text, steps) {
+fn at<'t>(text: &'t str, fault: &Fault) -> Option<Heard<'t>> {
+    if !fault.takes(text) {
         return None;
     }
-    let read = super::read(text, steps);
+    let read = super::read(text);
     // Only what cannot be read as a whole may have an end before its own.
     let is_broken = match &read {
         Read::Answer(answer) => !answer.error().is_none_or(super::is_answer),
         Read::Stray => text.starts_with('{'),
         Read::Message(_) | Read::Foreign => false,
     };
-    if is_broken && let Some((message, rest)) = first(text, steps) {
-        if !fault.takes(message, steps) {
+    if is_broken && let Some((message, rest)) = first(text) {
+        if !fault.takes(message) {
             return None;
         }
-        return Some(Heard { read: super::read(message, steps), text: message, rest });
+        return Some(Heard { read: super::read(message), text: message, rest });
     }
     Some(Heard { read, text, rest: "" })
 }
 
 /// The first value of a text that goes on behind it.
-fn first<'t>(text: &'t str, steps: &Steps) -> Option<(&'t str, &'t str)> {
-    steps.add(text.len());
+fn first(text: &str) -> Option<(&str, &str)> {
+    steps::add(text.len());
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
     values.next()?.ok()?;
     text.split_at_checked(values.byte_offset()).filter(|(_, rest)| !rest.trim().is_empty())
 }
 
 /// The ends of a text that may be a message. Those of a whole value of JSON are none: a record of a log may hold a message.
-fn places<'t>(text: &'t str, steps: &Steps) -> Vec<&'t str> {
-    steps.add(text.len());
+fn places(text: &str) -> Vec<&str> {
+    steps::add(text.len());
     let Some(mark) = text.find("\"jsonrpc\"") else { return Vec::new() };
     let opens = |at: &usize| text.get(at + 1..).is_some_and(|rest| rest.trim_start().starts_with('"'));
     // The message begins with its version, or with another of its members.
@@ -78,7 +78,7 @@ fn places<'t>(text: &'t str, steps: &Steps) -> Vec<&'t str> {
     let others = text.match_indices('{').map(|(at, _)| at).take_while(|at| *at < mark).filter(opens);
     let places = first.into_iter().chain(others).filter(|at| *at > 0).take(MAX_PLACES);
     let places: Vec<_> = places.filter_map(|at| text.get(at..)).collect();
-    steps.add(2 * text.len());
+    steps::add(2 * text.len());
     if places.is_empty() || serde_json::from_str::<Value>(text).is_ok() { Vec::new() } else { places }
 }
 

@@ -15,7 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
-use windlass_core::text::Steps;
+use windlass_core::text::steps;
 
 use super::asking::Incoming;
 pub(super) use behind::{Heard, heard};
@@ -122,23 +122,23 @@ pub(super) fn is_answer(error: &ErrorData) -> bool {
 }
 
 /// Reads a message. Text that looks like an answer, and is none, is one that cannot be read; other text is stray.
-fn read(text: &str, steps: &Steps) -> Read {
-    steps.add(1 + text.len());
+fn read(text: &str) -> Read {
+    steps::add(1 + text.len());
     if let Ok(message) = serde_json::from_str::<Incoming>(text)
         && let Some(message) = sound(message)
     {
         return message;
     }
-    steps.add(2 * text.len());
+    steps::add(2 * text.len());
     let mut value = serde_json::from_str::<Value>(text);
     if value.is_err() && text.starts_with(['{', '[']) {
-        steps.add(2 * text.len());
+        steps::add(2 * text.len());
         let repaired = text::repaired(text);
         value = serde_json::from_str(&repaired);
         if let Err(error) = &value
             && is_too_deep(error)
         {
-            steps.add(2 * text.len());
+            steps::add(2 * text.len());
             value = serde_json::from_str(&text::pruned(&repaired));
         }
     }
@@ -150,7 +150,7 @@ fn read(text: &str, steps: &Steps) -> Read {
         },
         Ok(Value::Object(message)) => object(message, text),
         Err(error) if looks_like_an_answer(text) => {
-            steps.add(text.len());
+            steps::add(text.len());
             let id = text::id_in(text).and_then(|id| serde_json::from_value(id).ok());
             Read::Answer(Answer::unreadable(id, &format!("{}, which is no JSON: {error}", quoted(text))))
         }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn line(text: &str) -> Read {
-    read(text, &Steps::default())
+    read(text)
 }
 
 /// The text of the answer's items, or its error.

@@ -1,5 +1,6 @@
 use windlass_core::message::MediaSource;
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES};
+use windlass_core::text::steps::taken;
 
 use super::*;
 use crate::http::sse::SseParser;
@@ -160,20 +161,22 @@ fn steps(count: usize) -> (u64, usize) {
     let (mut parser, mut decoder) = (SseParser::default(), Decoder::new(&dialect()));
     let (mut assembler, mut out) = (Assembler::new("m"), VecDeque::new());
     let mut given = 0;
-    for piece in body.as_bytes().chunks(1400) {
-        parser.push(piece).expect("small events");
-        while let Some(data) = parser.next_data() {
-            decoder.event(data, &mut out).expect("good");
-            for delta in out.drain(..) {
-                given += usize::try_from(delta.text_bytes()).expect("small");
-                assembler.push(delta).expect("below the bound");
+    let steps = taken(|| {
+        for piece in body.as_bytes().chunks(1400) {
+            parser.push(piece).expect("small events");
+            while let Some(data) = parser.next_data() {
+                decoder.event(data, &mut out).expect("good");
+                for delta in out.drain(..) {
+                    given += usize::try_from(delta.text_bytes()).expect("small");
+                    assembler.push(delta).expect("below the bound");
+                }
             }
         }
-    }
+    });
     let reply = assembler.finish();
     assert_eq!((reply.text.as_deref().map(str::len), reply.calls.len()), (Some(text.len()), 1));
     assert_eq!(reply.calls.first().map(|call| call.args.len()), Some(text.len()));
-    (parser.steps(), given)
+    (steps, given)
 }
 
 #[test]

@@ -1,6 +1,6 @@
-use windlass_core::text::{Shape, Steps, doubling};
+use windlass_core::text::steps::{Shape, doubling, taken};
 
-use super::{reduced, text};
+use super::text;
 
 #[test]
 fn a_page_becomes_what_a_reader_sees() {
@@ -73,9 +73,8 @@ fn reducing_a_page_costs_its_length() {
     ];
     for (what, shape) in shapes {
         let cost = |n| {
-            let (steps, page) = (Steps::default(), shape(8 * n));
-            let _text = reduced(&page, &steps);
-            steps.count()
+            let page = shape(8 * n);
+            taken(|| text(&page))
         };
         doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }

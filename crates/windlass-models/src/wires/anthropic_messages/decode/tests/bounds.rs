@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES};
+use windlass_core::text::steps::taken;
 
 use super::{Decoder, dialect};
 use crate::wires::{Decode, DecodeError};
@@ -16,7 +17,7 @@ fn event(decoder: &mut Decoder, out: &mut VecDeque<Delta>, event: &Value) -> Res
 #[test]
 fn a_long_stream_is_passed_on_and_not_kept() {
     let mut decoder = Decoder::new(&dialect(""));
-    let (mut out, mut assembler, mut said) = (VecDeque::new(), Assembler::new("m"), 0);
+    let (mut out, mut assembler, mut said, mut steps) = (VecDeque::new(), Assembler::new("m"), 0, 0);
     let begin = |index: usize, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
     let piece =
         |index: usize, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
@@ -24,7 +25,7 @@ fn a_long_stream_is_passed_on_and_not_kept() {
         event(decoder, &mut out, json).expect("a good event");
         for delta in out.drain(..) {
             said += delta.text_bytes();
-            assembler.push(delta).expect("within the bound");
+            steps += taken(|| assembler.push(delta).expect("within the bound"));
         }
         assert_eq!(decoder.blocks.load().1, 0, "nothing is held back");
     };
@@ -41,7 +42,7 @@ fn a_long_stream_is_passed_on_and_not_kept() {
     }
     assert!(said > 9_999_000, "{said}");
     assert!(decoder.blocks.load().2 < 1000, "what is kept does not grow");
-    assert!(assembler.steps() <= 2 * said, "each byte of the arguments is looked at once or twice");
+    assert!((1..=2 * said).contains(&steps), "each byte of the arguments is looked at once or twice");
 }
 
 #[test]
