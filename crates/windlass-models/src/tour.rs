@@ -1,7 +1,6 @@
 //! Owns the offline tour: a stand-in for a language model that shows what agents and tools do, without any network.
 //!
-//! It knows no tool and no example by heart: it reads the user's message by a few rules, looks among the offered
-//! tools for fitting ones, asks them, and words what they answered.
+//! It knows no tool by heart: it calls the offered tools that the question is about, and repeats what they answered.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +9,12 @@ use serde_json::{Value, json};
 use windlass_core::message::ToolCall;
 use windlass_core::model::{Reply, ReplyCall, StopReason, ToolChoice, Usage};
 use windlass_core::tool::ToolKind;
-use windlass_core::{CallId, Message, Text, ToolSpec};
+use windlass_core::{CallId, Message, ToolSpec};
 
-use self::fit::{Need, Planned, allowed_folders_tool, need_of, plan, tool_for};
-use self::intent::{Intent, intents};
+use self::question::{Question, called};
 use crate::{Delta, Deltas, Model, ModelRequest};
 
-mod fit;
-mod intent;
-mod sums;
+mod question;
 
 /// The most characters of a result that an answer repeats.
 const MAX_QUOTED_CHARS: usize = 2000;
@@ -48,32 +44,21 @@ struct Done<'h> {
 
 fn reply(request: &ModelRequest) -> Reply {
     let (input, done) = since_last_user(request);
-    let offered: &[ToolSpec] = if request.choice == ToolChoice::None { &[] } else { &request.tools };
-    let wanted = intents(&input);
-    let planned = planned(offered, &wanted, &done);
-    let (text, planned) = match planned {
-        calls if !calls.is_empty() => (None, calls),
-        _ => {
-            let text = if done.is_empty() {
-                introduction(offered, &wanted)
-            } else {
-                answer(request, &wanted, &done)
-            };
-            let forced = forced(offered, &request.choice, &text).filter(|_| done.is_empty());
-            match forced.or_else(|| finish(offered, &text)) {
-                Some(call) => (None, vec![call]),
-                None => (Some(text), Vec::new()),
-            }
+    let question = Question::of(&input);
+    let tools: &[ToolSpec] = if request.choice == ToolChoice::None { &[] } else { &request.tools };
+    let tools = offered(tools);
+    let mut text = None;
+    let mut calls = if done.is_empty() { question.calls(&tools) } else { Vec::new() };
+    if calls.is_empty() {
+        let words =
+            if done.is_empty() { introduction(&tools) } else { answer(&question, &done).join("\n\n") };
+        let forced = forced(&tools, &request.choice, &words).filter(|_| done.is_empty());
+        match (forced.or_else(|| finish(&tools, &words)), &request.response_schema) {
+            (Some(call), _) => calls = vec![call],
+            (None, Some((_, schema))) => text = Some(fill(schema, &words).to_string()),
+            (None, None) => text = Some(words),
         }
-    };
-    let text = match (&request.response_schema, text) {
-        (Some((_, schema)), Some(text)) => Some(fill(schema, &text).to_string()),
-        (_, text) => text,
-    };
-    let calls: Vec<ReplyCall> = planned
-        .into_iter()
-        .map(|call| ReplyCall { id: None, name: call.name, args: call.args.into() })
-        .collect();
+    }
     let written = text.as_ref().map_or(0, String::len)
         + calls.iter().map(|call| call.name.len() + call.args.len()).sum::<usize>();
     let read = request.prompt.iter().map(|message| message.bytes()).sum::<u64>() + request.messages.bytes();
@@ -90,6 +75,10 @@ fn reply(request: &ModelRequest) -> Reply {
         model: request.model.name.clone(),
         ..Reply::default()
     }
+}
+
+fn offered(tools: &[ToolSpec]) -> Vec<&ToolSpec> {
+    tools.iter().filter(|spec| spec.is_offered()).collect()
 }
 
 /// The user's last message, and the calls made since then.
@@ -115,74 +104,26 @@ fn since_last_user(request: &ModelRequest) -> (String, Vec<Done<'_>>) {
     (input, done)
 }
 
-/// The calls to make now: none once there are results, unless the first results only listed the allowed folders.
-fn planned(tools: &[ToolSpec], wanted: &[Intent], done: &[Done<'_>]) -> Vec<Planned> {
-    let allowed = tool_for(tools, Need::Allowed).map(|spec| &spec.name);
-    let folders_only = done.iter().all(|one| Some(&one.call.name) == allowed && !one.failed);
-    if !done.is_empty() && !folders_only {
-        return Vec::new();
-    }
-    let base = done.iter().flat_map(|one| one.text.lines()).map(str::trim).find(|line| line.starts_with('/'));
-    let mut calls: Vec<Planned> = Vec::new();
-    for intent in wanted {
-        let Some(mut call) = plan(tools, intent, base) else { continue };
-        let relative = matches!(intent, Intent::List(path) | Intent::Read(path) if !path.starts_with('/'));
-        if let Some(allowed) = allowed_folders_tool(tools, &call.name).filter(|_| relative && done.is_empty())
-        {
-            call = Planned { name: allowed.name.clone(), args: "{}".to_owned() };
+/// Words for each result.
+fn answer(question: &Question<'_>, done: &[Done<'_>]) -> Vec<String> {
+    let one = |Done { call, text, failed }: &Done<'_>| {
+        let (name, result) = (&call.name, quoted(text));
+        if *failed {
+            // The usual words for what a person denied: `windlass_core::policy::Results`.
+            let denied = result.split_once(&format!("The call of {name} was denied"));
+            return match denied.map(|(_, reason)| reason.trim_start_matches([':', '.', ' '])) {
+                Some("") => format!("`{name}` was not allowed."),
+                Some(reason) => format!("`{name}` was not allowed: {reason}"),
+                None => format!("`{name}` did not work: {result}"),
+            };
         }
-        if !calls.contains(&call) {
-            calls.push(call);
+        match question.sum(&call.args) {
+            Some(sum) => format!("{sum} is {result}."),
+            None if result.contains('\n') => format!("`{name}` says:\n{result}"),
+            None => format!("`{name}` says: {result}"),
         }
-    }
-    // First the folders alone: everything else is asked once they are known.
-    if let Some(first) = calls.iter().find(|call| Some(&call.name) == allowed) {
-        return vec![first.clone()];
-    }
-    calls
-}
-
-/// Words for all results.
-fn answer(request: &ModelRequest, wanted: &[Intent], done: &[Done<'_>]) -> String {
-    let telling =
-        done.iter().filter(|one| one.failed || need(request, &one.call.name) != Some(Need::Allowed));
-    let mut parts: Vec<String> = telling.map(|one| tell(request, wanted, one)).collect();
-    if parts.is_empty() {
-        parts.extend(done.iter().map(|one| format!("`{}` says: {}", one.call.name, quoted(&one.text))));
-    }
-    parts.join("\n\n")
-}
-
-fn need(request: &ModelRequest, name: &Text) -> Option<Need> {
-    request.tools.iter().find(|spec| spec.name == *name).and_then(need_of)
-}
-
-fn tell(request: &ModelRequest, wanted: &[Intent], one: &Done<'_>) -> String {
-    let result = quoted(&one.text);
-    if one.failed {
-        return format!("`{}` did not work: {result}", one.call.name);
-    }
-    let args: Value = serde_json::from_str(&one.call.args).unwrap_or_default();
-    let first = args.as_object().and_then(|args| args.values().find_map(Value::as_str)).unwrap_or_default();
-    let sum = wanted.iter().find_map(|intent| match intent {
-        Intent::Sum { text, expression }
-            if plan(&request.tools, intent, None).is_some_and(|call| call.args == *one.call.args) =>
-        {
-            Some(text.as_str()).filter(|text| !text.is_empty()).or(Some(expression))
-        }
-        Intent::Sum { .. } | Intent::Time | Intent::List(_) | Intent::Read(_) => None,
-    });
-    match (need(request, &one.call.name), sum) {
-        (_, Some(sum)) => {
-            let mut letters = sum.chars();
-            let start = letters.next().map(char::to_uppercase).into_iter().flatten();
-            format!("{} is {result}.", start.chain(letters).collect::<String>())
-        }
-        (Some(Need::Now), _) => format!("It is {result}."),
-        (Some(Need::List), _) => format!("These files are in `{first}`:\n{result}"),
-        (Some(Need::Read), _) => format!("`{first}` says:\n\n{result}"),
-        _ => format!("`{}` says: {result}", one.call.name),
-    }
+    };
+    done.iter().map(one).collect()
 }
 
 fn quoted(text: &str) -> String {
@@ -194,48 +135,41 @@ fn quoted(text: &str) -> String {
 }
 
 /// What the tour is and can do with these tools.
-fn introduction(tools: &[ToolSpec], wanted: &[Intent]) -> String {
-    let examples = [
-        (Need::Calculate, "What is 17% of 2350?"),
-        (Need::Now, "What day is it?"),
-        (Need::List, "Which files are here?"),
-        (Need::Read, "Read README.md"),
-    ];
-    let can: Vec<String> = examples
-        .iter()
-        .filter_map(|(need, example)| {
-            Some(format!("- \"{example}\" (with `{}`)", tool_for(tools, *need)?.name))
-        })
-        .collect();
-    let lacking = if wanted.is_empty() { "" } else { "None of the tools that I am offered fits this. " };
-    let can = match can.as_slice() {
-        [] => "With tools for arithmetic, the time or files I could show more.".to_owned(),
-        can => format!("Ask me for example:\n{}", can.join("\n")),
+fn introduction(tools: &[&ToolSpec]) -> String {
+    let examples = ["What is 17% of 2350?", "What day is it?", "Which files are here?", "Read README.md"];
+    let can = examples.iter().filter_map(|example| {
+        let calls = Question::of(example).calls(tools);
+        Some(format!("\n- \"{example}\" (with `{}`)", calls.first()?.name))
+    });
+    let can = match can.collect::<String>() {
+        none if none.is_empty() => {
+            "With tools for arithmetic, the time or files I could show more.".to_owned()
+        }
+        can => format!("Ask me for example:{can}"),
     };
     format!(
-        "{lacking}I am the offline tour of Windlass: a few rules, no language model. {can}\n\
+        "I am the offline tour of Windlass: a few rules, no language model. {can}\n\
          For real answers, set OPENAI_API_KEY or start Ollama or llama-server."
     )
 }
 
 /// A call where one is demanded and none suggests itself: of the named tool, else of one that ends the run.
-fn forced(tools: &[ToolSpec], choice: &ToolChoice, text: &str) -> Option<Planned> {
-    let mut offered = tools.iter().filter(|spec| spec.is_offered());
-    let ends = |spec: &&ToolSpec| {
+fn forced(tools: &[&ToolSpec], choice: &ToolChoice, text: &str) -> Option<ReplyCall> {
+    let ends = |spec: &&&ToolSpec| {
         ["finish", "final", "answer", "submit"].iter().any(|word| spec.name.to_lowercase().contains(word))
     };
     let spec = match choice {
         ToolChoice::Auto | ToolChoice::None => return None,
-        ToolChoice::Required => offered.clone().find(ends).or_else(|| offered.next())?,
-        ToolChoice::Named(name) => offered.find(|spec| spec.name == *name)?,
+        ToolChoice::Required => tools.iter().find(ends).or(tools.first())?,
+        ToolChoice::Named(name) => tools.iter().find(|spec| spec.name == *name)?,
     };
-    Some(Planned { name: spec.name.clone(), args: fill(&spec.parameters, text).to_string() })
+    Some(called(spec, &fill(&spec.parameters, text)))
 }
 
 /// The call that ends a typed run, with the text as its output's texts.
-fn finish(tools: &[ToolSpec], text: &str) -> Option<Planned> {
+fn finish(tools: &[&ToolSpec], text: &str) -> Option<ReplyCall> {
     let spec = tools.iter().find(|spec| matches!(spec.kind, ToolKind::Finish(_)))?;
-    Some(Planned { name: spec.name.clone(), args: fill(&spec.parameters, text).to_string() })
+    Some(called(spec, &fill(&spec.parameters, text)))
 }
 
 /// The smallest value of a schema's type, with the text as its texts.

@@ -38,7 +38,7 @@ fn plain(line: &str) -> String {
 
 /// Runs the slow agent of the tutorial, and kills it once its tool has written the loan.
 fn killed(home: &Home, folder: &Path) -> String {
-    let mut command = home.command(["run", "slow.yaml", "Read owls.txt."]);
+    let mut command = home.command(["run", "slow.yaml", "Get the document owls.txt."]);
     let mut child = command.current_dir(folder).spawn().unwrap();
     until("the loan is written", || {
         std::fs::read_to_string(folder.join("loans.txt")).is_ok_and(|text| !text.is_empty())

@@ -4,6 +4,7 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use windlass_core::message::{AssistantMessage, Content, ToolCall, ToolMessage};
 use windlass_core::model::{ModelChoice, Purpose, Reply, StopReason, ToolChoice};
+use windlass_core::tool::Effect;
 use windlass_core::{Message, ToolSpec};
 
 use super::Tour;
@@ -11,12 +12,16 @@ use crate::{Delta, Model, ModelRequest, PrefixCell, assemble};
 
 fn tools() -> Vec<ToolSpec> {
     let text = |parameter: &str| json!({"type": "object", "properties": {parameter: {"type": "string"}}, "required": [parameter]});
-    vec![
+    let mut tools = vec![
         ToolSpec::new("calculate", "Evaluates an arithmetic expression.", text("expression")),
         ToolSpec::new("now", "The date and time.", json!({"type": "object", "properties": {}})),
         ToolSpec::new("list_files", "Lists a folder.", text("path")),
         ToolSpec::new("read_file", "Reads a file.", text("path")),
-    ]
+    ];
+    for tool in &mut tools {
+        tool.effect = Effect::ReadOnly;
+    }
+    tools
 }
 
 fn request(messages: Vec<Message>, tools: Vec<ToolSpec>) -> ModelRequest {
@@ -102,8 +107,8 @@ fn several_wishes_are_called_side_by_side_and_each_is_told() {
     let told = ask(&request(answered(&before, &reply, &results), tools())).text.expect("an answer");
     for words in [
         "12 * (3 + 4) is 84.",
-        "It is Saturday.",
-        "`notes.md` says:\n\nBuy milk.",
+        "`now` says: Saturday",
+        "`read_file` says: Buy milk.",
         "`read_file` did not work: no such file",
     ] {
         assert!(told.contains(words), "{told}");
@@ -115,34 +120,24 @@ fn without_fitting_tools_it_says_what_it_is() {
     let nothing = ask(&request(vec![Message::user("Write a poem")], tools())).text.expect("an answer");
     assert!(nothing.contains("no language model") && nothing.contains("`calculate`"), "{nothing}");
     let no_tools = ask(&request(vec![Message::user("What is 2 + 3?")], Vec::new())).text.expect("an answer");
-    assert!(no_tools.starts_with("None of the tools that I am offered fits this."), "{no_tools}");
+    assert!(no_tools.contains("With tools for arithmetic, the time or files"), "{no_tools}");
     let mut forbidden = request(vec![Message::user("What is 2 + 3?")], tools());
     forbidden.choice = ToolChoice::None;
     assert!(ask(&forbidden).calls.is_empty());
 }
 
 #[test]
-fn a_file_server_is_asked_for_its_folders_first() {
-    let path = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-    let server = || {
-        vec![
-            ToolSpec::new("files__list_allowed_directories", "", json!({"type": "object", "properties": {}})),
-            ToolSpec::new("files__list_directory", "", path.clone()),
-            ToolSpec::new("files__read_text_file", "", path.clone()),
-        ]
-    };
-    let before = vec![Message::user("Which files are here? And read notes.md")];
-    let first = ask(&request(before.clone(), server()));
-    assert_eq!(calls(&first), [("files__list_allowed_directories".into(), json!({}))]);
-    let known = answered(&before, &first, &[("Allowed directories:\n/data/docs", false)]);
-    let second = ask(&request(known.clone(), server()));
-    assert_eq!(calls(&second), [("files__read_text_file".into(), json!({"path": "/data/docs/notes.md"}))]);
-    let read = answered(&known, &second, &[("Buy milk.", false)]);
-    let told = ask(&request(read, server())).text.expect("an answer");
-    assert_eq!(&*told, "`/data/docs/notes.md` says:\n\nBuy milk.");
-    let refused = answered(&before, &first, &[("no", true)]);
-    let told = ask(&request(refused, server())).text.expect("an answer");
-    assert!(told.contains("did not work: no"), "it goes no further: {told}");
+fn a_call_that_a_person_denied_was_not_allowed() {
+    let before = [Message::user("What is 2 + 3?")];
+    let reply = ask(&request(before.to_vec(), tools()));
+    for (result, words) in [
+        ("Error: The call of calculate was denied: not today", "`calculate` was not allowed: not today"),
+        ("Error: The call of calculate was denied.", "`calculate` was not allowed."),
+        ("Error: no such sum", "`calculate` did not work: Error: no such sum"),
+    ] {
+        let told = ask(&request(answered(&before, &reply, &[(result, true)]), tools()));
+        assert_eq!(told.text.as_deref(), Some(words));
+    }
 }
 
 #[test]
