@@ -1,21 +1,23 @@
 //! Instructions and prompts as templates, within bounds: an agent's file may come from a stranger.
 //!
 //! `minijinja` counts the steps of a template (fuel), but a step may do any amount of work, and a value may double with
-//! each. So four things are added: `check` bounds how deep and long tags are before the parser sees them and refuses
-//! what lets values grow out of themselves; each filter is charged for what it reads and makes (`filters`); so is each
-//! operator whose cost depends on its values (`operators`); and the text that comes out has a bound.
+//! each. So four things are added: `tags` bounds how long tags are before the parser sees them, and `check` refuses
+//! the signs that let texts grow out of themselves; each filter is charged for what it reads and makes (`filters`); so is
+//! each operator whose cost depends on its values (`operators`); and the text that comes out has a bound.
 
 mod check;
 mod filters;
 mod names;
 mod operators;
+mod tags;
 mod work;
 
 use minijinja::machinery::{eval, make_string_output};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use windlass_error::Diagnostic;
 
-pub(crate) use check::{Fault, check, check_reading};
+pub(crate) use check::{check, check_reading};
+pub(crate) use tags::Fault;
 
 /// A text that is no template, a template that fails on its input, or a bound that is exceeded: in the parser's words, with the
 /// line.
@@ -60,10 +62,7 @@ impl Template {
     /// # Errors
     /// It is no template, or beyond a bound.
     pub fn new(text: &str) -> Result<Self, TemplateError> {
-        check(text).map_err(|Fault { line, reason }| {
-            Error::new(ErrorKind::SyntaxError, format!("{reason} (line {line})"))
-        })?;
-        operators::compile(text)?;
+        check(text).map_err(not_a_template)?;
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(MAX_STEPS));
@@ -104,7 +103,7 @@ impl Template {
         let most = MAX_TEXT_BYTES.saturating_add(input_bytes.saturating_mul(MAX_INPUT_COPIES));
         let mut environment = self.environment.clone();
         environment.set_formatter(move |out, state, value| work::emit(out, state, value, most));
-        let instructions = operators::compile(&self.text)?;
+        let instructions = operators::compile(&self.text).map_err(not_a_template)?;
         let (mut text, no_blocks) = (String::new(), std::collections::BTreeMap::new());
         let mut out = make_string_output(&mut text);
         let (_, state) = eval(&environment, &instructions, context, &no_blocks, &mut out, AutoEscape::None)?;
@@ -113,6 +112,10 @@ impl Template {
         drop(state);
         Ok((text, done))
     }
+}
+
+fn not_a_template(Fault { line, reason }: Fault) -> Error {
+    Error::new(ErrorKind::SyntaxError, format!("{reason} (line {line})"))
 }
 
 #[cfg(test)]

@@ -225,7 +225,7 @@ pub mod text {
     pub use windlass_text::find::glob::covers;
     pub use windlass_text::find::nearest::{did_you_mean, nearest};
     pub use windlass_text::json::{MAX_VALUES, without_halves};
-    pub use windlass_text::steps::{self, Shape, Steps, doubling};
+    pub use windlass_text::steps::{self, Shape, doubling};
     pub use windlass_text::xml::{from_xml, to_xml, xml_form};
 }
 

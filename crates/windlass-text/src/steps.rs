@@ -32,22 +32,6 @@ pub fn taken<T>(read: impl FnOnce() -> T) -> u64 {
     STEPS.get() - before
 }
 
-/// A count of steps. Shared by reference among the parts of one reader.
-#[derive(Clone, Debug, Default)]
-pub struct Steps(Cell<u64>);
-
-impl Steps {
-    /// Counts so many steps more.
-    pub fn add(&self, steps: usize) {
-        self.0.set(self.0.get().saturating_add(steps as u64));
-    }
-
-    /// The steps so far.
-    pub fn count(&self) -> u64 {
-        self.0.get()
-    }
-}
-
 /// A form of input to compare in lengths, with its name.
 pub type Shape = (&'static str, fn(usize) -> String);
 

@@ -2,6 +2,7 @@
 
 use minijinja::value::{Rest, ValueOrKwargs};
 use minijinja::{Environment, Error, State, Value, filters, functions, tests};
+use windlass_core::text::{did_you_mean, nearest};
 
 use super::work::{VALUE, charge, length, made, refused, weigh};
 
@@ -150,3 +151,11 @@ table!(TESTS, add_tests, test:
     "startingwith" => tests::is_startingwith, "string" => tests::is_string, "true" => tests::is_true,
     "undefined" => tests::is_undefined, "upper" => tests::is_upper,
 );
+
+/// Refuses a filter or test that does not exist: rendering would only find out where it is reached.
+pub(super) fn exists(kind: &str, name: &str, all: &[&str]) -> Result<(), String> {
+    if all.contains(&name) {
+        return Ok(());
+    }
+    Err(format!("{kind} {name} is unknown{}", did_you_mean(&nearest(name, all.iter().copied()))))
+}

@@ -7,10 +7,15 @@
 use minijinja::machinery::{CodeGenerator, Instruction, Instructions, parse};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
-use minijinja::{Environment, Error, ErrorKind, State, Value};
+use minijinja::{Environment, Error, State, Value};
 
 use super::NAME;
+use super::filters::{FILTERS, TESTS, exists};
+use super::tags::Fault;
 use super::work::{VALUE, charge, holds_others, length, made, refused, weigh};
+
+/// Why `+` is refused.
+pub(super) const PLUS: &str = "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}";
 
 /// The filters that charge. No template can name them: these are no words.
 const SLICE: &str = "[:]";
@@ -19,8 +24,13 @@ const MAP: &str = "{}";
 const COMPARE: &str = "<=>";
 const CONTAINS: &str = "<in>";
 const METHOD: &str = "()";
+const SUM: &str = "+";
 /// The filter that makes a list of what would be made anew with each look.
 const MADE: &str = "[*]";
+/// The filter that charges for a value of lists and maps that gets a name, and so bounds how deep values nest.
+const BUILT: &str = "[..]";
+/// The flag of a loop that calls itself.
+const RECURSIVE: u8 = 2;
 /// Has a filter looked up by its name.
 const BY_NAME: u8 = u8::MAX;
 
@@ -28,28 +38,39 @@ const BY_NAME: u8 = u8::MAX;
 ///
 /// # Errors
 /// It is no template, or has an instruction whose work cannot be counted.
-pub(super) fn compile(text: &str) -> Result<Instructions<'_>, Error> {
+pub(super) fn compile(text: &str) -> Result<Instructions<'_>, Fault> {
+    use Instruction as I;
     let template = parse(text, NAME, SyntaxConfig::default())?;
     let mut generator = CodeGenerator::new(NAME, text);
     generator.compile_stmt(&template);
     let (plain, _) = generator.finish();
     let mut counted = Instructions::new(NAME, text);
-    let (mut places, mut end) = (Vec::new(), 0);
+    let (mut places, mut end, mut builds) = (Vec::new(), 0, false);
     while let Some(instruction) = plain.get(places.len() as u32) {
         let line = plain.get_line(places.len() as u32).unwrap_or_default();
         places.push(end);
-        for one in with_its_charge(instruction).ok_or_else(|| uncounted(line))? {
+        let mut all = with_its_charge(instruction).map_err(|reason| Fault { line, reason })?;
+        let names = matches!(instruction, I::StoreLocal(_) | I::UnpackList(_) | I::PushLoop(_));
+        if names && builds {
+            // What gets a name may come to hold itself twice, or ever deeper.
+            all.insert(0, I::ApplyFilter(BUILT, Some(1), BY_NAME));
+        }
+        builds = match instruction {
+            I::BuildList(Some(_)) | I::BuildTuple(_) | I::BuildMap(_) => true,
+            _ => builds && !names && !matches!(instruction, I::Emit),
+        };
+        for one in all {
             end = counted.add_with_line(one, u16::try_from(line).unwrap_or(u16::MAX)) + 1;
         }
     }
     places.push(end);
     for place in 0..end {
         let Some(
-            Instruction::Jump(to)
-            | Instruction::JumpIfFalse(to)
-            | Instruction::JumpIfFalseOrPop(to)
-            | Instruction::JumpIfTrueOrPop(to)
-            | Instruction::Iterate(to),
+            I::Jump(to)
+            | I::JumpIfFalse(to)
+            | I::JumpIfFalseOrPop(to)
+            | I::JumpIfTrueOrPop(to)
+            | I::Iterate(to),
         ) = counted.get_mut(place)
         else {
             continue;
@@ -59,58 +80,60 @@ pub(super) fn compile(text: &str) -> Result<Instructions<'_>, Error> {
     Ok(counted)
 }
 
-fn uncounted(line: usize) -> Error {
-    Error::new(ErrorKind::SyntaxError, format!("this is not supported in instructions (line {line})"))
-}
-
-/// An instruction with what charges for it. `None`: its work cannot be counted.
+/// An instruction with what charges for it.
+///
+/// # Errors
+/// Why it is refused: it names what does not exist, or its work cannot be counted.
 #[expect(clippy::wildcard_enum_match_arm, reason = "an instruction that nobody here knows is refused")]
-fn with_its_charge<'t>(instruction: &Instruction<'t>) -> Option<Vec<Instruction<'t>>> {
+fn with_its_charge<'t>(instruction: &Instruction<'t>) -> Result<Vec<Instruction<'t>>, String> {
     use Instruction as I;
     let (charges, values) = match instruction {
-        I::EmitRaw(text) => return Some(vec![I::LoadConst(Value::from(*text)), I::Emit]),
+        I::EmitRaw(text) => return Ok(vec![I::LoadConst(Value::from(*text)), I::Emit]),
         I::Slice => (SLICE, 4),
         I::GetItem => (ITEM, 2),
         I::BuildMap(pairs) => (MAP, 2 * pairs),
+        I::Add => (SUM, 2),
         I::Eq | I::Ne | I::Gt | I::Gte | I::Lt | I::Lte => (COMPARE, 2),
         // Of `a < b < c` the first part, which may be `in` too.
         I::In | I::CompareAndPreserve(_) => (CONTAINS, 2),
         I::CallMethod("cycle" | "changed", Some(values)) => (METHOD, usize::from(*values)),
-        other => return costs_the_same(other).then(|| vec![other.clone()]),
+        other => return costs_the_same(other).map(|()| vec![other.clone()]),
     };
-    let charge = I::ApplyFilter(charges, Some(u16::try_from(values).ok()?), BY_NAME);
-    let mut counted = vec![charge, I::UnpackList(values), instruction.clone()];
+    let count = u16::try_from(values).map_err(|_| "a map is too large".to_owned())?;
+    let mut counted =
+        vec![I::ApplyFilter(charges, Some(count), BY_NAME), I::UnpackList(values), instruction.clone()];
     if matches!(instruction, I::Slice) {
         counted.push(I::ApplyFilter(MADE, Some(1), BY_NAME));
     }
-    Some(counted)
+    Ok(counted)
 }
 
-/// Whether an instruction always costs the same, or charges for itself, or a step for each value that it takes.
-fn costs_the_same(instruction: &Instruction<'_>) -> bool {
+/// Refuses an instruction unless it always costs the same, or charges for itself, or a step for each value that it takes.
+#[expect(clippy::match_same_arms, reason = "a line holds what belongs together")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "an instruction that nobody here knows is refused")]
+fn costs_the_same(instruction: &Instruction<'_>) -> Result<(), String> {
     use Instruction as I;
-    let numbers =
-        matches!(instruction, I::Add | I::Sub | I::Mul | I::Div | I::IntDiv | I::Rem | I::Neg | I::Not);
-    let names = matches!(instruction, I::StoreLocal(_) | I::Lookup(_) | I::GetAttr(_) | I::LoadConst(_));
-    let lists =
-        matches!(instruction, I::BuildKwargs(_) | I::BuildList(_) | I::BuildTuple(_) | I::UnpackList(_));
-    let charged = matches!(
-        instruction,
-        I::ApplyFilter(_, Some(_), _)
-            | I::PerformTest(_, Some(_), _)
-            | I::CallFunction("range", Some(_))
-            | I::Emit
-    );
-    let loops = matches!(
-        instruction,
-        I::PushLoop(_) | I::PushWith | I::Iterate(_) | I::PushDidNotIterate | I::PopFrame | I::PopLoopFrame
-    );
-    let ways = matches!(
-        instruction,
-        I::Jump(_) | I::JumpIfFalse(_) | I::JumpIfFalseOrPop(_) | I::JumpIfTrueOrPop(_)
-    );
-    let stack = matches!(instruction, I::DupTop | I::DiscardTop | I::Swap);
-    numbers || names || lists || charged || loops || ways || stack
+    let reason = match instruction {
+        I::Sub | I::Div | I::IntDiv | I::Rem | I::Neg | I::Not => return Ok(()),
+        I::StoreLocal(_) | I::Lookup(_) | I::GetAttr(_) | I::LoadConst(_) | I::Emit => return Ok(()),
+        I::BuildKwargs(_) | I::BuildList(_) | I::BuildTuple(_) | I::UnpackList(_) => return Ok(()),
+        I::Jump(_) | I::JumpIfFalse(_) | I::JumpIfFalseOrPop(_) | I::JumpIfTrueOrPop(_) => return Ok(()),
+        I::DupTop | I::DiscardTop | I::Swap => return Ok(()),
+        I::PushWith | I::Iterate(_) | I::PushDidNotIterate | I::PopFrame | I::PopLoopFrame => return Ok(()),
+        I::PushLoop(flags) if flags & RECURSIVE == 0 => return Ok(()),
+        I::CallFunction("range", Some(_)) => return Ok(()),
+        I::ApplyFilter(name, Some(_), _) => return exists("filter", name, FILTERS),
+        I::PerformTest(name, Some(_), _) => return exists("test", name, TESTS),
+        I::PushLoop(_) => "no `recursive` loop",
+        I::BeginCapture(_) => {
+            "no block `set` and no block `filter`: write {% set name = value %} and {{ value | filter }}"
+        }
+        I::CallFunction(..) | I::CallMethod(..) | I::CallObject(_) => {
+            "only the functions `range`, `loop.cycle` and `loop.changed`"
+        }
+        _ => "no such tag",
+    };
+    Err(format!("templates support {reason}"))
 }
 
 /// Adds the filters that charge.
@@ -126,6 +149,9 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     charging(environment, MAP, |state, values| {
         values.iter().step_by(2).try_for_each(|key| named(state, key))
     });
+    charging(environment, SUM, |_, values| {
+        if values.iter().any(Value::is_number) { Ok(()) } else { Err(refused(PLUS.to_owned())) }
+    });
     charging(environment, COMPARE, |state, values| match values {
         [left, right] => compared(state, left, right),
         _ => Ok(()),
@@ -140,6 +166,10 @@ pub(super) fn add(environment: &mut Environment<'static>) {
         [] => Ok(()),
     });
     environment.add_filter(MADE, made);
+    environment.add_filter(BUILT, |state: &mut State<'_, '_>, value: Value| {
+        weigh(state, &value)?;
+        Ok::<_, Error>(value)
+    });
 }
 
 /// Adds a filter that charges for an operator and gives its values back, for [`Instruction::UnpackList`] in the order in
