@@ -141,7 +141,7 @@ struct DiskArgs {
 #[derive(Debug, Args)]
 struct MatrixArgs {
     /// The page
-    #[arg(long, value_name = "FILE", default_value = "docs/faults.md")]
+    #[arg(long, value_name = "FILE", default_value = "docs/ledger/faults.md")]
     page: PathBuf,
     /// Write the page instead of comparing with it
     #[arg(long)]

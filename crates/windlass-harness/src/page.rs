@@ -23,7 +23,7 @@ const HEAD: &str = "\
 
 What Windlass makes of each fault at each place, and of attackers (below). This page is written by
 `windlass-harness matrix --write`, which drives the real binary through all of it; `.ci/run` plays it again and compares.
-If a fault has just hit you, read [operating.md](operating.md#when-the-log-fails): it says what to do. In short: mend the cause, then
+If a fault has just hit you, read [operating.md](../operating.md#when-the-log-fails): it says what to do. In short: mend the cause, then
 `windlass runs resume RUN`.
 
 *The same end* means that the run ended as an undisturbed one, with each time: no event lost, none half-written, no finished effect

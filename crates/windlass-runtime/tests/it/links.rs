@@ -14,10 +14,17 @@ fn root() -> PathBuf {
 /// The pages of the repository, and those of its folders that have some.
 fn pages() -> Vec<PathBuf> {
     let mut pages = with_ending(&root(), "md");
-    for folder in ["docs", "examples", "fixtures"] {
+    for folder in ["docs", "docs/ledger", "examples", "fixtures"] {
         pages.extend(with_ending(&root().join(folder), "md"));
     }
-    for name in ["README.md", "ARCHITECTURE.md", "DESIGN.md", "CONTRIBUTING.md", "docs/rust.md"] {
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "DESIGN.md",
+        "CONTRIBUTING.md",
+        "docs/rust.md",
+        "docs/ledger/faults.md",
+    ] {
         assert!(pages.contains(&root().join(name)), "{name} was not found");
     }
     pages

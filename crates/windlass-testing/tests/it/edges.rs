@@ -1,4 +1,4 @@
-//! `docs/edges.md`: each edge that the presets owe, with what holds it under each. A conversation holds the edge that its name
+//! `docs/ledger/edges.md`: each edge that the presets owe, with what holds it under each. A conversation holds the edge that its name
 //! begins with, or that its `why` names; one of `fixtures/edges` also names the preset (`under the preset refine`). A Rust test
 //! has the edge's number and the preset in its name. A second table lists what holds the promises about models on each wire. `WINDLASS_UPDATE=1` writes the page again.
 
@@ -138,7 +138,7 @@ fn page() -> (String, Vec<String>) {
 
 #[test]
 fn the_page_of_edges_is_what_the_conversations_say() {
-    let path = root().join("docs/edges.md");
+    let path = root().join("docs/ledger/edges.md");
     let (page, missing) = page();
     assert!(missing.is_empty(), "no case holds {missing:?}");
     if std::env::var_os("WINDLASS_UPDATE").is_some() {
@@ -147,6 +147,6 @@ fn the_page_of_edges_is_what_the_conversations_say() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == page,
-        "docs/edges.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-testing --test it edges"
+        "docs/ledger/edges.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-testing --test it edges"
     );
 }

@@ -1,4 +1,4 @@
-//! `docs/features.md`: each numbered feature of the loops that Windlass stands in for, with what holds it. A feature is
+//! `docs/ledger/features.md`: each numbered feature of the loops that Windlass stands in for, with what holds it. A feature is
 //! held by the cases whose `why` names its id and the tests whose names do. `WINDLASS_UPDATE=1` writes the page again.
 
 use std::collections::BTreeMap;
@@ -151,7 +151,7 @@ fn all_features_of_all_systems_are_listed() {
 
 #[test]
 fn the_page_of_features_is_what_the_tests_say() {
-    let path = root().join("docs/features.md");
+    let path = root().join("docs/ledger/features.md");
     let page = page(&held());
     if std::env::var_os("WINDLASS_UPDATE").is_some() {
         std::fs::write(&path, &page).unwrap();
@@ -159,13 +159,13 @@ fn the_page_of_features_is_what_the_tests_say() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == page,
-        "docs/features.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-testing --test it features"
+        "docs/ledger/features.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-testing --test it features"
     );
 }
 
 #[test]
 fn what_is_said_of_attackers_is_held_by_tests_that_are_there() {
-    let page = std::fs::read_to_string(root().join("docs/faults.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/ledger/faults.md")).unwrap();
     let (_, attackers) = page.split_once("## Attackers").unwrap();
     let rows = attackers.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| attack |"));
     let held: Vec<&str> = rows.map(|row| row.trim_end_matches(" |").rsplit(" | ").next().unwrap()).collect();
