@@ -21,14 +21,14 @@ pub struct CodeSettings {
     pub calls: Option<u32>,
 }
 
-/// Code mode.
+/// Code mode: the model writes Python that calls tools.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub(super) struct CodeKeys {
     /// Whether the model may write code.
     enabled: bool,
-    /// Maximum duration of a step of code, in seconds.
+    /// Maximum duration of a step of code, in seconds. Default: 10.
     seconds: Number,
     /// Maximum memory, in MiB.
     memory_mb: Count<1>,

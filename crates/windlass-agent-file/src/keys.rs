@@ -116,11 +116,11 @@ agent_keys! {
     /// The loop: a preset, and what differs from it.
     #[serde(rename = "loop")]
     loop_: Option<At<Deferred<LoopKeys>>>,
-    /// Timeouts.
+    /// Timeouts of model calls, tools and child runs.
     timeouts: AgentTimeouts,
     /// Retries of the transport. They use up no model calls.
     retry: Transport,
-    /// Code mode.
+    /// Code mode: the model writes Python that calls tools.
     code: CodeKeys,
 }
 

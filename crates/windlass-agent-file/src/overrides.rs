@@ -52,7 +52,7 @@ macro_rules! with_overrides {
             $($(#[$doc])* pub(super) $key: $Type,)*
             /// Timeout of one attempt, in milliseconds. Default: the agent's `timeouts.tool_ms`.
             timeout_ms: Option<windlass_core::settings::Whole<1>>,
-            /// Effect of running a call twice.
+            /// Effect of running a call twice. Windlass believes it. Commands, and tools of servers without `trust`, are `once` without it.
             effect: Option<windlass_core::tool::Effect>,
             /// Whether a person must allow each call.
             approve: Option<bool>,

@@ -83,7 +83,7 @@ with_overrides! {
     MemoryOptions {
         /// The tools that are taken, under their own names. Default: all, with the service's name before theirs.
         tools: Option<Picked>,
-        /// Its SQLite file. Default: memory/NAME.db in WINDLASS_HOME, with the agent's name.
+        /// Its SQLite file; one that acorn made can be used as it is. Default: memory/NAME.db in WINDLASS_HOME, with the agent's name.
         path: Option<Filled>,
     }
 }

@@ -2,6 +2,7 @@ mod bad;
 mod docs;
 mod good;
 mod patterns;
+mod reference;
 mod schema;
 
 use std::path::Path;

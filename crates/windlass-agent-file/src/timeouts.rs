@@ -69,7 +69,7 @@ timeouts! {
 }
 
 timeouts! {
-    /// Timeouts.
+    /// Timeouts of model calls, tools and child runs.
     AgentTimeouts
     /// One try of a tool, in milliseconds. Default: the preset's.
     tool_ms

@@ -333,7 +333,7 @@ with_overrides! {
         description: String,
         /// JSON Schema of the arguments: an object. Default: a text for each `{arg}` of `run`.
         parameters: Option<At<SchemaText>>,
-        /// Whether an argument may start with "-".
+        /// Whether an argument may start with `-`. Without it such a call is refused.
         #[serde(default)]
         dashes: bool,
         /// Environment variables of the program, in addition to PATH, HOME, WINDLASS_RUN, WINDLASS_CALL and

@@ -36,38 +36,26 @@ fn plain(line: &str) -> String {
     words.join(" ")
 }
 
-/// Runs the slow agent of the tutorial, and kills it once its tool has written the loan.
-fn killed(home: &Home, folder: &Path) -> String {
-    let mut command = home.command(["run", "slow.yaml", "Get the document owls.txt."]);
-    let mut child = command.current_dir(folder).spawn().unwrap();
-    until("the loan is written", || {
-        std::fs::read_to_string(folder.join("loans.txt")).is_ok_and(|text| !text.is_empty())
-    });
-    child.kill().unwrap();
-    let ended = child.wait_with_output().unwrap();
-    format!("{}exit code 137\n", String::from_utf8_lossy(&ended.stderr))
-}
-
-#[test]
-fn the_tutorial_can_be_typed_and_shows_what_it_says() {
-    let home = Home::new();
+/// Types the commands of a page in a folder of its own, with the files that the page shows, and finds what it says that they show.
+/// `own` runs a line in its own way, in that folder, and gives what it shows. Returns the number of lines.
+fn type_page(home: &Home, page: &str, mut own: impl FnMut(&Path, &str) -> Option<String>) -> usize {
     let mut folder: PathBuf = home.path("");
-    let (mut commands, mut shown) = (0, String::new());
-    for (language, block) in blocks(include_str!("../../../../docs/tutorial.md")) {
+    let (mut typed, mut shown) = (0, String::new());
+    for (language, block) in blocks(page) {
         match language {
             "yaml" | "python" => {
-                let file = folder.join(named(block).unwrap());
-                // The tool is killed at once here, and need not be slow for a person.
-                std::fs::write(file, block.replace("sleep 6", "sleep 1")).unwrap();
+                if let Some(name) = named(block) {
+                    std::fs::write(folder.join(name), format!("{block}\n")).unwrap();
+                }
             }
             "sh" => {
                 shown.clear();
                 for line in block.lines() {
-                    commands += 1;
+                    typed += 1;
                     if let Some(name) = line.strip_prefix("cd ") {
                         folder.push(name);
-                    } else if line.starts_with("timeout -s KILL") {
-                        shown += &killed(&home, &folder);
+                    } else if let Some(done) = own(&folder, line) {
+                        shown += &done;
                     } else {
                         let done = home.typed(&folder, line);
                         assert_eq!(done.code, 0, "{line}: {done:?}");
@@ -85,10 +73,41 @@ fn the_tutorial_can_be_typed_and_shows_what_it_says() {
                     );
                 }
             }
+            // What only a person at a terminal sees.
+            "" => {}
             other => panic!("a block of {other:?}"),
         }
     }
-    assert!(commands > 25, "{commands}");
+    typed
+}
+
+/// Starts an agent whose tool writes that file, and kills it once the file has a line.
+fn killed(home: &Home, folder: &Path, agent: &str, written: &str) -> String {
+    let mut command = home.command(["run", agent, "Get the document owls.txt."]);
+    let mut child = command.current_dir(folder).spawn().unwrap();
+    until("its tool has written", || {
+        std::fs::read_to_string(folder.join(written)).is_ok_and(|text| !text.is_empty())
+    });
+    child.kill().unwrap();
+    let ended = child.wait_with_output().unwrap();
+    format!("{}exit code 137\n", String::from_utf8_lossy(&ended.stderr))
+}
+
+#[test]
+fn the_tutorial_can_be_typed_and_shows_what_it_says() {
+    let home = Home::new();
+    // The tool is killed at once here, and need not be slow for a person.
+    let page = include_str!("../../../../docs/tutorial.md").replace("sleep 6", "sleep 1");
+    let typed = type_page(&home, &page, |folder, line| {
+        line.starts_with("timeout -s KILL").then(|| killed(&home, folder, "slow.yaml", "loans.txt"))
+    });
+    assert!(typed > 25, "{typed}");
+}
+
+#[test]
+fn the_guide_to_agent_files_can_be_typed_and_shows_what_it_says() {
+    let typed = type_page(&Home::new(), include_str!("../../../../docs/agent-file.md"), |_, _| None);
+    assert!(typed > 12, "{typed}");
 }
 
 #[test]
