@@ -85,7 +85,7 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(count, 62);
+    assert_eq!(count, 63);
 }
 
 #[test]
