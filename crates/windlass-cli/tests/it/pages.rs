@@ -1,6 +1,9 @@
 //! Pages of docs/ whose commands are typed as they stand there, on the tour.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kit::{Home, until};
 
@@ -81,16 +84,24 @@ fn type_page(home: &Home, page: &str, mut own: impl FnMut(&Path, &str) -> Option
     typed
 }
 
-/// Starts an agent whose tool writes that file, and kills it once the file has a line.
-fn killed(home: &Home, folder: &Path, agent: &str, written: &str) -> String {
+/// Starts an agent whose tool writes that file, and sends it a signal once the file has a line.
+fn signalled(home: &Home, folder: &Path, agent: &str, written: &str, signal: Signal) -> String {
     let mut command = home.command(["run", agent, "Get the document owls.txt."]);
-    let mut child = command.current_dir(folder).spawn().unwrap();
+    let child = command.current_dir(folder).spawn().unwrap();
     until("its tool has written", || {
         std::fs::read_to_string(folder.join(written)).is_ok_and(|text| !text.is_empty())
     });
-    child.kill().unwrap();
+    kill_process(Pid::from_child(&child), signal).unwrap();
     let ended = child.wait_with_output().unwrap();
-    format!("{}exit code 137\n", String::from_utf8_lossy(&ended.stderr))
+    let code = ended.status.code().unwrap_or_else(|| 128 + ended.status.signal().unwrap());
+    format!("{}exit code {code}\n", String::from_utf8_lossy(&ended.stderr))
+}
+
+/// The id of the run that waits for an answer.
+fn suspended(home: &Home) -> String {
+    let listed = home.windlass(["runs", "list", "--status", "suspended", "--json"]).stdout;
+    let run: serde_json::Value = serde_json::from_str(listed.trim()).unwrap();
+    run["run"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -99,7 +110,8 @@ fn the_tutorial_can_be_typed_and_shows_what_it_says() {
     // The tool is killed at once here, and need not be slow for a person.
     let page = include_str!("../../../../docs/tutorial.md").replace("sleep 6", "sleep 1");
     let typed = type_page(&home, &page, |folder, line| {
-        line.starts_with("timeout -s KILL").then(|| killed(&home, folder, "slow.yaml", "loans.txt"))
+        let kills = line.starts_with("timeout -s KILL");
+        kills.then(|| signalled(&home, folder, "slow.yaml", "loans.txt", Signal::KILL))
     });
     assert!(typed > 25, "{typed}");
 }
@@ -108,6 +120,27 @@ fn the_tutorial_can_be_typed_and_shows_what_it_says() {
 fn the_guide_to_agent_files_can_be_typed_and_shows_what_it_says() {
     let typed = type_page(&Home::new(), include_str!("../../../../docs/agent-file.md"), |_, _| None);
     assert!(typed > 12, "{typed}");
+}
+
+#[test]
+fn the_page_on_upgrades_can_be_typed_and_shows_what_it_says() {
+    let home = Home::new();
+    let page = include_str!("../../../../docs/upgrade.md").replace("sleep 6", "sleep 1");
+    let mut waiting = None;
+    let typed = type_page(&home, &page, |folder, line| {
+        if line.starts_with("timeout -s TERM") {
+            return Some(signalled(&home, folder, "slow.yaml", "begun.txt", Signal::TERM));
+        }
+        // The page has the id of the run that waits.
+        if !line.contains("535eddac") {
+            return None;
+        }
+        let id = waiting.get_or_insert_with(|| suspended(&home));
+        let done = home.typed(folder, &line.replace("535eddac", id));
+        assert_eq!(done.code, 0, "{line}: {done:?}");
+        Some(done.stdout)
+    });
+    assert!(typed > 16, "{typed}");
 }
 
 #[test]
