@@ -130,6 +130,24 @@ fn links_of_the_pages_lead_somewhere() {
     assert!(wrong.is_empty(), "these links lead nowhere:\n{}", wrong.join("\n"));
 }
 
+/// How often each page of `docs/` is listed in an index: by a link to the page itself, not to a heading in it.
+fn listed(index: &str, pages: &[PathBuf]) -> Vec<(String, usize)> {
+    let docs = root().join("docs");
+    let links = targets(index);
+    let names = pages.iter().filter_map(|page| page.strip_prefix(&docs).ok()?.to_str());
+    let names = names.filter(|name| *name != "index.md");
+    names.map(|name| (name.to_owned(), links.iter().filter(|link| *link == name).count())).collect()
+}
+
+#[test]
+fn every_page_of_docs_is_listed_once_in_the_index() {
+    let index = fs::read_to_string(root().join("docs/index.md")).unwrap();
+    let listed = listed(&index, &pages());
+    assert!(listed.len() > 25, "the pages were not found: {listed:?}");
+    let wrong: Vec<_> = listed.iter().filter(|(_, times)| *times != 1).collect();
+    assert!(wrong.is_empty(), "docs/index.md lists these pages so many times, not once: {wrong:?}");
+}
+
 #[test]
 fn links_of_the_sources_to_the_pages_lead_somewhere() {
     let mut folders = vec![root().join("crates")];
@@ -164,6 +182,9 @@ fn the_check_of_links_finds_what_is_wrong() {
     assert_eq!(broken(&page, "#resume-a-run-after-a-crash"), None);
     assert_eq!(broken(&page, "../README.md"), None);
     assert_eq!(broken(&page, "https://example.com/nowhere"), None);
+    let found = listed("[a](rust.md) [b](cli.md#run) [c](rust.md)", &pages());
+    let times = |name: &str| found.iter().find(|(own, _)| own == name).map(|(_, times)| *times);
+    assert_eq!(["rust.md", "cli.md", "ledger/faults.md"].map(times), [Some(2), Some(0), Some(0)]);
     let twice = "# `a`: b, and_c-d\n## Again\n## Again\n```\n# code\n```\n#none\n";
     assert_eq!(Vec::from_iter(anchors(twice)), ["a-b-and_c-d", "again", "again-1"]);
 }
