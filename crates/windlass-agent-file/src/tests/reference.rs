@@ -176,10 +176,10 @@ impl Writer<'_> {
     fn map(&mut self, name: &str, map: &Value, of_key: &str) -> String {
         let named = SECTIONS.iter().find(|(own, heading, ..)| *own == name && !heading.is_empty());
         let heading = named.map_or(name, |(_, heading, ..)| heading).to_owned();
-        if let (own, Some((of, _))) = self.own_keys(&heading, map)
-            && own.is_empty()
+        if let (own, Some((of, keys))) = self.own_keys(&heading, map)
+            && let (true, [first, .., last]) = (own.is_empty(), keys.as_slice())
         {
-            return format!("map of the keys under [{of}](#{})", anchor(&of));
+            return format!("map of the keys `{first}` to `{last}` under [{of}](#{})", anchor(&of));
         }
         let identity = map["properties"].to_string();
         let heading = if let Some(known) = self.known.get(&identity) {
