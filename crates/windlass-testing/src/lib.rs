@@ -6,8 +6,7 @@
 //! - [`CrashLog`]: the process dies right after a chosen event;
 //! - [`VolatileLog`]: the power goes, and what was not synced is lost;
 //! - [`SimEnvironment`]: a clock that jumps forward ([`SimEnvironment::jump`]) and back ([`SimEnvironment::jump_back`]);
-//! - [`run_and_kill`]: a real process that is killed at a chosen [`Moment`];
-//! - [`hostile`]: a model server and a tool server that attack their client.
+//! - [`run_and_kill`]: a real process that is killed at a chosen [`Moment`].
 
 mod code;
 mod crash;
@@ -16,7 +15,6 @@ mod fault;
 pub mod fixture;
 mod fn_model;
 mod fn_tool;
-pub mod hostile;
 mod killer;
 mod runner;
 mod schedule;

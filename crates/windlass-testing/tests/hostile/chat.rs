@@ -6,9 +6,9 @@ use std::time::Instant;
 use windlass_core::Message;
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
 use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Timeouts, assemble};
-use windlass_testing::hostile::{Attack, HostileServer, Sample};
 
 use super::{SECRET, hold, hold_of_the_process, name, note_panics, soon};
+use crate::servers::{Attack, HostileServer, Sample};
 
 /// Limits that end every wait of these tests.
 const TIMEOUTS: Timeouts =

@@ -1,10 +1,11 @@
-//! The Chat wire and the MCP client under every attack of the public doubles: each call ends within its limits with a
+//! The Chat wire and the MCP client under every attack of the hostile servers: each call ends within its limits with a
 //! reply or a clear error, nothing panics, no secret is said, and memory stays bounded.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "functions that only tests call may fail like tests")]
 
 mod chat;
 mod mcp;
+mod servers;
 
 use std::sync::Mutex;
 use std::time::Duration;

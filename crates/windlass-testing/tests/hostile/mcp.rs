@@ -8,11 +8,11 @@ use windlass_core::RunId;
 use windlass_core::schema::check_args;
 use windlass_core::tool::Effect;
 use windlass_error::Diagnostic as _;
-use windlass_testing::hostile::{Attack, HostileServer, HostileTools, Sample, ToolAttack};
 use windlass_tools::mcp::{Lifecycle, McpConfig, McpError, McpServer, Restart};
 use windlass_tools::{ToolContext, ToolSet};
 
 use super::{SECRET, hold, hold_of_the_process, name, note_panics, soon};
+use crate::servers::{Attack, HostileServer, HostileTools, Sample, ToolAttack};
 
 /// The most bytes that a client may take of one server, with what the system buffers.
 const MOST_TAKEN: u64 = 600 * 1024 * 1024;

@@ -28,7 +28,7 @@ const LIMITS: &[(&str, usize, usize, usize)] = &[
     ("windlass-runtime", 1, 1, 6),
     ("windlass-schema", 1, 1, 14),
     ("windlass-store", 2, 1, 14),
-    ("windlass-testing", 2, 2, 14),
+    ("windlass-testing", 2, 2, 13),
     ("windlass-text", 2, 1, 7),
     ("windlass-threads", 0, 0, 0),
     ("windlass-tools", 2, 1, 16),

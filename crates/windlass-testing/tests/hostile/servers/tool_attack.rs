@@ -7,7 +7,7 @@ use super::tools::{CALLED, LISTED};
 /// list with one tool `echo`, results that are texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ToolAttack {
+pub(crate) enum ToolAttack {
     /// Nothing: a server to compare with.
     None,
     /// Never answers the handshake.
@@ -93,7 +93,7 @@ pub enum ToolAttack {
 impl ToolAttack {
     /// All attacks, with sizes that a client must stand and some that it may refuse. Every value of the list and of a
     /// result changes its type.
-    pub fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let mut all = vec![
             Self::None,
             Self::Silence,

@@ -18,7 +18,7 @@ const MAX_REQUEST: u64 = 256 * 1024 * 1024;
 
 /// A server on loopback that does the same with each request.
 #[derive(Debug)]
-pub struct HostileServer {
+pub(crate) struct HostileServer {
     listener: Listener,
     /// Target of redirects.
     away: Option<Listener>,
@@ -29,7 +29,7 @@ impl HostileServer {
     ///
     /// # Errors
     /// There is no port or no thread for it.
-    pub fn start(attack: Attack, sample: Sample) -> io::Result<Self> {
+    pub(crate) fn start(attack: Attack, sample: Sample) -> io::Result<Self> {
         let away = if matches!(attack, Attack::RedirectAway(_)) {
             Some(Listener::start(|client| {
                 let request = Request::read(&client)?;
@@ -46,22 +46,17 @@ impl HostileServer {
     }
 
     /// Its address, without a path.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.listener.address)
     }
 
-    /// Number of requests received.
-    pub fn requests(&self) -> u64 {
-        self.listener.counts.requests.load(Ordering::Relaxed)
-    }
-
     /// Number of bytes sent: taken by the client before it hung up, or buffered by the system.
-    pub fn sent(&self) -> u64 {
+    pub(crate) fn sent(&self) -> u64 {
         self.listener.counts.sent.load(Ordering::Relaxed)
     }
 
     /// Number of requests with an `Authorization` at the other origin, the target of redirects.
-    pub fn leaked(&self) -> u64 {
+    pub(crate) fn leaked(&self) -> u64 {
         self.away.as_ref().map_or(0, |away| away.counts.requests.load(Ordering::Relaxed))
     }
 }

@@ -23,18 +23,8 @@ const PAGE: usize = 5;
 
 /// A tool server that attacks who uses it. It lives in the test's own process; [`HostileTools::command`] is a program that
 /// connects a client of child processes with it, [`HostileTools::url`] is where it speaks HTTP.
-///
-/// ```
-/// use windlass_testing::hostile::{HostileTools, ToolAttack};
-/// use windlass_tools::mcp::McpConfig;
-///
-/// let server = HostileTools::start(ToolAttack::AnswersTwice)?;
-/// let config = McpConfig::stdio("hostile", server.command());
-/// # let _ = config;
-/// # Ok::<(), std::io::Error>(())
-/// ```
 #[derive(Debug)]
-pub struct HostileTools {
+pub(crate) struct HostileTools {
     listener: Listener,
 }
 
@@ -43,14 +33,14 @@ impl HostileTools {
     ///
     /// # Errors
     /// There is no port or no thread for it.
-    pub fn start(attack: ToolAttack) -> io::Result<Self> {
+    pub(crate) fn start(attack: ToolAttack) -> io::Result<Self> {
         let (attack, progress) = (Arc::new(attack), Arc::new(Mutex::default()));
         let listener = Listener::start(move |client| serve(&client, &attack, &progress))?;
         Ok(Self { listener })
     }
 
     /// A program whose stdin and stdout are the server's: `bash`, through its `/dev/tcp`.
-    pub fn command(&self) -> Vec<String> {
+    pub(crate) fn command(&self) -> Vec<String> {
         let port = self.listener.address.port();
         let bridge = format!(
             "exec 3<>/dev/tcp/127.0.0.1/{port} 4<&0; cat <&4 >&3 & a=$!; cat <&3 & b=$!; wait -n; kill $a $b"
@@ -59,17 +49,12 @@ impl HostileTools {
     }
 
     /// Its URL for streamable HTTP: each answer is a stream of events, and each connection carries one message.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.listener.address)
     }
 
-    /// Number of messages received.
-    pub fn requests(&self) -> u64 {
-        self.listener.counts.requests.load(Ordering::Relaxed)
-    }
-
     /// Number of bytes sent: taken by the client before it hung up, or buffered by the system.
-    pub fn sent(&self) -> u64 {
+    pub(crate) fn sent(&self) -> u64 {
         self.listener.counts.sent.load(Ordering::Relaxed)
     }
 }

@@ -6,7 +6,7 @@ use super::ESCAPES;
 
 /// A reply of a wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// Its media type.
     pub kind: String,
     /// Its text. `"$ID"` becomes the JSON `id` of the request, for JSON-RPC.
@@ -15,7 +15,7 @@ pub struct Sample {
 
 impl Sample {
     /// A good reply of Chat Completions, streamed: a text, a tool call, the usage.
-    pub fn chat() -> Self {
+    pub(crate) fn chat() -> Self {
         let call = json!({ "index": 0, "id": "call_1", "type": "function",
             "function": { "name": "add", "arguments": "{\"a\":1}" } });
         Self::events(&[
@@ -26,7 +26,7 @@ impl Sample {
     }
 
     /// The answer of an MCP server to `initialize`, over HTTP.
-    pub fn mcp() -> Self {
+    pub(crate) fn mcp() -> Self {
         let result = json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
             "serverInfo": { "name": "hostile", "version": "1" }, "instructions": "Mind." });
         let text = json!({ "jsonrpc": "2.0", "id": "$ID", "result": result }).to_string();
@@ -34,7 +34,7 @@ impl Sample {
     }
 
     /// Named replies of Chat Completions that are valid on the wire and harmful if trusted.
-    pub fn hostile_chats() -> Vec<(&'static str, Self)> {
+    pub(crate) fn hostile_chats() -> Vec<(&'static str, Self)> {
         let call = |id: Value, name: &str, args: &str| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": args } });
         let indexed = |index: Value, name: &str| -> Value {
             json!({ "index": index, "id": "c", "function": { "name": name, "arguments": "{}" } })
@@ -74,7 +74,7 @@ impl Sample {
     }
 
     /// The whole response that carries it.
-    pub fn response(&self) -> Vec<u8> {
+    pub(crate) fn response(&self) -> Vec<u8> {
         format!("{}{}", self.head(&format!("content-length: {}\r\n", self.text.len())), self.text)
             .into_bytes()
     }

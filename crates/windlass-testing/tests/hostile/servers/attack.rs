@@ -6,7 +6,7 @@ use super::sample::Sample;
 /// Behaviour of a [`HostileServer`](super::HostileServer) on each request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Attack {
+pub(crate) enum Attack {
     /// Sends the sample as it is: what is hostile about it stands in it.
     Plain,
     /// Accepts and never says a word.
@@ -68,7 +68,7 @@ pub enum Attack {
 
 /// An invalid `content-length`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LengthLie {
+pub(crate) enum LengthLie {
     /// More than is sent before the connection ends.
     TooLong,
     /// Less than is sent.
@@ -84,7 +84,7 @@ pub enum LengthLie {
 impl Attack {
     /// All attacks, with sizes that a client must stand and some that it may refuse: for clients whose time limits are a
     /// fraction of a second. The sample is cut at 40 places at most, and all of its values change their types.
-    pub fn all(sample: &Sample) -> Vec<Self> {
+    pub(crate) fn all(sample: &Sample) -> Vec<Self> {
         let mut all = vec![
             Self::Plain,
             Self::Silence,
