@@ -27,6 +27,8 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::{fmt, io};
 
+use windlass_macros::Named;
+
 /// Implements [`Diagnostic`](trait@Diagnostic) for an error type.
 ///
 /// An enum has the attribute at each variant, a struct at the type:
@@ -43,7 +45,8 @@ use std::{fmt, io};
 pub use windlass_macros::Diagnostic;
 
 /// The kind of an error: who can do something about it, and whether trying again may help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Named)]
+#[named(all)]
 pub enum Kind {
     /// The request, file or setting is wrong. It fails again until it is changed.
     Invalid,
@@ -62,30 +65,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 7] = [
-        Self::Invalid,
-        Self::NotFound,
-        Self::Conflict,
-        Self::Forbidden,
-        Self::Exhausted,
-        Self::Unavailable,
-        Self::Internal,
-    ];
-
-    /// The stable name, in snake case.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Invalid => "invalid",
-            Self::NotFound => "not_found",
-            Self::Conflict => "conflict",
-            Self::Forbidden => "forbidden",
-            Self::Exhausted => "exhausted",
-            Self::Unavailable => "unavailable",
-            Self::Internal => "internal",
-        }
-    }
-
     /// The kind of a failure of the operating system.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
     pub fn of_io(error: &io::Error) -> Self {

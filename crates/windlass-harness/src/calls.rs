@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use windlass_macros::Named;
 use windlass_testing::{Moment, run_and_kill};
 
 use crate::error::HarnessError;
@@ -27,22 +28,17 @@ const CALLS: &str = "openat,write,pwrite64,fsync,fdatasync,ftruncate,fallocate,r
 const NEED_ROOM: [&str; 5] = ["openat", "write", "pwrite64", "fallocate", "rename"];
 
 /// A fault that strace can bring about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 enum Fault {
+    #[named("kill -9 before the call")]
     Kill,
+    #[named("the call fails with EIO")]
     Io,
+    #[named("the call fails with ENOSPC")]
     Full,
 }
 
 impl Fault {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Kill => "kill -9 before the call",
-            Self::Io => "the call fails with EIO",
-            Self::Full => "the call fails with ENOSPC",
-        }
-    }
-
     fn injection(self) -> &'static str {
         match self {
             Self::Kill => "signal=KILL",
@@ -53,7 +49,7 @@ impl Fault {
 }
 
 /// The process of a run that is disturbed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 enum Phase {
     /// `windlass run`, from no log at all to the end.
     Run,
@@ -70,14 +66,6 @@ impl Phase {
         match self {
             Self::Run | Self::Resume => Scene::Tools,
             Self::Answer => Scene::Approval,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Answer => "answer",
-            Self::Resume => "resume",
         }
     }
 }

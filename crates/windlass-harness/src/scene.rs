@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use windlass_macros::Named;
+
 use crate::mock::{Asked, Reply, Script, ScriptedCall};
 
 /// Input of the agent.
@@ -35,7 +37,8 @@ impl Kind {
 }
 
 /// What becomes of a message to a session whose last run has not ended, by the word of the agent file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Named)]
+#[named(all)]
 pub enum WhileRunning {
     /// It is refused.
     Refuse,
@@ -45,21 +48,6 @@ pub enum WhileRunning {
     Steer,
     /// The run is cancelled.
     Interrupt,
-}
-
-impl WhileRunning {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Refuse, Self::Queue, Self::Steer, Self::Interrupt];
-
-    /// The word of the agent file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Refuse => "refuse",
-            Self::Queue => "queue",
-            Self::Steer => "steer",
-            Self::Interrupt => "interrupt",
-        }
-    }
 }
 
 /// A play.

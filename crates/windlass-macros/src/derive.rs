@@ -1,4 +1,5 @@
 //! The derives.
 
 pub(crate) mod diagnostic;
+pub(crate) mod named;
 pub(crate) mod partial;

@@ -1,5 +1,5 @@
-//! The attribute `#[tool]`: makes a tool of a function; `#[derive(Partial)]`, for outputs that are being written; and
-//! `#[derive(Diagnostic)]`, for errors.
+//! The attribute `#[tool]`: makes a tool of a function; `#[derive(Partial)]`, for outputs that are being written;
+//! `#[derive(Diagnostic)]`, for errors; and `#[derive(Named)]`, for enums whose variants have names.
 //!
 //! This crate only rewrites code; what the code refers to is in `windlass-tools`, `windlass-runtime` and
 //! `windlass-error`, which export the macros.
@@ -100,4 +100,14 @@ pub fn partial(item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Diagnostic, attributes(diagnostic))]
 pub fn diagnostic(item: TokenStream) -> TokenStream {
     derive::diagnostic::diagnostic(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Gives an enum `name(self) -> &'static str` (`&self` where a variant has fields, unless `#[named(copy)]` says so): the name of each variant in snake case, as
+/// serde's `rename_all` writes it, or the one of `#[named("text")]`.
+///
+/// `#[named(all)]` on the enum adds `ALL`, an array in the order of the declaration, and `from_name(&str) -> Option<Self>`. Its
+/// variants have no fields then.
+#[proc_macro_derive(Named, attributes(named))]
+pub fn named(item: TokenStream) -> TokenStream {
+    derive::named::named(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
 }

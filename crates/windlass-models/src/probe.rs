@@ -9,6 +9,7 @@ use windlass_core::model::{ModelChoice, ModelFailure, Reply, Usage};
 use windlass_core::policy::CachePoint;
 use windlass_core::secret::mask;
 use windlass_core::{Message, ToolSpec};
+use windlass_macros::Named;
 
 use crate::{Assembler, Delta, Model, ModelError, ModelRequest, Thoughts, assemble, resolve};
 
@@ -24,8 +25,9 @@ const REPEATS: usize = 160;
 
 const SENTENCE: &str = "Answer in one word, in lower case, without a full stop. ";
 
-/// An ability that is probed. [`ABILITIES`] has them in the order of their probes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An ability that is probed. [`Ability::ALL`] has them in the order of their probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
+#[named(all)]
 pub enum Ability {
     /// The reply comes in pieces.
     Stream,
@@ -43,34 +45,8 @@ pub enum Ability {
     Cache,
 }
 
-/// All abilities.
-pub const ABILITIES: [Ability; 7] = [
-    Ability::Stream,
-    Ability::ToolCall,
-    Ability::ParallelCalls,
-    Ability::Schema,
-    Ability::Image,
-    Ability::Reasoning,
-    Ability::Cache,
-];
-
-impl Ability {
-    /// The ability's name, in lower case with underscores.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stream => "stream",
-            Self::ToolCall => "tool_call",
-            Self::ParallelCalls => "parallel_calls",
-            Self::Schema => "schema",
-            Self::Image => "image",
-            Self::Reasoning => "reasoning",
-            Self::Cache => "cache",
-        }
-    }
-}
-
 /// How a probe ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Outcome {
     /// The model did it.
     Works,
@@ -78,17 +54,6 @@ pub enum Outcome {
     Missing,
     /// The request failed.
     Failed,
-}
-
-impl Outcome {
-    /// `works`, `missing` or `failed`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Works => "works",
-            Self::Missing => "missing",
-            Self::Failed => "failed",
-        }
-    }
 }
 
 /// The finding of one probe.
@@ -111,7 +76,7 @@ pub struct Finding {
 pub struct ProbeReport {
     /// The reply to a request for one word.
     pub text: Reply,
-    /// What the other probes found, in the order of [`ABILITIES`].
+    /// What the other probes found, in the order of [`Ability::ALL`].
     pub findings: Vec<Finding>,
 }
 
@@ -123,8 +88,8 @@ pub struct ProbeReport {
 /// [`ModelError::Failed`]: the model gives no text, and nothing else was asked.
 pub async fn probe(model: &dyn Model, name: &str) -> Result<ProbeReport, ModelError> {
     let text = resolve::check(model, name).await?;
-    let mut findings = Vec::with_capacity(ABILITIES.len());
-    for ability in ABILITIES {
+    let mut findings = Vec::with_capacity(Ability::ALL.len());
+    for ability in Ability::ALL {
         findings.push(look(model, name, ability).await);
     }
     Ok(ProbeReport { text, findings })

@@ -177,6 +177,11 @@ impl<'n> Field<'n> {
         })
     }
 
+    /// The one of these values that has that name.
+    pub fn named<T: Copy>(&self, all: &[T], name: fn(T) -> &'static str) -> Result<T, YamlError> {
+        self.choice(&all.iter().map(|value| (name(*value), *value)).collect::<Vec<_>>())
+    }
+
     /// The value as JSON.
     pub fn json(&self) -> Value {
         self.node.to_json()

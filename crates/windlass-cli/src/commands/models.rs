@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use windlass_core::model::StopReason;
 use windlass_core::policy::Wire;
-use windlass_models::probe::{ABILITIES, Ability, Finding, Outcome, look};
+use windlass_models::probe::{Ability, Finding, Outcome, look};
 use windlass_models::providers::{Provider, provider, provider_names, providers as all_providers};
 use windlass_models::resolve::{check, list_models};
 use windlass_models::{ModelSettings, choose_auto, resolve};
@@ -173,8 +173,8 @@ async fn ask(name: &str, json: bool) -> Result<Exit, Failure> {
         out::line(format_args!("{name} answers: {}", cut(words, REPLY_CHARS)))?;
         out::note(format_args!("{}, {}", usage(&reply.usage, None), span(took)));
     }
-    let mut findings = Vec::with_capacity(ABILITIES.len());
-    for ability in ABILITIES {
+    let mut findings = Vec::with_capacity(Ability::ALL.len());
+    for ability in Ability::ALL {
         let finding = awaited(format!("model {name}"), look(&*model, &name, ability)).await;
         if !json {
             show(&finding)?;

@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use windlass_macros::Named;
 
 use crate::policy::Put;
 use crate::policy::share::Part;
@@ -16,8 +17,9 @@ use crate::vocabulary::settings::written::{Word, Written};
 use crate::written;
 
 /// Handling of a conversation that grows too large.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Named)]
 #[serde(rename_all = "snake_case")]
+#[named(all)]
 pub enum Compact {
     /// Nothing is removed.
     #[default]
@@ -26,20 +28,6 @@ pub enum Compact {
     DropResults,
     /// Old messages give way to a summary that a model makes.
     Summarise,
-}
-
-impl Compact {
-    const WORDS: [(&'static str, Self); 3] =
-        [("off", Self::Off), ("drop_results", Self::DropResults), ("summarise", Self::Summarise)];
-
-    /// The name in agent files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::DropResults => "drop_results",
-            Self::Summarise => "summarise",
-        }
-    }
 }
 
 impl<'de> Deserialize<'de> for Compact {
@@ -58,8 +46,7 @@ impl Visitor<'_> for Words {
     }
 
     fn visit_str<E: Error>(self, word: &str) -> Result<Compact, E> {
-        let named = Compact::WORDS.into_iter().find(|(name, _)| *name == word);
-        named.map(|(_, compact)| compact).ok_or_else(|| E::invalid_value(Unexpected::Str(word), &self))
+        Compact::from_name(word).ok_or_else(|| E::invalid_value(Unexpected::Str(word), &self))
     }
 
     // Readers of YAML 1.1 turn `off` into false.

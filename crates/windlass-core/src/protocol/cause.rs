@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use windlass_macros::Named;
 
 use crate::protocol::fact::{
     CallFact, CodeFact, ContextFact, DelegationFact, Event, Fact, InputRequested, PeopleFact, RunEnded,
@@ -15,7 +16,7 @@ use crate::protocol::input::{Found, HookEnd, HostCall, InputKind, QuotaWait, Ste
 /// The input that caused the events of an append.
 ///
 /// An action is named by the number of the event that freed it ([`ActionId::seq`](crate::ActionId::seq)): its run is the append's own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Named)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Cause {
     /// [`InputKind::Start`].
@@ -226,31 +227,6 @@ impl Cause {
             (*end, *unrecorded) = unrecorded_of(edits, events);
         }
         self
-    }
-
-    /// The name of its type, as it is stored.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Resumed => "resumed",
-            Self::Replied { .. } => "replied",
-            Self::ModelFailed { .. } => "model_failed",
-            Self::CallEnded { .. } => "call_ended",
-            Self::CodeCalls { .. } => "code_calls",
-            Self::CodeEnded { .. } => "code_ended",
-            Self::DelegateEnded { .. } => "delegate_ended",
-            Self::DelegateAsks { .. } => "delegate_asks",
-            Self::DelegateDeferred { .. } => "delegate_deferred",
-            Self::Checked { .. } => "checked",
-            Self::HookEnded { .. } => "hook_ended",
-            Self::Answered => "answered",
-            Self::Steer => "steer",
-            Self::Pause => "pause",
-            Self::Queue => "queue",
-            Self::Cancel => "cancel",
-            Self::ToolsChanged => "tools_changed",
-            Self::TimerFired { .. } => "timer_fired",
-        }
     }
 }
 

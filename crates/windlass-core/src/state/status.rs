@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use windlass_macros::Named;
+
 use crate::state::RunState;
 use crate::vocabulary::outcome::Status;
 
@@ -16,7 +18,8 @@ use crate::vocabulary::outcome::Status;
 /// assert_eq!(RunStatus::from(cut), RunStatus::Limit);
 /// assert_eq!(RunStatus::from_name("suspended"), Some(RunStatus::Suspended));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
+#[named(all)]
 pub enum RunStatus {
     /// Work is left, whether or not a process drives the run.
     Running,
@@ -34,39 +37,6 @@ pub enum RunStatus {
     Cancelled,
     /// It failed, whatever the reason.
     Failed,
-}
-
-impl RunStatus {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Running,
-        Self::Suspended,
-        Self::Answered,
-        Self::Concluded,
-        Self::Clarification,
-        Self::Limit,
-        Self::Cancelled,
-        Self::Failed,
-    ];
-
-    /// The name in logs and listings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Suspended => "suspended",
-            Self::Answered => "answered",
-            Self::Concluded => "concluded",
-            Self::Clarification => "clarification",
-            Self::Limit => "limit",
-            Self::Cancelled => "cancelled",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// The one of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
-    }
 }
 
 impl From<RunState> for RunStatus {

@@ -4,9 +4,12 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_macros::Named;
 
 /// Quantity that a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Named,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
     /// Accepted model calls that act; retries of the transport do not count.
@@ -55,25 +58,6 @@ impl LimitKind {
         Self::StallSeconds,
         Self::CostUsd,
     ];
-
-    /// The name in agent files, events and exports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ModelCalls => "model_calls",
-            Self::Iterations => "iterations",
-            Self::ToolRounds => "tool_rounds",
-            Self::ToolCalls => "tool_calls",
-            Self::PlanSteps => "plan_steps",
-            Self::Retries => "retries",
-            Self::Tokens => "tokens",
-            Self::InputTokens => "input_tokens",
-            Self::OutputTokens => "output_tokens",
-            Self::Seconds => "seconds",
-            Self::StallSeconds => "stall_seconds",
-            Self::CostUsd => "cost_usd",
-            Self::Repetition => "repetition",
-        }
-    }
 
     /// The limit of that name.
     pub fn from_name(name: &str) -> Option<Self> {

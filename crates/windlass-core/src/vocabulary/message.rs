@@ -1,6 +1,7 @@
 //! Messages: what a conversation is made of, independent of any provider's wire.
 
 use serde::{Deserialize, Serialize};
+use windlass_macros::Named;
 
 use crate::vocabulary::call_args::{CallArgs, Span};
 use crate::vocabulary::ids::{CallId, Text};
@@ -349,8 +350,9 @@ impl Message {
 }
 
 /// The kind of a message to a running agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "snake_case")]
+#[named(all)]
 pub enum SteerKind {
     /// Something to take into account from here on.
     #[default]
@@ -364,19 +366,6 @@ pub enum SteerKind {
 }
 
 impl SteerKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Steering, Self::Correction, Self::Clarification, Self::Objective];
-
-    /// The kind's name on the command line and in scripted conversations.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Steering => "steering",
-            Self::Correction => "correction",
-            Self::Clarification => "clarification",
-            Self::Objective => "objective",
-        }
-    }
-
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::Steering

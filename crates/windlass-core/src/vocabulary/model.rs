@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_macros::Named;
 
 use crate::vocabulary::amount::Amount;
 use crate::vocabulary::ids::Text;
@@ -13,7 +14,7 @@ use crate::vocabulary::reply::Usage;
 pub const MAX_REPLY_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What a model of a run is asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Everything that no other model is there for: it, and after it its fallbacks in order.
@@ -26,15 +27,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// The name, as it is stored and shown.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Main => "main",
-            Self::Simple => "simple",
-            Self::Summarise => "summarise",
-        }
-    }
-
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
     fn is_main(&self) -> bool {
         *self == Self::Main

@@ -3,14 +3,16 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use windlass_macros::Named;
 
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::message::Content;
 
 /// The status of a run that has ended. *Suspended* is no end: such a run waits and goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "snake_case")]
+#[named(copy)]
 pub enum Status {
     /// The model (or a hook) gave the answer.
     Answered,
@@ -27,8 +29,9 @@ pub enum Status {
 }
 
 /// Why a run failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "snake_case")]
+#[named(all)]
 pub enum FailKind {
     /// Replies were cut off at the token limit.
     Truncated,
@@ -58,52 +61,9 @@ pub enum FailKind {
     Internal,
 }
 
-macro_rules! names {
-    ($type:ident { $($variant:ident => $name:literal),+ $(,)? }) => {
-        impl $type {
-            /// The name in events, fixtures and exports.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant { .. } => $name,)+
-                }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-    };
-}
-
-names!(FailKind {
-    Truncated => "truncated",
-    Refused => "refused",
-    Filtered => "filtered",
-    TooLarge => "too_large",
-    NoCall => "no_call",
-    Malformed => "malformed",
-    Parse => "parse",
-    Unproven => "unproven",
-    Model => "model",
-    Tool => "tool",
-    Hook => "hook",
-    Delegate => "delegate",
-    Internal => "internal",
-});
-
-impl Status {
-    /// The name without its detail: `answered`, `limit`, `failed`, ….
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Concluded => "concluded",
-            Self::Clarification => "clarification",
-            Self::Limit(_) => "limit",
-            Self::Cancelled => "cancelled",
-            Self::Failed(_) => "failed",
-        }
+impl fmt::Display for FailKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

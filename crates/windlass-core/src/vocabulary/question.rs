@@ -4,13 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use windlass_macros::Named;
 
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::limit::LimitKind;
 
 /// The kind of a question: which answers fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "snake_case")]
+#[named(copy)]
 pub enum QuestionKind {
     /// May this call run? Answers: [`Answer::Approve`], [`Answer::ApproveWith`], [`Answer::Always`], [`Answer::Deny`].
     Approval,
@@ -31,20 +33,6 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
-    /// The kind's name in fixtures and exports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::Clarify => "clarify",
-            Self::Outcome => "outcome",
-            Self::Plan => "plan",
-            Self::Result => "result",
-            Self::Pause => "pause",
-            Self::Auth => "auth",
-            Self::Limit(_) => "limit",
-        }
-    }
-
     /// The answers that fit, in words.
     pub fn expects(self) -> &'static str {
         match self {
@@ -69,12 +57,13 @@ impl fmt::Display for QuestionKind {
 }
 
 /// A person's answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The call may run as it is.
     Approve,
     /// The call may run with these arguments instead.
+    #[named("approve with other arguments")]
     ApproveWith {
         /// The arguments: an object that fits the tool's schema.
         args: Value,
@@ -89,8 +78,10 @@ pub enum Answer {
         reason: Option<Text>,
     },
     /// A text.
+    #[named("a text")]
     Text(Text),
     /// The call happened, with this result.
+    #[named("a result")]
     Result(Text),
     /// The call did not happen, or may happen twice: run it again.
     RunAgain,
@@ -99,6 +90,7 @@ pub enum Answer {
     /// The plan is right.
     Accept,
     /// Another plan instead.
+    #[named("another plan")]
     Plan {
         /// One line a step.
         plan: Vec<Text>,
@@ -117,6 +109,7 @@ pub enum Answer {
     /// End the run with this text. Without one: with the last result that there is.
     Conclude(Text),
     /// End the run with this answer, and say how certain it is (the JSON form of the Session 10 agent).
+    #[named("a final answer")]
     Final {
         /// The answer.
         final_answer: Text,
@@ -168,27 +161,6 @@ impl Answer {
             | Self::Resume { .. }
             | Self::Retry
             | Self::Raise(_) => None,
-        }
-    }
-
-    /// The answer's name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Approve => "approve",
-            Self::ApproveWith { .. } => "approve with other arguments",
-            Self::Always => "always",
-            Self::Deny { .. } => "deny",
-            Self::Text(_) => "a text",
-            Self::Result(_) => "a result",
-            Self::RunAgain => "run_again",
-            Self::Unknown => "unknown",
-            Self::Accept => "accept",
-            Self::Plan { .. } => "another plan",
-            Self::Resume { .. } => "resume",
-            Self::Retry => "retry",
-            Self::Conclude(_) => "conclude",
-            Self::Final { .. } => "a final answer",
-            Self::Raise(_) => "raise",
         }
     }
 }

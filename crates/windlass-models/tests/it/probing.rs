@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use windlass_core::model::FailureKind;
-use windlass_models::probe::{ABILITIES, Ability, Outcome, probe};
+use windlass_models::probe::{Ability, Outcome, probe};
 use windlass_models::wires::openai_responses::OpenAiResponses;
 use windlass_models::{HttpModel, HttpModelConfig, ModelError};
 
@@ -66,8 +66,8 @@ async fn all_that_a_model_can_do_is_found_by_one_request_each() {
             works("cached 1024 of 2000 tokens, written before: 0"),
         ]
     );
-    assert_eq!(report.findings.iter().map(|one| one.ability).collect::<Vec<_>>(), ABILITIES);
-    assert_eq!(server.seen().len(), 1 + ABILITIES.len() + 1, "text, each ability, and the cache twice");
+    assert_eq!(report.findings.iter().map(|one| one.ability).collect::<Vec<_>>(), Ability::ALL);
+    assert_eq!(server.seen().len(), 1 + Ability::ALL.len() + 1, "text, each ability, and the cache twice");
     let cache = report.findings.last().expect("the cache").usage;
     assert_eq!((cache.input, cache.cached), (4000, 2048), "both requests count");
 }

@@ -1,7 +1,7 @@
 //! Probes of models behind Anthropic's, Gemini's and Ollama's own APIs: each ability found, and not found.
 
 use serde_json::{Value, json};
-use windlass_models::probe::{ABILITIES, Outcome, ProbeReport, probe};
+use windlass_models::probe::{Ability, Outcome, ProbeReport, probe};
 use windlass_models::wires::Wire;
 use windlass_models::wires::anthropic_messages::AnthropicMessages;
 use windlass_models::wires::gemini::GEMINI;
@@ -167,7 +167,7 @@ fn model(wire: &'static dyn Wire, server: &Server, marks: bool) -> HttpModel {
 }
 
 fn found(report: &ProbeReport) -> Vec<(Outcome, &str)> {
-    assert_eq!(report.findings.iter().map(|one| one.ability).collect::<Vec<_>>(), ABILITIES);
+    assert_eq!(report.findings.iter().map(|one| one.ability).collect::<Vec<_>>(), Ability::ALL);
     report.findings.iter().map(|one| (one.outcome, one.found.as_str())).collect()
 }
 
@@ -199,7 +199,11 @@ async fn what_a_model_can_do_is_found_on_each_wire() {
             cache,
         ];
         assert_eq!(found[1..], rest, "{name}");
-        assert_eq!(server.seen().len(), 1 + ABILITIES.len() + 1, "text, each ability, and the cache twice");
+        assert_eq!(
+            server.seen().len(),
+            1 + Ability::ALL.len() + 1,
+            "text, each ability, and the cache twice"
+        );
     }
 }
 

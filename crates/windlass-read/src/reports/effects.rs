@@ -3,6 +3,7 @@
 use windlass_core::event::{CallFact, Millis, PeopleFact};
 use windlass_core::tool::{Effect, Hint};
 use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve};
+use windlass_macros::Named;
 use windlass_store::Log;
 
 use crate::error::Error;
@@ -82,34 +83,25 @@ impl CallEffects {
 }
 
 /// How an unknown outcome was settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Settlement {
     /// The tool's check: it had happened.
+    #[named("check: it had happened")]
     CheckHappened,
     /// The tool's check: it had not happened, and ran again.
+    #[named("check: it had not happened")]
     CheckNotHappened,
     /// A person gave its result.
+    #[named("a person gave its result")]
     PersonResult,
     /// A person let it run again.
+    #[named("a person let it run again")]
     PersonRunAgain,
     /// The outcome stayed unknown; the model was told so.
     Unknown,
     /// It was doubted anew before anybody could say.
+    #[named("doubted again")]
     DoubtedAgain,
-}
-
-impl Settlement {
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CheckHappened => "check: it had happened",
-            Self::CheckNotHappened => "check: it had not happened",
-            Self::PersonResult => "a person gave its result",
-            Self::PersonRunAgain => "a person let it run again",
-            Self::Unknown => "unknown",
-            Self::DoubtedAgain => "doubted again",
-        }
-    }
 }
 
 fn settlement(entries: &[EffectEntry], place: usize) -> Option<Settlement> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use windlass_core::tool::Effect;
 use windlass_core::{CallId, CallOutcome, RunId, Text};
+use windlass_macros::Named;
 use windlass_store::Store;
 
 use super::effects::{CallEffects, Settlement, effects};
@@ -75,7 +76,7 @@ pub enum ResultFrom {
 }
 
 /// The outcome of a call with an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Named)]
 #[serde(rename_all = "snake_case")]
 pub enum ReceiptOutcome {
     /// It gave a result.
@@ -89,16 +90,6 @@ pub enum ReceiptOutcome {
 }
 
 impl ReceiptOutcome {
-    /// The name in JSON and on the terminal.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-            Self::Open => "open",
-        }
-    }
-
     fn of(outcome: Option<&CallOutcome>) -> Self {
         match outcome {
             None => Self::Open,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use windlass_core::{RunId, Text};
+use windlass_macros::Named;
 use windlass_store::{Log, RunFilter, Store};
 
 use crate::error::Error;
@@ -54,7 +55,7 @@ pub struct ToolStatistics {
 }
 
 /// Class of a tool's reliability.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Named)]
 #[serde(rename_all = "snake_case")]
 pub enum Reliability {
     /// At least 80 % of its calls succeeded, or it was never called.
@@ -80,16 +81,6 @@ impl Reliability {
             Self::Unsteady
         } else {
             Self::Unreliable
-        }
-    }
-
-    /// The name in JSON and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Reliable => "reliable",
-            Self::Unsteady => "unsteady",
-            Self::Unreliable => "unreliable",
-            Self::Avoid => "avoid",
         }
     }
 }

@@ -9,6 +9,7 @@ use windlass_core::event::{
 use windlass_core::message::ToolCall;
 use windlass_core::model::{FailureKind, Purpose};
 use windlass_core::{CallId, Event, Fact, Message, QuestionId, RunState, State, Text};
+use windlass_macros::Named;
 
 /// A wait of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +93,7 @@ pub struct ModelAsk {
 }
 
 /// Kind of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum WaitKind {
     /// A model replies.
     Model,
@@ -111,19 +112,6 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Tool => "tool",
-            Self::Agent => "agent",
-            Self::RateLimit => "rate_limit",
-            Self::Quota => "quota",
-            Self::Retry => "retry",
-            Self::Person => "person",
-        }
-    }
-
     /// Whether nobody works meanwhile: the run waits for a time or for a person.
     pub fn is_idle(self) -> bool {
         matches!(self, Self::RateLimit | Self::Quota | Self::Retry | Self::Person)

@@ -3,30 +3,19 @@
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Owner, RunId, Text};
+use windlass_macros::Named;
 use windlass_store::{Inbox, KeyedPost, PostKey, StoreError};
 
 use crate::driver::requests::key_under;
 use crate::platform::error::Error;
 
 /// The verbs of the keys of posts. Each has keys of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub(super) enum Verb {
     Answer,
     Steer,
     Pause,
     Cancel,
-}
-
-impl Verb {
-    /// Stored: a part of the keys of posts.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Answer => "answer",
-            Self::Steer => "steer",
-            Self::Pause => "pause",
-            Self::Cancel => "cancel",
-        }
-    }
 }
 
 /// A request under a key.

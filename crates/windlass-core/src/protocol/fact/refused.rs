@@ -1,6 +1,7 @@
 //! Facts about a conversation, or a tool, that a provider refuses for ever (E58).
 
 use serde::{Deserialize, Serialize};
+use windlass_macros::Named;
 
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::purpose::Purpose;
@@ -17,7 +18,7 @@ pub struct RefusalCandidate {
 }
 
 /// The kinds of items that a provider may refuse for ever.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(tag = "item", rename_all = "snake_case")]
 pub enum CandidateItem {
     /// An image.
@@ -31,26 +32,16 @@ pub enum CandidateItem {
         part: u32,
     },
     /// Reasoning that only its provider can read, made by another model or in an earlier run.
+    #[named("reasoning block")]
     Reasoning,
     /// The id of a call that another provider made.
+    #[named("call id")]
     CallId {
         /// The id.
         call: CallId,
         /// The id that stands in for it.
         replacement: CallId,
     },
-}
-
-impl CandidateItem {
-    /// The item in words.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Image { .. } => "image",
-            Self::File { .. } => "file",
-            Self::Reasoning => "reasoning block",
-            Self::CallId { .. } => "call id",
-        }
-    }
 }
 
 /// See [`ModelFact::ProbeAnswered`](super::ModelFact::ProbeAnswered).
