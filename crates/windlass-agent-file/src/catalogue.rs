@@ -1,10 +1,9 @@
 //! Things that come with Windlass and are named in agent files: built-in tools, services.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeSeed, EnumAccess, Error, SeqAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -142,22 +141,12 @@ impl<'de, T: Catalogue> Deserialize<'de> for Item<T> {
     }
 }
 
-impl<T: Catalogue> JsonSchema for Choices<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::WHAT.into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let name = generator.subschema_for::<NameSchema<T>>();
-        let options = generator.subschema_for::<OptionsSchema<T>>();
-        let items = json_schema!({ "oneOf": [name, options] });
-        json_schema!({ "oneOf": [name, { "type": "array", "items": items }, options] })
-    }
-}
+windlass_core::schema_as!(inline [T: Catalogue] Choices<T>, T::WHAT, |generator| {
+    let name = generator.subschema_for::<NameSchema<T>>();
+    let options = generator.subschema_for::<OptionsSchema<T>>();
+    let items = json_schema!({ "oneOf": [name, options] });
+    json_schema!({ "oneOf": [name, { "type": "array", "items": items }, options] })
+});
 
 fn names<T: Catalogue>() -> Vec<&'static str> {
     T::NAMES.iter().map(|(name, _)| *name).collect()
@@ -165,36 +154,24 @@ fn names<T: Catalogue>() -> Vec<&'static str> {
 
 struct NameSchema<T>(PhantomData<T>);
 
-impl<T: Catalogue> JsonSchema for NameSchema<T> {
-    fn schema_name() -> Cow<'static, str> {
-        T::DEFINITIONS[0].into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "description": format!("A {}.", T::WHAT), "enum": names::<T>() })
-    }
-}
+windlass_core::schema_as!([T: Catalogue] NameSchema<T>, T::DEFINITIONS[0], |_| {
+    json_schema!({ "description": format!("A {}.", T::WHAT), "enum": names::<T>() })
+});
 
 struct OptionsSchema<T>(PhantomData<T>);
 
-impl<T: Catalogue> JsonSchema for OptionsSchema<T> {
-    fn schema_name() -> Cow<'static, str> {
-        T::DEFINITIONS[1].into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let options = T::NAMES.iter();
-        let options = options.map(|(name, entry)| {
-            let mut options = T::options(*entry, generator);
-            options.insert("description".to_owned(), format!("Options of `{name}`.").into());
-            ((*name).to_owned(), options.into())
-        });
-        let options: Map<String, Value> = options.collect();
-        json_schema!({
-            "description": format!("Options of each {}.", T::WHAT),
-            "type": "object",
-            "properties": options,
-            "additionalProperties": false
-        })
-    }
-}
+windlass_core::schema_as!([T: Catalogue] OptionsSchema<T>, T::DEFINITIONS[1], |generator| {
+    let options = T::NAMES.iter();
+    let options = options.map(|(name, entry)| {
+        let mut options = T::options(*entry, generator);
+        options.insert("description".to_owned(), format!("Options of `{name}`.").into());
+        ((*name).to_owned(), options.into())
+    });
+    let options: Map<String, Value> = options.collect();
+    json_schema!({
+        "description": format!("Options of each {}.", T::WHAT),
+        "type": "object",
+        "properties": options,
+        "additionalProperties": false
+    })
+});

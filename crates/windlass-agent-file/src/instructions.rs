@@ -1,9 +1,8 @@
 //! The instructions: text or a file, checked as a template and not yet rendered.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::SeqAccess;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -279,19 +278,9 @@ impl<'de> Deserialize<'de> for InstructionKeys {
     }
 }
 
-impl JsonSchema for InstructionKeys {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "instructions".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "oneOf": [{ "type": "string" }, generator.subschema_for::<InstructionFile>()] })
-    }
-}
+windlass_core::schema_as!(inline [] InstructionKeys, "instructions", |generator| {
+    json_schema!({ "oneOf": [{ "type": "string" }, generator.subschema_for::<InstructionFile>()] })
+});
 
 fn invalid(place: Place, path: &str, templated: &Templated, reason: &str) -> YamlError {
     let message = format!("{} not a valid template: {reason}", templated.what);

@@ -1,8 +1,6 @@
 //! JSON Schemas in agent files: of tools' parameters, inputs and outputs.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use windlass_core::schema::{Checker, Misplaced, SchemaFault, UncheckedPattern, misplaced_parts};
@@ -16,15 +14,9 @@ use crate::yaml::{At, Problem, YamlError};
 #[serde(transparent)]
 pub(super) struct SchemaText(Map<String, Value>);
 
-impl JsonSchema for SchemaText {
-    fn schema_name() -> Cow<'static, str> {
-        "jsonSchema".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "description": "A JSON Schema (2020-12)." })
-    }
-}
+windlass_core::schema_as!([] SchemaText, "jsonSchema", |_| {
+    json_schema!({ "type": "object", "description": "A JSON Schema (2020-12)." })
+});
 
 /// A JSON Schema under `schema`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

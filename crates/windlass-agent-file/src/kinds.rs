@@ -93,18 +93,10 @@ impl SecretText {
     }
 }
 
-impl JsonSchema for SecretText {
-    fn schema_name() -> Cow<'static, str> {
-        "secret".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "A secret, or a text with `${NAME}` in it, which is read from the environment. Never logged."
-        })
-    }
-}
+windlass_core::schema_as!([] SecretText, "secret", |_| json_schema!({
+    "type": "string",
+    "description": "A secret, or a text with `${NAME}` in it, which is read from the environment. Never logged."
+}));
 
 /// A text; numbers and truth values are taken as they would be printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,19 +138,9 @@ impl<'de> Deserialize<'de> for LooseText {
     }
 }
 
-impl JsonSchema for LooseText {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "loose_text".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "number", "boolean"] })
-    }
-}
+windlass_core::schema_as!(inline [] LooseText, "loose_text", |_| {
+    json_schema!({ "type": ["string", "number", "boolean"] })
+});
 
 /// A number within bounds, both allowed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -189,23 +171,13 @@ impl<'de, const MIN: i64, const MAX: i64> Deserialize<'de> for Number<MIN, MAX> 
     }
 }
 
-impl<const MIN: i64, const MAX: i64> JsonSchema for Number<MIN, MAX> {
-    fn inline_schema() -> bool {
-        true
+windlass_core::schema_as!(inline [const MIN: i64, const MAX: i64] Number<MIN, MAX>, format!("number_{MIN}_{MAX}"), |_| {
+    let mut schema = json_schema!({ "type": "number", "minimum": MIN });
+    if MAX < i64::MAX {
+        schema.insert("maximum".to_owned(), MAX.into());
     }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("number_{MIN}_{MAX}").into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut schema = json_schema!({ "type": "number", "minimum": MIN });
-        if MAX < i64::MAX {
-            schema.insert("maximum".to_owned(), MAX.into());
-        }
-        schema
-    }
-}
+    schema
+});
 
 /// Names of the writer's own, each with a value, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -241,19 +213,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Pairs<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("map_of_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<T>() })
-    }
-}
+windlass_core::schema_as!(inline [T: JsonSchema] Pairs<T>, format!("map_of_{}", T::schema_name()), |generator| {
+    json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<T>() })
+});
 
 /// A type with a short form, which is a text.
 pub(super) trait Short {
@@ -286,19 +248,9 @@ impl<'de, T: Short + DeserializeOwned> Deserialize<'de> for TextOr<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for TextOr<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("text_or_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "oneOf": [generator.subschema_for::<Filled>(), generator.subschema_for::<T>()] })
-    }
-}
+windlass_core::schema_as!(inline [T: JsonSchema] TextOr<T>, format!("text_or_{}", T::schema_name()), |generator| {
+    json_schema!({ "oneOf": [generator.subschema_for::<Filled>(), generator.subschema_for::<T>()] })
+});
 
 /// Options, or nothing in their place.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -322,16 +274,6 @@ impl<'de, T: Default + DeserializeOwned> Deserialize<'de> for OrNothing<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for OrNothing<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("optional_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "oneOf": [{ "const": null }, generator.subschema_for::<T>()] })
-    }
-}
+windlass_core::schema_as!(inline [T: JsonSchema] OrNothing<T>, format!("optional_{}", T::schema_name()), |generator| {
+    json_schema!({ "oneOf": [{ "const": null }, generator.subschema_for::<T>()] })
+});

@@ -1,9 +1,8 @@
 //! The prompt: how the system message is made of the instructions.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::SeqAccess;
 use serde::{Deserialize, Deserializer};
 
@@ -172,17 +171,7 @@ impl<'de> Deserialize<'de> for PromptKeys {
     }
 }
 
-impl JsonSchema for PromptKeys {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "prompt_or_name".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let named = generator.subschema_for::<Scaffold>();
-        json_schema!({ "oneOf": [named, generator.subschema_for::<PromptMap>()] })
-    }
-}
+windlass_core::schema_as!(inline [] PromptKeys, "prompt_or_name", |generator| {
+    let named = generator.subschema_for::<Scaffold>();
+    json_schema!({ "oneOf": [named, generator.subschema_for::<PromptMap>()] })
+});

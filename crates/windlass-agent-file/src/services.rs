@@ -1,6 +1,5 @@
 //! Service entries: groups of built-in tools that share a file or a process.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -140,19 +139,9 @@ impl<'de> Deserialize<'de> for Picked {
     }
 }
 
-impl JsonSchema for Picked {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "picked".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": { "type": "string" }, "minItems": 1 })
-    }
-}
+windlass_core::schema_as!(inline [] Picked, "picked", |_| {
+    json_schema!({ "type": "array", "items": { "type": "string" }, "minItems": 1 })
+});
 
 /// A service with its options.
 #[derive(Clone, Debug)]

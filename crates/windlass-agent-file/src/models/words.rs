@@ -1,9 +1,8 @@
 //! Values of a model's settings that are words of a list, or flags.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use windlass_models::wires::wire_names;
@@ -44,19 +43,9 @@ impl<'de> Deserialize<'de> for Reasoning {
     }
 }
 
-impl JsonSchema for Reasoning {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "reasoning".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": [true, "low", "medium", "high", "none", "off", false] })
-    }
-}
+windlass_core::schema_as!(inline [] Reasoning, "reasoning", |_| {
+    json_schema!({ "enum": [true, "low", "medium", "high", "none", "off", false] })
+});
 
 /// The name of a wire.
 #[derive(Clone, Copy, Debug)]
@@ -71,19 +60,9 @@ impl<'de> Deserialize<'de> for Api {
     }
 }
 
-impl JsonSchema for Api {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "api".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": wire_names().collect::<Vec<_>>() })
-    }
-}
+windlass_core::schema_as!(inline [] Api, "api", |_| {
+    json_schema!({ "enum": wire_names().collect::<Vec<_>>() })
+});
 
 /// `auto`, `true` or `false`.
 #[derive(Clone, Copy, Debug)]
@@ -113,16 +92,6 @@ impl<'de> Deserialize<'de> for ReturnReasoning {
     }
 }
 
-impl JsonSchema for ReturnReasoning {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "return_reasoning".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": ["auto", true, false] })
-    }
-}
+windlass_core::schema_as!(inline [] ReturnReasoning, "return_reasoning", |_| {
+    json_schema!({ "enum": ["auto", true, false] })
+});

@@ -1,9 +1,8 @@
 //! Which tools of an MCP server are used.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::SeqAccess;
 use serde::{Deserialize, Deserializer};
 use windlass_core::tool::Effect;
@@ -56,19 +55,9 @@ impl<'de> Deserialize<'de> for Chosen {
     }
 }
 
-impl JsonSchema for Chosen {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "chosen_tools".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "oneOf": [generator.subschema_for::<Vec<Filled>>(), generator.subschema_for::<ChosenKeys>()] })
-    }
-}
+windlass_core::schema_as!(inline [] Chosen, "chosen_tools", |generator| {
+    json_schema!({ "oneOf": [generator.subschema_for::<Vec<Filled>>(), generator.subschema_for::<ChosenKeys>()] })
+});
 
 impl Chosen {
     /// What is chosen.

@@ -188,20 +188,10 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("one_or_many_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<T>();
-        json_schema!({ "oneOf": [one, { "type": "array", "minItems": 1, "items": one }] })
-    }
-}
+windlass_core::schema_as!(inline [T: JsonSchema] OneOrMany<T>, format!("one_or_many_{}", T::schema_name()), |generator| {
+    let one = generator.subschema_for::<T>();
+    json_schema!({ "oneOf": [one, { "type": "array", "minItems": 1, "items": one }] })
+});
 
 impl<T: JsonSchema> JsonSchema for At<T> {
     fn inline_schema() -> bool {

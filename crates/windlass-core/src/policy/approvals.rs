@@ -1,9 +1,7 @@
 //! The tools that a person must allow, as an agent file writes them.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -52,17 +50,7 @@ impl<'de> Visitor<'de> for Forms {
     }
 }
 
-impl JsonSchema for Approvals {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "approvals".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = Vec::<Text>::json_schema(generator);
-        json!({ "oneOf": [{ "enum": [EFFECTS] }, list] }).try_into().unwrap_or_default()
-    }
-}
+crate::schema_as!(inline [] Approvals, "approvals", |generator| {
+    let list = Vec::<Text>::json_schema(generator);
+    json!({ "oneOf": [{ "enum": [EFFECTS] }, list] }).try_into().unwrap_or_default()
+});

@@ -1,9 +1,7 @@
 //! Cache points: where requests mark the prefix that a provider should cache (prompt caching). The key is acorn's `cache`; its
 //! points are LiteLLM's `cache_control_injection_points`.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -90,21 +88,11 @@ const AUTO: &str = "auto";
 /// Help for an invalid value.
 const HELP: &str = "`cache` is auto, true, or a list such as [{ location: message, role: system }]";
 
-impl JsonSchema for CachePoints {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "cache".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let point = generator.subschema_for::<WrittenPoint>();
-        let points = json_schema!({ "type": "array", "minItems": 1, "items": point });
-        json_schema!({ "oneOf": [{ "enum": ["auto", true, false, null] }, points] })
-    }
-}
+crate::schema_as!(inline [] CachePoints, "cache", |generator| {
+    let point = generator.subschema_for::<WrittenPoint>();
+    let points = json_schema!({ "type": "array", "minItems": 1, "items": point });
+    json_schema!({ "oneOf": [{ "enum": ["auto", true, false, null] }, points] })
+});
 
 /// Messages that are marked.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]

@@ -1,9 +1,8 @@
 //! The context budget: how large requests may grow, and what is done about it.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use windlass_macros::Named;
@@ -55,19 +54,9 @@ impl Visitor<'_> for Words {
     }
 }
 
-impl JsonSchema for Compact {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "compact".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": ["off", false, "drop_results", "summarise"] })
-    }
-}
+crate::schema_as!(inline [] Compact, "compact", |_| {
+    json_schema!({ "enum": ["off", false, "drop_results", "summarise"] })
+});
 
 /// The context budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeSeed, Error, Expected, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -155,53 +154,41 @@ fn max_of<E: Error>(kind: LimitKind, number: f64, expected: &dyn Expected) -> Re
     Ok(Limit { max, at_limit: None })
 }
 
-impl JsonSchema for LimitKeys {
-    fn schema_name() -> Cow<'static, str> {
-        "limits".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let limit = generator.subschema_for::<LimitForm>().to_value();
-        // The kinds' own comments describe them.
-        let kinds = LimitKind::json_schema(generator).to_value();
-        let about = |kind: LimitKind| {
-            let kinds = kinds.get("oneOf").and_then(Value::as_array)?;
-            kinds.iter().find(|own| own["const"] == kind.name())?.get("description").cloned()
-        };
-        let keys = LimitKind::SETTABLE.into_iter().map(|kind| {
-            let mut schema = limit.clone();
-            if let (Value::Object(schema), Some(about)) = (&mut schema, about(kind)) {
-                schema.insert("description".to_owned(), about);
-            }
-            (kind.name().to_owned(), schema)
-        });
-        let keys: Map<String, Value> = keys.collect();
-        let schema = json!({ "type": "object", "properties": keys, "additionalProperties": false });
-        schema.try_into().unwrap_or_default()
-    }
-}
+crate::schema_as!([] LimitKeys, "limits", |generator| {
+    let limit = generator.subschema_for::<LimitForm>().to_value();
+    // The kinds' own comments describe them.
+    let kinds = LimitKind::json_schema(generator).to_value();
+    let about = |kind: LimitKind| {
+        let kinds = kinds.get("oneOf").and_then(Value::as_array)?;
+        kinds.iter().find(|own| own["const"] == kind.name())?.get("description").cloned()
+    };
+    let keys = LimitKind::SETTABLE.into_iter().map(|kind| {
+        let mut schema = limit.clone();
+        if let (Value::Object(schema), Some(about)) = (&mut schema, about(kind)) {
+            schema.insert("description".to_owned(), about);
+        }
+        (kind.name().to_owned(), schema)
+    });
+    let keys: Map<String, Value> = keys.collect();
+    let schema = json!({ "type": "object", "properties": keys, "additionalProperties": false });
+    schema.try_into().unwrap_or_default()
+});
 
 /// The schema of one limit.
 struct LimitForm;
 
-impl JsonSchema for LimitForm {
-    fn schema_name() -> Cow<'static, str> {
-        "limit".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut at_limit = generator.subschema_for::<AtLimit>();
-        let about = "What follows when it is reached, in place of the loop's own `at_limit`.";
-        at_limit.insert("description".to_owned(), about.into());
-        let map = json!({
-            "type": "object",
-            "properties": {
-                "max": { "description": "The limit.", "type": "number", "minimum": 0 },
-                "at_limit": at_limit
-            },
-            "required": ["max"],
-            "additionalProperties": false
-        });
-        json!({ "oneOf": [{ "type": "number", "minimum": 0 }, map] }).try_into().unwrap_or_default()
-    }
-}
+crate::schema_as!([] LimitForm, "limit", |generator| {
+    let mut at_limit = generator.subschema_for::<AtLimit>();
+    let about = "What follows when it is reached, in place of the loop's own `at_limit`.";
+    at_limit.insert("description".to_owned(), about.into());
+    let map = json!({
+        "type": "object",
+        "properties": {
+            "max": { "description": "The limit.", "type": "number", "minimum": 0 },
+            "at_limit": at_limit
+        },
+        "required": ["max"],
+        "additionalProperties": false
+    });
+    json!({ "oneOf": [{ "type": "number", "minimum": 0 }, map] }).try_into().unwrap_or_default()
+});

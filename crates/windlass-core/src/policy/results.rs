@@ -1,9 +1,8 @@
 //! The wording of results: templates for how the end of a call is put to the model.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use words::{DENIED, DENIED_BY_PERSON, NOT_VERIFIED, TIMED_OUT, UNKNOWN, UNNAMED};
@@ -156,16 +155,6 @@ impl Visitor<'_> for Name {
     }
 }
 
-impl JsonSchema for ResultsKey {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "results".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": Results::names().collect::<Vec<_>>() })
-    }
-}
+crate::schema_as!(inline [] ResultsKey, "results", |_| {
+    json_schema!({ "enum": Results::names().collect::<Vec<_>>() })
+});

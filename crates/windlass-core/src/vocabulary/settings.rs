@@ -10,6 +10,38 @@ pub use crate::vocabulary::settings::written::Written;
 pub use crate::vocabulary::settings::written::read;
 pub use crate::vocabulary::settings::written::schema;
 
+/// Implements `JsonSchema`: `schema_as!([T: JsonSchema] Pairs<T>, "pairs", |generator| ..)`. With `inline` in front it stands
+/// where it is used, and else among the definitions, under its name.
+#[macro_export]
+macro_rules! schema_as {
+    (inline [$($generics:tt)*] $type:ty, $name:expr, |$generator:pat_param| $schema:expr) => {
+        impl<$($generics)*> ::schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema($generator: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                $schema
+            }
+        }
+    };
+    ([$($generics:tt)*] $type:ty, $name:expr, |$generator:pat_param| $schema:expr) => {
+        impl<$($generics)*> ::schemars::JsonSchema for $type {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema($generator: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+
 /// The words of a value that is refused, for [`serde::de::Error::custom`]: readers that know this form tell the stable code
 /// and what to do about it apart.
 pub fn refusal(code: &str, message: &str, help: &str) -> String {

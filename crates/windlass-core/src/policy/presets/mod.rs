@@ -4,10 +4,9 @@
 
 pub(crate) mod refine_results;
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use windlass_text::find::nearest::nearest;
@@ -203,16 +202,6 @@ impl Visitor<'_> for Name {
     }
 }
 
-impl JsonSchema for Preset {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "preset".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": Self::ALL.iter().flat_map(Self::names).collect::<Vec<_>>() })
-    }
-}
+crate::schema_as!(inline [] Preset, "preset", |_| {
+    json_schema!({ "enum": Self::ALL.iter().flat_map(Self::names).collect::<Vec<_>>() })
+});

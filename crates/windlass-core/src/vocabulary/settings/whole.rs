@@ -1,9 +1,8 @@
 //! Whole numbers within bounds.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -72,20 +71,10 @@ impl<const MIN: u64, const MAX: u64> Visitor<'_> for Bounds<MIN, MAX> {
     }
 }
 
-impl<const MIN: u64, const MAX: u64> JsonSchema for Whole<MIN, MAX> {
-    fn inline_schema() -> bool {
-        true
+crate::schema_as!(inline [const MIN: u64, const MAX: u64] Whole<MIN, MAX>, format!("whole_{MIN}_{MAX}"), |_| {
+    let mut schema = json_schema!({ "type": "integer", "minimum": MIN });
+    if MAX < u64::from(u32::MAX) {
+        schema.insert("maximum".to_owned(), MAX.into());
     }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("whole_{MIN}_{MAX}").into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut schema = json_schema!({ "type": "integer", "minimum": MIN });
-        if MAX < u64::from(u32::MAX) {
-            schema.insert("maximum".to_owned(), MAX.into());
-        }
-        schema
-    }
-}
+    schema
+});
