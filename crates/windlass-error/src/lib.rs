@@ -152,7 +152,7 @@ impl Diagnostic for AnyDiagnostic {
     }
 }
 
-/// An error with all its causes, in one line.
+/// An error with its causes, in one line. A cause that its wrapper has already told is left out.
 ///
 /// ```
 /// let error = std::io::Error::other("the disk is full");
@@ -162,7 +162,10 @@ pub fn in_full(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text = format!("{text}: {cause}");
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
         source = cause.source();
     }
     text

@@ -3,8 +3,7 @@
 
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_error::{Diagnostic, Kind};
-
-use crate::HttpError;
+use windlass_http::HttpError;
 
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error, Diagnostic)]

@@ -65,7 +65,7 @@ mod tour;
 mod trace;
 pub mod wires;
 
-pub use crate::http::{HttpClient, HttpError, HttpModel, HttpModelConfig, Rate, RateScope, Timeouts, blamed};
+pub use crate::http::{HttpModel, HttpModelConfig, Rate, RateScope, Timeouts, blamed};
 pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;
 pub use known::Known;

@@ -1,4 +1,4 @@
-//! Sends exports with the models' HTTP client, on a runtime of its own, because exporters' threads have none. Only such a
+//! Sends exports with the HTTP client of models and tools, on a runtime of its own, because exporters' threads have none. Only such a
 //! thread waits for its export.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use opentelemetry_http::{Bytes, HttpClient as Sender, HttpError};
 use tokio::runtime::Runtime;
-use windlass_models::HttpClient;
+use windlass_http::{HttpClient, Reach};
 
 /// Default timeout of one export, in milliseconds, without `OTEL_EXPORTER_OTLP_TIMEOUT`. It is short, because the end of a
 /// command waits for the export.
@@ -28,7 +28,7 @@ impl Sending {
         let limit = Duration::from_millis(limit.unwrap_or(SEND_MS));
         HttpClient::check(&std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT").unwrap_or_default())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { client: HttpClient::new(limit), runtime: Arc::new(runtime), limit })
+        Ok(Self { client: HttpClient::new(limit, Reach::Proxied), runtime: Arc::new(runtime), limit })
     }
 }
 

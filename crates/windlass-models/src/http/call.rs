@@ -16,11 +16,11 @@ use tokio::time::Instant;
 use windlass_core::model::{FailureKind, ModelFailure, Reply, Usage};
 use windlass_core::secret::{Secret, mask};
 use windlass_core::{Text, ToolSpec};
+use windlass_error::in_full;
+use windlass_http::{Answer, Body};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::blaming::blamed;
-use super::body::Body;
-use super::client::Answer;
 use super::events::EventReader;
 use super::failure::is_passing;
 use super::frames::Frames;
@@ -31,7 +31,7 @@ use super::mending::tolerant;
 use super::received::{Received, of_body};
 use super::server::{Addressed, Server, sign};
 use super::timeouts::{Expired, Watch};
-use super::trouble::{Refused, chain, read_refusal};
+use super::trouble::{Refused, read_refusal, unanswered};
 use crate::trace::fields;
 use crate::wires::{Asked, DecodeError, estimate};
 use crate::{Delta, ModelError};
@@ -243,7 +243,7 @@ impl Events {
         let Some(body) = self.body.as_mut() else { return Poll::Ready(self.end(None)) };
         match body.poll_next(cx) {
             Poll::Ready(Some(Ok(bytes))) => Poll::Ready(self.add(&bytes)),
-            Poll::Ready(Some(Err(error))) => Poll::Ready(self.end(Some(chain(&error)))),
+            Poll::Ready(Some(Err(error))) => Poll::Ready(self.end(Some(in_full(&error)))),
             Poll::Ready(None) => {
                 self.reader.close();
                 self.body = None;
@@ -337,7 +337,7 @@ impl Call {
         watch: &mut Watch,
     ) -> Result<(Answer, Addressed), ModelFailure> {
         let server = &self.server;
-        let unusable = |error: ModelError| self.failure(FailureKind::Connect, chain(&error));
+        let unusable = |error: ModelError| self.failure(FailureKind::Connect, in_full(&error));
         let (route, headers) = server.ready().map_err(unusable)?;
         let path = server.wire.path(server.dialect.plain_name(&self.model), self.stream);
         let address = match path {
@@ -355,7 +355,7 @@ impl Call {
         trace(request.headers_mut());
         match watch.guard(pin!(route.send(request, server.connect_limit()))).await {
             Ok(Ok(answer)) => Ok((answer, address)),
-            Ok(Err(error)) => Err(self.failure(FailureKind::Connect, chain(&error))),
+            Ok(Err(error)) => Err(self.failure(FailureKind::Connect, unanswered(&error))),
             Err(expired) => Err(self.expired(expired)),
         }
     }
@@ -473,8 +473,11 @@ impl Call {
                     data.extend_from_slice(&bytes);
                 }
                 Ok(Some(Err(error))) => {
-                    let words =
-                        format!("the reply from {} broke off: {}", self.server.endpoint.host, chain(&error));
+                    let words = format!(
+                        "the reply from {} broke off: {}",
+                        self.server.endpoint.host,
+                        in_full(&error)
+                    );
                     return Err(of_body(self.failure(FailureKind::Cut, words), so_far));
                 }
                 Err(expired) => return Err(of_body(self.expired(expired), so_far)),

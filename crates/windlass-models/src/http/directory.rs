@@ -13,7 +13,7 @@ use super::call::Call;
 use super::model::HttpModel;
 use super::server::sign;
 use super::timeouts::Watch;
-use super::trouble::{Refused, chain, read_refusal};
+use super::trouble::{Refused, read_refusal, unanswered};
 use crate::ModelError;
 
 /// The most bytes of the names in a list of models (1 MiB).
@@ -46,7 +46,7 @@ impl HttpModel {
         }
         let answer = match watch.guard(pin!(route.send(request, server.connect_limit()))).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(failed(failure(FailureKind::Connect, &chain(&error)))),
+            Ok(Err(error)) => return Err(failed(failure(FailureKind::Connect, &unanswered(&error)))),
             Err(expired) => {
                 return Err(failed(failure(FailureKind::Timeout, &format!("{expired} from {host}"))));
             }

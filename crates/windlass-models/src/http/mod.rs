@@ -1,17 +1,11 @@
-//! HTTP for all wires: connections, time limits, streams of events, and what failures mean.
+//! HTTP for all wires: time limits, streams of events, and what failures mean.
 //!
-//! [`HttpModel`] drives a [`Wire`](crate::wires::Wire) over HTTP/1.1. The client below it is hyper's connection with a pool
-//! that is shared by all adapters of the process. A call drives its own connection: no other task is woken for it, and
-//! dropping the call closes the connection.
+//! [`HttpModel`] drives a [`Wire`](crate::wires::Wire) over the connections of `windlass-http`.
 
 mod binding;
 mod blaming;
-mod body;
 mod call;
-mod client;
 mod config;
-mod connect;
-mod connection;
 mod directory;
 mod endpoint;
 mod events;
@@ -22,8 +16,6 @@ mod keys;
 mod limiters;
 mod mending;
 mod model;
-mod pool;
-mod proxy;
 mod rate_limits;
 mod received;
 mod replay;
@@ -31,13 +23,10 @@ mod restoring;
 mod server;
 pub mod sse;
 mod timeouts;
-mod tls;
 mod trouble;
-mod user_agent;
 mod writing;
 
 pub use self::blaming::blamed;
-pub use self::client::{HttpClient, HttpError};
 pub use self::config::HttpModelConfig;
 pub use self::failure::{ErrorWords, Report};
 pub(crate) use self::failure::{cut, error_in, report, report_of};

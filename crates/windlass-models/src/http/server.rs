@@ -7,8 +7,8 @@ use std::time::Duration;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use windlass_core::secret::Secret;
+use windlass_http::{Reach, Route};
 
-use super::client::Route;
 use super::config::HttpModelConfig;
 use super::endpoint::{Endpoint, Target};
 use super::hints::bare;
@@ -32,7 +32,7 @@ pub(crate) struct Server {
     pub(super) key_source: Option<String>,
     pub(super) limiters: Limiters,
     headers: HeaderMap,
-    allow_proxy: bool,
+    reach: Reach,
     /// Found at the first call: it reads the environment.
     ready: OnceLock<Ready>,
     /// The address of calls whose path the wire never changes.
@@ -83,7 +83,7 @@ impl Server {
             endpoint,
             timeouts: config.timeouts,
             dialect: Dialect { label: config.name, quirks },
-            allow_proxy: config.allow_proxy,
+            reach: if config.allow_proxy { Reach::Proxied } else { Reach::Direct },
             ready: OnceLock::new(),
             fixed: OnceLock::new(),
         })
@@ -99,7 +99,7 @@ impl Server {
         let ready = if let Some(ready) = self.ready.get() {
             ready
         } else {
-            let route = Route::to(&self.endpoint.origin()?, self.allow_proxy)?;
+            let route = Route::to(&self.endpoint.origin()?, self.reach)?;
             let mut headers = route.headers();
             // A header of the settings stands in for one of ours.
             headers.extend(self.headers.clone());

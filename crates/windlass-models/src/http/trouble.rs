@@ -6,8 +6,9 @@ use std::time::SystemTime;
 use http::HeaderMap;
 use http::header::{LOCATION, RETRY_AFTER};
 use windlass_core::model::FailureKind;
+use windlass_error::in_full;
+use windlass_http::{Answer, HttpError};
 
-use super::client::Answer;
 use super::failure::{Report, is_passing, report};
 use super::hints::{page_words, web_page};
 use super::rate_limits::{reset, retry_after};
@@ -78,17 +79,8 @@ impl Refused {
     }
 }
 
-/// An error and its causes. A cause that its wrapper has already told is left out.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        if !words.contains(&text) {
-            words.push_str(": ");
-            words.push_str(&text);
-        }
-        next = cause.source();
-    }
-    words
+/// What an exchange failed of. The limit for a connection is named by its key.
+pub(super) fn unanswered(error: &HttpError) -> String {
+    let is_late = matches!(error, HttpError::ConnectTimeout { .. });
+    in_full(error) + if is_late { " (`timeouts.connect_ms`)" } else { "" }
 }

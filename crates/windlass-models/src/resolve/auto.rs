@@ -9,11 +9,12 @@ use futures_util::future::{join, join_all};
 use http::Request;
 use serde_json::Value;
 use url::Url;
+use windlass_http::{HttpClient, Reach};
 
 use super::{Env, ModelSettings, OFFLINE, adapter, default_url, is_offline, resolve, set};
+use crate::Model;
 use crate::providers::{Auto as Rule, Probe, Provider, providers};
 use crate::tour::Tour;
-use crate::{HttpClient, Model};
 
 /// Timeout for probing a local server, in milliseconds.
 pub const PROBE_MS: u64 = 100;
@@ -132,7 +133,7 @@ async fn get(base: &str, path: &str, ms: u64) -> Option<Bytes> {
     let mut url = Url::parse(base).ok()?;
     url.set_path(path);
     let request = Request::get(url.as_str()).body(Bytes::new()).ok()?;
-    let answer = HttpClient::new(limit).without_proxy();
+    let answer = HttpClient::new(limit, Reach::Direct);
     let answer = tokio::time::timeout(limit, answer.send(request, MAX_PROBE_BYTES)).await.ok()?.ok()?;
     answer.status().is_success().then(|| answer.into_body())
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use tokio::runtime::{Builder, Runtime};
 use windlass_core::model::FailureKind;
-use windlass_models::HttpModelConfig;
-use windlass_models::{HttpClient, HttpModel};
+use windlass_http::{HttpClient, Reach};
+use windlass_models::{HttpModel, HttpModelConfig};
 
 use crate::server::*;
 
@@ -57,7 +57,7 @@ async fn a_server_that_wants_to_close_is_left() {
 async fn e19_a_reply_that_was_not_read_to_its_end_ends_its_connection() {
     let long = format!("{{\"choices\":[{{\"message\":{{\"content\":\"{}\"}}}}]}}", "x".repeat(1 << 20));
     let mut server = Server::start(json(&long)).await;
-    let client = HttpClient::new(std::time::Duration::from_secs(10)).without_proxy();
+    let client = HttpClient::new(std::time::Duration::from_secs(10), Reach::Direct);
     let request =
         http::Request::get(format!("{}/x", server.url)).body(bytes::Bytes::new()).expect("a request");
     let answer = client.send(request, 100).await.expect("an answer");

@@ -25,6 +25,7 @@ const ROOMS: &[(&str, u8)] = &[
     ("windlass-threads", 0),
     ("windlass-error", 1),
     ("windlass-text", 1),
+    ("windlass-http", 2),
     ("windlass-schema", 2),
     ("windlass-code", 2),
     ("windlass-core", 3),

@@ -3,15 +3,17 @@
 mod hosts;
 mod html;
 
-use std::error::Error as _;
-use std::sync::{Arc, OnceLock};
+use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_core::future::BoxFuture;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
-use reqwest::{Client, Response, Url};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
 use serde_json::Value;
+use url::Url;
 use windlass_core::ToolSpec;
+use windlass_http::{Answer, HttpClient, Refused};
 
 use super::{Builtin, Takes};
 use crate::binding::Bound;
@@ -19,7 +21,7 @@ use crate::error::ToolSetError;
 use crate::function::{Args, Properties};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
-use hosts::{Hosts, Reach, Vetted};
+use hosts::Hosts;
 
 /// Maximum number of bytes of a body that are read.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -50,28 +52,12 @@ const QUOTED_CHARS: usize = 500;
 /// Given are `text/*`, JSON and XML in UTF-8, ASCII or Latin-1; HTML is reduced to its text.
 ///
 /// Limits: [`MAX_BODY`] (the rest is cut off with a note), [`MAX_REDIRECTS`], [`FETCH_LIMIT`].
+#[derive(Debug)]
 pub struct Fetch {
     spec: ToolSpec,
     hosts: Hosts,
     /// The list of hosts as it was given.
     listed: String,
-    /// Each is made when it is first needed.
-    clients: Clients,
-}
-
-/// A client per scheme and reach: they resolve names differently, and only `https` needs certificates.
-#[derive(Default)]
-struct Clients {
-    http: OnceLock<Client>,
-    https: OnceLock<Client>,
-    listed_http: OnceLock<Client>,
-    listed_https: OnceLock<Client>,
-}
-
-impl std::fmt::Debug for Fetch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fetch").field("hosts", &self.hosts).finish_non_exhaustive()
-    }
 }
 
 impl Fetch {
@@ -91,53 +77,27 @@ impl Fetch {
         properties.required::<String>("url", "The address, with http:// or https://");
         let description = "Fetches a page or file of text from the web.";
         let spec = super::spec("fetch", description, properties);
-        Ok(Self { spec, hosts, listed, clients: Clients::default() })
+        Ok(Self { spec, hosts, listed })
     }
 
     async fn fetch(&self, address: &str) -> Result<String, ToolError> {
         let mut url = Url::parse(address)
             .map_err(|error| ToolError::of_kind("BadUrl", format!("`{address}` is not a URL: {error}")))?;
         for _ in 0..=MAX_REDIRECTS {
-            let response = self.get(&url).await?;
-            let Some(next) = redirect(&url, &response)? else { return given(&url, response).await };
+            let answer = self.get(&url).await?;
+            let Some(next) = redirect(&url, &answer)? else { return given(&url, answer).await };
             url = next;
         }
         let message = format!("`{address}` redirects more than {MAX_REDIRECTS} times");
         Err(ToolError::of_kind("TooManyRedirects", message))
     }
 
-    async fn get(&self, url: &Url) -> Result<Response, ToolError> {
+    async fn get(&self, url: &Url) -> Result<Answer, ToolError> {
         let reach = self.hosts.check(url)?;
-        let response =
-            self.client(url, reach)?.get(url.clone()).header(ACCEPT, "text/*, */*;q=0.5").send().await;
-        response.map_err(|error| failed(url, &error))
-    }
-
-    fn client(&self, url: &Url, reach: Reach) -> Result<Client, ToolError> {
-        let tls = url.scheme() == "https";
-        let slot = match (reach, tls) {
-            (Reach::Public, false) => &self.clients.http,
-            (Reach::Public, true) => &self.clients.https,
-            (Reach::Listed, false) => &self.clients.listed_http,
-            (Reach::Listed, true) => &self.clients.listed_https,
-        };
-        if let Some(client) = slot.get() {
-            return Ok(client.clone());
-        }
-        // An error says that the program has installed a provider itself, which is as good.
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let mut builder = Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .connect_timeout(CONNECT_LIMIT)
-            .dns_resolver(Arc::new(Vetted(reach)))
-            .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")));
-        if !tls {
-            builder = builder.tls_certs_only([]);
-        }
-        let client = builder.build().map_err(|error| failed(url, &error))?;
-        Ok(slot.get_or_init(|| client).clone())
+        let request = http::Request::get(url.as_str()).header(ACCEPT, "text/*, */*;q=0.5").body(Bytes::new());
+        let request = request.map_err(|error| failed(url, &error))?;
+        let answer = HttpClient::new(CONNECT_LIMIT, reach).open(request).await;
+        answer.map_err(|error| failed(url, &error))
     }
 }
 
@@ -165,11 +125,11 @@ impl Tool for Fetch {
 }
 
 /// Target of a redirect response.
-fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
-    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+fn redirect(from: &Url, answer: &Answer) -> Result<Option<Url>, ToolError> {
+    if !matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+    let location = answer.headers.get(LOCATION).and_then(|location| location.to_str().ok());
     let next = location.and_then(|location| from.join(location).ok());
     next.map(Some).ok_or_else(|| {
         let message =
@@ -179,14 +139,14 @@ fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
 }
 
 /// The text of a response.
-async fn given(url: &Url, response: Response) -> Result<String, ToolError> {
-    let status = response.status();
-    let media = Media::of(response.headers());
+async fn given(url: &Url, mut answer: Answer) -> Result<String, ToolError> {
+    let status = answer.status;
+    let media = Media::of(&answer.headers);
     if status.is_success() && !media.is_text() {
         let message = format!("`{url}` is {}, not text", media.name);
         return Err(ToolError::of_kind("NotText", message));
     }
-    let (bytes, cut) = body(url, response).await?;
+    let (bytes, cut) = answer.body.read(MAX_BODY).await.map_err(|error| failed(url, &error))?;
     if !status.is_success() {
         let body: String = if media.is_text() { media.read(url, bytes)? } else { String::new() };
         let body: String = body.trim().chars().take(QUOTED_CHARS).collect();
@@ -195,18 +155,6 @@ async fn given(url: &Url, response: Response) -> Result<String, ToolError> {
     }
     let text = media.read(url, bytes)?;
     Ok(if cut { format!("{text}\n[cut at {MAX_BODY} bytes]") } else { text })
-}
-
-async fn body(url: &Url, mut response: Response) -> Result<(Vec<u8>, bool), ToolError> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| failed(url, &error))? {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > MAX_BODY {
-            bytes.truncate(MAX_BODY);
-            return Ok((bytes, true));
-        }
-    }
-    Ok((bytes, false))
 }
 
 /// Media type and charset from the header.
@@ -254,12 +202,12 @@ impl Media {
 }
 
 /// A failure with its causes; a refused address is its own kind.
-fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
+fn failed(url: &Url, error: &(dyn Error + 'static)) -> ToolError {
     let mut cause = error.source();
     let mut why = error.to_string();
     while let Some(error) = cause {
-        if let Some(refused) = error.downcast_ref::<hosts::Refused>() {
-            return refused.error();
+        if let Some(refused) = error.downcast_ref::<Refused>() {
+            return hosts::refused(refused);
         }
         why = error.to_string();
         cause = error.source();

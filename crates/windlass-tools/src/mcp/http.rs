@@ -1,6 +1,7 @@
 //! Owns the wire to a server at a URL: the HTTP client, its headers, and what its failures mean.
 
 mod events;
+mod exchange;
 pub(super) mod keyed;
 mod post;
 
@@ -9,13 +10,17 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::StatusCode;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Method};
+use percent_encoding::percent_decode_str;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use url::Url;
 use windlass_core::secret::Secret;
+use windlass_error::in_full;
 use windlass_threads::background_runtime;
 
 use super::asking::Fault;
@@ -23,17 +28,12 @@ use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
 use super::mask::Mask;
 use super::url::redacted_url;
+use exchange::{Failure, exchange, request};
 use keyed::{IDEMPOTENCY_HEADER, Keyed};
-use post::{Failure, NoAnswer, Renewed};
-
-/// Timeout for making a connection.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+use post::{EVENTS, NoAnswer, Renewed, is_cut};
 
 /// Timeout for finding out whether a server speaks an old transport.
 const OLD_LIMIT: Duration = Duration::from_secs(5);
-
-/// Maximum number of redirects, all within one origin: headers are secrets of that origin.
-const MAX_REDIRECTS: usize = 5;
 
 /// Maximum number of times that a broken event stream is resumed; with the delays below, over 7.5 s.
 const MAX_STREAM_RETRIES: usize = 4;
@@ -66,25 +66,13 @@ const RESERVED_HEADERS: [&str; 9] = [
 /// A transport for a config with a URL.
 ///
 /// # Errors
-/// The URL or a header is malformed, or TLS cannot be set up (for `https:` alone).
+/// The URL or a header is malformed.
 pub(super) fn transport(
     config: &McpConfig,
     fault: Fault,
 ) -> Result<StreamableHttpClientTransport<Keyed>, McpError> {
     let bad = |what: String| McpError::BadConfig { server: config.name.clone(), what };
-    let McpTransport::Http { url, headers } = &config.transport else {
-        return Err(bad("it has no URL".to_owned()));
-    };
-    let parsed = reqwest::Url::parse(url)
-        .map_err(|error| bad(format!("`{}` is not a URL: {error}", redacted_url(url))))?;
-    if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(bad(format!("`{}` is not an http or https URL", redacted_url(url))));
-    }
-    let headers = headers
-        .iter()
-        .map(|(name, value)| header(name, value).map_err(&bad))
-        .collect::<Result<HashMap<_, _>, _>>()?;
-    let client = client(&parsed).map_err(|error| bad(format!("cannot create an HTTP client: {error}")))?;
+    let (url, headers) = address(config).map_err(&bad)?;
     let mut backoff = ExponentialBackoff::default();
     backoff.max_times = Some(MAX_STREAM_RETRIES);
     backoff.base_duration = STREAM_RETRY;
@@ -97,10 +85,7 @@ pub(super) fn transport(
     let background_runtime =
         background_runtime().map_err(|error| bad(format!("cannot start a thread: {error}")))?;
     let _context = background_runtime.enter();
-    Ok(StreamableHttpClientTransport::with_client(
-        Keyed { client, fault, renewed: Renewed::default() },
-        settings,
-    ))
+    Ok(StreamableHttpClientTransport::with_client(Keyed { fault, renewed: Renewed::default() }, settings))
 }
 
 /// Classifies a failure of this transport by the types in its chain of causes.
@@ -117,7 +102,7 @@ pub(super) fn diagnose(config: &McpConfig, mask: &Mask, error: &(dyn Error + 'st
         let what = mask.hide(&what).chars().take(QUOTED_CHARS).collect();
         return Some(McpError::Http { server, url, status, what });
     }
-    let what = mask.hide(&chain(failure));
+    let what = mask.hide(&in_full(failure));
     Some(if let StreamableHttpError::ResponseBodyTooLarge { .. } = failure {
         McpError::Unreadable { server, what }
     } else if is_cut(failure) {
@@ -132,14 +117,6 @@ pub(super) fn is_refusal(error: &(dyn Error + 'static)) -> bool {
     failure(error).and_then(status).is_some_and(|(status, _)| !matches!(status, 400 | 404))
 }
 
-/// Whether there was a connection, which broke.
-fn is_cut(failure: &Failure) -> bool {
-    if let StreamableHttpError::Client(error) = failure {
-        return !error.is_connect() && !error.is_builder();
-    }
-    matches!(failure, StreamableHttpError::Sse(_) | StreamableHttpError::UnexpectedEndOfStream)
-}
-
 /// The failure of the transport in a chain of causes.
 fn failure<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Failure> {
     let mut cause = Some(error);
@@ -150,20 +127,6 @@ fn failure<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Failure> {
         cause = current.source();
     }
     None
-}
-
-/// An error's text with those of its causes, each told once.
-pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(current) = cause {
-        let more = current.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = current.source();
-    }
-    text
 }
 
 /// The status code of a refusal, and what the server said with it.
@@ -178,7 +141,6 @@ fn status(error: &Failure) -> Option<(u16, String)> {
         }
         StreamableHttpError::SessionExpired => Some((404, "the session is over".to_owned())),
         StreamableHttpError::HttpStatus(status) => Some((status.status, String::new())),
-        StreamableHttpError::Client(error) => error.status().map(|status| (status.as_u16(), String::new())),
         _ => match no_answer(error)? {
             NoAnswer::Status { status, what } => Some((*status, what.clone())),
             NoAnswer::NotMcp(_) => None,
@@ -195,15 +157,38 @@ fn no_answer(error: &Failure) -> Option<&NoAnswer> {
 /// Whether a server that refuses messages speaks the transport before Streamable HTTP: a request without a message gets
 /// a stream of events (MCP 2025-11-25, Streamable HTTP, Backwards Compatibility).
 pub(super) async fn is_old(config: &McpConfig) -> bool {
-    let McpTransport::Http { url, headers } = &config.transport else { return false };
-    let Some(client) = reqwest::Url::parse(url).ok().and_then(|url| client(&url).ok()) else { return false };
-    let mut request = client.get(url).header(ACCEPT, "text/event-stream").timeout(OLD_LIMIT);
-    for (name, value) in headers.iter().filter_map(|(name, value)| header(name, value).ok()) {
-        request = request.header(name, value);
+    let Ok((url, headers)) = address(config) else { return false };
+    let request = request(Method::GET, url.as_str(), None, &headers).header(ACCEPT, EVENTS);
+    let Ok(Ok(response)) = tokio::time::timeout(OLD_LIMIT, exchange(request, Vec::new())).await else {
+        return false;
+    };
+    let kind = post::header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
+    response.status.is_success() && kind.starts_with(EVENTS)
+}
+
+/// The URL of a server without its login, and the headers of all requests, among which is the login.
+fn address(config: &McpConfig) -> Result<(Url, HashMap<HeaderName, HeaderValue>), String> {
+    let McpTransport::Http { url, headers } = &config.transport else {
+        return Err("it has no URL".to_owned());
+    };
+    let mut parsed =
+        Url::parse(url).map_err(|error| format!("`{}` is not a URL: {error}", redacted_url(url)))?;
+    if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
+        return Err(format!("`{}` is not an http or https URL", redacted_url(url)));
     }
-    let Ok(response) = request.send().await else { return false };
-    let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    response.status().is_success() && kind.starts_with(b"text/event-stream")
+    let given = headers.iter().map(|(name, value)| header(name, value));
+    let mut headers = given.collect::<Result<HashMap<_, _>, _>>()?;
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        let part = |part: &str| percent_decode_str(part).collect::<Vec<u8>>();
+        let words = [part(parsed.username()), part(parsed.password().unwrap_or_default())].join(&b':');
+        let login = Secret::from(format!("Basic {}", BASE64_STANDARD.encode(words)));
+        let (name, value) = header(AUTHORIZATION.as_str(), &login)?;
+        headers.entry(name).or_insert(value);
+        // These fail only for URLs that can have neither.
+        let _ = parsed.set_username("");
+        let _ = parsed.set_password(None);
+    }
+    Ok((parsed, headers))
 }
 
 fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), String> {
@@ -216,46 +201,6 @@ fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), Strin
         .map_err(|_| format!("the value of the header `{name}` contains invalid characters"))?;
     value.set_sensitive(true);
     Ok((parsed, value))
-}
-
-/// An HTTP client for one server. TLS is set up only if the URL wants it.
-fn client(url: &reqwest::Url) -> Result<reqwest::Client, String> {
-    let (origin, loopback) = (url.origin(), is_loopback(url));
-    let policy = Policy::custom(move |attempt| {
-        // The other redirects would make a request without a message of it.
-        let keeps_message =
-            matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        let is_near = attempt.previous().len() <= MAX_REDIRECTS && attempt.url().origin() == origin;
-        if !keeps_message || !is_near { attempt.stop() } else { attempt.follow() }
-    });
-    let mut builder = reqwest::Client::builder()
-        .connect_timeout(CONNECT_LIMIT)
-        .redirect(policy)
-        .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")));
-    if loopback {
-        builder = builder.no_proxy();
-    }
-    if url.scheme() == "https" {
-        // An error says that a provider is there already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    } else {
-        builder = builder.tls_backend_preconfigured(no_tls()?);
-    }
-    builder.build().map_err(|error| chain(&error))
-}
-
-/// A TLS setup without trust anchors: plain HTTP never uses it, but reqwest requires one.
-fn no_tls() -> Result<rustls::ClientConfig, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    Ok(builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
-}
-
-fn is_loopback(url: &reqwest::Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -280,18 +225,16 @@ mod tests {
         assert!(refused(&config).contains("set by the protocol"));
     }
 
-    #[tokio::test]
-    async fn plain_http_needs_no_tls_provider() {
-        // reqwest panics here if it is left to look for a provider.
-        assert!(transport(&McpConfig::http("s", "http://127.0.0.1:1/mcp"), Fault::default()).is_ok());
-    }
-
     #[test]
-    fn loopback_addresses_go_past_the_proxy() {
-        let loopback = |url: &str| is_loopback(&reqwest::Url::parse(url).expect("a URL"));
-        assert!(
-            loopback("http://127.0.0.1:9/") && loopback("http://[::1]:9/") && loopback("http://localhost/")
-        );
-        assert!(!loopback("http://example.org/") && !loopback("http://10.0.0.1/"));
+    fn the_login_of_a_url_is_a_header_unless_there_is_one() {
+        let config = McpConfig::http("s", "http://me:p%40ss@host/mcp?x=1");
+        let login = |config: &McpConfig| {
+            let (url, headers) = address(config).expect("a URL");
+            assert_eq!(url.as_str(), "http://host/mcp?x=1");
+            headers[&AUTHORIZATION].to_str().expect("text").to_owned()
+        };
+        // `me:p@ss`
+        assert_eq!(login(&config), "Basic bWU6cEBzcw==");
+        assert_eq!(login(&config.header("Authorization", "Bearer abcdefgh12345")), "Bearer abcdefgh12345");
     }
 }

@@ -19,7 +19,7 @@ impl Mask {
         let McpTransport::Http { url, .. } = &config.transport else { return Self::default() };
         mask_url_parts(url);
         let redacted = redacted_url(url);
-        let as_written = reqwest::Url::parse(url).map(String::from).ok();
+        let as_written = url::Url::parse(url).map(String::from).ok();
         let forms = as_written.into_iter().chain([url.clone()]);
         Self { urls: forms.filter(|form| *form != redacted).map(|form| (form, redacted.clone())).collect() }
     }

@@ -2,7 +2,7 @@
 
 /// Renders a URL for messages: without user, password, query and fragment, any of which may be a secret.
 pub(super) fn redacted_url(url: &str) -> String {
-    let Ok(mut parsed) = reqwest::Url::parse(url) else {
+    let Ok(mut parsed) = url::Url::parse(url) else {
         // What cannot be read cannot be taken apart: show what is before the first doubtful character.
         return url.split(['?', '#', '@']).next().unwrap_or_default().to_owned();
     };

@@ -349,6 +349,30 @@ async fn e46_what_is_no_such_server_is_named_as_what_it_is() {
 }
 
 #[tokio::test]
+async fn a_server_that_has_moved_is_followed_within_its_origin_alone() {
+    use axum::routing::any;
+
+    let to = |place: String| any(move || async { (StatusCode::TEMPORARY_REDIRECT, [("location", place)]) });
+    let odd = Odd::default();
+    let app = Router::new().route("/mcp", to("/moved?x=1".to_owned()));
+    let moved = Router::new().fallback(serve).with_state(odd.clone());
+    let url = start(app.fallback_service(moved)).await;
+    let mut config = McpConfig::http("odd", url.clone());
+    config.lifecycle = Lifecycle::Initialize;
+    let server = soon(McpServer::connect(config)).await.expect("a server");
+    assert_eq!(text(&server, "t", json!({})).await, "good");
+    // What is sent holds secrets of its origin, and another port is another one.
+    for place in [url, "/mcp".to_owned()] {
+        let error =
+            refusal(McpConfig::http("web", start(Router::new().route("/mcp", to(place.clone()))).await))
+                .await;
+        assert_eq!(error.code(), "mcp_http", "{error}");
+        assert!(error.to_string().contains(&format!("the address has moved to {place}")), "{error}");
+    }
+    assert_eq!(odd.opened.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
 async fn e30_what_leaves_a_call_in_doubt() {
     let odd = Odd::default();
     let server = open(&odd).await;

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use windlass_core::model::{FailureKind, ModelFailure};
+use windlass_error::in_full;
+use windlass_http::Body;
 
 use super::Call;
-use crate::http::body::Body;
 use crate::http::frames::Framing;
 use crate::http::timeouts::Watch;
-use crate::http::trouble::chain;
 
 /// The most blanks before a body that are looked through for its first byte.
 const MAX_BLANKS: usize = 64 * 1024;
@@ -33,7 +33,7 @@ impl Call {
                 Ok(Some(Err(error))) => {
                     let what = if named { "stream" } else { "reply" };
                     let host = &self.server.endpoint.host;
-                    let words = format!("the {what} from {host} broke off: {}", chain(&error));
+                    let words = format!("the {what} from {host} broke off: {}", in_full(&error));
                     return Err(self.failure(FailureKind::Cut, words));
                 }
                 Err(expired) => return Err(self.expired(expired)),

@@ -22,6 +22,7 @@ const LIMITS: &[(&str, usize, usize, usize)] = &[
     ("windlass-core", 3, 1, 7),
     ("windlass-error", 0, 0, 0),
     ("windlass-harness", 2, 1, 16),
+    ("windlass-http", 1, 1, 9),
     ("windlass-macros", 1, 1, 4),
     ("windlass-models", 2, 4, 16),
     ("windlass-read", 1, 4, 8),

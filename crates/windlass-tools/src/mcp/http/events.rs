@@ -6,30 +6,29 @@ use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
+use windlass_http::Body;
 
 use crate::mcp::asking::Fault;
 
+/// The longest event, in bytes; a line over stdio has the same bound.
+const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
+
 /// The lines of a response, and how much of an event has come.
 struct Lines {
-    response: reqwest::Response,
+    body: Body,
     /// A line of which the end is still to come.
     rest: Vec<u8>,
     /// The last byte that came.
     last: u8,
     /// Bytes of the event so far.
     event: usize,
-    max: usize,
     fault: Fault,
     over: bool,
 }
 
-/// The events of a response. One of more than `max` bytes ends the connection.
-pub(super) fn of(
-    response: reqwest::Response,
-    max: usize,
-    fault: Fault,
-) -> BoxStream<'static, Result<Sse, SseError>> {
-    let lines = Lines { response, rest: Vec::new(), last: b'\n', event: 0, max, fault, over: false };
+/// The events of a response. One that is too long ends the connection.
+pub(super) fn of(body: Body, fault: Fault) -> BoxStream<'static, Result<Sse, SseError>> {
+    let lines = Lines { body, rest: Vec::new(), last: b'\n', event: 0, fault, over: false };
     let chunks = stream::unfold(lines, |mut lines| async move {
         let chunk = lines.next().await?;
         Some((chunk, lines))
@@ -39,23 +38,21 @@ pub(super) fn of(
 
 impl Lines {
     /// The next whole lines.
-    async fn next(&mut self) -> Option<Result<Cursor<Vec<u8>>, reqwest::Error>> {
+    async fn next(&mut self) -> Option<std::io::Result<Cursor<Vec<u8>>>> {
         while !self.over {
-            let chunk = match self.response.chunk().await {
-                Ok(chunk) => chunk,
-                Err(error) => {
+            let whole = match self.body.next().await {
+                Some(Ok(chunk)) => self.whole(&chunk),
+                Some(Err(error)) => {
                     self.over = true;
-                    return Some(Err(error));
+                    return Some(Err(std::io::Error::other(error)));
+                }
+                None => {
+                    self.over = true;
+                    std::mem::take(&mut self.rest)
                 }
             };
-            let whole = if let Some(chunk) = chunk {
-                self.whole(&chunk)
-            } else {
-                self.over = true;
-                std::mem::take(&mut self.rest)
-            };
-            if self.event > self.max {
-                self.fault.give_up(format!("it sent an event of more than {} bytes", self.max));
+            if self.event > MAX_EVENT_BYTES {
+                self.fault.give_up(format!("it sent an event of more than {MAX_EVENT_BYTES} bytes"));
                 self.over = true;
                 return None;
             }

@@ -5,12 +5,17 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
-use reqwest::header::{HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, JsonRpcMessage};
-use rmcp::transport::streamable_http_client::{SseError, StreamableHttpClient, StreamableHttpPostResponse};
+use rmcp::transport::streamable_http_client::{
+    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
 use sse_stream::Sse;
+use windlass_http::HttpError;
 
-use super::post::{Failure, Post, Renewed, mended};
+use super::exchange::{Failure, exchange, request};
+use super::post::{EVENTS, Post, Renewed, challenge, header, mended};
 use crate::mcp::asking::Fault;
 use crate::mcp::meta::META_IDEMPOTENCY_KEY;
 
@@ -20,13 +25,9 @@ pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// The headers of a trace's context (W3C Trace Context): gateways before a server read them.
 const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
 
-/// The longest event, in bytes; a line over stdio has the same bound.
-const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
-
 /// A client that adds the header to calls of tools.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) struct Keyed {
-    pub(super) client: reqwest::Client,
     /// Why the connection is ended.
     pub(super) fault: Fault,
     pub(super) renewed: Renewed,
@@ -35,21 +36,9 @@ pub(in crate::mcp) struct Keyed {
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl StreamableHttpClient for Keyed {
-    type Error = reqwest::Error;
+    type Error = HttpError;
 
-    fn post_message(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-    ) -> impl Future<Output = Result<StreamableHttpPostResponse, Failure>> + Send + '_ {
-        let max = MAX_EVENT_BYTES;
-        self.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, custom_headers, max)
-    }
-
-    async fn post_message_with_max_sse_event_size(
+    async fn post_message(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
@@ -57,31 +46,24 @@ impl StreamableHttpClient for Keyed {
         // rmcp has a token only where it is given one.
         _auth_header: Option<String>,
         custom_headers: Headers,
-        max: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let headers = with_key(custom_headers, &message);
         let (fault, renewed) = (self.fault.clone(), &self.renewed);
-        let post = Post {
-            client: &self.client,
-            url: uri,
-            message,
-            session: session_id,
-            headers,
-            max,
-            fault,
-            renewed,
-        };
+        let post = Post { url: uri, message, session: session_id, headers, fault, renewed };
         post.send().await
     }
 
-    fn delete_session(
+    async fn delete_session(
         &self,
         uri: Arc<str>,
         session_id: Arc<str>,
-        auth_header: Option<String>,
+        _auth_header: Option<String>,
         custom_headers: Headers,
-    ) -> impl Future<Output = Result<(), Failure>> + Send + '_ {
-        self.client.delete_session(uri, session_id, auth_header, custom_headers)
+    ) -> Result<(), Failure> {
+        // What a server says to it changes nothing.
+        exchange(request(Method::DELETE, &uri, Some(&session_id), &custom_headers), Vec::new())
+            .await
+            .map(drop)
     }
 
     async fn get_stream(
@@ -89,35 +71,27 @@ impl StreamableHttpClient for Keyed {
         uri: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
-        auth_header: Option<String>,
+        _auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
-        let stream =
-            self.client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers).await;
-        Ok(mended(stream?, None, self.fault.clone()))
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-        max: usize,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
-        let client = &self.client;
-        let stream = client
-            .get_stream_with_max_sse_event_size(
-                uri,
-                session_id,
-                last_event_id,
-                auth_header,
-                custom_headers,
-                max,
-            )
-            .await;
-        Ok(mended(stream?, None, self.fault.clone()))
+        let mut request =
+            request(Method::GET, &uri, session_id.as_deref(), &custom_headers).header(ACCEPT, EVENTS);
+        if let Some(last) = last_event_id {
+            request = request.header("last-event-id", last);
+        }
+        let response = exchange(request, Vec::new()).await?;
+        if let Some(challenge) = challenge(&response) {
+            return Err(challenge);
+        }
+        let kind = header(&response, CONTENT_TYPE.as_str());
+        match response.status {
+            StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            status if !status.is_success() => Err(HttpStatusError::new(status.as_u16(), None).into()),
+            _ if !kind.as_ref().is_some_and(|kind| kind.starts_with(EVENTS)) => {
+                Err(StreamableHttpError::UnexpectedContentType(kind))
+            }
+            _ => Ok(mended(response.body, None, self.fault.clone())),
+        }
     }
 }
 

@@ -4,35 +4,33 @@
 //! one. Here the response to a request belongs to that request, whatever it says.
 
 use std::collections::{HashMap, HashSet};
+use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
 use futures_util::future::ready;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
-use reqwest::{Response, StatusCode};
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
+use windlass_http::{Answer as Response, Body, HttpError};
 
 use super::events;
+use super::exchange::{Failure, SESSION, exchange, request};
 use crate::mcp::asking::{Fault, Incoming};
 use crate::mcp::doubt;
 use crate::mcp::reading::{self, Answer, Heard, Read};
 use crate::mcp::sent::Sent;
+use crate::mcp::url::redacted_url;
 
 /// The longest body of an answer, in bytes; a line over stdio has the same bound.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// The header with the id of a session.
-const SESSION: &str = "mcp-session-id";
-
-/// Failure of a request.
-pub(super) type Failure = StreamableHttpError<reqwest::Error>;
-
-const EVENTS: &str = "text/event-stream";
+pub(super) const EVENTS: &str = "text/event-stream";
 
 /// Why a response is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -56,42 +54,29 @@ pub(super) type Renewed = Arc<Mutex<HashSet<RequestId>>>;
 
 /// A message that is to be sent.
 pub(super) struct Post<'a> {
-    pub(super) client: &'a reqwest::Client,
     pub(super) url: Arc<str>,
     pub(super) message: ClientJsonRpcMessage,
     pub(super) session: Option<Arc<str>>,
     pub(super) headers: HashMap<HeaderName, HeaderValue>,
-    /// Maximum number of bytes in an event.
-    pub(super) max: usize,
     pub(super) fault: Fault,
     pub(super) renewed: &'a Renewed,
 }
 
 impl Post<'_> {
     pub(super) async fn send(self) -> Result<StreamableHttpPostResponse, Failure> {
-        let request =
-            self.client.post(self.url.as_ref()).header(ACCEPT, "text/event-stream, application/json");
-        let mut request = request.header(CONTENT_TYPE, "application/json");
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
-        if let Some(session) = &self.session {
-            request = request.header(SESSION, session.as_ref());
-        }
-        let request = request.body(serde_json::to_vec(&self.message)?);
+        let request = request(Method::POST, &self.url, self.session.as_deref(), &self.headers)
+            .header(ACCEPT, "text/event-stream, application/json")
+            .header(CONTENT_TYPE, "application/json");
+        let body = serde_json::to_vec(&self.message)?;
         let sent = Sent::of(&self.message);
         if sent.is_some_and(|sent| !sent.begin()) {
             return Err(StreamableHttpError::Io(std::io::Error::other("the call was given up")));
         }
-        let response = match request.send().await {
-            Ok(response) => response,
-            Err(error) => {
-                if error.is_connect() || error.is_builder() {
-                    self.refuse();
-                }
-                return Err(error.into());
+        let response = exchange(request, body).await.inspect_err(|failure| {
+            if !is_cut(failure) {
+                self.refuse();
             }
-        };
+        })?;
         if let JsonRpcMessage::Request(request) = &self.message {
             let id = request.id.clone();
             let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
@@ -105,7 +90,7 @@ impl Post<'_> {
             return Err(challenge);
         }
         // What is no request gets no answer, whatever stands in the response.
-        let status = response.status();
+        let status = response.status;
         if status.is_success() {
             Ok(StreamableHttpPostResponse::Accepted)
         } else if status == StatusCode::NOT_FOUND && self.session.is_some() {
@@ -129,18 +114,17 @@ impl Post<'_> {
         id: &RequestId,
         is_probe: bool,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let status = response.status();
+        let status = response.status;
         if !status.is_success() {
             return self.refused(response, id, is_probe).await;
         }
         let session = header(&response, SESSION);
         let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
         if kind.starts_with(EVENTS) {
-            let events = events::of(response, self.max, self.fault.clone());
-            let events = mended(events, Some(id.clone()), self.fault.clone());
+            let events = mended(response.body, Some(id.clone()), self.fault.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        let body = whole(response).await?;
+        let body = self.whole(response).await?;
         if let Some(page) = web_page(&kind, &body) {
             return Err(NoAnswer::NotMcp(page).failure());
         }
@@ -164,7 +148,7 @@ impl Post<'_> {
         id: &RequestId,
         is_probe: bool,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let status = response.status();
+        let status = response.status;
         let is_about_request = status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT;
         let is_about_client = matches!(
             status,
@@ -222,8 +206,35 @@ impl Post<'_> {
     async fn refused_with(&self, response: Response) -> Result<Refusal, Failure> {
         let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
         let moved = header(&response, LOCATION.as_str());
-        let body = whole(response).await?;
+        let body = self.whole(response).await?;
         Ok(Refusal { kind, moved, body })
+    }
+
+    /// The body as text.
+    ///
+    /// # Errors
+    /// It broke off, or is too long.
+    async fn whole(&self, mut response: Response) -> Result<String, Failure> {
+        let broken = |source: Box<dyn Error + Send + Sync>| {
+            StreamableHttpError::Client(HttpError::Broken { host: redacted_url(&self.url), source })
+        };
+        let (body, is_cut) =
+            response.body.read(MAX_BODY_BYTES).await.map_err(|error| broken(error.into()))?;
+        if is_cut {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: MAX_BODY_BYTES });
+        }
+        Ok(String::from_utf8(body)
+            .unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()))
+    }
+}
+
+/// Whether there was a connection, which broke.
+pub(super) fn is_cut(failure: &Failure) -> bool {
+    match failure {
+        StreamableHttpError::Client(error) => !error.is_unsent(),
+        failure => {
+            matches!(failure, StreamableHttpError::Sse(_) | StreamableHttpError::UnexpectedEndOfStream)
+        }
     }
 }
 
@@ -281,10 +292,11 @@ fn owned(message: Incoming, id: &RequestId) -> Incoming {
 
 /// The events of a stream as rmcp can read them. On a response's stream each answer belongs to its request.
 pub(super) fn mended(
-    events: BoxStream<'static, Result<Sse, SseError>>,
+    body: Body,
     owner: Option<RequestId>,
     fault: Fault,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
+    let events = events::of(body, fault.clone());
     let mended = move |event: Result<Sse, SseError>| {
         let mut event = match event {
             Ok(event) => event,
@@ -331,9 +343,9 @@ fn message(data: String, read: Read, owner: Option<&RequestId>) -> Option<String
 }
 
 /// What a request for credentials says.
-fn challenge(response: &Response) -> Option<Failure> {
+pub(super) fn challenge(response: &Response) -> Option<Failure> {
     let header = header(response, WWW_AUTHENTICATE.as_str())?;
-    match response.status() {
+    match response.status {
         StatusCode::UNAUTHORIZED => Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(header))),
         StatusCode::FORBIDDEN => {
             Some(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(header, None)))
@@ -357,24 +369,9 @@ fn web_page(kind: &str, body: &str) -> Option<String> {
     Some(title.map_or_else(|| "a web page".to_owned(), |title| format!("a web page, {title:?}")))
 }
 
-fn header(response: &Response, name: &str) -> Option<String> {
-    let value = response.headers().get(name)?;
+pub(super) fn header(response: &Response, name: &str) -> Option<String> {
+    let value = response.headers.get(name)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
-}
-
-/// The body as text.
-///
-/// # Errors
-/// It broke off, or is too long.
-async fn whole(mut response: Response) -> Result<String, Failure> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await? {
-        if chunk.len() > MAX_BODY_BYTES - body.len() {
-            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: MAX_BODY_BYTES });
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(String::from_utf8(body).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()))
 }
 
 fn lock(renewed: &Renewed) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {

@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
+use super::addresses::{Reach, Refused, Resolver};
 use super::proxy::{Proxy, Via, is_tls};
 use super::tls;
 use super::user_agent::user_agent;
@@ -48,18 +49,26 @@ pub(crate) enum Unconnected {
     Late,
 }
 
+type Made = Result<Box<dyn Io>, Unconnected>;
+
 /// Makes a connection to an address. The caller limits the time; `limit` is shared among the addresses of a name.
-pub(crate) async fn connect(to: &Uri, via: &Via, limit: Duration) -> Result<Box<dyn Io>, Unconnected> {
+pub(crate) async fn connect(to: &Uri, via: &Via, reach: Reach, limit: Duration) -> Made {
     match via {
-        Via::Direct => reach(to, limit).await,
-        Via::Forward(proxy) => reach(http_proxy(proxy)?, limit).await,
+        Via::Direct => straight(to, reach, limit).await,
+        Via::Forward(proxy) => straight(http_proxy(proxy)?, reach, limit).await,
         Via::Tunnel(proxy) => tunnel(to, proxy, limit).await,
     }
 }
 
 /// A connection straight to an address.
-async fn reach(to: &Uri, limit: Duration) -> Result<Box<dyn Io>, Unconnected> {
-    let tcp = tcp(limit).call(to.clone()).await.map_err(failed)?;
+async fn straight(to: &Uri, reach: Reach, limit: Duration) -> Made {
+    // The connector looks up names alone.
+    if let Ok(address) = bare_host(to).parse()
+        && !reach.admits(address)
+    {
+        return Err(Unconnected::Failed(Refused { host: bare_host(to).to_owned(), address }.into()));
+    }
+    let tcp = tcp(reach, limit).call(to.clone()).await.map_err(failed)?;
     if !is_tls(to) {
         return Ok(Box::new(tcp));
     }
@@ -68,11 +77,11 @@ async fn reach(to: &Uri, limit: Duration) -> Result<Box<dyn Io>, Unconnected> {
 }
 
 /// A connection through a proxy's tunnel, encrypted to the address behind it.
-async fn tunnel(to: &Uri, proxy: &Proxy, limit: Duration) -> Result<Box<dyn Io>, Unconnected> {
+async fn tunnel(to: &Uri, proxy: &Proxy, limit: Duration) -> Made {
     let config = tls::config().map_err(|error| Unconnected::Tls(error.into()))?;
     let mut headers = HeaderMap::with_capacity(1);
     headers.insert(http::header::USER_AGENT, user_agent());
-    let connector = hyper_rustls::HttpsConnector::from((tcp(limit), config.clone()));
+    let connector = hyper_rustls::HttpsConnector::from((tcp(Reach::Proxied, limit), config.clone()));
     let mut tunnel = Tunnel::new(http_proxy(proxy)?.clone(), connector).with_headers(headers);
     if let Some(login) = &proxy.login {
         tunnel = tunnel.with_auth(login.clone());
@@ -81,19 +90,23 @@ async fn tunnel(to: &Uri, proxy: &Proxy, limit: Duration) -> Result<Box<dyn Io>,
     encrypt(to, config, TokioIo::new(through)).await
 }
 
-async fn encrypt<T>(to: &Uri, config: Arc<ClientConfig>, stream: T) -> Result<Box<dyn Io>, Unconnected>
+async fn encrypt<T>(to: &Uri, config: Arc<ClientConfig>, stream: T) -> Made
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let tls = |error: Cause| Unconnected::Tls(error);
-    let host = to.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    let name = ServerName::try_from(host).map_err(|error| tls(error.into()))?;
+    let name = ServerName::try_from(bare_host(to).to_owned()).map_err(|error| tls(error.into()))?;
     let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| tls(error.into()))?;
     Ok(Box::new(TokioIo::new(stream)))
 }
 
-fn tcp(limit: Duration) -> HttpConnector {
-    let mut tcp = HttpConnector::new();
+/// A host without the brackets of an IPv6 address.
+fn bare_host(of: &Uri) -> &str {
+    of.host().unwrap_or_default().trim_matches(['[', ']'])
+}
+
+fn tcp(reach: Reach, limit: Duration) -> HttpConnector<Resolver> {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver(reach));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(limit));

@@ -15,9 +15,10 @@ use http::header::{ACCEPT, HOST, PROXY_AUTHORIZATION, USER_AGENT};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
-use windlass_core::secret::mask;
 use windlass_error::Diagnostic;
+use windlass_text::secret::mask;
 
+use super::addresses::Reach;
 use super::body::Body;
 use super::connect::{Unconnected, connect};
 use super::connection::{Connection, Outgoing};
@@ -39,7 +40,7 @@ pub enum HttpError {
         reason: &'static str,
     },
     /// The connection took too long to be made.
-    #[error("no connection to {host} within {limit_ms} ms (`timeouts.connect_ms`)")]
+    #[error("no connection to {host} within {limit_ms} ms")]
     #[diagnostic(kind = Unavailable, code = "http.connect_timeout")]
     ConnectTimeout {
         /// The server, as `host:port`.
@@ -89,24 +90,25 @@ pub enum HttpError {
     },
 }
 
-/// A client for small exchanges besides calls of models. It uses the connections, proxies and TLS settings of the models'
-/// adapters, follows no redirect and repeats nothing.
+impl HttpError {
+    /// Whether nothing was sent, because there was no connection.
+    pub fn is_unsent(&self) -> bool {
+        !matches!(self, Self::NoReply { .. } | Self::Broken { .. })
+    }
+}
+
+/// A client for single exchanges. Its connections and TLS settings are those of the whole process. It follows no redirect and
+/// repeats nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpClient {
     connect: Duration,
-    proxy: bool,
+    reach: Reach,
 }
 
 impl HttpClient {
-    /// A client that waits so long for a connection, and asks through the proxies that the environment names.
-    pub fn new(connect: Duration) -> Self {
-        Self { connect, proxy: true }
-    }
-
-    /// The same without proxies.
-    #[must_use]
-    pub fn without_proxy(self) -> Self {
-        Self { proxy: false, ..self }
+    /// A client that waits so long for a connection.
+    pub fn new(connect: Duration, reach: Reach) -> Self {
+        Self { connect, reach }
     }
 
     /// Whether an address can be asked at all.
@@ -122,64 +124,67 @@ impl HttpClient {
         parts(&address).map(drop)
     }
 
-    /// Sends a request to the whole address that it names, and reads at most so many bytes of the reply's body: what is
-    /// beyond is left.
+    /// Sends a request as [`open`](Self::open) does, and reads at most so many bytes of the reply's body: what is beyond is left.
     ///
     /// # Errors
     /// The address cannot be used, there is no connection, or the reply breaks off.
     pub async fn send(&self, request: Request<Bytes>, most: usize) -> Result<Response<Bytes>, HttpError> {
-        let (mut parts, body) = request.into_parts();
-        let route = Route::to(&parts.uri, self.proxy)?;
-        parts.uri = route.line(&parts.uri);
-        let own = std::mem::replace(&mut parts.headers, route.headers());
-        parts.headers.extend(own);
-        let answer = route.send(Box::new(Request::from_parts(parts, Full::new(body))), self.connect).await?;
-        let (mut body, mut data) = (answer.body, Vec::new());
-        while let Some(piece) = body.next().await {
-            let piece =
-                piece.map_err(|source| HttpError::Broken { host: route.host(), source: source.into() })?;
-            let room = most - data.len();
-            data.extend_from_slice(piece.get(..room).unwrap_or(&piece));
-            if piece.len() > room {
-                break;
-            }
-        }
+        let route = Route::to(request.uri(), self.reach)?;
+        let Answer { status, headers, mut body } = route.ask(request, self.connect).await?;
+        let broken = |source: hyper::Error| HttpError::Broken { host: route.host(), source: source.into() };
+        let (data, _) = body.read(most).await.map_err(broken)?;
         let mut response = Response::new(Bytes::from(data));
-        *response.status_mut() = answer.status;
-        *response.headers_mut() = answer.headers;
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
         Ok(response)
+    }
+
+    /// Sends a request to the whole address that it names, and waits for the head of the reply. An empty body lets go of its
+    /// connection at once.
+    ///
+    /// # Errors
+    /// The address cannot be used, there is no connection, or no reply.
+    pub async fn open(&self, request: Request<Bytes>) -> Result<Answer, HttpError> {
+        Route::to(request.uri(), self.reach)?.ask(request, self.connect).await
     }
 }
 
 /// The way to a server, found once for all requests to it.
 #[derive(Clone, Debug)]
-pub(crate) struct Route {
+pub struct Route {
     /// The server's address; its path is of no interest.
     origin: Uri,
     authority: Authority,
     via: Via,
+    reach: Reach,
     pool: Arc<Pool>,
 }
 
 /// A reply whose body is yet to be read.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Body,
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Body,
 }
 
 impl Route {
     /// The way to the server of an address.
-    pub(crate) fn to(address: &Uri, proxy: bool) -> Result<Self, HttpError> {
+    ///
+    /// # Errors
+    /// It is no http or https address, or has a login.
+    pub fn to(address: &Uri, reach: Reach) -> Result<Self, HttpError> {
         let (scheme, authority) = parts(address)?;
-        let via = if proxy { Via::by_environment(address) } else { Via::Direct };
-        let pool = Pool::of(Place { origin: format!("{scheme}://{authority}"), proxy });
-        Ok(Self { origin: address.clone(), authority: authority.clone(), via, pool })
+        let via = if reach == Reach::Proxied { Via::by_environment(address) } else { Via::Direct };
+        let pool = Pool::of(Place { origin: format!("{scheme}://{authority}"), reach });
+        Ok(Self { origin: address.clone(), authority: authority.clone(), via, reach, pool })
     }
 
     /// The request target for a path of this server.
-    pub(crate) fn line(&self, path: &Uri) -> Uri {
+    pub fn line(&self, path: &Uri) -> Uri {
         let path = path.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         let mut parts = http::uri::Parts::default();
         parts.path_and_query = Some(path);
@@ -191,7 +196,7 @@ impl Route {
     }
 
     /// The headers of every request to this server.
-    pub(crate) fn headers(&self) -> HeaderMap {
+    pub fn headers(&self) -> HeaderMap {
         let default = if is_tls(&self.origin) { 443 } else { 80 };
         let port = self.authority.port_u16().filter(|port| *port != default);
         let host = self.authority.host();
@@ -210,8 +215,22 @@ impl Route {
         headers
     }
 
+    /// Sends a request to the address that it names.
+    async fn ask(&self, request: Request<Bytes>, limit: Duration) -> Result<Answer, HttpError> {
+        let (mut parts, body) = request.into_parts();
+        parts.uri = self.line(&parts.uri);
+        let own = std::mem::replace(&mut parts.headers, self.headers());
+        parts.headers.extend(own);
+        let mut answer = self.send(Box::new(Request::from_parts(parts, Full::new(body))), limit).await?;
+        answer.body.finish();
+        Ok(answer)
+    }
+
     /// Sends a request and waits for the head of its reply. `limit` is for a new connection.
-    pub(crate) async fn send(&self, mut request: Outgoing, limit: Duration) -> Result<Answer, HttpError> {
+    ///
+    /// # Errors
+    /// There is no connection, or no reply.
+    pub async fn send(&self, mut request: Outgoing, limit: Duration) -> Result<Answer, HttpError> {
         while let Some(connection) = poll_fn(|context| Poll::Ready(self.pool.take(context))).await {
             match self.exchange(connection, request).await {
                 Ok(answer) => return Ok(answer),
@@ -245,7 +264,7 @@ impl Route {
 
     async fn connect(&self, limit: Duration) -> Result<Box<Connection>, HttpError> {
         let making = async {
-            let io = connect(&self.origin, &self.via, limit).await?;
+            let io = connect(&self.origin, &self.via, self.reach, limit).await?;
             Connection::over(io).await.map_err(|error| Unconnected::Failed(error.into()))
         };
         let host = self.host();
@@ -261,7 +280,7 @@ impl Route {
     }
 
     /// The proxy that requests are sent to in the server's stead: it may answer with words of its own.
-    pub(crate) fn forwarding_proxy(&self) -> Option<&str> {
+    pub fn forwarding_proxy(&self) -> Option<&str> {
         match &self.via {
             Via::Forward(_) => self.via.proxy(),
             Via::Direct | Via::Tunnel(_) => None,

@@ -13,7 +13,7 @@ use super::pool::Pool;
 
 /// The body of a reply. A body that is dropped before its end takes the connection with it.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub struct Body {
     incoming: Incoming,
     /// `None`: the end was reached.
     connection: Option<Box<Connection>>,
@@ -26,22 +26,39 @@ impl Body {
     }
 
     /// The length that the head of the reply promises.
-    pub(crate) fn promised(&self) -> Option<u64> {
+    pub fn promised(&self) -> Option<u64> {
         self.incoming.size_hint().exact()
     }
 
     /// The next piece, `None` at the end.
-    pub(crate) async fn next(&mut self) -> Option<hyper::Result<Bytes>> {
+    pub async fn next(&mut self) -> Option<hyper::Result<Bytes>> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
+    /// At most so many bytes of what is left, and whether there are more, which are left.
+    ///
+    /// # Errors
+    /// The reply breaks off.
+    pub async fn read(&mut self, most: usize) -> hyper::Result<(Vec<u8>, bool)> {
+        let mut data = Vec::new();
+        while let Some(piece) = self.next().await {
+            let piece = piece?;
+            let room = most - data.len();
+            data.extend_from_slice(piece.get(..room).unwrap_or(&piece));
+            if piece.len() > room {
+                return Ok((data, true));
+            }
+        }
+        Ok((data, false))
+    }
+
     /// Whether nothing more comes, as far as it is known without waiting.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.connection.is_none() || self.incoming.is_end_stream()
     }
 
     /// Lets the connection be used again, if the end was reached.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         if self.is_over()
             && let Some(connection) = self.connection.take()
         {
@@ -49,7 +66,8 @@ impl Body {
         }
     }
 
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Bytes>>> {
+    /// One step towards the next piece.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Bytes>>> {
         let Some(connection) = &mut self.connection else { return Poll::Ready(None) };
         // Only the connection's progress brings pieces: its waker is the one that counts, and the body needs none.
         let mut quiet = Context::from_waker(Waker::noop());

@@ -1,4 +1,4 @@
-//! Owns the idle connections of the process, shared by all adapters.
+//! Owns the idle connections of the process, shared by all clients.
 //!
 //! A connection belongs to the tokio runtime whose reactor it was made with and is used only there. An idle connection is not
 //! polled: whether its server has closed it is detected when it is taken.
@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tokio::time::Instant;
 
+use super::addresses::Reach;
 use super::connection::Connection;
 
 /// Time that an idle connection is kept: below the 60 s after which many servers close it.
@@ -19,13 +20,13 @@ const IDLE: Duration = Duration::from_secs(50);
 /// Maximum number of idle connections per server.
 const MAX_IDLE: usize = 256;
 
-/// Key of a connection: an address, with or without proxies.
+/// Key of a connection: an address, and how it was reached.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     /// `scheme://host:port`.
     pub(crate) origin: String,
-    /// Whether the proxies of the environment count.
-    pub(crate) proxy: bool,
+    /// How it was reached: what one reach connects to, another may have to refuse.
+    pub(crate) reach: Reach,
 }
 
 /// The idle connections to one place.
@@ -58,7 +59,7 @@ impl Pool {
         if let Some(pool) = pools.get(&place) {
             return pool.clone();
         }
-        // A place that no adapter names and that has no connection is forgotten.
+        // A place that no client names and that has no connection is forgotten.
         pools.retain(|_, pool| Arc::strong_count(pool) > 1 || !pool.state().connections.is_empty());
         pools.entry(place).or_default().clone()
     }

@@ -14,7 +14,7 @@ use tokio::task::unconstrained;
 use super::connect::Io;
 
 /// A request with its whole body, on its way. Boxed: each future that hands it on would have room for it twice.
-pub(crate) type Outgoing = Box<Request<Full<Bytes>>>;
+pub type Outgoing = Box<Request<Full<Bytes>>>;
 
 /// A connection to a server, with at most one exchange on it.
 pub(crate) struct Connection {
