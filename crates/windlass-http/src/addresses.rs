@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
+use windlass_error::Diagnostic;
 
 /// Maximum number of addresses tried per name.
 const MAX_ADDRESSES: usize = 16;
@@ -33,8 +34,9 @@ impl Reach {
 }
 
 /// An address that may not be asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("the host `{host}` has the address {address}, which is not of the public internet")]
+#[diagnostic(kind = Forbidden, code = "http.not_public")]
 pub struct Refused {
     /// The host, by name or address.
     pub host: String,
