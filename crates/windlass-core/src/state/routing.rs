@@ -5,6 +5,7 @@
 
 use crate::protocol::fact::turns::TurnFailed;
 use crate::state::State;
+use crate::vocabulary::ids::Text;
 use crate::vocabulary::message::{Content, Message};
 use crate::vocabulary::model::{ModelChoice, Role};
 use crate::vocabulary::purpose::{Purpose, ToolChoice};
@@ -47,6 +48,11 @@ impl State {
     /// The role of a model of the run.
     pub(crate) fn role_of(&self, model: u32) -> Role {
         self.setup.models().get(model as usize).map_or(Role::Main, |model| model.role)
+    }
+
+    /// The name of a model of the run.
+    pub(crate) fn model_name(&self, model: u32) -> Text {
+        self.setup.models().get(model as usize).map(|model| model.name.clone()).unwrap_or_default()
     }
 
     fn model_with(&self, role: Role) -> Option<u32> {

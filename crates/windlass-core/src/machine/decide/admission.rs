@@ -87,9 +87,9 @@ impl Decision {
         let Some(model_call) = self.state.model_calls.get(next.purpose, next.about.as_ref()).cloned() else {
             return;
         };
-        let model = self.state.setup.models().get(next.model as usize).map(|model| model.name.clone());
         let why = "the limits of the run leave too little for it";
-        let failure = ModelFailure::new(FailureKind::Cancelled, why, model.unwrap_or_default());
+        let model = self.state.model_name(next.model);
+        let failure = ModelFailure::new(FailureKind::Cancelled, why, model);
         (model_call.purpose().rules().failed)(self, &model_call, failure);
     }
 

@@ -188,13 +188,11 @@ impl Decision {
         let background: Vec<ModelCall> =
             self.state.model_calls.in_progress().filter(in_background).cloned().collect();
         for model_call in background {
-            let model =
-                self.state.setup.models().get(model_call.model() as usize).map(|model| model.name.clone());
+            let model = self.state.model_name(model_call.model());
             let input = self.state.view_bytes(model_call.purpose(), model_call.about(), self.state.wire())
                 / BYTES_A_TOKEN;
             let usage = Usage { input, estimated: true, ..Usage::default() };
-            let failure =
-                ModelFailure::new(FailureKind::Cancelled, "the run ended", model.unwrap_or_default());
+            let failure = ModelFailure::new(FailureKind::Cancelled, "the run ended", model);
             self.record(self.ended(&model_call, ModelFailure { usage, ..failure }));
         }
     }

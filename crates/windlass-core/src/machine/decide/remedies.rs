@@ -65,8 +65,7 @@ impl Decision {
         let remedies = self.state.remedies_of(model_call, failure, self.at);
         let (policy, opening) = (self.state.setup.policy(), self.opening(&remedies));
         let Some(opening) = opening.filter(|_| policy.request.wait_for_quota) else { return words };
-        let model = self.state.setup.models().get(opening.model() as usize).map(|model| model.name.clone());
-        let model = model.unwrap_or_default();
+        let model = self.state.model_name(opening.model());
         let seconds = opening.at().saturating_sub(self.at).div_ceil(1_000);
         match policy.limit(LimitKind::Seconds) {
             Some(max) if self.state.deadline().is_some_and(|deadline| opening.at() >= deadline) => {
@@ -84,8 +83,7 @@ impl Decision {
 
     fn ask_for_key(&mut self, model_call: &ModelCall, failure: &ModelFailure, expired: &Expired) {
         let model = expired.model();
-        let name = self.state.setup.models().get(model as usize).map(|model| model.name.clone());
-        let text = expired.question(&name.unwrap_or_default());
+        let text = expired.question(&self.state.model_name(model));
         let next = TurnStarted { model, attempt: 1, ..model_call.again() };
         self.record(TurnFailed::last(model_call, failure.clone()));
         let question = self.next_question();

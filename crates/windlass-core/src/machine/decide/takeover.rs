@@ -76,9 +76,7 @@ impl Decision {
     pub(crate) fn abandon_turn(&mut self, why: &str, usage: Usage) {
         let model_calls: Vec<ModelCall> = self.state.model_calls.in_progress().cloned().collect();
         for model_call in model_calls {
-            let model =
-                self.state.setup.models().get(model_call.model() as usize).map(|model| model.name.clone());
-            let model = model.unwrap_or_else(|| "".into());
+            let model = self.state.model_name(model_call.model());
             let failure = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, why, model) };
             self.record(self.ended(&model_call, failure));
         }
