@@ -7,7 +7,6 @@ pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod conversation;
 pub(crate) mod ending;
-pub(crate) mod halving;
 pub(crate) mod hedging;
 pub(crate) mod ledger;
 pub(crate) mod model_calls;

@@ -235,8 +235,7 @@ impl State {
     /// The request of the model call with this action; `None`: no such call is in progress.
     pub fn view(&self, action: ActionId) -> Option<View> {
         let model_call = self.model_call(action)?;
-        let probed = self.probed(model_call);
-        Some((self.maker(model_call.purpose()).view)(probed.as_ref().unwrap_or(self), model_call))
+        Some((self.maker(model_call.purpose()).view)(&self.as_asked(model_call), model_call))
     }
 
     /// How the request of this action's model call changes from one call to the next; `None`: no such call is in progress.

@@ -5,7 +5,6 @@ pub(crate) mod calls;
 pub(crate) mod code;
 pub(crate) mod context;
 pub(crate) mod fork;
-pub(crate) mod halving;
 pub(crate) mod iterations;
 pub(crate) mod plan;
 pub(crate) mod results;

@@ -187,21 +187,18 @@ fn adjusted(event: &Event) -> Option<Adjusted> {
 }
 
 /// The reply of a turn, and the objection to it. Calls with a place were read from its text; the others were native.
-/// The end of another attempt at the same call may stand before it.
+/// The end of another attempt at the same call may stand before it, or what the last request of a search for refused items found.
 fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
     let mut facts = events.iter().filter(|event| !is_other_attempt(event)).map(|event| &event.fact);
-    let first = facts.next()?;
+    let first = facts.find(
+        |fact| !matches!(fact, Fact::Context(ContextFact::HistoryEdited(edited)) if edited.refused.is_some()),
+    )?;
     if let Fact::Model(ModelFact::ProbeAnswered(probe)) = first {
         // The rest of it counts for nothing.
         let reply = Reply { usage: probe.usage, model: probe.model.clone(), ..Reply::default() };
         return Some((Box::new(reply), None));
     }
-    // The last request of a search for items that a provider refuses has found them.
-    let found =
-        matches!(first, Fact::Context(ContextFact::HistoryEdited(edited)) if edited.refused.is_some());
-    let Fact::Model(ModelFact::Completed(turn)) = (if found { facts.next()? } else { first }) else {
-        return None;
-    };
+    let Fact::Model(ModelFact::Completed(turn)) = first else { return None };
     let native = turn.calls.iter().filter(|call| call.place.is_none()).map(|call| ReplyCall {
         id: Some(call.provider_id.clone().unwrap_or_else(|| call.id.0.clone())),
         name: call.name.clone(),

@@ -1,274 +1,201 @@
-//! Suspects: the items of a request that a provider may refuse for ever, and the conversation without some of them (E58).
+//! Candidates: the items of a request that a provider may refuse for ever, and the conversation without some of them (E58).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::protocol::fact::refused::{CandidateItem, RefusalCandidate};
 use crate::state::State;
-use crate::state::halving::MAX_CANDIDATES;
 use crate::state::model_calls::ModelCall;
 use crate::vocabulary::history::{History, Splice};
-use crate::vocabulary::ids::{CallId, Text};
-use crate::vocabulary::message::{AssistantMessage, Content, Media, Message, Part, Reasoning, ToolMessage};
+use crate::vocabulary::ids::CallId;
+use crate::vocabulary::message::{
+    AssistantMessage, Content, Media, Message, Part, ProviderMetadata, ToolCall,
+};
+
+/// Maximum number of items of one search: the newest ones.
+const MAX_CANDIDATES: usize = 256;
+
+/// What an item is known by, wherever it stands.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Known<'m> {
+    Media(&'m Media),
+    Seal(&'m ProviderMetadata),
+    Id(&'m CallId),
+}
+
+/// The items of a message, in order. No other id stands in for a call id yet.
+fn items(message: &Message) -> Vec<(CandidateItem, Known<'_>)> {
+    let content = match message {
+        Message::User { content, .. } | Message::TaskDelegation { content } => content,
+        Message::Tool(result) => &result.content,
+        Message::Assistant(reply) => return items_of_reply(reply),
+        Message::System { .. } => return Vec::new(),
+    };
+    let Content::Parts(parts) = content else { return Vec::new() };
+    let media = (0_u32..).zip(parts).filter_map(|(part, content)| match content {
+        Part::Image(media) => Some((CandidateItem::Image { part }, Known::Media(media))),
+        Part::File(media) => Some((CandidateItem::File { part }, Known::Media(media))),
+        Part::Text { .. } | Part::Stored(_) => None,
+    });
+    media.collect()
+}
+
+fn items_of_reply(reply: &AssistantMessage) -> Vec<(CandidateItem, Known<'_>)> {
+    let media = (0_u32..).zip(&reply.media).map(|(part, media)| {
+        let is_image = media.media_type.starts_with("image/");
+        let what = if is_image { CandidateItem::Image { part } } else { CandidateItem::File { part } };
+        (what, Known::Media(media))
+    });
+    let sealed = reply.reasoning.iter().filter_map(|reasoning| reasoning.provider_metadata.as_ref());
+    let sealed = sealed.map(|seal| (CandidateItem::Reasoning, Known::Seal(seal)));
+    let ids = reply.calls.iter().map(|ToolCall { id, .. }| {
+        (CandidateItem::CallId { call: id.clone(), replacement: id.clone() }, Known::Id(id))
+    });
+    media.chain(sealed).chain(ids).collect()
+}
+
+/// The items of a conversation, the oldest first, each with the place of its message.
+fn all_items(history: &History) -> impl Iterator<Item = (usize, CandidateItem, Known<'_>)> {
+    let numbered = history.iter().enumerate();
+    numbered.flat_map(|(at, message)| items(message).into_iter().map(move |(what, known)| (at, what, known)))
+}
 
 /// The provider in a model's name, `provider/model`; of a plain name the name itself.
 fn provider_of(model: &str) -> &str {
     model.split_once('/').map_or(model, |(provider, _)| provider)
 }
 
-/// The items that a request sends.
-#[derive(Default)]
-struct Sent {
-    media: Vec<Media>,
-    sealed_data: BTreeSet<Text>,
-    calls: BTreeSet<CallId>,
-}
-
-impl Sent {
-    fn add(&mut self, message: &Message) {
-        match message {
-            Message::User { content, .. } | Message::TaskDelegation { content } => self.add_content(content),
-            Message::Tool(result) => self.add_content(&result.content),
-            Message::Assistant(reply) => {
-                self.media.extend(reply.media.iter().cloned());
-                self.sealed_data.extend(sealed(reply).cloned());
-                self.calls.extend(reply.calls.iter().map(|call| call.id.clone()));
-            }
-            Message::System { .. } => {}
-        }
-    }
-
-    fn add_content(&mut self, content: &Content) {
-        self.media.extend(media(content).map(|(_, media)| media.clone()));
-    }
-}
-
-fn sealed(reply: &AssistantMessage) -> Option<&Text> {
-    reply.reasoning.as_ref()?.provider_metadata.as_ref().map(|sealed| &sealed.data)
-}
-
-/// Images and files among the parts of a content, as suspects would be, with their bytes.
-fn media(content: &Content) -> impl Iterator<Item = (CandidateItem, &Media)> {
-    let parts = match content {
-        Content::Text(_) => &[][..],
-        Content::Parts(parts) => parts,
-    };
-    (0_u32..).zip(parts).filter_map(|(part, content)| match content {
-        Part::Image(media) => Some((CandidateItem::Image { part }, media)),
-        Part::File(media) => Some((CandidateItem::File { part }, media)),
-        Part::Text { .. } | Part::Stored(_) => None,
-    })
-}
-
 impl State {
     /// The items of an open call's request that its provider may refuse for ever, the oldest first: images, files, sealed
     /// reasoning of another model or of an earlier run, and ids of calls that another provider made.
     pub(crate) fn candidates(&self, model_call: &ModelCall) -> Vec<RefusalCandidate> {
-        let Some(model) = self.setup.models().get(model_call.model() as usize) else { return Vec::new() };
         let Some(view) = self.view(self.action(model_call.seq())) else { return Vec::new() };
-        let mut sent = Sent::default();
-        view.messages.since(0).for_each(|message| sent.add(&message));
-        let mut all = Vec::new();
-        for (place, message) in self.conversation.history().iter().enumerate() {
-            let found = match &**message {
-                Message::User { content, .. } | Message::TaskDelegation { content } => {
-                    in_content(content, &sent)
-                }
-                Message::Tool(result) => in_content(&result.content, &sent),
-                Message::Assistant(reply) => self.in_reply(place, reply, &model.name, &sent),
-                Message::System { .. } => Vec::new(),
-            };
-            all.extend(found.into_iter().map(|what| RefusalCandidate { at: place as u64, what }));
-        }
-        let newest = all.split_off(all.len().saturating_sub(MAX_CANDIDATES));
-        self.with_new_ids(newest)
-    }
-
-    fn in_reply(
-        &self,
-        place: usize,
-        reply: &AssistantMessage,
-        asked: &str,
-        sent: &Sent,
-    ) -> Vec<CandidateItem> {
-        let mut found: Vec<CandidateItem> = Vec::new();
-        let media = (0_u32..).zip(&reply.media).filter(|(_, media)| sent.media.contains(media));
-        found.extend(media.map(|(part, media)| {
-            if media.media_type.starts_with("image/") {
-                CandidateItem::Image { part }
-            } else {
-                CandidateItem::File { part }
-            }
-        }));
-        let speaker = self.conversation.speaker(place);
-        // Another key may have been used in an earlier run, and what stood before it may have been edited.
-        let earlier = place < self.conversation.tracker().begun() || self.conversation.history().edits() > 0;
-        if sealed(reply).is_some_and(|data| sent.sealed_data.contains(data))
-            && may_be_foreign(reply, speaker, asked, earlier)
-        {
-            found.push(CandidateItem::Reasoning);
-        }
-        if speaker.is_none_or(|speaker| provider_of(speaker) != provider_of(asked)) {
-            let calls = reply.calls.iter().filter(|call| sent.calls.contains(&call.id));
-            found.extend(
-                calls.map(|call| CandidateItem::CallId {
-                    call: call.id.clone(),
-                    replacement: call.id.clone(),
-                }),
-            );
-        }
-        found
-    }
-
-    /// Sealed reasoning behind the first of these suspects, but for what is a suspect itself.
-    pub(crate) fn sealed_behind(&self, candidates: &[RefusalCandidate]) -> Vec<RefusalCandidate> {
-        let Some(first) = candidates.first() else { return Vec::new() };
-        let from = usize::try_from(first.at).unwrap_or(usize::MAX).saturating_add(1);
-        let behind = self.conversation.history().since(from).enumerate();
-        let seal = behind.filter_map(|(place, message)| {
-            let seal = RefusalCandidate { at: (from + place) as u64, what: CandidateItem::Reasoning };
-            let sealed = matches!(&**message, Message::Assistant(reply) if sealed(reply).is_some());
-            (sealed && !candidates.contains(&seal)).then_some(seal)
-        });
-        seal.collect()
-    }
-
-    /// Gives each call id one that stands in for it: nine letters and digits, which every API takes.
-    fn with_new_ids(&self, mut candidates: Vec<RefusalCandidate>) -> Vec<RefusalCandidate> {
-        let taken = self.conversation.call_ids();
-        let mut free = (1_u32..).map(|number| CallId::from(format!("call{number:05}")));
-        for candidate in &mut candidates {
-            if let CandidateItem::CallId { replacement, .. } = &mut candidate.what
-                && let Some(id) = free.find(|id| !taken.contains(id))
+        let asked = self.model_name(model_call.model());
+        let sent: Vec<Cow<'_, Message>> = view.messages.since(0).collect();
+        let sent: BTreeSet<Known<'_>> =
+            sent.iter().flat_map(|message| items(message)).map(|(_, known)| known).collect();
+        let all = all_items(self.conversation.history());
+        let all = all.filter(|(at, _, known)| sent.contains(known) && self.is_foreign(known, *at, &asked));
+        let mut all: Vec<_> = all.map(|(at, what, _)| RefusalCandidate { at: at as u64, what }).collect();
+        let mut newest = all.split_off(all.len().saturating_sub(MAX_CANDIDATES));
+        // Nine letters and digits: every API takes such an id.
+        let ids = (1_u32..).map(|number| CallId::from(format!("call{number:05}")));
+        let mut free = ids.filter(|id| !self.conversation.call_ids().contains(id));
+        for item in &mut newest {
+            if let CandidateItem::CallId { replacement, .. } = &mut item.what
+                && let Some(id) = free.next()
             {
                 *replacement = id;
             }
         }
-        candidates
+        newest
     }
 
-    /// The state as a probe's request is made from it. `None`: the call is no probe, or the conversation was edited since.
-    pub(crate) fn probed(&self, model_call: &ModelCall) -> Option<Self> {
-        self.search_of(model_call)?;
-        Some(self.leaving_out(model_call.without()))
+    /// Whether the asked model may refuse an item of the message at that place, because it is not its own of this run and for
+    /// these very messages. Media always may be refused.
+    fn is_foreign(&self, item: &Known<'_>, place: usize, asked: &str) -> bool {
+        let speaker = self.conversation.speaker(place).map(|speaker| &**speaker);
+        match item {
+            Known::Media(_) => true,
+            Known::Id(_) => speaker.is_none_or(|speaker| provider_of(speaker) != provider_of(asked)),
+            // Another key may have been used in an earlier run, and what stood before it may have been edited.
+            Known::Seal(_) if speaker == Some(asked) => {
+                place < self.conversation.tracker().begun() || self.conversation.history().edits() > 0
+            }
+            // Wires leave out the reasoning of another provider.
+            Known::Seal(seal) => {
+                let plain = |name: &str| !name.contains('/');
+                let maker = speaker.map_or(&*seal.provider, provider_of);
+                plain(asked) || speaker.is_some_and(plain) || maker == provider_of(asked)
+            }
+        }
+    }
+
+    /// Sealed reasoning behind the first of these candidates, but for what is a candidate itself.
+    pub(crate) fn sealed_behind(&self, candidates: &[RefusalCandidate]) -> Vec<RefusalCandidate> {
+        let Some(first) = candidates.first() else { return Vec::new() };
+        let sealed = all_items(self.conversation.history())
+            .filter(|(_, what, _)| *what == CandidateItem::Reasoning)
+            .map(|(at, what, _)| RefusalCandidate { at: at as u64, what });
+        sealed.filter(|item| item.at > first.at && !candidates.contains(item)).collect()
     }
 
     /// The state with placeholders in place of these items.
-    pub(crate) fn leaving_out(&self, items: &[RefusalCandidate]) -> Self {
+    pub(crate) fn leaving_out(&self, items: &[RefusalCandidate]) -> Cow<'_, Self> {
+        if items.is_empty() {
+            return Cow::Borrowed(self);
+        }
         let mut left = self.clone();
         left.conversation.exchange(&left_out(self.conversation.history(), items));
-        left
-    }
-}
-
-fn in_content(content: &Content, sent: &Sent) -> Vec<CandidateItem> {
-    media(content).filter(|(_, media)| sent.media.contains(media)).map(|(item, _)| item).collect()
-}
-
-/// Whether sealed reasoning goes to the provider of the asked model, and is not that model's own of this run and for these
-/// very messages.
-fn may_be_foreign(reply: &AssistantMessage, speaker: Option<&Text>, asked: &str, earlier: bool) -> bool {
-    let plain = |name: &str| !name.contains('/');
-    match speaker {
-        Some(speaker) if **speaker == *asked => earlier,
-        // Wires leave out the reasoning of another provider.
-        Some(speaker) => plain(speaker) || plain(asked) || provider_of(speaker) == provider_of(asked),
-        None => {
-            let provider =
-                reply.reasoning.as_ref().and_then(|reasoning| reasoning.provider_metadata.as_ref());
-            plain(asked) || provider.is_some_and(|sealed| *sealed.provider == *provider_of(asked))
-        }
+        Cow::Owned(left)
     }
 }
 
 /// The changes that put placeholders in place of these items.
 pub(crate) fn left_out(history: &History, items: &[RefusalCandidate]) -> Vec<Splice> {
     let mut changes: BTreeMap<usize, Vec<&CandidateItem>> = BTreeMap::new();
-    for candidate in items {
-        let Ok(at) = usize::try_from(candidate.at) else { continue };
-        changes.entry(at).or_default().push(&candidate.what);
-        if let CandidateItem::CallId { call, .. } = &candidate.what {
-            let results = history.since(at.saturating_add(1)).take_while(|next| is_result(next));
-            let own = results.enumerate().filter(|(_, result)| answers(result, call));
-            for (behind, _) in own {
-                changes.entry(at + 1 + behind).or_default().push(&candidate.what);
+    for RefusalCandidate { at, what } in items {
+        let Ok(at) = usize::try_from(*at) else { continue };
+        changes.entry(at).or_default().push(what);
+        if let CandidateItem::CallId { call, .. } = what {
+            let results = history.since(at.saturating_add(1)).map_while(|next| {
+                if let Message::Tool(result) = &**next { Some(&result.call) } else { None }
+            });
+            for (behind, _) in results.enumerate().filter(|(_, of)| *of == call) {
+                changes.entry(at + 1 + behind).or_default().push(what);
             }
         }
     }
     let splice = |(at, items): (usize, Vec<&CandidateItem>)| {
-        let message = Arc::new(without((**history.get(at)?).clone(), &items));
+        let mut message = history.get(at)?.clone();
+        leave_out(Arc::make_mut(&mut message), &items);
         Some(Splice { at: at as u64, remove: 1, insert: vec![message] })
     };
     changes.into_iter().filter_map(splice).collect()
 }
 
-fn is_result(message: &Message) -> bool {
-    matches!(message, Message::Tool(_))
-}
-
-fn answers(message: &Message, call: &CallId) -> bool {
-    matches!(message, Message::Tool(result) if result.call == *call)
-}
-
-fn without(message: Message, items: &[&CandidateItem]) -> Message {
-    match message {
-        Message::User { content, pinned } => Message::User { content: placeholders(content, items), pinned },
-        Message::TaskDelegation { content } => {
-            Message::TaskDelegation { content: placeholders(content, items) }
-        }
+fn leave_out(message: &mut Message, items: &[&CandidateItem]) {
+    let content = match message {
+        Message::User { content, .. } | Message::TaskDelegation { content } => content,
         Message::Tool(result) => {
-            let call = renamed(&result.call, items);
-            Message::Tool(ToolMessage { call, content: placeholders(result.content, items), ..result })
+            rename(&mut result.call, items);
+            &mut result.content
         }
-        Message::Assistant(reply) => Message::Assistant(reply_without(reply, items)),
-        Message::System { text } => Message::System { text },
+        Message::Assistant(reply) => return leave_out_of_reply(reply, items),
+        Message::System { .. } => return,
+    };
+    let Content::Parts(parts) = content else { return };
+    for (at, part) in (0_u32..).zip(parts) {
+        if let Part::Image(media) | Part::File(media) = part
+            && let Some(note) = placeholder(media, at, items)
+        {
+            *part = Part::Text { text: note.into() };
+        }
     }
 }
 
-fn reply_without(mut reply: AssistantMessage, items: &[&CandidateItem]) -> AssistantMessage {
-    let (mut kept, mut notes) = (Vec::new(), Vec::new());
-    for (part, media) in (0_u32..).zip(std::mem::take(&mut reply.media)) {
-        match placeholder(&media, part, items) {
-            Some(note) => notes.push(note),
-            None => kept.push(media),
-        }
-    }
-    reply.media = kept;
+fn leave_out_of_reply(reply: &mut AssistantMessage, items: &[&CandidateItem]) {
+    let (mut places, mut notes) = (0_u32.., Vec::new());
+    reply.media.retain(|media| {
+        let note = places.next().and_then(|at| placeholder(media, at, items));
+        let is_kept = note.is_none();
+        notes.extend(note);
+        is_kept
+    });
     if !notes.is_empty() {
-        let text_so_far = reply.text.iter().map(ToString::to_string);
-        reply.text = Some(text_so_far.chain(notes).collect::<Vec<_>>().join("\n").into());
+        notes.splice(..0, reply.text.iter().map(ToString::to_string));
+        reply.text = Some(notes.join("\n").into());
     }
-    if items.contains(&&CandidateItem::Reasoning) {
+    if let Some(reasoning) = reply.reasoning.as_mut().filter(|_| items.contains(&&CandidateItem::Reasoning)) {
         // The readable part stays: calls may have been read from it. No wire sends it back without its seal.
-        reply.reasoning = reply.reasoning.map(|reasoning| Reasoning { provider_metadata: None, ..reasoning });
+        reasoning.provider_metadata = None;
     }
     for call in &mut reply.calls {
-        let id = renamed(&call.id, items);
-        if id != call.id {
-            (call.id, call.provider_id) = (id, None);
+        if rename(&mut call.id, items) {
+            call.provider_id = None;
         }
     }
-    reply
-}
-
-fn placeholders(content: Content, items: &[&CandidateItem]) -> Content {
-    let parts = match content {
-        Content::Text(text) => return Content::Text(text),
-        Content::Parts(parts) => parts,
-    };
-    let parts = (0_u32..).zip(parts).map(|(at, part)| match part {
-        Part::Image(media) => match placeholder(&media, at, items) {
-            Some(note) => Part::Text { text: note.into() },
-            None => Part::Image(media),
-        },
-        Part::File(media) => match placeholder(&media, at, items) {
-            Some(note) => Part::Text { text: note.into() },
-            None => Part::File(media),
-        },
-        Part::Text { text } => Part::Text { text },
-        Part::Stored(stored) => Part::Stored(stored),
-    });
-    Content::Parts(parts.collect())
 }
 
 /// The text in place of an image or a file, if it is among the items.
@@ -281,13 +208,15 @@ fn placeholder(media: &Media, at: u32, items: &[&CandidateItem]) -> Option<Strin
     Some(format!("[{}{name} left out: the provider refused it]", item.name()))
 }
 
-fn renamed(id: &CallId, items: &[&CandidateItem]) -> CallId {
-    let found = items.iter().find_map(|item| match item {
-        CandidateItem::CallId { call, replacement } if call == id => Some(replacement),
-        CandidateItem::CallId { .. }
-        | CandidateItem::Image { .. }
-        | CandidateItem::File { .. }
-        | CandidateItem::Reasoning => None,
-    });
-    found.unwrap_or(id).clone()
+/// Another id stands in for this one, if it is among the items. Whether it is.
+fn rename(id: &mut CallId, items: &[&CandidateItem]) -> bool {
+    for item in items {
+        if let CandidateItem::CallId { call, replacement } = item
+            && call == id
+        {
+            *id = replacement.clone();
+            return true;
+        }
+    }
+    false
 }

@@ -227,11 +227,8 @@ impl State {
     /// Upper bound for a call of `model` that is to begin, with all that enters the conversation as it begins.
     pub(crate) fn need_of_next(&self, next: &TurnStarted, model: &ModelChoice) -> Need {
         let subject = (next.purpose, next.about.as_ref());
-        if !next.without.is_empty() {
-            return self.leaving_out(&next.without).need(subject, model);
-        }
         if !self.is_entered(next) {
-            return self.need(subject, model);
+            return self.leaving_out(&next.without).need(subject, model);
         }
         // A view may word it in its own way, so that only the fold knows its size.
         let mut begun = self.clone();
@@ -273,8 +270,7 @@ impl State {
 
     /// Upper bound for a call of `model` that has begun: of its own request, in which items may be left out.
     fn need_of_ask(&self, model_call: &ModelCall, model: &ModelChoice) -> Need {
-        let probed = self.probed(model_call);
-        probed.as_ref().unwrap_or(self).need((model_call.purpose(), model_call.about()), model)
+        self.as_asked(model_call).need((model_call.purpose(), model_call.about()), model)
     }
 
     /// The reservation of a model call that is going on.

@@ -211,21 +211,9 @@ impl Turn {
         self.consecutive.simple_failed += 1;
     }
 
-    /// The turn searches like that for refused items, or not.
-    pub(crate) fn search_with(&mut self, search: Option<Box<Search>>) {
-        self.search = search;
-    }
-
-    /// Takes out the search for refused items.
-    pub(crate) fn take_search(&mut self) -> Option<Box<Search>> {
-        self.search.take()
-    }
-
-    /// The last request of the search was accepted, or refused.
-    pub(crate) fn search_answered(&mut self, accepted: bool) {
-        if let Some(search) = &mut self.search {
-            **search = search.after(accepted);
-        }
+    /// The search begins, goes on or ends.
+    pub(crate) fn search_mut(&mut self) -> &mut Option<Box<Search>> {
+        &mut self.search
     }
 
     /// Another run goes on with the turn: its model call begins anew, and its cut stays if it `holds` there.

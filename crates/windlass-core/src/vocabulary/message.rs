@@ -127,7 +127,7 @@ impl Reasoning {
 }
 
 /// Reasoning in a form that only its provider can read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProviderMetadata {
     /// The provider that made it (`openai`, `anthropic`, …).
     pub provider: Text,
@@ -163,7 +163,7 @@ pub enum Part {
 }
 
 /// Bytes with a media type, by reference.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Media {
     /// The media type, such as `image/png` (RFC 6838).
     pub media_type: Text,
@@ -175,7 +175,7 @@ pub struct Media {
 }
 
 /// The place of the bytes of a [`Media`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaSource {
     /// In place, in base64 (RFC 4648, 4).

@@ -18,7 +18,7 @@ const SHOWN: u64 = 4_096;
 const HANDLE_DIGITS: usize = 16;
 
 /// A payload that was stored first and goes through the core by name only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ref {
     /// SHA-256 of the bytes, in lower-case hexadecimal.
     pub sha256: Text,

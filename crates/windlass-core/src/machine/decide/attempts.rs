@@ -1,13 +1,16 @@
 //! Attempts: the decisions after a model call of any purpose has ended.
 
 use crate::machine::decision::{Decided, Decision};
+use crate::protocol::fact::Adjusted;
+use crate::protocol::fact::refused::RefusedTool;
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
 use crate::state::model_calls::ModelCall;
 use crate::vocabulary::ids::ActionId;
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::model::Role;
-use crate::vocabulary::purpose::Place;
+use crate::vocabulary::purpose::{Place, ToolChoice};
 use crate::vocabulary::reply::{FailureKind, ModelFailure, Reply};
+use crate::vocabulary::tool::ToolKind;
 
 impl TurnFailed {
     /// The end of a call that is not tried again.
@@ -80,7 +83,7 @@ impl Decision {
             self.begin_after(&model_call, failure, 0, next);
             return Ok(());
         }
-        if !self.halve(&model_call, &failure) && !self.is_remedied(&model_call, &failure) {
+        if !self.search_on(&model_call, &failure) && !self.is_remedied(&model_call, &failure) {
             (model_call.purpose().rules().failed)(self, &model_call, failure);
         }
         Ok(())
@@ -97,12 +100,35 @@ impl Decision {
         self.reach(limit, self.reached(limit), needed);
     }
 
+    /// A call has failed, and the same turn is asked again at once.
+    pub(crate) fn record_retried(&mut self, model_call: &ModelCall, failure: &ModelFailure) {
+        let retry_at = Some(self.at);
+        self.record(TurnFailed { retry_at, ..TurnFailed::last(model_call, failure.clone()) });
+    }
+
+    /// A provider refuses a request because of one tool, which its words name (E58): the run goes on without it. A tool that the
+    /// request cannot do without stays: the one that it demands, and the one that ends the run.
+    fn one_tool_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
+        let Some(name) = failure.tool() else { return false };
+        let demanded = matches!(model_call.choice(), ToolChoice::Named(demanded) if demanded == name);
+        let offered =
+            self.state.toolbox.visible().iter().find(|tool| tool.name == *name && tool.is_offered());
+        if demanded || offered.is_none_or(|tool| matches!(tool.kind, ToolKind::Finish(_))) {
+            return false;
+        }
+        let (tool, model) = (name.clone(), self.state.model_name(model_call.model()));
+        let refused = RefusedTool { tool, model, message: failure.message.clone() };
+        self.record_retried(model_call, failure);
+        self.record(Adjusted { refused: Some(refused), ..Adjusted::default() });
+        self.begin(TurnStarted { attempt: 1, ..model_call.again() });
+        true
+    }
+
     /// A model or server that takes no tools, or no schemas: from here on calls go to it in another form, and the same turn is asked
     /// again. It happens twice a model at most, because each form is left once.
     fn tools_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         let Some(wire) = self.state.wire_after(model_call, failure) else { return false };
-        let retry_at = Some(self.at);
-        self.record(TurnFailed { retry_at, ..TurnFailed::last(model_call, failure.clone()) });
+        self.record_retried(model_call, failure);
         self.learn_wire(model_call.model(), wire);
         self.begin(TurnStarted { attempt: 1, ..model_call.again() });
         true
