@@ -9,10 +9,10 @@ mod waits;
 use windlass_core::event::{
     CallFact, CallVerified, CodeFact, DelegationFact, InputReceived, LimitFact, LimitReached, Millis,
     ModelFact, PeopleFact, Perception, PlanFact, PlanMade, Rejection, RunEnded, RunFact, RunInput,
-    RunStarted, TurnCompleted, TurnFailed,
+    RunStarted, TurnFailed,
 };
 use windlass_core::message::ToolCall;
-use windlass_core::model::FailureKind;
+use windlass_core::model::{FailureKind, Usage};
 use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, Message, RunId, Status};
 use windlass_store::Log;
 
@@ -256,10 +256,10 @@ impl Reader {
         timeline.waits.extend(over.filter(|wait| wait.on.kind().is_idle()));
         let Some(step) = timeline.steps.last_mut() else { return };
         step.ended = step.ended.max(event.at);
+        step.tokens += event.fact.usage().map_or(0, Usage::total);
         match &event.fact {
-            Fact::Model(ModelFact::Completed(turn)) => step.turn(turn),
+            Fact::Model(ModelFact::Completed(turn)) => step.opens(&turn.calls),
             Fact::Model(ModelFact::Failed(failed)) => step.failed(failed),
-            Fact::Model(ModelFact::ProbeAnswered(probe)) => step.tokens += probe.usage.total(),
             Fact::Call(CallFact::Started(started)) => step.begins(&started.call, event.at),
             Fact::Delegation(DelegationFact::Started(started)) => step.begins(&started.call, event.at),
             Fact::Code(CodeFact::Started(started)) => step.begins(&started.call, event.at),
@@ -273,7 +273,6 @@ impl Reader {
                 step.ends(&finished.call, &finished.outcome, event.at);
             }
             Fact::Delegation(DelegationFact::Finished(finished)) => {
-                step.tokens += finished.usage.total();
                 step.ends(&finished.call, &finished.outcome, event.at);
             }
             Fact::People(PeopleFact::InputReceived(received)) => timeline.answered(received),
@@ -288,16 +287,10 @@ impl Reader {
 impl TimelineStep {
     /// A model call failed.
     fn failed(&mut self, failed: &TurnFailed) {
-        self.tokens += failed.failure.usage.total();
         // The slower of two models is no error.
         if failed.remaining_model.is_none() || failed.failure.kind != FailureKind::Cancelled {
             self.errors.push(failed.failure.message.to_string());
         }
-    }
-
-    fn turn(&mut self, turn: &TurnCompleted) {
-        self.tokens += turn.usage.total();
-        self.opens(&turn.calls);
     }
 
     fn opens(&mut self, calls: &[ToolCall]) {

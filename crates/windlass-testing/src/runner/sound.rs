@@ -173,15 +173,7 @@ fn valid_history(state: &State) -> Checked {
 
 fn all_usage(state: &State, events: &[Event]) -> Checked {
     let mut used = Usage::default();
-    for event in events {
-        match &event.fact {
-            Fact::Model(ModelFact::Completed(turn)) => used.add(&turn.usage),
-            Fact::Model(ModelFact::Failed(turn)) => used.add(&turn.failure.usage),
-            Fact::Model(ModelFact::ProbeAnswered(probe)) => used.add(&probe.usage),
-            Fact::Delegation(DelegationFact::Finished(finished)) => used.add(&finished.usage),
-            _ => {}
-        }
-    }
+    events.iter().filter_map(|event| event.fact.usage()).for_each(|usage| used.add(usage));
     if used == *state.usage() {
         return Ok(());
     }

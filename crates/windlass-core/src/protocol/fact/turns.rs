@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::fact::refused::RefusalCandidate;
-use crate::protocol::fact::{Fact, ModelFact};
+use crate::protocol::fact::calls::DelegationFinished;
+use crate::protocol::fact::refused::{ProbeAnswered, RefusalCandidate};
+use crate::protocol::fact::{DelegationFact, Fact, ModelFact};
 use crate::vocabulary::ids::{CallId, Millis, Text};
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::message::{Media, Reasoning, ToolCall};
@@ -146,6 +147,20 @@ impl Fact {
         } else {
             None
         }
+    }
+
+    /// What a model call or another agent's task has used, if one ends with this fact.
+    pub fn usage(&self) -> Option<&Usage> {
+        if let Self::Model(
+            ModelFact::Completed(TurnCompleted { usage, .. })
+            | ModelFact::Failed(TurnFailed { failure: ModelFailure { usage, .. }, .. })
+            | ModelFact::ProbeAnswered(ProbeAnswered { usage, .. }),
+        )
+        | Self::Delegation(DelegationFact::Finished(DelegationFinished { usage, .. })) = self
+        {
+            return Some(usage);
+        }
+        None
     }
 }
 
