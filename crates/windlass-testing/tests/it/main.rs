@@ -8,7 +8,6 @@
 #![expect(clippy::unwrap_used, reason = "functions that only tests call may fail like tests")]
 
 mod coverage;
-mod docs;
 mod edges;
 mod features;
 mod kit;
