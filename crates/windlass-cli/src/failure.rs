@@ -9,6 +9,7 @@ use std::io;
 use std::process::ExitCode;
 
 use windlass_core::secret::mask;
+use windlass_error::causes;
 use windlass_models::ModelError;
 use windlass_runtime::agent_file::AgentFileError;
 use windlass_runtime::{AssembleError, Error};
@@ -106,14 +107,11 @@ impl Failure {
     /// An error with its causes. A cause that only repeats what was said is left out.
     pub(crate) fn of(exit: Exit, error: &dyn StdError) -> Self {
         let mut failure = Self::new(exit, error.to_string());
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let text = cause.to_string();
-            let text = masked(text);
+        for cause in causes(error) {
+            let text = masked(cause.to_string());
             if text != failure.message && failure.causes.last() != Some(&text) {
                 failure.causes.push(text);
             }
-            source = cause.source();
         }
         failure
     }

@@ -160,15 +160,18 @@ impl Diagnostic for AnyDiagnostic {
 /// ```
 pub fn in_full(error: &dyn Error) -> String {
     let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
+    for cause in causes(error) {
         let more = cause.to_string();
         if !text.contains(&more) {
             text = format!("{text}: {more}");
         }
-        source = cause.source();
     }
     text
+}
+
+/// The causes of an error, the nearest first. The error itself is none of them.
+pub fn causes<'e>(error: &'e (dyn Error + 'e)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&cause| cause.source())
 }
 
 /// What derived code refers to. No part of the API.

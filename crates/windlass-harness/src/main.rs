@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use windlass_error::Diagnostic as _;
+use windlass_error::{Diagnostic as _, causes};
 use windlass_harness::{
     DISK_FAULTS, Ground, HarnessError, KillPlan, Lengths, Matrix, Scene, SenderPlan, SendersPlan, calls,
     disks, kills, locked, may_mount, played, power, prefixes, scripted, send, senders, windows,
@@ -163,10 +163,8 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");
-            let mut source = std::error::Error::source(&error);
-            while let Some(cause) = source {
+            for cause in causes(&error) {
                 eprintln!("  caused by: {cause}");
-                source = cause.source();
             }
             if let Some(help) = error.help() {
                 eprintln!("hint: {help}");

@@ -13,6 +13,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
 use serde_json::Value;
 use url::Url;
 use windlass_core::ToolSpec;
+use windlass_error::causes;
 use windlass_http::{Answer, HttpClient, Refused};
 
 use super::{Builtin, Takes};
@@ -203,15 +204,10 @@ impl Media {
 
 /// A failure with its causes; a refused address is its own kind.
 fn failed(url: &Url, error: &(dyn Error + 'static)) -> ToolError {
-    let mut cause = error.source();
-    let mut why = error.to_string();
-    while let Some(error) = cause {
-        if let Some(refused) = error.downcast_ref::<Refused>() {
-            return hosts::refused(refused);
-        }
-        why = error.to_string();
-        cause = error.source();
+    if let Some(refused) = causes(error).find_map(<dyn Error>::downcast_ref::<Refused>) {
+        return hosts::refused(refused);
     }
+    let why = causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
     ToolError::of_kind("Unreachable", format!("cannot fetch `{url}`: {why}"))
 }
 

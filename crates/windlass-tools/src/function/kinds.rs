@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use serde::Serialize;
 use serde_json::Value;
 use windlass_core::message::Content;
+use windlass_error::in_full;
 
 use crate::tool::{ToolError, ToolResult};
 
@@ -191,7 +192,7 @@ impl OwnFailure {
 impl TypedFailure {
     /// The error with its kind and its causes.
     pub fn failure(self, error: impl Error + 'static) -> ToolError {
-        ToolError::of_kind(kind(&error), with_causes(&error))
+        ToolError::of_kind(kind(&error), in_full(&error))
     }
 }
 
@@ -223,21 +224,6 @@ fn type_name<E>() -> String {
         Some(first) if last == "Error" && first != last => format!("{first}::{last}"),
         _ => last.to_owned(),
     }
-}
-
-/// The error's text and those of its causes, as far as the texts before do not say the same.
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let why = error.to_string();
-        if !text.contains(&why) {
-            text.push_str(": ");
-            text.push_str(&why);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 /// Keeps the identifier that a text begins with.

@@ -20,7 +20,7 @@ use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use url::Url;
 use windlass_core::secret::Secret;
-use windlass_error::in_full;
+use windlass_error::{causes, in_full};
 use windlass_threads::background_runtime;
 
 use super::asking::Fault;
@@ -119,14 +119,7 @@ pub(super) fn is_refusal(error: &(dyn Error + 'static)) -> bool {
 
 /// The failure of the transport in a chain of causes.
 fn failure<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Failure> {
-    let mut cause = Some(error);
-    while let Some(current) = cause {
-        if let Some(failure) = current.downcast_ref::<Failure>() {
-            return Some(failure);
-        }
-        cause = current.source();
-    }
-    None
+    std::iter::once(error).chain(causes(error)).find_map(<dyn Error>::downcast_ref::<Failure>)
 }
 
 /// The status code of a refusal, and what the server said with it.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use windlass_error::in_full;
 use windlass_runtime::agent_file::files;
 use windlass_runtime::yaml::{self, YamlError};
 use windlass_testing::fixture::{Case, FileKind, FixtureError, FixtureFile};
@@ -164,12 +165,7 @@ fn sound(file: &Path, case: Case) -> Result<Case, Broken> {
 /// A file that holds no cases at all: it fails as one.
 fn unreadable(path: &Path, error: &FixtureError) -> Found {
     let line = if let FixtureError::Yaml(error) = error { Some(error.line) } else { None };
-    let mut message = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        message = format!("{message}: {cause}");
-        source = cause.source();
-    }
+    let message = in_full(error);
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Found { file: path.to_owned(), name, case: Err(vec![Fault { line, message, help: error.hint() }]) }
 }
