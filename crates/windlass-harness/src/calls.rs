@@ -50,6 +50,7 @@ impl Fault {
 
 /// The process of a run that is disturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
+#[named(all)]
 enum Phase {
     /// `windlass run`, from no log at all to the end.
     Run,
@@ -60,8 +61,6 @@ enum Phase {
 }
 
 impl Phase {
-    const ALL: [Self; 3] = [Self::Run, Self::Answer, Self::Resume];
-
     fn scene(self) -> Scene {
         match self {
             Self::Run | Self::Resume => Scene::Tools,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use windlass_macros::Named;
 
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::limit::LimitKind;
@@ -44,8 +45,9 @@ pub struct ReplyCall {
 }
 
 /// Why a model stopped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "snake_case")]
+#[named(all)]
 pub enum StopReason {
     /// It was done.
     #[default]

@@ -5,14 +5,16 @@ use std::sync::{Arc, OnceLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use windlass_macros::Named;
 use windlass_schema::{Checker, SchemaFault, plain_schema};
 
 use crate::vocabulary::ids::Text;
 
 /// Effect of running a tool twice; decides what happens to a call that was running when the process died.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Named)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "effect")]
+#[named(all)]
 pub enum Effect {
     /// Changes nothing: may run again.
     ReadOnly,
