@@ -102,8 +102,8 @@ pub fn diagnostic(item: TokenStream) -> TokenStream {
     derive::diagnostic::diagnostic(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// Gives an enum `name(self) -> &'static str` (`&self` where a variant has fields, unless `#[named(copy)]` says so): the name of each variant in snake case, as
-/// serde's `rename_all` writes it, or the one of `#[named("text")]`.
+/// Gives an enum `name(self) -> &'static str` (`&self` where a variant has fields, unless `#[named(copy)]` says so): the name
+/// of each variant in snake case, as serde's `rename_all` writes it, or the one of `#[named("text")]`.
 ///
 /// `#[named(all)]` on the enum adds `ALL`, an array in the order of the declaration, and `from_name(&str) -> Option<Self>`. Its
 /// variants have no fields then.

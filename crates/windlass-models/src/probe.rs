@@ -76,7 +76,7 @@ pub struct Finding {
 pub struct ProbeReport {
     /// The reply to a request for one word.
     pub text: Reply,
-    /// What the other probes found, in the order of [`Ability::ALL`].
+    /// Findings of the other probes, in the order of [`Ability::ALL`].
     pub findings: Vec<Finding>,
 }
 

@@ -16,7 +16,7 @@ use crate::vocabulary::message::{
 /// Maximum number of items of one search: the newest ones.
 const MAX_CANDIDATES: usize = 256;
 
-/// What an item is known by, wherever it stands.
+/// The identity of an item, the same wherever it stands.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Known<'m> {
     Media(&'m Media),

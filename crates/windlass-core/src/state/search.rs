@@ -1,5 +1,5 @@
-//! The search for the items of the conversation that a provider refuses, by requests without some of them (E58): what it knows, what
-//! its next request leaves out, and its fold.
+//! The search for the items of the conversation that a provider refuses, by requests without some of them (E58): its knowledge,
+//! the items that its next request leaves out, and its fold.
 //!
 //! It first asks whether all candidates together are to blame, then halves: it looks for the shortest run of them from the first one
 //! whose absence makes the request accepted, and the last of that run is to blame. With that one left out it begins again with those
@@ -35,7 +35,7 @@ pub(crate) struct Search {
     round: Round,
 }
 
-/// What is known of the candidates, by their numbers.
+/// Knowledge of the candidates, by their numbers.
 #[derive(Clone, Debug, PartialEq)]
 struct Round {
     /// Those that are to blame, as they were found.

@@ -79,7 +79,7 @@ impl Refused {
     }
 }
 
-/// What an exchange failed of. The limit for a connection is named by its key.
+/// The cause of a failed exchange. The limit for a connection is named by its key.
 pub(super) fn unanswered(error: &HttpError) -> String {
     let is_late = matches!(error, HttpError::ConnectTimeout { .. });
     in_full(error) + if is_late { " (`timeouts.connect_ms`)" } else { "" }

@@ -149,7 +149,7 @@ impl Fact {
         }
     }
 
-    /// What a model call or another agent's task has used, if one ends with this fact.
+    /// Usage of the model call or of the other agent's task that ends with this fact; `None`: it is no such end.
     pub fn usage(&self) -> Option<&Usage> {
         if let Self::Model(
             ModelFact::Completed(TurnCompleted { usage, .. })
