@@ -359,7 +359,7 @@ fn threads_for_blocking_work_are_asked_for_at_few_places() {
         // Files, and tools that are plain functions.
         "windlass-tools/src/function.rs",
         // The schemas of a tool server, which have a bound together.
-        "windlass-tools/src/mcp/server.rs",
+        "windlass-tools/src/mcp/client/server.rs",
         "windlass-tools/src/memory/store.rs",
     ];
     assert_eq!(found, expected);

@@ -4,14 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-#[cfg(feature = "mcp")]
-use serde_json::json;
 use windlass_core::secret::Secret;
 
 use super::choice::ToolChoice;
 use super::url::redacted_url;
-#[cfg(feature = "mcp")]
-use crate::binding::Bound;
 use crate::overrides::ToolOverrides;
 
 /// Default timeout for a server's start, in milliseconds.
@@ -152,39 +148,6 @@ impl McpConfig {
             trust: false,
             lifecycle: Lifecycle::default(),
         }
-    }
-}
-
-#[cfg(feature = "mcp")]
-impl McpConfig {
-    /// Identity of the server, as part of its tools' binding.
-    pub(super) fn server_binding(&self) -> Vec<Bound> {
-        match &self.transport {
-            McpTransport::Stdio { command, env, folder } => {
-                let mut all = vec![Bound::open("command", json!(command))];
-                all.extend(folder.as_deref().map(Bound::folder));
-                let variable =
-                    |(name, value): (_, &Secret)| Bound::hidden(format!("variable {name}"), value.expose());
-                all.extend(env.iter().map(variable));
-                all
-            }
-            McpTransport::Http { url, headers } => {
-                let header =
-                    |(name, value): (_, &Secret)| Bound::hidden(format!("header {name}"), value.expose());
-                std::iter::once(Bound::hidden("URL", url.as_str()))
-                    .chain(headers.iter().map(header))
-                    .collect()
-            }
-        }
-    }
-
-    /// The same with the settings for its tools.
-    pub(super) fn binding(&self) -> Vec<Bound> {
-        let mut all = self.server_binding();
-        let tools = (self.tools != ToolChoice::default()).then_some(&self.tools);
-        let settings = json!([self.prefix, tools, self.overrides, self.trust]);
-        all.push(Bound::open("settings", settings));
-        all
     }
 }
 

@@ -8,55 +8,13 @@
 //! Protocol: MCP up to 2025-11-25 and 2026-07-28, through the crate `rmcp`. Windlass declares no client capability:
 //! servers get no sampling, no elicitation and no roots.
 
-#[cfg(feature = "mcp")]
-mod asking;
-#[cfg(feature = "mcp")]
-mod call;
-#[cfg(feature = "mcp")]
-mod catalog;
 mod choice;
+#[cfg(feature = "mcp")]
+mod client;
 mod config;
-#[cfg(feature = "mcp")]
-mod content;
-#[cfg(feature = "mcp")]
-mod doubt;
-#[cfg(feature = "mcp")]
-mod error;
-#[cfg(feature = "mcp")]
-mod handler;
-#[cfg(feature = "mcp")]
-mod handshake;
-#[cfg(feature = "mcp")]
-mod http;
-#[cfg(feature = "mcp")]
-mod link;
-#[cfg(feature = "mcp")]
-mod mask;
-#[cfg(feature = "mcp")]
-mod meta;
-#[cfg(feature = "mcp")]
-mod process;
-#[cfg(feature = "mcp")]
-mod reading;
-#[cfg(feature = "mcp")]
-mod sent;
-#[cfg(feature = "mcp")]
-mod server;
-#[cfg(feature = "mcp")]
-mod stdio;
-#[cfg(feature = "mcp")]
-mod tool;
 mod url;
-#[cfg(feature = "mcp")]
-mod wire;
 
 pub use choice::ToolChoice;
+#[cfg(feature = "mcp")]
+pub use client::{IDEMPOTENCY_HEADER, META_CALL, META_IDEMPOTENCY_KEY, META_RUN, McpError, McpServer};
 pub use config::{Lifecycle, McpConfig, McpTransport, Restart, START_MS};
-#[cfg(feature = "mcp")]
-pub use error::McpError;
-#[cfg(feature = "mcp")]
-pub use http::keyed::IDEMPOTENCY_HEADER;
-#[cfg(feature = "mcp")]
-pub use meta::{META_CALL, META_IDEMPOTENCY_KEY, META_RUN};
-#[cfg(feature = "mcp")]
-pub use server::McpServer;

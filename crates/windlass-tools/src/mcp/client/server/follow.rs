@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::Shared;
-use crate::mcp::link::Link;
+use crate::mcp::client::link::Link;
 
 /// The pause after a list before the next: a server that cries change all the time does not keep us busy.
 const PAUSE: Duration = Duration::from_millis(50);

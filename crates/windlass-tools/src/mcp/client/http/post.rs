@@ -21,10 +21,10 @@ use windlass_http::{Answer as Response, Body, HttpError};
 
 use super::events;
 use super::exchange::{Failure, SESSION, exchange, request};
-use crate::mcp::asking::{Fault, Incoming};
-use crate::mcp::doubt;
-use crate::mcp::reading::{self, Answer, Heard, Read};
-use crate::mcp::sent::Sent;
+use crate::mcp::client::asking::{Fault, Incoming};
+use crate::mcp::client::doubt;
+use crate::mcp::client::reading::{self, Answer, Heard, Read};
+use crate::mcp::client::sent::Sent;
 use crate::mcp::url::redacted_url;
 
 /// The longest body of an answer, in bytes; a line over stdio has the same bound.

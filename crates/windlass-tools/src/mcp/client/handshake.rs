@@ -10,7 +10,6 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{Bounded, Fault};
-use super::config::{Lifecycle, McpConfig, McpTransport};
 use super::error::McpError;
 use super::handler::Handler;
 use super::http;
@@ -20,6 +19,7 @@ use super::process::{ChildGroup, DRAIN};
 use super::reading;
 use super::stdio::StdioTransport;
 use super::wire::Wire;
+use crate::mcp::config::{Lifecycle, McpConfig, McpTransport};
 
 /// Maximum time that a server at a URL may take to answer the probe before it gets `initialize` on a new connection. rmcp
 /// itself waits for 10 s and then uses the same connection, which does not help if the first request is stuck.

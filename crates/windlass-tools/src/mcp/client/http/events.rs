@@ -8,7 +8,7 @@ use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
 use windlass_http::Body;
 
-use crate::mcp::asking::Fault;
+use crate::mcp::client::asking::Fault;
 
 /// The longest event, in bytes; a line over stdio has the same bound.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;

@@ -6,22 +6,22 @@ use serde_json::{Deserializer, Value};
 use windlass_core::text::steps;
 
 use super::{Read, quoted};
-use crate::mcp::asking::Fault;
+use crate::mcp::client::asking::Fault;
 
 /// Maximum number of places where a message is looked for; each is read once.
 const MAX_PLACES: usize = 8;
 
 /// A text that was read.
-pub(in crate::mcp) struct Heard<'t> {
-    pub(in crate::mcp) read: Read,
+pub(in crate::mcp::client) struct Heard<'t> {
+    pub(in crate::mcp::client) read: Read,
     /// The message, without what stands before it and behind it.
-    pub(in crate::mcp) text: &'t str,
+    pub(in crate::mcp::client) text: &'t str,
     /// What stands behind it.
-    pub(in crate::mcp) rest: &'t str,
+    pub(in crate::mcp::client) rest: &'t str,
 }
 
 /// What a text says, also where other text stands before its message or behind it. `None`: it is passed over.
-pub(in crate::mcp) fn heard<'t>(text: &'t str, fault: &Fault) -> Option<Heard<'t>> {
+pub(in crate::mcp::client) fn heard<'t>(text: &'t str, fault: &Fault) -> Option<Heard<'t>> {
     let whole = at(text, fault)?;
     if !matches!(whole.read, Read::Stray) {
         return Some(whole);

@@ -2,8 +2,8 @@
 
 use windlass_core::secret::{mask, mask_url_parts};
 
-use super::config::{McpConfig, McpTransport};
-use super::url::redacted_url;
+use crate::mcp::config::{McpConfig, McpTransport};
+use crate::mcp::url::redacted_url;
 
 /// Hides secrets in the texts of errors: servers and HTTP libraries like to repeat what they were given. Headers and the
 /// child's environment are [`Secret`](windlass_core::secret::Secret)s and masked as such; what is left is the URL.

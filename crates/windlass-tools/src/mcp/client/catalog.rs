@@ -12,9 +12,9 @@ use windlass_core::secret::{mask, mask_json};
 use windlass_core::text::did_you_mean;
 use windlass_core::tool::{Effect, EffectApproval, Hint};
 
-use super::config::McpConfig;
 use super::reading::{Remark, Remarks};
 use super::tool::{McpTool, Remote};
+use crate::mcp::config::McpConfig;
 use crate::tool::Tool as _;
 use crate::warning::ToolWarning;
 use names::{Offered, offered};

@@ -2,7 +2,7 @@ use serde_json::json;
 use sha2::Digest as _;
 
 use super::*;
-use crate::mcp::server::Shared;
+use crate::mcp::client::server::Shared;
 
 /// A server that is gone.
 fn no_server() -> Weak<dyn Remote> {

@@ -20,9 +20,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use windlass_core::secret::{SECRET_MARGIN, mask_and_cut};
 
-use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
 use crate::command::program;
+use crate::mcp::config::{McpConfig, McpTransport};
 
 /// Number of bytes of stderr's end that are reported. More is kept until secrets are masked.
 const STDERR_BYTES: usize = 4 * 1024;

@@ -16,8 +16,8 @@ use windlass_http::HttpError;
 
 use super::exchange::{Failure, exchange, request};
 use super::post::{EVENTS, Post, Renewed, challenge, header, mended};
-use crate::mcp::asking::Fault;
-use crate::mcp::meta::META_IDEMPOTENCY_KEY;
+use crate::mcp::client::asking::Fault;
+use crate::mcp::client::meta::META_IDEMPOTENCY_KEY;
 
 /// The header of the key (draft-ietf-httpapi-idempotency-key-header-07, 2.1): gateways before a server read it.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
@@ -27,7 +27,7 @@ const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
 
 /// A client that adds the header to calls of tools.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct Keyed {
+pub(in crate::mcp::client) struct Keyed {
     /// Why the connection is ended.
     pub(super) fault: Fault,
     pub(super) renewed: Renewed,

@@ -13,7 +13,6 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::asking::Fault;
-use super::config::{Lifecycle, McpConfig, McpTransport};
 use super::error::McpError;
 use super::handler::Handler;
 use super::http;
@@ -21,7 +20,8 @@ use super::mask::Mask;
 use super::process::{ChildGroup, DRAIN};
 use super::reading;
 use super::sent::{self, Sent};
-use super::url::redacted_url;
+use crate::mcp::config::{Lifecycle, McpConfig, McpTransport};
+use crate::mcp::url::redacted_url;
 
 /// Time for a server to exit by itself when it is closed.
 const GRACE: Duration = Duration::from_secs(2);

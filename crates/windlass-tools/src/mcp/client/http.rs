@@ -24,10 +24,10 @@ use windlass_error::{causes, in_full};
 use windlass_threads::background_runtime;
 
 use super::asking::Fault;
-use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
 use super::mask::Mask;
-use super::url::redacted_url;
+use crate::mcp::config::{McpConfig, McpTransport};
+use crate::mcp::url::redacted_url;
 use exchange::{Failure, exchange, request};
 use keyed::{IDEMPOTENCY_HEADER, Keyed};
 use post::{EVENTS, NoAnswer, Renewed, is_cut};

@@ -15,23 +15,23 @@ const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "
 /// What is to be said of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(in crate::mcp) struct Remarks {
+pub(in crate::mcp::client) struct Remarks {
     /// Why the tool cannot be used.
-    pub(in crate::mcp) fault: Option<Remark>,
+    pub(in crate::mcp::client) fault: Option<Remark>,
     /// What does not count of it.
-    pub(in crate::mcp) notes: Vec<Remark>,
+    pub(in crate::mcp::client) notes: Vec<Remark>,
 }
 
 /// A place in the entry, and what is wrong there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::mcp) struct Remark {
-    pub(in crate::mcp) place: String,
-    pub(in crate::mcp) what: String,
+pub(in crate::mcp::client) struct Remark {
+    pub(in crate::mcp::client) place: String,
+    pub(in crate::mcp::client) what: String,
 }
 
 impl Remarks {
     /// Takes what is to be said out of an entry.
-    pub(in crate::mcp) fn of(tool: &mut Tool) -> Self {
+    pub(in crate::mcp::client) fn of(tool: &mut Tool) -> Self {
         let remarks = tool.meta.as_mut().and_then(|meta| meta.remove(REMARKS));
         remarks.and_then(|remarks| serde_json::from_value(remarks).ok()).unwrap_or_default()
     }

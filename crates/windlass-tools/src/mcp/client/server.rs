@@ -11,13 +11,13 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
-use super::config::{Lifecycle, McpConfig, Restart};
 use super::error::McpError;
 use super::handshake;
 use super::link::Link;
 use super::mask::Mask;
 use super::tool::Remote;
 use crate::binding::Bound;
+use crate::mcp::config::{Lifecycle, McpConfig, Restart};
 use crate::tool::Tool;
 use crate::warning::ToolWarning;
 use follow::follow;
