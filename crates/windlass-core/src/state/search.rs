@@ -12,7 +12,6 @@ use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
 use crate::state::model_calls::ModelCall;
 use crate::state::{Phase, State};
 use crate::vocabulary::ids::ActionId;
-use crate::vocabulary::purpose::Purpose;
 use crate::vocabulary::reply::{FailureKind, ModelFailure};
 
 /// Maximum number of requests of one round. With them, one of 256 items is found in 10, three of them in 28.
@@ -56,6 +55,12 @@ pub(crate) enum Step {
     Found(Vec<RefusalCandidate>),
     /// The request is refused whatever is left out.
     Blameless,
+}
+
+impl Step {
+    fn asks_without(&self, items: &[RefusalCandidate]) -> bool {
+        matches!(self, Self::Probe(without) if without == items)
+    }
 }
 
 impl Round {
@@ -167,26 +172,29 @@ impl State {
         self.search_of(model_call).map_or(Cow::Borrowed(self), |_| self.leaving_out(model_call.without()))
     }
 
-    /// A call that the loop waits for begins: a request without some candidates, or a whole one, which ends a search.
+    /// A call that the loop waits for begins: a request without some candidates, or a whole one, which ends a search. If it is without
+    /// others than the last request, that one was refused; one that failed for another reason is asked again as it was.
     pub(crate) fn search_begun(&mut self, turn: &TurnStarted) {
         let search = self.turn.search_mut().take().filter(|_| !turn.without.is_empty());
         let Some(search) = search else { return };
         let begun = if search.candidates.is_empty() {
             let (edits, behind) = (self.conversation.history().edits(), self.sealed_behind(&turn.without));
             Box::new(search.begun(turn.without.clone(), behind, edits))
-        } else {
+        } else if search.step().asks_without(&turn.without) {
             search
+        } else {
+            Box::new(search.after(false))
         };
         *self.turn.search_mut() = Some(begun);
     }
 
-    /// A call that the loop waits for has failed.
+    /// A call that the loop waits for was refused. A request of a search counts as a model call.
     pub(crate) fn search_refused(&mut self, turn: &TurnFailed, failed: &ModelCall) {
         if turn.failure.kind != FailureKind::BadRequest {
             return;
         }
         if !failed.without().is_empty() {
-            return self.probe_ended(failed.purpose(), false);
+            return self.ledger.model_called(failed.purpose());
         }
         let first = || Box::new(Search::after_failure(turn.failure.clone().with_reply_of(None)));
         *self.turn.search_mut() = turn.retry_at.map(|_| first());
@@ -196,14 +204,9 @@ impl State {
         let model_call = self.model_calls.close(probe.purpose, None);
         self.asked_for(&probe.usage, model_call.as_ref());
         self.phase = Phase::Between;
-        self.probe_ended(probe.purpose, true);
-    }
-
-    /// Each request of a search that the provider accepts or refuses counts as a model call.
-    fn probe_ended(&mut self, purpose: Purpose, accepted: bool) {
-        self.ledger.model_called(purpose);
+        self.ledger.model_called(probe.purpose);
         if let Some(search) = self.turn.search_mut() {
-            **search = search.after(accepted);
+            **search = search.after(true);
         }
     }
 

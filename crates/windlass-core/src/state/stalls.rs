@@ -30,7 +30,7 @@ fn is_progress(fact: &Fact) -> bool {
     matches!(
         fact,
         Fact::Run(RunFact::Started(_) | RunFact::Resumed(_) | RunFact::Adjusted(_))
-            | Fact::Model(ModelFact::Completed(_))
+            | Fact::Model(ModelFact::Completed(_) | ModelFact::ProbeAnswered(_))
             | Fact::Call(CallFact::Finished(_))
             | Fact::Code(CodeFact::Called(_) | CodeFact::Finished(_))
             | Fact::Delegation(DelegationFact::Finished(_))

@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use windlass_core::event::{Base, CandidateItem, ContextFact, ModelFact, RefusedItems, ResumedBy, RunInput};
 use windlass_core::message::{Content, Media, MediaSource, Part, ProviderMetadata, Reasoning};
 use windlass_core::model::{
-    FailureKind, ModelChoice, ModelFailure, Reply, ReplyCall, RequestView, StopReason, Usage,
+    FailureDetail, FailureKind, ModelChoice, ModelFailure, Refusal, Reply, ReplyCall, RequestView,
+    StopReason, Usage,
 };
 use windlass_core::policy::{Limit, LimitKind, Preset};
 use windlass_core::{
@@ -113,7 +114,11 @@ impl Talk {
     }
 
     fn take(&mut self, what: InputKind) {
-        let accepted = decide(&self.state, Input { at: BEGINNING, what }).unwrap();
+        self.take_at(BEGINNING, what);
+    }
+
+    fn take_at(&mut self, at: u64, what: InputKind) {
+        let accepted = decide(&self.state, Input { at, what }).unwrap();
         self.events.extend(accepted.events);
         self.appends.push((self.events.len(), accepted.cause));
         self.state = accepted.state;
@@ -247,6 +252,59 @@ fn e58_one_image_of_five_is_found_and_the_run_goes_on() {
     next.finish();
     assert_eq!((next.status(), next.requests.len()), (Status::Answered, 1));
     next.holds();
+}
+
+/// A request of a search that fails for a reason of its own has not been answered: it is asked again as it was.
+#[test]
+fn e58_a_request_that_is_refused_because_of_a_tool_says_nothing_about_the_items() {
+    let tool = FailureDetail { tool: Some("read".into()), ..FailureDetail::default() };
+    let of_a_tool = ModelFailure {
+        status: Some(400),
+        detail: Some(Box::new(tool)),
+        ..ModelFailure::new(FailureKind::BadRequest, "the tool read is not valid", "m1")
+    };
+    let of_all_tools = ModelFailure {
+        status: Some(400),
+        refuses: Some(Refusal::Tools),
+        ..ModelFailure::new(FailureKind::BadRequest, "no tools, please", "m1")
+    };
+    for (failure, at) in [&of_a_tool, &of_all_tools].into_iter().flat_map(|failure| {
+        // In each place of the search.
+        (1..=4).map(move |at| (failure, at))
+    }) {
+        let mut talk = Talk::new(&["i2"]);
+        talk.start(chat(), &["p/m1"], images(5));
+        for _ in 0..at {
+            talk.answer(&said("Seen.", "m1"));
+        }
+        let Some(action) = talk.asked() else { panic!("the search goes on at {at}") };
+        let held = items(&talk.state.view(action).unwrap());
+        talk.take(InputKind::ModelFailed { action, failure: Box::new(failure.clone()), jitter: 0 });
+        assert_eq!(items(&talk.state.view(talk.asked().unwrap()).unwrap()), held, "at {at}");
+        talk.finish();
+        assert_eq!((talk.status(), talk.requests.len()), (Status::Answered, 5));
+        let refused = talk.refused();
+        let [RefusedItems { items, .. }] = refused.as_slice() else { panic!("{refused:?}") };
+        assert_eq!(
+            items.iter().map(|item| &item.what).collect::<Vec<_>>(),
+            [&CandidateItem::Image { part: 3 }]
+        );
+        assert_eq!(talk.state.counters().model_calls, 5, "each request of the search counts");
+        talk.holds();
+    }
+}
+
+/// The reply of a request of a search brings usage, which is progress.
+#[test]
+fn e56_an_answer_within_a_search_puts_off_the_alarm_on_stalls() {
+    let mut policy = chat();
+    policy.bounds.limits.insert(LimitKind::StallSeconds, Limit { max: 10_000, at_limit: None });
+    let mut talk = Talk::new(&["i2"]);
+    talk.start(policy, &["p/m1"], images(5));
+    talk.answer(&said("Seen.", "m1"));
+    let action = talk.asked().unwrap();
+    talk.take_at(BEGINNING + 4_000, InputKind::replied(action, said("Seen.", "m1")));
+    assert_eq!(talk.state.stall_alarm().unwrap().at, BEGINNING + 14_000);
 }
 
 #[test]
