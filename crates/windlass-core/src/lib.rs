@@ -170,7 +170,7 @@ pub mod tool {
 /// Limits, use and reservations.
 pub mod budget {
     pub use crate::state::ledger::LOST_ATTEMPTS;
-    pub use crate::vocabulary::amount::{Amount, Counters};
+    pub use crate::vocabulary::amount::{Amount, Counters, Spend};
     pub use crate::vocabulary::budget::*;
 }
 

@@ -12,7 +12,7 @@ use crate::protocol::fact::turns::TurnStarted;
 use crate::state::State;
 use crate::state::model_calls::ModelCall;
 use crate::state::proof::Proof;
-use crate::vocabulary::amount::{Amount, BYTES_A_TOKEN, Counters, METERED};
+use crate::vocabulary::amount::{Amount, BYTES_A_TOKEN, Counters, METERED, Spend};
 use crate::vocabulary::budget::{Budget, Need, Reservation};
 use crate::vocabulary::ids::{ActionId, CallId, Text};
 use crate::vocabulary::limit::LimitKind;
@@ -39,9 +39,8 @@ pub(crate) struct Ledger {
     cost: u64,
     /// Tokens that were used and whose price is unknown.
     unpriced: u64,
-    /// Usage carried over from the runs that this one continues.
-    carried: Usage,
-    carried_cost: u64,
+    /// Usage of other runs that counts here. Most runs have none.
+    others: Option<Box<Others>>,
     /// Reservations for attempts lost with their process: in this run, in the runs that it continues, and in its child runs.
     reserved: Amount,
     /// Budget lent by the parent run; it caps this run's limits.
@@ -50,6 +49,16 @@ pub(crate) struct Ledger {
     lost: u32,
     /// Required tools that have succeeded.
     proof: Proof,
+}
+
+/// Usage of other runs that counts for the limits of this one.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Others {
+    /// The part of the run's usage that its child runs used.
+    delegated: Spend,
+    /// Usage carried over from the runs that this one continues. It is no part of the run's usage.
+    carried: Usage,
+    carried_cost: u64,
 }
 
 /// Allowance of a closing call beyond the limit that it closes.
@@ -94,6 +103,11 @@ impl Ledger {
     /// Adds what another agent's task used, with what stays reserved for calls that were lost there.
     pub(crate) fn returned(&mut self, finished: &DelegationFinished) {
         self.add(&finished.usage, finished.cost);
+        let spend = Spend::of(&finished.usage, finished.cost);
+        if !spend.is_zero() {
+            let others = self.others.get_or_insert_default();
+            others.delegated = others.delegated.plus(spend);
+        }
         self.reserved = self.reserved.plus(finished.reserved);
     }
 
@@ -171,15 +185,19 @@ impl Ledger {
     /// Adds the usage carried over from the run that this one continues.
     pub(crate) fn carry(&mut self, carried: &Carried) {
         self.counters = carried.counters;
-        self.carried = carried.usage;
-        self.carried_cost = carried.cost;
+        if carried.usage != Usage::default() || carried.cost > 0 {
+            let others = self.others.get_or_insert_default();
+            (others.carried, others.carried_cost) = (carried.usage, carried.cost);
+        }
         self.reserved = carried.reserved;
     }
 
     /// Usage of this run and of the runs that it continues.
     pub(crate) fn spent(&self) -> Amount {
         let own = Amount { input: self.usage.input, output: self.usage.output, cost: self.cost };
-        own.plus(Amount { input: self.carried.input, output: self.carried.output, cost: self.carried_cost })
+        let Some(others) = &self.others else { return own };
+        let Usage { input, output, .. } = others.carried;
+        own.plus(Amount { input, output, cost: others.carried_cost })
     }
 
     /// Usage plus reservations for lost attempts: the amount that limits count.
@@ -197,6 +215,12 @@ impl Ledger {
         (self.unpriced == 0).then_some(self.cost)
     }
 
+    /// What the model calls of this run alone have used: what child runs used is theirs.
+    fn own(&self) -> Spend {
+        let all = Spend { cost: self.cost, unpriced: self.unpriced, ..Spend::of(&self.usage, Some(0)) };
+        self.others.as_ref().map_or(all, |others| all.minus(others.delegated))
+    }
+
     /// Whether an attempt at a closing call that has begun stays within what that one may use beyond its limit. One that
     /// was lost with its process is made again, as any call is.
     pub(crate) fn fits_beyond(&self, kind: LimitKind, beyond: &Beyond, needed: &Amount) -> bool {
@@ -207,7 +231,9 @@ impl Ledger {
     /// Usage, cost and reservations that a continuing run carries over.
     pub(crate) fn carried_on(&self) -> (Usage, u64, Amount) {
         let mut usage = self.usage;
-        usage.add(&self.carried);
+        if let Some(others) = &self.others {
+            usage.add(&others.carried);
+        }
         (usage, self.spent().cost, self.reserved)
     }
 }
@@ -315,6 +341,11 @@ impl State {
             self.need((self.setup.policy().request.purpose, None), model)
         });
         Beyond { before: self.ledger.spent(), most: need.sure }
+    }
+
+    /// What the run's own model calls have used, without those of its child runs. A sum over all runs of a log counts each call once.
+    pub fn spend(&self) -> Spend {
+        self.ledger.own()
     }
 
     /// The run's limits on tokens and cost.

@@ -82,6 +82,63 @@ impl Amount {
     }
 }
 
+/// Tokens of model calls, and what they cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spend {
+    /// Tokens of requests, cached ones included.
+    pub input: u64,
+    /// Tokens of replies, reasoning included.
+    pub output: u64,
+    /// Tokens of requests that came from a provider's cache (part of `input`).
+    pub cached: u64,
+    /// Tokens of requests that were written to a provider's cache (part of `input`).
+    pub cache_write: u64,
+    /// Tokens of replies that were reasoning (part of `output`).
+    pub reasoning: u64,
+    /// Their cost in pico-dollars, without `unpriced` ones.
+    pub cost: u64,
+    /// Tokens whose price is unknown.
+    pub unpriced: u64,
+}
+
+impl Spend {
+    /// This usage, at this cost; `None`: its price is unknown.
+    pub fn of(usage: &Usage, cost: Option<u64>) -> Self {
+        let Usage { input, output, cached, cache_write, reasoning, .. } = *usage;
+        let unpriced = if cost.is_none() { usage.total() } else { 0 };
+        Self { input, output, cached, cache_write, reasoning, cost: cost.unwrap_or(0), unpriced }
+    }
+
+    /// Whether there is nothing of it.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.with(other, u64::saturating_add)
+    }
+
+    /// The rest of it without the other.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        self.with(other, u64::saturating_sub)
+    }
+
+    fn with(self, other: Self, each: fn(u64, u64) -> u64) -> Self {
+        Self {
+            input: each(self.input, other.input),
+            output: each(self.output, other.output),
+            cached: each(self.cached, other.cached),
+            cache_write: each(self.cache_write, other.cache_write),
+            reasoning: each(self.reasoning, other.reasoning),
+            cost: each(self.cost, other.cost),
+            unpriced: each(self.unpriced, other.unpriced),
+        }
+    }
+}
+
 /// The counters that limits look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {

@@ -22,6 +22,8 @@ pub type Text = Arc<str>;
 #[serde(transparent)]
 pub struct RunId(pub uuid::Uuid);
 
+crate::schema_as!(inline [] RunId, "run_id", |_| schemars::json_schema!({ "type": "string", "format": "uuid" }));
+
 impl RunId {
     /// Makes an id of a number: for tests and scripted conversations, where ids must not be random.
     pub fn from_number(number: u128) -> Self {

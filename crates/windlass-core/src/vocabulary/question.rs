@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_macros::Named;
@@ -57,7 +58,7 @@ impl fmt::Display for QuestionKind {
 }
 
 /// A person's answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Named)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Named)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The call may run as it is.

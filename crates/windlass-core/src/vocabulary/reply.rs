@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_macros::Named;
 
@@ -65,7 +66,7 @@ pub enum StopReason {
 }
 
 /// Tokens used, as the provider counts them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens of the request, cached ones included.
     pub input: u64,
@@ -85,6 +86,7 @@ pub struct Usage {
     pub estimated: bool,
     /// The cost that the provider reported itself, in pico-dollars; 0: it reported none.
     #[serde(default, skip_serializing_if = "Pico::is_none")]
+    #[schemars(with = "u64")]
     pub reported: Pico,
 }
 

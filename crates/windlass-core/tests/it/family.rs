@@ -374,6 +374,13 @@ impl Family {
     /// What was admitted, and whether what was used beyond it was reported: all that may have been paid stays within the root's
     /// limits, except replies of models without `max_tokens` that were longer than what they had reserved.
     pub(crate) fn check(&self) {
+        let spent = self.states().map(State::spend).map(|spend| Amount {
+            input: spend.input,
+            output: spend.output,
+            cost: spend.cost,
+        });
+        let spent = spent.fold(Amount::default(), Amount::plus);
+        assert_eq!(spent, self.paid, "what runs say they spent counts each call once, at every moment");
         let bounded = self.kinds.iter().flat_map(|kind| &kind.models).all(|model| model.max_tokens.is_some());
         let going = self.going.iter().fold(Amount::default(), |sum, going| sum.plus(going.reserved.total()));
         let all = self.paid.plus(self.lost).plus(going);

@@ -47,6 +47,8 @@ pub enum AnswerSource {
     Command,
     /// A program that uses the library.
     Program,
+    /// A client of a server: the name is its owner's, whose token the server has seen.
+    Client,
 }
 
 impl From<AnswerSource> for AnsweredBy {
@@ -64,6 +66,7 @@ impl std::fmt::Display for AnsweredBy {
             AnswerSource::Terminal => "at the terminal",
             AnswerSource::Command => "by a command",
             AnswerSource::Program => "by a program",
+            AnswerSource::Client => "by a client",
         })
     }
 }
