@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use futures_core::future::BoxFuture;
 use thiserror::Error;
 use windlass_core::RunId;
-use windlass_error::Diagnostic;
+use windlass_error::{AnyDiagnostic, Diagnostic};
 
 /// Result of a store's method.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -324,6 +324,21 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// This store only reads the log of a server.
+    #[error("the log of a server is only read here: it cannot {request}")]
+    #[diagnostic(
+        kind = Forbidden,
+        code = "store.read_only",
+        help = "use the verbs of the server: start, answer, steer, pause, cancel, resume, fork"
+    )]
+    ReadOnly {
+        /// What was asked for, such as `append events`.
+        request: &'static str,
+    },
+    /// The server that has the log was not reached, or refused a request.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Remote(AnyDiagnostic),
     /// The database failed.
     #[error("the log failed")]
     #[diagnostic(kind = Internal, code = "store.failed")]

@@ -39,11 +39,11 @@ macro_rules! forward_store {
         $crate::forward_store! { impl Inbox, $store, $log, post, posted, inbox, inbox_changed, discard }
     };
     (part Leases, $store:ty, $log:tt) => {
-        $crate::forward_store! { impl Leases, $store, $log, acquire, acquire_due, renew, release, park }
+        $crate::forward_store! { impl Leases, $store, $log, acquire, acquire_due, renew, probe, release, park }
     };
     (part Payloads, $store:ty, $log:tt) => { $crate::forward_store! { impl Payloads, $store, $log, put, get } };
     (part Index, $store:ty, $log:tt) => {
-        $crate::forward_store! { impl Index, $store, $log, list, sessions, summary, head, pruning }
+        $crate::forward_store! { impl Index, $store, $log, list, sessions, summary, head, usage, counts, pruning }
     };
     (impl $part:ident, $store:ty, $log:tt, $($method:ident),+) => {
         const _: () = {
@@ -122,6 +122,9 @@ macro_rules! forward_store {
             self.$log.renew(run, fence)
         }
     };
+    (probe $log:tt) => {
+        fn probe(&self) -> $crate::Answer<'_, ()> { self.$log.probe() }
+    };
     (release $log:tt) => {
         fn release(&self, run: $crate::RunId, fence: &$crate::Fence) -> $crate::Answer<'_, ()> {
             self.$log.release(run, fence)
@@ -156,6 +159,14 @@ macro_rules! forward_store {
         ) -> $crate::Answer<'_, Option<$crate::RunId>> {
             self.$log.head(owner, session)
         }
+    };
+    (usage $log:tt) => {
+        fn usage(&self, filter: $crate::UsageFilter) -> $crate::Answer<'_, Vec<$crate::DailyUsage>> {
+            self.$log.usage(filter)
+        }
+    };
+    (counts $log:tt) => {
+        fn counts(&self, now: $crate::Millis) -> $crate::Answer<'_, $crate::RunCounts> { self.$log.counts(now) }
     };
     (pruning $log:tt) => {
         fn pruning(&self) -> Option<&dyn $crate::Pruning> { self.$log.pruning() }

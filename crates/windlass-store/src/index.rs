@@ -1,9 +1,13 @@
 //! The index: which runs there are, and how they stand.
 
+use windlass_core::budget::Spend;
+pub(crate) mod usage;
+
 use windlass_core::event::Millis;
 use windlass_core::run::RunStatus;
 use windlass_core::{Owner, RunId, RunState, SessionId, Text};
 
+use self::usage::{DailyUsage, UsageFilter};
 use crate::error::Answer;
 use crate::leases::Holder;
 use crate::pruning::Pruning;
@@ -34,6 +38,8 @@ pub struct RunFilter {
     /// Only runs that have ended as the head of their session while messages are queued there ([`Headline::queued`]): another run
     /// that moves the head answers the next one.
     pub queued: bool,
+    /// Only runs that wait with an open question ([`Headline::question`]): none that has ended.
+    pub asks: bool,
     /// The next page of a listing with the same conditions: what comes after the page that gave this cursor.
     pub after: Option<Cursor>,
     /// Maximum number of runs; 0 means [`DEFAULT_LISTED`].
@@ -86,8 +92,12 @@ impl<T> IntoIterator for Page<T> {
 /// What listings show of a run beside its events. Its holder says it with each append, so that no store folds events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headline {
-    /// The cost of the run's model calls so far, in picodollars (10^-12 US dollars); `None`: a price is unknown.
+    /// The cost of the run's model calls so far, those of its child runs included once they have ended, in picodollars (10^-12 US
+    /// dollars); `None`: a price is unknown.
     pub cost: Option<u64>,
+    /// What the run's own model calls have used so far. Child runs are runs of the store and say so of themselves: a sum over runs
+    /// counts each call once. `None`: not known.
+    pub spend: Option<Spend>,
     /// The question that the run waits with, or the first of several: at most [`HEADLINE_BYTES`] of its words.
     pub question: Option<Text>,
     /// Whether messages are queued in the run's session, which a later run of it answers. Kept of the head of a session only: an
@@ -130,6 +140,23 @@ pub struct RunSummary {
     pub wake_at: Option<Millis>,
     /// Its live holder, if any.
     pub holder: Option<Holder>,
+}
+
+/// How many runs a store has, by how they stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunCounts {
+    /// Running ones, held or not.
+    pub running: u64,
+    /// Suspended ones.
+    pub suspended: u64,
+    /// Those that have ended.
+    pub ended: u64,
+    /// Those of the first two that can go on, that nobody alive holds, and that no other run started: a supervisor takes them up
+    /// ([`Leases::acquire_due`](crate::Leases::acquire_due)).
+    pub due: u64,
+    /// Since when the one of them can go on that has waited longest: since its last append if it is running, else since its timer or
+    /// the first of its posts. `None`: none is due.
+    pub due_since: Option<Millis>,
 }
 
 /// Filter of a listing of sessions: all given conditions hold.
@@ -184,6 +211,14 @@ pub trait Index: Send + Sync + std::fmt::Debug {
     /// The first append of a run moves it ([`Head::Moves`](crate::Head::Moves)); pruning moves it from a run that goes to the
     /// run's base, where that is of the same session, and else takes the session away.
     fn head(&self, owner: &Owner, session: &SessionId) -> Answer<'_, Option<RunId>>;
+
+    /// Sums up what runs have used, by the day (UTC) on which they began: the newest day first, then by owner and agent. Sums that
+    /// exceed 64 bits are the greatest number.
+    fn usage(&self, filter: UsageFilter) -> Answer<'_, Vec<DailyUsage>>;
+
+    /// Counts runs as of a time. A look at them takes no lease. The store reads the runs that are due, and of the others no more than
+    /// how they stand.
+    fn counts(&self, now: Millis) -> Answer<'_, RunCounts>;
 
     /// Takes runs out of this store; `None`: this store cannot.
     fn pruning(&self) -> Option<&dyn Pruning>;

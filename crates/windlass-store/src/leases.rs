@@ -94,6 +94,12 @@ pub trait Leases: Send + Sync + std::fmt::Debug {
     /// released.
     fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, Option<Millis>>;
 
+    /// Tries whether the log can be appended to and leased now: writes durably, and the way of an append, what changes nothing (E70).
+    ///
+    /// # Errors
+    /// Those of an append that the log itself refuses, such as [`Full`](crate::StoreError::Full).
+    fn probe(&self) -> Answer<'_, ()>;
+
     /// Releases a lease; has no effect if another holder took over.
     fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()>;
 

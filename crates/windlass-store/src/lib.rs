@@ -32,9 +32,10 @@ mod store;
 pub use clock::up_ms;
 pub use error::{Answer, LockHolder, Locking, StoreError, Taken};
 pub use inbox::{INBOX_POSTS, Inbox, KeyedPost, Post, PostId, PostKey, Posted};
+pub use index::usage::{DEFAULT_USAGE_LINES, DailyUsage, UsageFilter};
 pub use index::{
-    Cursor, DEFAULT_LISTED, HEADLINE_BYTES, Headline, Index, Page, RunFilter, RunSummary, SessionFilter,
-    SessionSummary,
+    Cursor, DEFAULT_LISTED, HEADLINE_BYTES, Headline, Index, Page, RunCounts, RunFilter, RunSummary,
+    SessionFilter, SessionSummary,
 };
 pub use leases::{Claim, Due, Fence, Holder, Leases, Wake};
 pub use log::{Append, Batch, Batches, Head, Log};
@@ -44,6 +45,7 @@ pub use pruning::{PRUNE_CHUNK, Prunable, Prune, Pruned, Pruning, Reclaimed, prun
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Checked, Durability, SqliteLog, SqliteOptions};
 pub use store::Store;
+pub use windlass_core::budget::Spend;
 pub use windlass_core::event::Millis;
 pub use windlass_core::run::RunStatus;
 #[doc(hidden)]

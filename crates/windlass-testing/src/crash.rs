@@ -178,7 +178,7 @@ impl Leases for CrashLog {
         self.inner.renew(run, fence)
     }
 
-    forward_store!(inner: acquire, acquire_due, release, park);
+    forward_store!(inner: acquire, acquire_due, probe, release, park);
 }
 
 forward_store!(Inbox, Payloads, Index for CrashLog => inner);

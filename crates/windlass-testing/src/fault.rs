@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId, SessionId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, KeyedPost, Leases, Log, Page,
-    Payloads, Post, PostId, Posted, RunFilter, RunSummary, SessionFilter, SessionSummary, Store, StoreError,
-    Wake, forward_store,
+    Answer, Append, Batch, Batches, Claim, DailyUsage, Due, Fence, Holder, Inbox, Index, KeyedPost, Leases,
+    Log, Page, Payloads, Post, PostId, Posted, RunCounts, RunFilter, RunSummary, SessionFilter,
+    SessionSummary, Store, StoreError, UsageFilter, Wake, forward_store,
 };
 
 use crate::sim::yield_now;
@@ -265,6 +265,13 @@ impl Leases for FaultLog {
         })
     }
 
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.probe().await
+        })
+    }
+
     fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move {
@@ -313,6 +320,20 @@ impl Index for FaultLog {
         Box::pin(async move {
             self.check()?;
             self.inner.head(&owner, &session).await
+        })
+    }
+
+    fn counts(&self, now: Millis) -> Answer<'_, RunCounts> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.counts(now).await
+        })
+    }
+
+    fn usage(&self, filter: UsageFilter) -> Answer<'_, Vec<DailyUsage>> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.usage(filter).await
         })
     }
 

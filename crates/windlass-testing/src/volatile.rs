@@ -7,9 +7,9 @@ use futures_util::FutureExt;
 use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId, SessionId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, KeyedPost, Leases, Log,
-    MemoryLog, Page, Payloads, Post, PostId, Posted, Pruning, RunFilter, RunSummary, SessionFilter,
-    SessionSummary, StoreError, Wake,
+    Answer, Append, Batch, Batches, Claim, DailyUsage, Due, Fence, Holder, Inbox, Index, KeyedPost, Leases,
+    Log, MemoryLog, Page, Payloads, Post, PostId, Posted, Pruning, RunCounts, RunFilter, RunSummary,
+    SessionFilter, SessionSummary, StoreError, UsageFilter, Wake,
 };
 
 /// A change, as it was asked for.
@@ -257,6 +257,10 @@ impl Leases for VolatileLog {
         Box::pin(async move { self.log().renew(run, &fence).await })
     }
 
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(async move { self.log().probe().await })
+    }
+
     fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         let done = self.change(Change::Release(run, fence.clone())).map(drop);
         Box::pin(std::future::ready(done))
@@ -284,6 +288,14 @@ impl Index for VolatileLog {
     fn head(&self, owner: &Owner, session: &SessionId) -> Answer<'_, Option<RunId>> {
         let (owner, session) = (owner.clone(), session.clone());
         Box::pin(async move { self.log().head(&owner, &session).await })
+    }
+
+    fn counts(&self, now: Millis) -> Answer<'_, RunCounts> {
+        Box::pin(async move { self.log().counts(now).await })
+    }
+
+    fn usage(&self, filter: UsageFilter) -> Answer<'_, Vec<DailyUsage>> {
+        Box::pin(async move { self.log().usage(filter).await })
     }
 
     fn pruning(&self) -> Option<&dyn Pruning> {

@@ -118,5 +118,10 @@ pub fn headline(state: &State) -> Headline {
         Some(beginning) if beginning.len() < text.len() => beginning.into(),
         _ => text.clone(),
     });
-    Headline { cost: state.cost(), question, queued: state.queued().next().is_some() }
+    Headline {
+        cost: state.cost(),
+        spend: Some(state.spend()),
+        question,
+        queued: state.queued().next().is_some(),
+    }
 }

@@ -52,7 +52,7 @@ impl Leases for Rival {
         })
     }
 
-    forward_store!(inner: acquire_due, renew, release, park);
+    forward_store!(inner: acquire_due, renew, probe, release, park);
 }
 
 forward_store!(Log, Inbox, Payloads, Index for Rival => inner);

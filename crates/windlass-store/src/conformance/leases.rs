@@ -5,10 +5,12 @@ use std::sync::Arc;
 use windlass_core::event::{AgentRef, CLOCK_JUMP_MS, RunStarted};
 use windlass_core::{Owner, RunState, Status};
 
-use super::sample::{append, begin, begin_as, claim, end, ended, fence, holder, id, started, steer, steered};
+use super::sample::{
+    BEGAN, append, begin, begin_as, claim, end, ended, fence, holder, id, started, steer, steered,
+};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
-use crate::{Append, Due, Post, RunFilter, Store, Wake};
+use crate::{Append, Due, Post, RunCounts, RunFilter, Store, Wake};
 
 /// The first append acquires the lease with the fence's epoch, exclusively.
 pub async fn a_new_run_is_leased_to_its_maker(log: Arc<dyn Store>) -> Verdict {
@@ -81,6 +83,39 @@ pub async fn due_runs_are_listed(log: Arc<dyn Store>) -> Verdict {
     works("a post", log.post(waiting, Post::new(1, steer("go on"))).await)?;
     same("with a post", &due(0).await?, &vec![waiting])?;
     same("both", &due(9_000).await?, &vec![waiting, timed])
+}
+
+/// Runs are counted by how they stand. Those that can go on and that nobody holds are due, since their last append, their timer or
+/// their first post; a run that another one started is its parent's to take up.
+pub async fn due_runs_are_counted_with_the_time_since_when_they_wait(log: Arc<dyn Store>) -> Verdict {
+    let due = async |now: u64| {
+        let counts = works("counts", log.counts(now).await)?;
+        Ok::<_, String>((counts.due, counts.due_since))
+    };
+    same("an empty log", &works("counts", log.counts(5).await)?, &RunCounts::default())?;
+    for number in 1..=4 {
+        begin(&*log, number).await?;
+    }
+    begin_as(&*log, 5, RunStarted { parent: Some(id(1)), ..started(5, "a task") }).await?;
+    end(&*log, id(4), 1, Status::Answered).await?;
+    let (later, fence) = (BEGAN + 1_000_000, fence("maker", 1));
+    same("all are held", &due(later).await?, &(0, None))?;
+    works("a release of a task", log.release(id(5), &fence).await)?;
+    same("a task's run", &due(later).await?, &(0, None))?;
+    works("a release", log.release(id(3), &fence).await)?;
+    same("a run that is on", &due(later).await?, &(1, Some(BEGAN + 3)))?;
+    same("the clock was set back", &due(7).await?, &(1, Some(7)))?;
+    works("a pause", log.park(id(1), &fence, Some(Wake { from: 5, at: 5_000 })).await)?;
+    works("a pause", log.park(id(2), &fence, None).await)?;
+    let counts = works("counts", log.counts(4_999).await)?;
+    let promised = RunCounts { running: 2, suspended: 2, ended: 1, due: 1, due_since: Some(4_999) };
+    same("all of them", &counts, &promised)?;
+    same("with a timer that fires", &due(later).await?, &(2, Some(5_000)))?;
+    works("a post", log.post(id(2), Post::new(4_000, steer("go on"))).await)?;
+    works("a second post", log.post(id(2), Post::new(4_500, steer("hurry"))).await)?;
+    same("with a post", &due(later).await?, &(3, Some(4_000)))?;
+    works("a lease", log.acquire(id(2), &holder("other"), claim()).await)?;
+    same("one was taken up", &due(later).await?, &(2, Some(5_000)))
 }
 
 /// A timer set at a later time than now is due: the clock was set back since, so the elapsed wait is unknown. A difference of a
@@ -274,4 +309,18 @@ pub async fn a_claim_that_is_sent_again_gives_the_same_lease(log: Arc<dyn Store>
     same("the number of leases", &leases.len(), &1)?;
     let again = works("acquiring it again", log.acquire_due(due).await)?;
     same("the same leases", &again, &leases)
+}
+
+/// A probe is written, and changes nothing that anybody sees (E70).
+pub async fn a_probe_changes_nothing(log: Arc<dyn Store>) -> Verdict {
+    works("a probe of an empty log", log.probe().await)?;
+    let run = begin(&*log, 1).await?;
+    let before = works("a listing", log.list(RunFilter::default()).await)?;
+    let lease = fence("maker", 1);
+    for _ in 0..3 {
+        works("a probe", log.probe().await)?;
+    }
+    same("the listing", &works("a listing", log.list(RunFilter::default()).await)?, &before)?;
+    same("the events", &works("reading", log.read(run, 1, 9).await)?.len(), &1)?;
+    works("the lease", log.renew(run, &lease).await).map(drop)
 }

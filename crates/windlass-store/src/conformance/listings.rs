@@ -10,7 +10,7 @@ use super::sample::{
     BEGAN, append, begin, begin_as, end, ended, first, holder, id, in_session, started, steered,
 };
 use super::{Verdict, holds, refused, same, works};
-use crate::{Append, Cursor, Head, Headline, RunFilter, RunStatus, SessionFilter, Store};
+use crate::{Append, Cursor, Head, Headline, RunFilter, RunStatus, SessionFilter, Spend, Store};
 
 /// A summary tells agent, session, parent, run state, version, times, title and holder.
 pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn Store>) -> Verdict {
@@ -116,18 +116,59 @@ pub async fn a_summary_says_what_a_run_cost_and_asks(log: Arc<dyn Store>) -> Ver
         Ok::<_, String>((summary.headline, summary.ended_at))
     };
     same("a fresh run", &latest().await?, &(Headline::default(), None))?;
-    let asking =
-        Headline { cost: Some(7_000_000), question: Some("May `pay` run?".into()), ..Headline::default() };
+    let spend = Some(Spend { input: 9, output: 3, cached: 2, cost: 6_000_000, ..Spend::default() });
+    let question = Some("May `pay` run?".into());
+    let asking = Headline { cost: Some(7_000_000), spend, question, queued: false };
     let ask = Append { headline: asking.clone(), ..append(run, 1, steered(2, 1)) };
     works("an append with a question", log.append(ask).await)?;
     same("a run that asks", &latest().await?, &(asking.clone(), None))?;
     let listed = works("a listing", log.list(RunFilter::default()).await)?;
     same("the same in a listing", &listed.first().map(|line| &line.headline), &Some(&asking))?;
-    let over = Headline { cost: Some(9_000_000), ..Headline::default() };
+    let spend = Spend { cache_write: 1, reasoning: 2, unpriced: u64::from(u32::MAX), ..Spend::default() };
+    let over = Headline { cost: Some(9_000_000), spend: Some(spend), ..Headline::default() };
     let run_state = RunState::Ended(Status::Answered);
     let end = Append { headline: over.clone(), run_state, ..append(run, 2, ended(Status::Answered)) };
     works("an end", log.append(end).await)?;
     same("a run that has ended", &latest().await?, &(over, Some(BEGAN + 1_000)))
+}
+
+/// Runs that wait with a question are listed alone, running or suspended, until they are answered or end, in pages and with other
+/// conditions. One that has ended is not listed, whatever its last append said.
+pub async fn only_runs_that_wait_with_a_question_ask(log: Arc<dyn Store>) -> Verdict {
+    let asks = || Headline { question: Some("May `pay` run?".into()), ..Headline::default() };
+    let asking = async |filter: RunFilter| listed(&*log, RunFilter { asks: true, ..filter }).await;
+    let all = async || asking(RunFilter::default()).await;
+    for number in 1..=5 {
+        let owner = Owner::from(if number < 3 { "ada" } else { "bob" });
+        begin_as(&*log, number, RunStarted { owner, ..in_session(started(number, "hello"), "a") }).await?;
+    }
+    same("none asks", &all().await?, &ids([]))?;
+    let states = [
+        (1, RunState::Running),
+        (2, RunState::Suspended),
+        (3, RunState::Ended(Status::Cancelled)),
+        (4, RunState::Suspended),
+    ];
+    for (number, run_state) in states {
+        let append = Append { headline: asks(), run_state, ..append(id(number), 1, steered(2, 1)) };
+        works("an append with a question", log.append(append).await)?;
+    }
+    same("those that ask", &all().await?, &ids([4, 2, 1]))?;
+    let pages = paged(&*log, RunFilter { asks: true, limit: 2, ..RunFilter::default() }).await?;
+    same("pages of those that ask", &pages, &ids([4, 2, 1]))?;
+    let ada = RunFilter { owner: Some(Owner::from("ada")), ..RunFilter::default() };
+    same("an owner's", &asking(ada.clone()).await?, &ids([2, 1]))?;
+    let status = Some(RunStatus::Suspended);
+    same("a state's", &asking(RunFilter { status, ..RunFilter::default() }).await?, &ids([4, 2]))?;
+    same("an owner's of a state", &asking(RunFilter { status, ..ada }).await?, &ids([2]))?;
+    let ended = RunFilter { status: Some(RunStatus::Cancelled), ..RunFilter::default() };
+    same("an end's", &asking(ended).await?, &ids([]))?;
+    let nobody = RunFilter { agent: Some("writer".into()), ..RunFilter::default() };
+    same("another agent's", &asking(nobody).await?, &ids([]))?;
+    let session = RunFilter { session: Some("a".into()), limit: 1, ..RunFilter::default() };
+    same("a session's newest", &asking(session).await?, &ids([4]))?;
+    works("an answer", log.append(append(id(1), 2, steered(3, 1))).await)?;
+    same("one was answered", &all().await?, &ids([4, 2]))
 }
 
 /// A session whose head has ended while messages are queued is listed until another run moves its head, and only then: an owner's

@@ -193,6 +193,8 @@ impl Leases for LostReplies {
     fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         self.lossy("a release", || self.inner.park(run, fence, wake))
     }
+
+    forward_store!(inner: probe);
 }
 
 forward_store!(Index for LostReplies => inner);

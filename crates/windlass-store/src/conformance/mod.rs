@@ -14,6 +14,7 @@ mod payloads;
 mod pruning;
 mod races;
 mod sample;
+mod usage;
 
 use std::fmt::Debug;
 use std::pin::pin;
@@ -32,6 +33,7 @@ pub use lost::*;
 pub use payloads::*;
 pub use pruning::*;
 pub use races::*;
+pub use usage::*;
 use windlass_error::Diagnostic as _;
 
 use crate::Store;
@@ -80,8 +82,10 @@ macro_rules! each_store_promise {
             a_parked_run_is_listed_as_suspended,
             due_runs_are_listed,
             due_runs_are_acquired,
+            due_runs_are_counted_with_the_time_since_when_they_wait,
             many_held_runs_hide_no_free_one,
             a_claim_that_is_sent_again_gives_the_same_lease,
+            a_probe_changes_nothing,
             a_clock_that_is_set_back_stretches_no_wait,
             ends_and_pauses_give_up_the_lease,
             a_summary_says_how_a_run_stands,
@@ -92,6 +96,8 @@ macro_rules! each_store_promise {
             listings_keep_to_every_filter,
             a_listing_is_stable_under_its_cursor,
             a_summary_says_what_a_run_cost_and_asks,
+            only_runs_that_wait_with_a_question_ask,
+            use_is_summed_up_by_day_owner_and_agent,
             an_ended_head_with_a_queue_is_listed_until_the_head_moves,
             sessions_are_listed_by_their_heads,
             pruning_takes_out_what_has_ended,

@@ -16,7 +16,8 @@ use windlass_core::{Owner, RunId, SessionId, Text};
 
 use crate::error::StoreError;
 use crate::inbox::{Inbox, KeyedPost, Post, PostId, Posted};
-use crate::index::{Index, Page, RunFilter, RunSummary, SessionFilter, SessionSummary};
+use crate::index::usage::{DailyUsage, UsageFilter};
+use crate::index::{Index, Page, RunCounts, RunFilter, RunSummary, SessionFilter, SessionSummary};
 use crate::leases::{Claim, Due, Fence, Holder, Leases, Wake};
 use crate::log::{Append, Batch, Batches, Log};
 use crate::payload::{self, Payloads};
@@ -170,6 +171,10 @@ impl Leases for MemoryLog {
         ready(self.lock().renew(run, fence))
     }
 
+    fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(Ok(()))
+    }
+
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         ready(self.lock().release(run, fence))
     }
@@ -194,6 +199,14 @@ impl Index for MemoryLog {
 
     fn head(&self, owner: &Owner, session: &SessionId) -> BoxFuture<'_, Result<Option<RunId>, StoreError>> {
         ready(Ok(self.lock().head(owner, session)))
+    }
+
+    fn usage(&self, filter: UsageFilter) -> BoxFuture<'_, Result<Vec<DailyUsage>, StoreError>> {
+        ready(Ok(self.lock().usage(&filter)))
+    }
+
+    fn counts(&self, now: Millis) -> BoxFuture<'_, Result<RunCounts, StoreError>> {
+        ready(Ok(self.lock().counts(now)))
     }
 
     fn pruning(&self) -> Option<&dyn Pruning> {

@@ -48,7 +48,8 @@ pub(super) struct Run {
     number: u64,
     batches: Vec<Batch>,
     version: u64,
-    headline: Headline,
+    /// In a box: a table of runs has room for some that are not there.
+    headline: Box<Headline>,
     state: RunState,
     /// Time at which it continues by itself, if it is suspended.
     wake: Option<Wake>,
@@ -138,7 +139,7 @@ impl Runs {
                 there.state = run_state;
                 // Kept of heads only.
                 let queued = headline.queued && there.is_head(run, &self.heads);
-                there.headline = Headline { queued, ..headline };
+                *there.headline = Headline { queued, ..headline };
                 there.hold.held = run_state == RunState::Running;
                 if ended {
                     there.posts.iter_mut().for_each(|posts| posts.waiting.clear());
@@ -378,7 +379,7 @@ impl Run {
             number,
             version: first.last(),
             batches: vec![first],
-            headline,
+            headline: Box::new(headline),
             state: run_state,
             wake: None,
             hold: Lease::first(fence, run_state == RunState::Running),

@@ -9,7 +9,7 @@ use windlass_core::{Fact, RunId, RunState, Text};
 use super::chain::Link;
 use super::pins::{self, Pins};
 use super::rows::{self, Fault};
-use super::{due, heads, holders, listings, payloads};
+use super::{due, heads, holders, listings, payloads, usage};
 use crate::error::StoreError;
 use crate::opening::Opening;
 use crate::payload::Digest;
@@ -449,17 +449,19 @@ fn unheard(connection: &Connection, no: i64, new: &NewEvents) -> rusqlite::Resul
         .query_row([no, place(new.heard), place(new.uses)], |row| row.get(0))
 }
 
+/// The columns of an append in the order of the table, without their names: the statement's text is copied with each use.
+const INSERT: &str = "INSERT INTO appends VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+
 /// Writes the row of an append. Gives its hash.
 fn insert(connection: &Connection, no: i64, new: &NewEvents, before: &Digest) -> rusqlite::Result<Digest> {
     let last = new.expected.saturating_add(new.count);
     let link =
         Link { run: new.run, last, count: new.count, at: new.times.1, schema: Fact::SCHEMA, uses: new.uses };
     let hash = link.hash(before, &new.digest);
+    let [input, output, cached, cache_write, reasoning, own_cost, unpriced] =
+        usage::values_of(new.headline.spend);
     connection
-        .prepare_cached(
-            "INSERT INTO appends(run, last, count, at, schema, cause, body, chain, uses, cost) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        )?
+        .prepare_cached(INSERT)?
         .execute(params![
             no,
             last.cast_signed(),
@@ -468,9 +470,16 @@ fn insert(connection: &Connection, no: i64, new: &NewEvents, before: &Digest) ->
             Fact::SCHEMA,
             new.cause,
             new.body,
-            hash,
             new.uses.map(|post| post.0.cast_signed()),
             new.headline.cost.map(|cost| cost.min(i64::MAX as u64).cast_signed()),
+            hash,
+            input,
+            output,
+            cached,
+            cache_write,
+            reasoning,
+            own_cost,
+            unpriced,
         ])
         .map(|_| hash)
 }

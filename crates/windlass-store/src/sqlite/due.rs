@@ -1,5 +1,7 @@
 //! Finding runs that can go on: those that nobody holds, found by indexes that list no others.
 
+use std::collections::HashMap;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use windlass_core::RunId;
@@ -7,7 +9,7 @@ use windlass_core::event::CLOCK_JUMP_MS;
 
 use super::holders;
 use super::rows::{self, Fault};
-use crate::Due;
+use crate::{Due, RunCounts};
 
 /// Whether a run can continue at the parameter's time. A suspended run's detail is the time at which it continues by itself. If
 /// its timer was set later than now, the clock was set back since, and the next holder sets the timer anew.
@@ -85,12 +87,54 @@ pub(super) fn due(connection: &Connection, due: &Due) -> Result<Vec<RunId>, Faul
     Ok(found.into_iter().take(most(due)).map(|(_, run)| run).collect())
 }
 
+/// Since when a run that is due can go on.
+const SINCE: &str = "CASE status WHEN 'running' THEN \
+     coalesce((SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1), ?1) \
+     ELSE min(coalesce((SELECT min(at) FROM inbox WHERE inbox.run = no), ?1), coalesce(CAST(detail AS INTEGER), ?1)) END";
+
+/// How many runs there are, and since when the one waits that has waited longest to be taken up.
+pub(super) fn counts(connection: &Connection, now: u64) -> Result<RunCounts, Fault> {
+    let transaction = connection.unchecked_transaction()?;
+    let mut dead = Vec::new();
+    for holder in holding(&transaction)? {
+        if !holders::alive(&transaction, holder)? {
+            dead.push(holder);
+        }
+    }
+    let now = now.min(i64::MAX as u64).cast_signed();
+    let mut since: HashMap<i64, i64> = HashMap::new();
+    for condition in wanted(&dead) {
+        let sql =
+            format!("SELECT no, {SINCE} FROM runs WHERE parent IS NULL AND {condition} AND ?1 IS NOT NULL");
+        let mut query = transaction.prepare_cached(&sql)?;
+        let mut rows = query.query([now])?;
+        while let Some(row) = rows.next()? {
+            since.insert(row.get(0)?, row.get(1)?);
+        }
+    }
+    let count = |sql| transaction.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned);
+    let running = count("SELECT count(*) FROM runs WHERE status = 'running'")?;
+    let suspended = count("SELECT count(*) FROM runs WHERE status = 'suspended'")?;
+    let all = count("SELECT count(*) FROM runs")?;
+    Ok(RunCounts {
+        running,
+        suspended,
+        ended: all.saturating_sub(running + suspended),
+        due: since.len() as u64,
+        due_since: since.into_values().min().map(|since| since.min(now).cast_unsigned()),
+    })
+}
+
+/// The processes that hold runs.
+fn holding(connection: &Connection) -> rusqlite::Result<Vec<i64>> {
+    let mut query = connection.prepare_cached(HOLDING)?;
+    query.query_map([], |row| row.get(0))?.collect()
+}
+
 /// The processes that hold runs and live no more. Those that only their heartbeats tell of are watched from here on.
 fn dead(connection: &Connection) -> Result<Vec<i64>, Fault> {
-    let mut query = connection.prepare_cached(HOLDING)?;
-    let holding: Vec<i64> = query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let mut dead = Vec::new();
-    for holder in holding {
+    for holder in holding(connection)? {
         if holders::alive(connection, holder)? {
             holders::sight(connection, holder)?;
         } else {

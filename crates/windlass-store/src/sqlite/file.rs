@@ -19,7 +19,7 @@ const APPLICATION_ID: i32 = 0x5764_6c67;
 /// have neither owner nor head. They are refused.
 const OLD_IDS: [i32; 2] = [0x5764_6c73, 0x576e_646c];
 /// The formats that this version reads.
-const FORMATS: Formats = Formats(&[include_str!("format1.sql")]);
+const FORMATS: Formats = Formats(&[include_str!("format1.sql"), include_str!("format2.sql")]);
 /// The newest format, which this version writes. A file of an older format is migrated when it is opened.
 pub(super) const FORMAT: u32 = FORMATS.newest();
 /// `SQLITE_IOERR_SHMSIZE` (SQLite, "Result and Error Codes").
@@ -247,13 +247,24 @@ pub(super) fn unusable(
     StoreError::Unusable { path: path.to_owned(), source: source.into() }
 }
 
+/// An empty log of the newest format in memory.
+#[cfg(test)]
+pub(super) fn in_memory() -> Connection {
+    let log = Connection::open_in_memory().unwrap();
+    FORMATS.0.iter().for_each(|step| log.execute_batch(step).unwrap());
+    log
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// A format that never was, after the newest one.
-    const SYNTHETIC: Formats =
-        Formats(&[include_str!("format1.sql"), "ALTER TABLE runs ADD COLUMN colour TEXT"]);
+    const SYNTHETIC: Formats = Formats(&[
+        include_str!("format1.sql"),
+        include_str!("format2.sql"),
+        "ALTER TABLE runs ADD COLUMN colour TEXT",
+    ]);
 
     #[test]
     fn e34_a_log_of_an_older_format_is_brought_to_the_newest_one() {
@@ -261,7 +272,7 @@ mod tests {
         let path = folder.path().join("log.db");
         let options = SqliteOptions::default();
         drop(open(&path, &options).unwrap());
-        assert_eq!(header::of(&path), Some(Header { id: APPLICATION_ID, version: 1 }));
+        assert_eq!(header::of(&path), Some(Header { id: APPLICATION_ID, version: 2 }));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -270,10 +281,10 @@ mod tests {
                 });
             }
         });
-        assert_eq!(header::of(&path), Some(Header { id: APPLICATION_ID, version: 2 }));
+        assert_eq!(header::of(&path), Some(Header { id: APPLICATION_ID, version: 3 }));
         let connection = connect(&path, &options).unwrap();
         let runs: i64 = connection.query_row("SELECT count(colour) FROM runs", [], |row| row.get(0)).unwrap();
         assert_eq!(runs, 0);
-        assert!(matches!(open(&path, &options), Err(StoreError::Newer { found: 2, known: 1, .. })));
+        assert!(matches!(open(&path, &options), Err(StoreError::Newer { found: 3, known: 2, .. })));
     }
 }

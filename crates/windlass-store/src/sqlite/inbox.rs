@@ -115,8 +115,7 @@ mod tests {
 
     #[test]
     fn a_key_is_found_by_its_index() {
-        let log = Connection::open_in_memory().unwrap();
-        log.execute_batch(include_str!("format1.sql")).unwrap();
+        let log = crate::sqlite::file::in_memory();
         let mut query = log.prepare(&format!("EXPLAIN QUERY PLAN {POSTED}")).unwrap();
         let lines = query.query_map(["local", "k"], |row| row.get::<_, String>(3)).unwrap();
         let plan = lines.collect::<Result<Vec<_>, _>>().unwrap().join("\n");

@@ -5,28 +5,35 @@ use std::fmt::Write as _;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
+use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId, RunState, SessionId};
 
 use super::due::is_due;
-use super::holders;
 use super::rows::{self, Fault};
+use super::{holders, usage};
 use crate::error::StoreError;
 use crate::{
     Cursor, DEFAULT_LISTED, Headline, Holder, Page, RunFilter, RunSummary, SessionFilter, SessionSummary,
 };
 
 /// The columns of a summary, in the order in which [`summary_of`] reads them.
-const SUMMARY: &str = "SELECT no, run, agent, session, parent, status, detail, started_at, title, holder, held, \
-     (SELECT max(last) FROM appends WHERE appends.run = no) AS version, \
-     (SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS updated_at, owner, question, \
-     (SELECT cost FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS cost, \
-     coalesce((SELECT queued FROM heads WHERE heads.run = no), 0) AS queued \
-     FROM runs";
-/// The number of those columns.
-const COLUMNS: usize = 17;
+const SUMMARY: &str = "SELECT no, runs.run, agent, session, parent, status, detail, started_at, title, holder, held, \
+     latest.last, latest.at, owner, question, latest.cost, \
+     coalesce((SELECT queued FROM heads WHERE heads.run = no), 0), \
+     input, output, cached, cache_write, reasoning, own_cost, unpriced";
+/// Where they come from: a run and its last append, which a damaged log may lack.
+const LATEST: &str = "LEFT JOIN appends AS latest ON latest.id = \
+     (SELECT id FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1)";
+/// The first column of what it has used.
+const SPEND_AT: usize = 17;
+/// The number of columns.
+const COLUMNS: usize = SPEND_AT + usage::SPEND.len();
+/// The condition of the indexes of runs that wait with a question.
+const ASKS: &str = "question IS NOT NULL AND status IN ('running', 'suspended')";
 
 pub(super) fn summary(connection: &Connection, run: RunId) -> Result<RunSummary, Fault> {
-    let mut query = connection.prepare_cached(&format!("{SUMMARY} WHERE run = ?1"))?;
+    let mut query =
+        connection.prepare_cached(&format!("{SUMMARY} FROM runs {LATEST} WHERE runs.run = ?1"))?;
     let mut rows = query.query([run.0.as_bytes()])?;
     let row = rows.next()?.ok_or(StoreError::UnknownRun { run })?;
     Lives::default().line(connection, row).map(|(_, summary)| summary)
@@ -41,14 +48,14 @@ pub(super) struct Listed {
 
 /// The conditions of a listing, as SQL and its parameters.
 #[derive(Default)]
-struct Conditions {
-    sql: String,
-    values: Vec<Value>,
+pub(super) struct Conditions {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
 }
 
 impl Conditions {
     /// A condition whose parameter comes last, if there is a value.
-    fn and(&mut self, condition: &str, value: Option<Value>) {
+    pub(super) fn and(&mut self, condition: &str, value: Option<Value>) {
         if let Some(value) = value {
             self.values.push(value);
             // Writing to a string cannot fail.
@@ -56,8 +63,14 @@ impl Conditions {
         }
     }
 
-    fn owner(&mut self, column: &str, owner: Option<&Owner>) {
+    pub(super) fn owner(&mut self, column: &str, owner: Option<&Owner>) {
         self.and(&format!("{column} ="), owner.map(|owner| Value::Text(owner.as_str().to_owned())));
+    }
+
+    /// Runs that began at or after a time, and before another one.
+    pub(super) fn began(&mut self, since: Option<Millis>, until: Option<Millis>) {
+        self.and("started_at >=", since.map(number));
+        self.and("started_at <", until.map(number));
     }
 
     /// Lines after a cursor: those with lower numbers.
@@ -68,6 +81,10 @@ impl Conditions {
         self.and(&format!("{column} <"), Some(Value::Integer(no)));
         Ok(())
     }
+}
+
+fn number(at: Millis) -> Value {
+    Value::Integer(at.min(i64::MAX as u64).cast_signed())
 }
 
 fn limit(limit: usize) -> usize {
@@ -86,15 +103,13 @@ fn page<T>(mut lines: Vec<(i64, T)>, limit: usize) -> Page<T> {
 fn query_of(filter: &RunFilter) -> Result<(String, Vec<Value>), StoreError> {
     let mut conditions = Conditions::default();
     let blob = |run: &RunId| Value::Blob(run.0.as_bytes().to_vec());
-    let number = |at: u64| Value::Integer(at.min(i64::MAX as u64).cast_signed());
     conditions.owner("owner", filter.owner.as_ref());
     let session = filter.session.as_ref().map(|session| Value::Text(session.as_str().to_owned()));
     conditions.and("session =", session);
     conditions.and("agent =", filter.agent.as_ref().map(|agent| Value::Text(agent.as_ref().to_owned())));
     conditions.and("status =", filter.status.map(|status| Value::Text(status.name().to_owned())));
     conditions.and("parent =", filter.parent.as_ref().map(blob));
-    conditions.and("started_at >=", filter.since.map(number));
-    conditions.and("started_at <", filter.until.map(number));
+    conditions.began(filter.since, filter.until);
     conditions.after("no", filter.after.as_ref())?;
     if filter.queued {
         // The plus keeps the query to the heads that have a queue, which are few.
@@ -102,12 +117,28 @@ fn query_of(filter: &RunFilter) -> Result<(String, Vec<Value>), StoreError> {
             " AND +status NOT IN ('running', 'suspended') AND no IN (SELECT run FROM heads WHERE queued = 1)",
         );
     }
+    if filter.asks {
+        // Writing to a string cannot fail.
+        let _ = write!(conditions.sql, " AND {ASKS}");
+    }
     if let Some(due) = filter.due {
         conditions.values.push(number(due));
         let _ = write!(conditions.sql, " AND {}", is_due(conditions.values.len()));
     }
     let Conditions { sql, values } = conditions;
-    Ok((format!("{SUMMARY} WHERE 1{sql} ORDER BY no DESC LIMIT {}", limit(filter.limit) + 1), values))
+    let limit = limit(filter.limit) + 1;
+    let index = index_of(filter);
+    Ok((format!("{SUMMARY} FROM runs{index} {LATEST} WHERE 1{sql} ORDER BY no DESC LIMIT {limit}"), values))
+}
+
+/// The index that a listing must take. SQLite would take that of a status or of an agent for runs that ask: it does not know how few
+/// they are.
+fn index_of(filter: &RunFilter) -> &'static str {
+    match (filter.asks, &filter.owner) {
+        (true, Some(_)) => " INDEXED BY runs_that_ask_by_owner",
+        (true, None) => " INDEXED BY runs_that_ask",
+        (false, _) => "",
+    }
 }
 
 pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed, Fault> {
@@ -137,7 +168,7 @@ pub(super) fn sessions(
     let of = "FROM runs AS own WHERE own.session = heads.session AND own.owner = heads.owner";
     let sql = format!(
         "SELECT head.*, heads.session, (SELECT count(*) {of}), (SELECT min(own.started_at) {of}) \
-         FROM heads JOIN ({SUMMARY}) AS head ON head.no = heads.run \
+         FROM heads JOIN ({SUMMARY} FROM runs {LATEST}) AS head ON head.no = heads.run \
          WHERE 1{sql} ORDER BY heads.run DESC LIMIT {}",
         limit + 1
     );
@@ -207,6 +238,7 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
         ended_at: matches!(run_state, RunState::Ended(_)).then_some(updated_at),
         headline: Headline {
             cost: row.get::<_, Option<i64>>(15)?.map(i64::cast_unsigned),
+            spend: usage::spend_of(row, SPEND_AT)?,
             question: row.get::<_, Option<String>>(14)?.map(Into::into),
             queued: row.get(16)?,
         },
@@ -219,18 +251,40 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunStatus;
+    use crate::sqlite::file::in_memory;
+
+    fn plan(log: &Connection, filter: &RunFilter) -> String {
+        let (sql, values) = query_of(filter).unwrap();
+        let mut query = log.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let lines = query.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        lines.collect::<Result<Vec<_>, _>>().unwrap().join("\n")
+    }
+
+    #[test]
+    fn runs_that_ask_are_found_without_reading_others() {
+        let log = in_memory();
+        let after = RunFilter { after: Some(Cursor::from("7")), ..RunFilter::default() };
+        let agents =
+            RunFilter { agent: Some("a".into()), status: Some(RunStatus::Suspended), ..after.clone() };
+        let due = RunFilter { due: Some(5), session: Some("s".into()), ..RunFilter::default() };
+        for filter in [RunFilter::default(), after, agents, due] {
+            let filter = RunFilter { asks: true, ..filter };
+            let (all, own) = (plan(&log, &filter), RunFilter { owner: Some("ada".into()), ..filter });
+            assert!(all.contains("runs USING INDEX runs_that_ask"), "{all}");
+            let own = plan(&log, &own);
+            assert!(own.contains("SEARCH runs USING INDEX runs_that_ask_by_owner (owner=?"), "{own}");
+            assert!(![all, own].iter().any(|plan| plan.contains("TEMP B-TREE")), "the order is the index's");
+        }
+    }
 
     #[test]
     fn queues_are_found_by_the_heads_that_have_one() {
-        let log = Connection::open_in_memory().unwrap();
-        log.execute_batch(include_str!("format1.sql")).unwrap();
+        let log = in_memory();
         let own =
             RunFilter { owner: Some(Owner::from("ada")), agent: Some("a".into()), ..RunFilter::default() };
         for filter in [RunFilter::default(), own] {
-            let (sql, values) = query_of(&RunFilter { queued: true, ..filter }).unwrap();
-            let mut query = log.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-            let lines = query.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
-            let plan = lines.collect::<Result<Vec<_>, _>>().unwrap().join("\n");
+            let plan = plan(&log, &RunFilter { queued: true, ..filter });
             assert!(plan.contains("rowid=?)"), "{plan}");
             assert!(plan.contains("SEARCH heads USING COVERING INDEX heads_with_queue"), "{plan}");
             assert!(!plan.contains("SCAN runs"), "{plan}");

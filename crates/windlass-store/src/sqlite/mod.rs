@@ -26,6 +26,7 @@ mod process;
 mod prune;
 mod reader;
 mod rows;
+mod usage;
 mod watch;
 mod write;
 mod writer;
@@ -43,9 +44,9 @@ use crate::error::StoreError;
 use crate::opening::{self, Opening};
 use crate::payload;
 use crate::{
-    Append, Batch, Batches, Claim, Due, Fence, Holder, Inbox, Index, KeyedPost, Leases, Log, Page, Payloads,
-    Post, PostId, Posted, Prunable, Prune, Pruning, Reclaimed, RunFilter, RunSummary, SessionFilter,
-    SessionSummary, Wake,
+    Append, Batch, Batches, Claim, DailyUsage, Due, Fence, Holder, Inbox, Index, KeyedPost, Leases, Log,
+    Page, Payloads, Post, PostId, Posted, Prunable, Prune, Pruning, Reclaimed, RunCounts, RunFilter,
+    RunSummary, SessionFilter, SessionSummary, UsageFilter, Wake,
 };
 use changes::{Left, NewEvents};
 use identity::Files;
@@ -230,8 +231,8 @@ impl Inner {
     }
 }
 
-/// Bodies are made here, for the appender, so that the one writer has less to do.
-fn stored(append: Append) -> Result<NewEvents, StoreError> {
+/// Bodies are made here, for the appender, so that the one writer has less to do. In a box, because it goes through several hands.
+fn stored(append: Append) -> Result<Box<NewEvents>, StoreError> {
     let Append { run, expected, events, cause, fence, uses, heard, head, headline, run_state } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Err(StoreError::NoEvents { run });
@@ -244,7 +245,7 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
     let count = events.len() as u64;
     let needs = payload::needed(&events)?;
     let digest = chain::content(&cause, &body);
-    Ok(NewEvents {
+    Ok(Box::new(NewEvents {
         run,
         expected,
         fence,
@@ -260,7 +261,7 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
         body,
         digest,
         needs,
-    })
+    }))
 }
 
 fn unexpected(written: &Written) -> StoreError {
@@ -269,15 +270,16 @@ fn unexpected(written: &Written) -> StoreError {
 
 impl Log for SqliteLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
+        let size = append.events.iter().map(|event| event.fact.text_bytes()).sum();
+        if size < LARGE_BYTES {
+            // Before the future, which then has no room for the append.
+            let new = stored(append);
+            return Box::pin(async move { self.inner.writer.write(Write::Append(new?)).await.map(drop) });
+        }
+        // Long texts take their time to be written and hashed.
         Box::pin(async move {
-            // Long texts take their time to be written and hashed.
-            let size = append.events.iter().map(|event| event.fact.text_bytes()).sum();
-            let new = if size < LARGE_BYTES {
-                stored(append)?
-            } else {
-                Box::pin(off_thread(size, move || stored(append))).await?
-            };
-            self.inner.writer.write(Write::Append(Box::new(new))).await.map(drop)
+            let new = off_thread(size, move || stored(append)).await?;
+            self.inner.writer.write(Write::Append(new)).await.map(drop)
         })
     }
 
@@ -382,6 +384,10 @@ impl Leases for SqliteLog {
         Box::pin(async move { self.inner.writer.write(write).await.map(|_| Some(holders::HELD_MS)) })
     }
 
+    fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.inner.writer.write(Write::Probe).await.map(drop) })
+    }
+
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         let fence = fence.clone();
         let write = Write::Release { run, fence, left: Left::AsItIs };
@@ -418,6 +424,14 @@ impl Index for SqliteLog {
     fn head(&self, owner: &Owner, session: &SessionId) -> BoxFuture<'_, Result<Option<RunId>, StoreError>> {
         let (owner, session) = (owner.clone(), session.clone());
         Box::pin(self.inner.readers.read(move |connection| Ok(heads::of(connection, &owner, &session)?)))
+    }
+
+    fn usage(&self, filter: UsageFilter) -> BoxFuture<'_, Result<Vec<DailyUsage>, StoreError>> {
+        Box::pin(self.inner.readers.read(move |connection| usage::usage(connection, &filter)))
+    }
+
+    fn counts(&self, now: Millis) -> BoxFuture<'_, Result<RunCounts, StoreError>> {
+        Box::pin(self.inner.readers.read(move |connection| due::counts(connection, now)))
     }
 
     fn pruning(&self) -> Option<&dyn Pruning> {

@@ -58,6 +58,8 @@ pub(super) enum Write {
     Reclaim {
         most: usize,
     },
+    /// Tries whether there is room, and writes what is there already.
+    Probe,
     /// Moves everything from the write-ahead log into the file.
     Checkpoint,
 }
@@ -105,6 +107,21 @@ pub(super) fn perform(
             Ok(Written::Nothing)
         }
         Write::Reclaim { most } => Ok(prune::reclaim(connection, *most).map(Written::Reclaimed)?),
+        Write::Probe => Ok(probe(connection).map(|()| Written::Nothing)?),
         Write::Checkpoint => Ok(Written::Nothing),
     }
+}
+
+/// The room that a probe asks for: that of a large append.
+const PROBE_BYTES: u32 = 64 * 1024;
+
+/// Asks for room and gives it back, and writes the header as it is, so that a page goes to the disk.
+fn probe(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("SAVEPOINT probe")?;
+    // No payload has that number.
+    connection
+        .execute("INSERT INTO chunks(payload, place, data) VALUES (-1, 0, zeroblob(?1))", [PROBE_BYTES])?;
+    connection.execute_batch("ROLLBACK TO probe; RELEASE probe")?;
+    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    connection.pragma_update(None, "user_version", version)
 }

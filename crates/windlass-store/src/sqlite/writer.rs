@@ -332,6 +332,8 @@ impl WriterThread {
             | StoreError::Newer { .. }
             | StoreError::Old { .. }
             | StoreError::Corrupt { .. }
+            | StoreError::ReadOnly { .. }
+            | StoreError::Remote(_)
             | StoreError::Failed(_)) => file::unusable(&self.shared.place.path, other.to_string()),
         };
         for job in group {

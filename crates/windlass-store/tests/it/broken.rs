@@ -7,10 +7,10 @@ use futures_util::StreamExt;
 use windlass_core::event::Cause;
 use windlass_core::{Event, Owner, RunId, RunState, SessionId};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Claim, Due, Fence, Head, Headline, Holder, Inbox, Index, KeyedPost,
-    Leases, Log, MemoryLog, Millis, Page, Payloads, Post, PostId, Posted, Prunable, Prune, Pruning,
-    Reclaimed, RunFilter, RunSummary, SessionFilter, SessionSummary, SqliteLog, Store, StoreError, Wake,
-    conformance,
+    Answer, Append, Batch, Batches, Claim, DailyUsage, Due, Fence, Head, Headline, Holder, Inbox, Index,
+    KeyedPost, Leases, Log, MemoryLog, Millis, Page, Payloads, Post, PostId, Posted, Prunable, Prune,
+    Pruning, Reclaimed, RunCounts, RunFilter, RunSummary, SessionFilter, SessionSummary, SqliteLog, Store,
+    StoreError, UsageFilter, Wake, conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,9 @@ enum Fault {
     TakesAnyPostForUsed,
     MixesKeysOfOwners,
     ListsAllRunsForQueues,
+    ListsEndedRunsThatAsk,
+    SumsUpAllDays,
+    CountsHeldRunsAsDue,
 }
 
 /// A log with one fault.
@@ -212,7 +215,7 @@ impl Leases for Broken {
         })
     }
 
-    windlass_store::forward_store!(0: release);
+    windlass_store::forward_store!(0: probe, release);
 }
 
 impl Index for Broken {
@@ -229,6 +232,14 @@ impl Index for Broken {
         }
         if matches!(self.1, Fault::ListsAllRunsForQueues) {
             filter.queued = false;
+        }
+        if matches!(self.1, Fault::ListsEndedRunsThatAsk) && filter.asks {
+            filter.asks = false;
+            return Box::pin(async move {
+                let mut runs = self.0.list(filter).await?;
+                runs.items.retain(|summary| summary.headline.question.is_some());
+                Ok(runs)
+            });
         }
         Box::pin(async move {
             let mut runs = self.0.list(filter).await?;
@@ -254,6 +265,21 @@ impl Index for Broken {
             let alone = self.0.list(filter).await?.len() < 2;
             Ok(head.filter(|_| !alone || !matches!(self.1, Fault::TakesSessionsWithTheirHeads)))
         })
+    }
+
+    fn counts(&self, now: Millis) -> Answer<'_, RunCounts> {
+        Box::pin(async move {
+            let mut counts = self.0.counts(now).await?;
+            if matches!(self.1, Fault::CountsHeldRunsAsDue) {
+                counts.due = counts.running;
+            }
+            Ok(counts)
+        })
+    }
+
+    fn usage(&self, filter: UsageFilter) -> Answer<'_, Vec<DailyUsage>> {
+        let all = UsageFilter { since: None, until: None, ..filter.clone() };
+        self.0.usage(if matches!(self.1, Fault::SumsUpAllDays) { all } else { filter })
     }
 
     fn pruning(&self) -> Option<&dyn Pruning> {
@@ -302,6 +328,10 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::MixesSessionsOfOwners, "sessions_are_listed_by_their_heads"),
         (Fault::ListsAllRunsForQueues, "an_ended_head_with_a_queue_is_listed_until_the_head_moves"),
         (Fault::ForgetsHeadlines, "an_ended_head_with_a_queue_is_listed_until_the_head_moves"),
+        (Fault::ListsEndedRunsThatAsk, "only_runs_that_wait_with_a_question_ask"),
+        (Fault::ForgetsHeadlines, "use_is_summed_up_by_day_owner_and_agent"),
+        (Fault::CountsHeldRunsAsDue, "due_runs_are_counted_with_the_time_since_when_they_wait"),
+        (Fault::SumsUpAllDays, "use_is_summed_up_by_day_owner_and_agent"),
         (Fault::TakesAnyCursor, "a_listing_is_stable_under_its_cursor"),
         (Fault::ForgetsKeys, "a_key_is_posted_once"),
         (Fault::ForgetsKeys, "what_is_sent_again_is_done_once"),

@@ -85,7 +85,7 @@ fn e31_a_newer_format_is_refused_with_both_versions() {
     drop(SqliteLog::open(&path).unwrap());
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let error = SqliteLog::open(&path).unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 7, known: 1, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 7, known: 2, .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -138,6 +138,11 @@ async fn e31_a_full_disk_fails_only_what_has_no_room_and_keeps_the_rest() {
     };
     assert_eq!(error.code(), "store.full", "{error:?}");
     assert_eq!(log.summary(run).await.unwrap().version, version, "the last durable state is intact");
+    assert_eq!(
+        log.probe().await.unwrap_err().code(),
+        "store.full",
+        "E70: a probe says so before the next append"
+    );
     drop(log);
     let log = SqliteLog::open(&path).unwrap();
     let events: u64 =

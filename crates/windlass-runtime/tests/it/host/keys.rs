@@ -274,7 +274,7 @@ impl Leases for Dies {
         self.inner.acquire(run, holder, claim)
     }
 
-    forward_store!(inner: acquire_due, renew, release, park);
+    forward_store!(inner: acquire_due, renew, probe, release, park);
 }
 
 forward_store!(Log, Inbox, Payloads, Index for Dies => inner);

@@ -6,7 +6,7 @@ use windlass_core::{RunId, RunState};
 use super::{Run, Runs};
 use crate::error::StoreError;
 use crate::opening::Opening;
-use crate::{Claim, Due, Fence, Holder, RunSummary, Wake};
+use crate::{Claim, Due, Fence, Holder, RunCounts, RunSummary, Wake};
 
 /// The last hold on a run, given up or not.
 #[derive(Debug)]
@@ -101,6 +101,23 @@ impl Runs {
         Ok(())
     }
 
+    pub(in crate::memory) fn counts(&self, now: Millis) -> RunCounts {
+        let mut counts = RunCounts::default();
+        for run in self.by_id.values() {
+            match run.state {
+                RunState::Running => counts.running += 1,
+                RunState::Suspended => counts.suspended += 1,
+                RunState::Ended(_) => counts.ended += 1,
+            }
+            if run.is_free() && run.is_due(now) && Opening::of(run.first()).parent.is_none() {
+                let since = run.due_since().unwrap_or(now).min(now);
+                counts.due += 1;
+                counts.due_since = Some(counts.due_since.map_or(since, |other| other.min(since)));
+            }
+        }
+        counts
+    }
+
     pub(in crate::memory) fn forget_holder(&mut self, holder: &Holder) {
         self.by_id
             .values_mut()
@@ -110,10 +127,21 @@ impl Runs {
 }
 
 impl Run {
+    fn is_free(&self) -> bool {
+        !self.hold.held || self.hold.dead
+    }
+
+    /// Since when a run that is due can go on.
+    fn due_since(&self) -> Option<Millis> {
+        if self.state == RunState::Running {
+            return self.batches.last().and_then(|batch| batch.events.last()).map(|event| event.at);
+        }
+        self.waiting().map(|posted| posted.at).chain(self.wake.map(|wake| wake.at)).min()
+    }
+
     /// Whether it is due, and nobody's.
     pub(super) fn is_free_for(&self, due: &Due) -> bool {
-        let free = !self.hold.held || self.hold.dead;
-        if !(free && self.is_due(due.now)) {
+        if !(self.is_free() && self.is_due(due.now)) {
             return false;
         }
         let opening = Opening::of(self.first());

@@ -5,8 +5,12 @@ use windlass_core::{RunId, RunState};
 
 use super::{Run, Runs};
 use crate::error::StoreError;
+use crate::index::usage::{UsedBy, sums};
 use crate::opening::Opening;
-use crate::{Cursor, DEFAULT_LISTED, Page, RunFilter, RunSummary, SessionFilter, SessionSummary};
+use crate::{
+    Cursor, DEFAULT_LISTED, DailyUsage, Headline, Page, RunFilter, RunSummary, SessionFilter, SessionSummary,
+    UsageFilter,
+};
 
 impl Runs {
     pub(in crate::memory) fn list(&self, filter: &RunFilter) -> Result<Page<RunSummary>, StoreError> {
@@ -35,6 +39,12 @@ impl Runs {
         let (heads, next) = page(heads.collect(), filter.after.as_ref(), filter.limit)?;
         let items = heads.into_iter().map(|head| self.session(head)).collect::<Result<_, _>>()?;
         Ok(Page { items, next })
+    }
+
+    pub(in crate::memory) fn usage(&self, filter: &UsageFilter) -> Vec<DailyUsage> {
+        let UsageFilter { owner, agent, since, until, .. } = filter.clone();
+        let fits = RunFilter { owner, agent, since, until, ..RunFilter::default() };
+        sums(self.by_id.values().filter(|run| run.fits(&fits)).map(Run::used_by), filter)
     }
 
     fn session(&self, head: RunId) -> Result<SessionSummary, StoreError> {
@@ -75,7 +85,8 @@ fn page(
 impl Run {
     pub(super) fn fits(&self, filter: &RunFilter) -> bool {
         let (opening, began) = (Opening::of(self.first()), self.started_at());
-        filter.owner.as_ref().is_none_or(|owner| opening.owner == *owner)
+        (!filter.asks || self.asks())
+            && filter.owner.as_ref().is_none_or(|owner| opening.owner == *owner)
             && filter.session.as_ref().is_none_or(|session| opening.session.as_ref() == Some(session))
             && filter.agent.as_ref().is_none_or(|agent| opening.agent == *agent)
             && filter.status.is_none_or(|status| status == self.state.into())
@@ -83,6 +94,15 @@ impl Run {
             && filter.since.is_none_or(|since| began >= since)
             && filter.until.is_none_or(|until| began < until)
             && filter.due.is_none_or(|due| self.is_due(due))
+    }
+
+    fn asks(&self) -> bool {
+        self.headline.question.is_some() && !matches!(self.state, RunState::Ended(_))
+    }
+
+    fn used_by(&self) -> UsedBy {
+        let Opening { owner, agent, .. } = Opening::of(self.first());
+        UsedBy { owner, agent, started_at: self.started_at(), spend: self.headline.spend }
     }
 
     fn started_at(&self) -> Millis {
@@ -103,7 +123,7 @@ impl Run {
             started_at: self.started_at(),
             updated_at: last.map_or(0, |event| event.at),
             ended_at: last.filter(|_| matches!(self.state, RunState::Ended(_))).map(|event| event.at),
-            headline: self.headline.clone(),
+            headline: Headline::clone(&self.headline),
             title: opening.title,
             wake_at: self.wake.filter(|_| self.state == RunState::Suspended).map(|wake| wake.at),
             holder: (self.hold.held && !self.hold.dead).then(|| self.hold.fence.holder.clone()),

@@ -8,8 +8,7 @@ const NOW: u64 = 1_000_000;
 
 /// A log in which a living process holds so many runs that are due, as many wait for people, and some are free.
 fn log(held: i64) -> (Connection, i64) {
-    let log = Connection::open_in_memory().unwrap();
-    log.execute_batch(include_str!("../format1.sql")).unwrap();
+    let log = crate::sqlite::file::in_memory();
     let living = holders::register(&log, &"maker".into()).unwrap();
     let add = |no: i64, status: &str, detail: Option<i64>, from: Option<i64>, held: Option<i64>| {
         let detail = detail.map(|at| at.to_string());
