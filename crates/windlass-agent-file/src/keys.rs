@@ -52,6 +52,10 @@ impl<T: JsonSchema> JsonSchema for Deferred<T> {
     }
 }
 
+fn yes() -> bool {
+    true
+}
+
 macro_rules! agent_keys {
     ($($(#[$doc:meta])* $key:ident: $Type:ty,)*) => {
         /// An agent: its models, instructions, tools and loop.
@@ -60,6 +64,9 @@ macro_rules! agent_keys {
         pub(super) struct AgentKeys {
             /// The agent's name. Default: the file's name without its ending.
             pub(super) name: Option<Filled>,
+            /// Whether a server that finds the file in its folder of agents offers it. Default: true.
+            #[schemars(with = "bool", default = "yes")]
+            serve: Option<bool>,
             $($(#[$doc])* $key: $Type,)*
         }
 
@@ -127,7 +134,9 @@ agent_keys! {
 impl AgentKeys {
     pub(super) fn file(mut self, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError> {
         let name = self.name.take().map_or_else(|| reading.default_name(), |name| name.0);
+        let serve = self.serve.unwrap_or(true);
         let mut file = Body::from(self).file("", name, reading)?;
+        file.serve = serve;
         file.unmasked = std::mem::take(&mut reading.unmasked);
         file.unchecked = std::mem::take(&mut reading.unchecked);
         file.literal_secrets = std::mem::take(&mut reading.literal_secrets);
@@ -191,6 +200,7 @@ impl Body {
             timeout_settings: self.timeouts.into(),
             retry: self.retry,
             code: self.code.into(),
+            serve: true,
             folder: reading.folder.clone(),
             file: reading.file.clone(),
             unmasked: Vec::new(),

@@ -105,6 +105,8 @@ pub struct AgentFile {
     pub retry: Transport,
     /// Code mode.
     pub code: CodeSettings,
+    /// Whether a server that finds the file in its folder of agents offers it.
+    pub serve: bool,
     /// The folder that paths in the file start from.
     pub folder: PathBuf,
     /// The file's name, for messages.

@@ -161,7 +161,7 @@ impl Writer<'_> {
             let keys = map["properties"].as_object().into_iter().flat_map(Map::keys);
             keys.filter(|key| !but.contains(&key.as_str())).cloned().collect()
         };
-        let file = (TOP, names(self.schema, &["name", "instructions"]));
+        let file = (TOP, names(self.schema, &["name", "instructions", "serve"]));
         let entry = names(&self.schema["$defs"]["tool"], &["mcp", "builtin", "command", "service"]);
         for (of, keys) in [file, ("tools", entry)] {
             if of != heading && keys.iter().all(|key| own.contains_key(key)) {

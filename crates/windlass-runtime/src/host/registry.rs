@@ -126,13 +126,18 @@ impl Registry {
         &self.waits
     }
 
-    /// Registers the agents of the files in a folder (`*.yaml`, `*.yml`), and reads that folder again on [`reload`](Self::reload).
+    /// Registers the agents of the files in a folder (`*.yaml`, `*.yml`) but for those with `serve: false`, and reads that folder again on [`reload`](Self::reload).
     ///
     /// # Errors
     /// The folder cannot be read.
     pub async fn load(&self, folder: &Path) -> std::io::Result<Reloaded> {
         self.write(|agents| agents.folder = Some(folder.to_owned()));
         self.reload().await
+    }
+
+    /// The folder that was [loaded](Self::load).
+    pub fn folder(&self) -> Option<PathBuf> {
+        self.read(|agents| agents.folder.clone())
     }
 
     /// Reads the folder again. Runs go on with the agents that they began with.
@@ -143,13 +148,18 @@ impl Registry {
         let Some(folder) = self.read(|agents| agents.folder.clone()) else { return Ok(Reloaded::default()) };
         let paths = files_of(&folder)?;
         let mut reloaded = Reloaded::default();
+        let (mut named, mut kept_back) = (BTreeMap::new(), Vec::new());
         for path in &paths {
-            if let Err(error) = self.reload_file(path, &mut reloaded).await {
-                reloaded.failed.push((path.clone(), error));
+            match self.reload_file(path, &mut named, &mut reloaded).await {
+                Ok(true) => {}
+                Ok(false) => kept_back.push(path),
+                Err(error) => reloaded.failed.push((path.clone(), error)),
             }
         }
-        let is_gone =
-            |registered: &Registered| registered.file.as_ref().is_some_and(|(path, _)| !paths.contains(path));
+        let is_gone = |registered: &Registered| {
+            let file = registered.file.as_ref().map(|(path, _)| path);
+            file.is_some_and(|path| !paths.contains(path) || kept_back.contains(&path))
+        };
         self.write(|agents| {
             let gone = agents.named.iter().filter(|(_, registered)| is_gone(registered));
             reloaded.removed = gone.map(|(name, _)| name.clone()).collect();
@@ -158,16 +168,31 @@ impl Registry {
         Ok(reloaded)
     }
 
-    async fn reload_file(&self, path: &Path, reloaded: &mut Reloaded) -> Result<(), AssembleError> {
+    /// Registers the agent of a file. Gives whether the file is one of those that are offered.
+    async fn reload_file(
+        &self,
+        path: &Path,
+        named: &mut BTreeMap<Text, PathBuf>,
+        reloaded: &mut Reloaded,
+    ) -> Result<bool, AssembleError> {
         let env = |name: &str| (self.variables)(name);
         let file = AgentFile::read(path, &env)?;
-        let source = source_of(&file, &env)?;
+        if !file.serve {
+            return Ok(false);
+        }
         let name: Text = file.name.as_str().into();
+        if let Some(first) = named.insert(name.clone(), path.to_owned()) {
+            let error =
+                AssembleError::SameName { name: name.to_string(), first: first.display().to_string() };
+            named.insert(name, first);
+            return Err(error);
+        }
+        let source = source_of(&file, &env)?;
         let is_same = |registered: &Registered| {
             registered.file.as_ref().is_some_and(|(_, known)| Some(known) == source.as_ref())
         };
         if self.read(|agents| agents.named.get(&name).is_some_and(is_same)) {
-            return Ok(());
+            return Ok(true);
         }
         let Assembly { agent, .. } =
             self.assembled(Files::Read(&file, &FileOverrides::default()), None).await?;
@@ -188,7 +213,7 @@ impl Registry {
             Some(_) => reloaded.changed.push(name),
             None => reloaded.added.push(name),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Makes an agent of files, with what people want to know about it. It is not registered. A cassette records the exchanges of all its

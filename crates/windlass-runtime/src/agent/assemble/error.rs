@@ -24,6 +24,15 @@ pub enum AssembleError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] AgentFileError),
+    /// Two files of a folder have agents of one name.
+    #[error("its agent is named `{name}`, as that of {first} is")]
+    #[diagnostic(kind = Kind::Conflict, code = "agent.same_file_name", help = "rename one of them, or keep one back with `serve: false`")]
+    SameName {
+        /// The name.
+        name: String,
+        /// The file that has it.
+        first: String,
+    },
     /// A model.
     #[error("{}cannot use model `{model}`", at(file, *place))]
     #[diagnostic(transparent)]
