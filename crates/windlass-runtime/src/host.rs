@@ -29,6 +29,7 @@ pub(crate) mod admission;
 mod agent;
 mod answers;
 pub(crate) mod cancelling;
+mod continuing;
 mod driving;
 mod follower;
 pub(crate) mod forking;
@@ -67,6 +68,7 @@ use slots::Slots;
 
 pub use crate::platform::error::host::HostError;
 pub use answers::{answer_forms, read_answer, read_arguments};
+pub use continuing::Continued;
 pub use driving::{LiveRun, Start};
 pub use follower::Follower;
 pub use position::{AttemptPosition, NoPosition, Position};
@@ -216,6 +218,11 @@ impl Host {
     /// The runs that are driven here now, those included that wait for a place.
     pub fn driven(&self) -> Vec<RunId> {
         self.inner.live.driven()
+    }
+
+    /// How many runs have a place here, and how many wait for one.
+    pub fn counts(&self) -> (usize, usize) {
+        self.inner.slots.counts()
     }
 
     /// The handle of a run that is driven here.

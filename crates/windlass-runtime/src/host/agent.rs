@@ -7,9 +7,9 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use windlass_core::event::Steered;
 use windlass_core::policy::LimitKind;
-use windlass_core::{Answer, InputKind, InvalidInput, QuestionId, RunId, SessionId, Status, Text};
+use windlass_core::{Answer, InputKind, QuestionId, RunId, SessionId, Text};
 use windlass_read::reports::{Replayed, replay_run};
-use windlass_read::{load, start_of};
+use windlass_read::start_of;
 
 use crate::agent::Agent;
 use crate::agent::input::{RunMessages, take_input};
@@ -18,10 +18,11 @@ use crate::driver::forks::ForkOptions;
 use crate::driver::options::DriveOptions;
 use crate::driver::parents::asked_at;
 use crate::driver::run::Run;
-use crate::driver::starting::{Beginning, Opening, begin, start_again};
+use crate::driver::starting::start_again;
 use crate::host::admission::turns::{Turn, await_turn};
 use crate::host::admission::{Admitted, admit, begin_first, next_queued};
 use crate::host::cancelling::{Cancelled, cancel_with};
+use crate::host::continuing::continued;
 use crate::host::forking::{self, Fork};
 use crate::host::listing::Listing;
 use crate::host::resume::Resume;
@@ -84,35 +85,7 @@ impl Agent {
         limits: &'a [(LimitKind, f64)],
         options: DriveOptions,
     ) -> BoxFuture<'a, Result<Prepared, Error>> {
-        self.continued(run, limits, options).boxed()
-    }
-
-    async fn continued(
-        &self,
-        run: RunId,
-        limits: &[(LimitKind, f64)],
-        options: DriveOptions,
-    ) -> Result<Prepared, Error> {
-        let base = load(&**self.log(), run).await?;
-        let Some(end) = base.ended() else { return Err(Error::NotEnded { run }) };
-        let Status::Limit(cut) = end.status else { return Err(Error::NotCut { run, status: end.status }) };
-        let mut raised = Vec::new();
-        for (limit, number) in limits {
-            let refused = |reached: String| {
-                Error::Refused(InvalidInput::NotRaised { limit: *limit, reached, found: number.to_string() })
-            };
-            let max = limit.keep(*number).ok_or_else(|| refused("0".to_owned()))?;
-            let before = base.policy().limit(*limit).unwrap_or(0);
-            if *limit == cut && max <= before {
-                return Err(refused(limit.show(before)));
-            }
-            raised.push((*limit, max));
-        }
-        let (owner, session) = (base.owner().clone(), base.session().cloned());
-        let options = DriveOptions { owner, session, only_tools: None, ..options };
-        let fresh = self.environment().new_run();
-        let beginning = Beginning::new(fresh, Opening::Limits(raised), options).on(Some(base));
-        begin(self, beginning).await.map(Prepared::new)
+        continued(self, run, limits, options).boxed()
     }
 
     /// Forks a run: a new run continues from that run's state after an event. Calls that have ended are not run again; lost

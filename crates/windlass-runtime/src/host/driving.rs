@@ -122,16 +122,26 @@ impl Host {
         self.started(start).boxed()
     }
 
+    /// The fate of an earlier sending of a start under its key ([`Scoped::sent_before`](super::Scoped::sent_before)).
+    pub(super) async fn fate_before(&self, start: &Start) -> Result<Option<Admitted<LiveRun>>, Error> {
+        let Start { agent, input, options } = start;
+        if options.key.is_none() {
+            return Ok(None);
+        }
+        let earlier = Box::pin(sent_before(agent, input, options)).await?;
+        Ok(earlier.map(|admitted| self.admitted(agent, admitted)))
+    }
+
     async fn started(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
         let Start { agent, input, options } = start;
         if self.inner.closing.is_cancelled() {
             return Err(HostError::Closing.into());
         }
-        if options.key.is_some()
-            && let Some(admitted) = Box::pin(sent_before(&agent, &input, &options)).await?
-        {
-            return Ok(self.admitted(&agent, admitted));
+        let start = Start { agent, input, options };
+        if let Some(admitted) = self.fate_before(&start).await? {
+            return Ok(admitted);
         }
+        let Start { agent, input, options } = start;
         let whose = Whose { owner: options.owner.clone(), agent: agent.name().clone() };
         if let Some(full) = self.inner.slots.is_full(&whose) {
             return Err(too_many(full));

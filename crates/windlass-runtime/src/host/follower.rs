@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use windlass_core::event::{ModelFact, ToolChoice, TurnCompleted};
-use windlass_core::{ActionId, Fact};
+use windlass_core::{ActionId, Fact, RunId};
 use windlass_store::{Batch, StoreError};
 
 use super::hub::{Ahead, Hub, begins_another, is_over, reply_in};
-use super::position::{AttemptPosition, Position, rest_of};
+use super::position::{AttemptPosition, Position, begins_with, next_piece};
 use crate::driver::updates::Update;
 use crate::platform::error::Error;
 
@@ -25,12 +25,26 @@ pub struct Follower {
     position: Position,
     /// Comes next, before anything else.
     ready: VecDeque<(Position, Update)>,
+    /// A stored reply of which the rest comes next, a piece at a time.
+    rest: Option<Rest>,
+}
+
+/// The rest of a reply that has completed, and the append that brings it.
+#[derive(Debug)]
+struct Rest {
+    batch: Batch,
+    read: AttemptPosition,
 }
 
 impl Follower {
     pub(super) fn new(hub: Arc<Hub>, position: Position) -> Self {
         let changes = hub.changes();
-        Self { hub, changes, position, ready: VecDeque::new() }
+        Self { hub, changes, position, ready: VecDeque::new(), rest: None }
+    }
+
+    /// The run.
+    pub fn run(&self) -> RunId {
+        self.hub.run()
     }
 
     /// The position behind the last update.
@@ -47,6 +61,10 @@ impl Follower {
             if let Some((position, update)) = self.ready.pop_front() {
                 self.position = position;
                 return Ok(Some((position, update)));
+            }
+            if let Some(rest) = self.rest.take() {
+                self.take_rest(rest);
+                continue;
             }
             self.changes.borrow_and_update();
             match self.hub.ahead(self.position.version) {
@@ -117,21 +135,48 @@ impl Follower {
     /// Takes an append, behind the rest of the reply that it brings.
     async fn take(&mut self, batch: Batch) -> Result<(), Error> {
         if let Some((action, reply)) = reply_in(&batch) {
-            self.complete(action, reply).await?;
+            if let Some(read) = self.read_of(action, reply).await? {
+                self.rest = Some(Rest { batch, read });
+                return Ok(());
+            }
         } else if let Some(seen) = self.seen()
             && is_over(&batch, seen.action)
         {
             self.void(seen);
         }
+        self.append(batch);
+        Ok(())
+    }
+
+    /// The next piece of a stored reply, or behind its last one the append that brings it.
+    fn take_rest(&mut self, rest: Rest) {
+        let Rest { batch, mut read } = rest;
+        let piece =
+            reply_in(&batch).and_then(|(action, reply)| next_piece(reply, self.action(action), &read));
+        match piece {
+            Some(piece) => {
+                read.add(&piece);
+                self.ready.push_back((Position { attempt: Some(read), ..self.position }, piece));
+                self.rest = Some(Rest { batch, read });
+            }
+            None => self.append(batch),
+        }
+    }
+
+    fn append(&mut self, batch: Batch) {
         // A fact that comes while a reply is being written leaves that as it is.
         let last = self.ready.back().map_or(self.position, |(position, _)| *position);
         let ended = begins_another(&batch) || reply_in(&batch).is_some();
         let attempt = last.attempt.filter(|attempt| !ended && attempt.has_any());
         self.ready.push_back((Position { version: batch.last(), attempt }, Update::Events(batch)));
-        Ok(())
     }
 
-    async fn complete(&mut self, action: u64, reply: &TurnCompleted) -> Result<(), Error> {
+    /// What was read of a reply that has completed; `None`: no piece of it is shown.
+    async fn read_of(
+        &mut self,
+        action: u64,
+        reply: &TurnCompleted,
+    ) -> Result<Option<AttemptPosition>, Error> {
         let mut seen = self.seen();
         if let Some(other) =
             seen.filter(|seen| seen.action != action || self.hub.lock().attempt.strayed(action))
@@ -140,22 +185,14 @@ impl Follower {
             seen = None;
         }
         if seen.is_none() && self.is_for_actions(action).await? {
-            return Ok(());
+            return Ok(None);
         }
         let read = seen.unwrap_or_else(|| AttemptPosition::start(action, 0));
-        let rest = rest_of(reply, self.action(action), &read);
-        let (mut read, rest) = if let Some(rest) = rest {
-            (read, rest)
-        } else {
-            self.void(read);
-            let read = AttemptPosition::start(action, read.round + 1);
-            (read, rest_of(reply, self.action(action), &read).unwrap_or_default())
-        };
-        for piece in rest {
-            read.add(&piece);
-            self.ready.push_back((Position { attempt: Some(read), ..self.position }, piece));
+        if begins_with(reply, &read) {
+            return Ok(Some(read));
         }
-        Ok(())
+        self.void(read);
+        Ok(Some(AttemptPosition::start(action, read.round + 1)))
     }
 
     /// Whether a reply is for actions only: its text is no answer, and is not shown.

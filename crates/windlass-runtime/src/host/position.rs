@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use windlass_core::ActionId;
 use windlass_core::event::TurnCompleted;
-use windlass_core::{ActionId, Text};
+use windlass_core::message::ToolCall;
 
 use crate::driver::updates::Update;
 
@@ -108,49 +109,68 @@ impl FromStr for Position {
     }
 }
 
-/// The rest of a reply that has completed, behind what was read of it; `None`: the stored reply does not begin with that.
-pub(super) fn rest_of(
-    reply: &TurnCompleted,
-    action: ActionId,
-    read: &AttemptPosition,
-) -> Option<Vec<Update>> {
-    let mut rest = Vec::new();
-    let reasoning = reply.reasoning.as_ref().map_or("", |reasoning| &reasoning.text);
-    let text = cut(reasoning, read.reasoning)?;
-    if !text.is_empty() {
-        rest.push(Update::Reasoning { action, text: text.into() });
-    }
-    let text = cut(reply.text.as_deref().unwrap_or_default(), read.text)?;
-    if !text.is_empty() {
-        rest.push(Update::Text { action, text: text.into() });
-    }
-    let mut read = read.calls;
-    // The others are written in the text.
-    for (index, call) in reply.calls.iter().filter(|call| call.place.is_none()).enumerate() {
-        let all = call_bytes(Some(&call.name), &call.args);
-        if read >= all {
-            read -= all;
-            continue;
-        }
-        let index = u32::try_from(index).ok();
-        let piece = |name: Option<&Text>, args: &str| Update::Call {
-            action,
-            index,
-            name: name.map(|name| (&**name).into()),
-            args: args.into(),
-        };
-        match read.checked_sub(call.name.len() as u64) {
-            None if read > 0 => return None,
-            None => rest.push(piece(Some(&call.name), &call.args)),
-            Some(args) => rest.push(piece(None, cut(&call.args, args)?)),
-        }
-        read = 0;
-    }
-    (read == 0).then_some(rest)
+/// The most bytes of a piece that is cut from a stored reply: a reader holds one of them, however long the reply is (E69).
+const PIECE_BYTES: usize = 16 * 1024;
+
+fn reasoning_of(reply: &TurnCompleted) -> &str {
+    reply.reasoning.as_ref().map_or("", |reasoning| &reasoning.text)
 }
 
-fn cut(text: &str, from: u64) -> Option<&str> {
+/// The calls that have pieces of their own; the others are written in the text.
+fn calls_of(reply: &TurnCompleted) -> impl Iterator<Item = (usize, &ToolCall)> {
+    reply.calls.iter().filter(|call| call.place.is_none()).enumerate()
+}
+
+/// Whether a reply that has completed begins with what was read of it.
+pub(super) fn begins_with(reply: &TurnCompleted, read: &AttemptPosition) -> bool {
+    let is_within = |text: &str, bytes: u64| rest(text, bytes).is_some();
+    let mut left = read.calls;
+    for (_, call) in calls_of(reply) {
+        let (name, all) = (call.name.len() as u64, call_bytes(Some(&call.name), &call.args));
+        if left < all {
+            let in_args = left.checked_sub(name).map_or(left == 0, |args| is_within(&call.args, args));
+            return in_args
+                && is_within(reasoning_of(reply), read.reasoning)
+                && is_within(reply.text.as_deref().unwrap_or_default(), read.text);
+        }
+        left -= all;
+    }
+    left == 0
+        && is_within(reasoning_of(reply), read.reasoning)
+        && is_within(reply.text.as_deref().unwrap_or_default(), read.text)
+}
+
+/// The next piece of a reply that has completed, behind what was read of it; `None`: all of it was read.
+pub(super) fn next_piece(reply: &TurnCompleted, action: ActionId, read: &AttemptPosition) -> Option<Update> {
+    if let Some(text) = piece_of(reasoning_of(reply), read.reasoning) {
+        return Some(Update::Reasoning { action, text: text.into() });
+    }
+    if let Some(text) = piece_of(reply.text.as_deref().unwrap_or_default(), read.text) {
+        return Some(Update::Text { action, text: text.into() });
+    }
+    let mut left = read.calls;
+    for (index, call) in calls_of(reply) {
+        let all = call_bytes(Some(&call.name), &call.args);
+        if left >= all {
+            left -= all;
+            continue;
+        }
+        let args = left.checked_sub(call.name.len() as u64);
+        let name = if args.is_none() { Some((&*call.name).into()) } else { None };
+        let args = piece_of(&call.args, args.unwrap_or_default()).unwrap_or_default();
+        return Some(Update::Call { action, index: u32::try_from(index).ok(), name, args: args.into() });
+    }
+    None
+}
+
+fn rest(text: &str, from: u64) -> Option<&str> {
     text.get(usize::try_from(from).ok()?..)
+}
+
+/// The next bytes of a text, up to the end of a character; `None`: there are none.
+fn piece_of(text: &str, from: u64) -> Option<&str> {
+    let rest = rest(text, from).filter(|rest| !rest.is_empty())?;
+    rest.get(..rest.floor_char_boundary(PIECE_BYTES))
 }
 
 #[cfg(test)]

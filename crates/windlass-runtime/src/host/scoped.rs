@@ -1,7 +1,9 @@
 //! Whose runs a client sees: a host as one owner may use it.
 
 use windlass_core::{Owner, RunId, SessionId, State};
-use windlass_store::{Page, RunFilter, RunSummary, SessionFilter, SessionSummary, StoreError};
+use windlass_store::{
+    DailyUsage, Page, RunFilter, RunSummary, SessionFilter, SessionSummary, StoreError, UsageFilter,
+};
 
 use super::Host;
 use super::driving::{LiveRun, Start};
@@ -107,6 +109,17 @@ impl Scoped {
         self.host.start(start).await
     }
 
+    /// The fate of an earlier sending of a start under its idempotency key: whoever has limits of its own asks before it applies them,
+    /// because a repeat meets none (E65). `None`: it was not sent, or was refused.
+    ///
+    /// # Errors
+    /// Another request has the key, or the log failed.
+    pub async fn sent_before(&self, start: &Start) -> Result<Option<Admitted<LiveRun>>, Error> {
+        let mut start = start.clone();
+        start.options.owner = self.scope.owner.clone();
+        self.host.fate_before(&start).await
+    }
+
     /// Follows a run from a position on ([`Host::follow`]).
     ///
     /// # Errors
@@ -144,6 +157,17 @@ impl Scoped {
         match self.scope.narrowed(filter.owner.clone()) {
             Ok(owner) => Ok(self.host.log().sessions(SessionFilter { owner, ..filter }).await?),
             Err(Unseen) => Ok(nothing()),
+        }
+    }
+
+    /// Sums up what runs have used, by the day on which they began.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn usage(&self, filter: UsageFilter) -> Result<Vec<DailyUsage>, Error> {
+        match self.scope.narrowed(filter.owner.clone()) {
+            Ok(owner) => Ok(self.host.log().usage(UsageFilter { owner, ..filter }).await?),
+            Err(Unseen) => Ok(Vec::new()),
         }
     }
 

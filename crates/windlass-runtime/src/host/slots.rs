@@ -127,6 +127,12 @@ impl Slots {
         (self.limits.at_once.saturating_sub(queue.taken), full.collect())
     }
 
+    /// How many places are taken, and how many wait for one.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let queue = self.lock();
+        (queue.taken, queue.waiters)
+    }
+
     /// Changes when a place becomes free.
     pub(super) fn freed(&self) -> tokio::sync::watch::Receiver<u64> {
         self.freed.subscribe()

@@ -191,6 +191,24 @@ impl Scoped {
         Ok(self.host.drive(&agent, prepared))
     }
 
+    /// The fork that an earlier sending of this request has begun under its idempotency key: whoever has limits of its own asks before it
+    /// applies them, because a repeat meets none (E65).
+    ///
+    /// # Errors
+    /// The run is unknown; another request has the key; the log failed.
+    pub async fn forked_before(
+        &self,
+        run: RunId,
+        agent: &Agent,
+        fork: &ForkOptions,
+        options: &DriveOptions,
+    ) -> Result<Option<Forked>, Error> {
+        self.summary(run).await?;
+        let options = DriveOptions { owner: self.scope().owner().clone(), ..options.clone() };
+        let found = Box::pin(forked_before(agent, run, fork, &options)).await?;
+        Ok(found.map(|(run, saved)| Forked { run, saved, live: None }))
+    }
+
     /// Forks a run at a version that its sender saw, with its agent or another one, and drives the fork here. The fork is a run of the
     /// scope's owner. One that is asked for under an idempotency key ([`DriveOptions::key`]) begins durably, once.
     ///

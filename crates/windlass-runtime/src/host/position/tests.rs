@@ -6,7 +6,7 @@ use windlass_core::message::{CallTarget, Reasoning, ToolCall};
 use windlass_core::model::{StopReason, Usage};
 use windlass_core::{ActionId, RunId};
 
-use super::{AttemptPosition, Position, rest_of};
+use super::{AttemptPosition, PIECE_BYTES, Position, begins_with, next_piece};
 use crate::driver::updates::Update;
 
 fn call(id: &str, name: &str, args: &str) -> ToolCall {
@@ -40,6 +40,36 @@ fn reply() -> TurnCompleted {
 
 fn action() -> ActionId {
     ActionId { run: RunId::from_number(1), seq: 2 }
+}
+
+/// All pieces of a reply behind what was read of it; `None`: it does not begin with that.
+fn rest_of(reply: &TurnCompleted, action: ActionId, read: &AttemptPosition) -> Option<Vec<Update>> {
+    begins_with(reply, read).then(|| {
+        let mut read = *read;
+        let pieces = std::iter::from_fn(|| {
+            let piece = next_piece(reply, action, &read)?;
+            read.add(&piece);
+            Some(piece)
+        });
+        pieces.collect()
+    })
+}
+
+/// E69: a reader of a long reply holds a piece of it.
+#[test]
+fn e69_a_long_reply_comes_in_pieces_of_a_bounded_size() {
+    let long = "ä".repeat(PIECE_BYTES * 2);
+    let calls = vec![call("c1", "add", &long)];
+    let reply = TurnCompleted { text: Some(long.as_str().into()), calls, ..reply() };
+    let pieces = rest_of(&reply, action(), &AttemptPosition::default()).unwrap();
+    let bytes = |piece: &Update| match piece {
+        Update::Reasoning { text, .. } | Update::Text { text, .. } => text.len(),
+        Update::Call { args, .. } => args.len(),
+        other => panic!("no piece: {other:?}"),
+    };
+    assert!(pieces.len() > 8 && pieces.iter().all(|piece| bytes(piece) <= PIECE_BYTES));
+    let (_, text, calls, _) = read(&pieces);
+    assert_eq!((text, calls), (long.clone(), format!("add{long}")));
 }
 
 /// What a reader has who reads these pieces.
