@@ -6,6 +6,7 @@
 
 use std::error::Error;
 use std::future::poll_fn;
+use std::path::Path;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -183,6 +184,15 @@ impl Route {
         Ok(Self { origin: address.clone(), authority: authority.clone(), via, reach, pool })
     }
 
+    /// The way to the server that listens on a Unix socket.
+    pub fn to_socket(path: &Path) -> Self {
+        let origin = Uri::from_static("http://localhost");
+        let authority = Authority::from_static("localhost");
+        let reach = Reach::Direct;
+        let pool = Pool::of(Place { origin: format!("unix:{}", path.display()), reach });
+        Self { origin, authority, via: Via::Socket(path.into()), reach, pool }
+    }
+
     /// The request target for a path of this server.
     pub fn line(&self, path: &Uri) -> Uri {
         let path = path.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
@@ -283,12 +293,15 @@ impl Route {
     pub fn forwarding_proxy(&self) -> Option<&str> {
         match &self.via {
             Via::Forward(_) => self.via.proxy(),
-            Via::Direct | Via::Tunnel(_) => None,
+            Via::Direct | Via::Tunnel(_) | Via::Socket(_) => None,
         }
     }
 
     /// The server as `host:port`, and the proxy before it, for messages.
     fn host(&self) -> String {
+        if let Via::Socket(path) = &self.via {
+            return path.display().to_string();
+        }
         let default = if is_tls(&self.origin) { 443 } else { 80 };
         let host = format!("{}:{}", self.authority.host(), self.authority.port_u16().unwrap_or(default));
         match self.via.proxy() {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
+#[cfg(unix)]
+use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
@@ -57,7 +60,20 @@ pub(crate) async fn connect(to: &Uri, via: &Via, reach: Reach, limit: Duration) 
         Via::Direct => straight(to, reach, limit).await,
         Via::Forward(proxy) => straight(http_proxy(proxy)?, reach, limit).await,
         Via::Tunnel(proxy) => tunnel(to, proxy, limit).await,
+        Via::Socket(path) => socket(path).await,
     }
+}
+
+/// A connection over a Unix socket.
+#[cfg(unix)]
+async fn socket(path: &Path) -> Made {
+    let stream = UnixStream::connect(path).await.map_err(|error| Unconnected::Failed(error.into()))?;
+    Ok(Box::new(TokioIo::new(stream)))
+}
+
+#[cfg(not(unix))]
+async fn socket(_: &Path) -> Made {
+    Err(Unconnected::Failed("this system has no Unix sockets".into()))
 }
 
 /// A connection straight to an address.

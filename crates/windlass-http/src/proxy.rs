@@ -1,7 +1,8 @@
 //! Owns which way leads to a server: straight, or through the proxy that the environment names.
 
 use std::net::IpAddr;
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
@@ -15,6 +16,8 @@ pub(crate) enum Via {
     Forward(Proxy),
     /// Through a tunnel that a proxy opens (`CONNECT`), for HTTPS.
     Tunnel(Proxy),
+    /// Over a Unix socket.
+    Socket(Arc<Path>),
 }
 
 /// A proxy.
@@ -47,7 +50,7 @@ impl Via {
     /// The proxy's host and port, if there is one: what its URL holds beside them is secret.
     pub(crate) fn proxy(&self) -> Option<&str> {
         match self {
-            Self::Direct => None,
+            Self::Direct | Self::Socket(_) => None,
             Self::Forward(proxy) | Self::Tunnel(proxy) => {
                 proxy.uri.authority().map(|whole| whole.as_str().rsplit('@').next().unwrap_or_default())
             }
