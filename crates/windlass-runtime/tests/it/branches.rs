@@ -8,7 +8,7 @@ use windlass_error::Diagnostic as _;
 use windlass_models::{Delta, ModelRequest};
 use windlass_read::load_until;
 use windlass_runtime::{Agent, AgentBuilder, Branch};
-use windlass_store::Index;
+use windlass_store::{Index, UsageFilter};
 use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use crate::ground::{Ground, assert_sound};
@@ -84,6 +84,12 @@ fn a34_a_branch_stands_on_its_parents_conversation_and_copies_nothing() {
     };
     assert_eq!((start.parent, start.base.map(|base| base.run)), (Some(child), Some(child)));
     assert_eq!(run.usage().input, 20 * 5);
+    // The calls of the three runs, each where it was made.
+    let own = UsageFilter { by_agent: true, ..UsageFilter::default() };
+    let sums = ground.wait(ground.memory.usage(own)).unwrap();
+    let sums: Vec<_> = sums.iter().map(|sum| (sum.agent.as_deref(), sum.runs, sum.spend.input)).collect();
+    assert_eq!(sums.iter().map(|(.., input)| input).sum::<u64>(), run.usage().input, "{sums:?}");
+    assert_eq!(sums.iter().map(|(_, runs, _)| runs).sum::<u64>(), 3, "{sums:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use windlass_core::policy::LimitKind;
 use windlass_core::tool::ToolKind;
 use windlass_core::{Fact, InputKind, RunId, RunState, Status};
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate};
-use windlass_store::Index;
+use windlass_store::{Index, UsageFilter};
 use windlass_testing::FnTool;
 use windlass_tools::ToolError;
 
@@ -82,6 +82,9 @@ fn assert_all_ended(ground: &Ground, root: RunId, at: &str) {
         }
     }
     assert_eq!(ground.state(root).usage().total(), all.total(), "{at}");
+    // A sum over the log counts each call once, whatever was brought back to whom.
+    let [sum] = ground.wait(ground.memory.usage(UsageFilter::default())).unwrap().try_into().unwrap();
+    assert_eq!((sum.spend.input, sum.spend.output), (all.input, all.output), "{at}");
 }
 
 /// Whether some task's run is open while the run that handed it over is being stopped.

@@ -1,5 +1,6 @@
 //! Rules of the house that a test can hold: one driver, rooms that depend downwards, small files and functions.
 
+mod doors;
 mod errors;
 mod knots;
 mod parts;
@@ -32,7 +33,9 @@ const ROOMS: &[(&str, u8)] = &[
     ("windlass-models", 4),
     ("windlass-tools", 4),
     ("windlass-store", 4),
+    ("windlass-api", 4),
     ("windlass-agent-file", 5),
+    ("windlass-client", 5),
     ("windlass-read", 5),
     ("windlass-runtime", 6),
     ("windlass-testing", 7),

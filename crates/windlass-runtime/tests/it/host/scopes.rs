@@ -10,7 +10,7 @@ use windlass_runtime::host::{
     Answering, Host, Position, QuestionSeen, Request, Scope, Scoped, Start, Taking,
 };
 use windlass_runtime::{Admitted, Agent, AgentDelegate, DriveOptions, Error, ForkOptions};
-use windlass_store::{MemoryLog, RunFilter, SessionFilter, SqliteLog, Store};
+use windlass_store::{MemoryLog, RunFilter, SessionFilter, SqliteLog, Store, UsageFilter};
 use windlass_testing::FnTool;
 
 use super::ground;
@@ -19,7 +19,7 @@ use crate::scenarios::calls_then_answers;
 type Verb = for<'a> fn(&'a Scoped, &'a Agent, RunId) -> BoxFuture<'a, Result<(), Error>>;
 
 /// Each verb that names a run, in an order in which all of them succeed.
-const VERBS: [(&str, Verb); 8] = [
+const VERBS: [(&str, Verb); 9] = [
     ("summary", |client, _, run| Box::pin(async move { client.summary(run).await.map(drop) })),
     ("follow", |client, _, run| {
         Box::pin(async move { client.follow(run, Position::default()).await.map(drop) })
@@ -35,6 +35,11 @@ const VERBS: [(&str, Verb); 8] = [
     ("pause", |client, _, run| {
         Box::pin(async move { client.pause(run, None, Request::default()).await.map(drop) })
     }),
+    ("forked_before", |client, agent, run| {
+        let fork = ForkOptions { at: 1, ..ForkOptions::default() };
+        let options = DriveOptions::default();
+        Box::pin(async move { client.forked_before(run, agent, &fork, &options).await.map(drop) })
+    }),
     ("fork", |client, agent, run| {
         let fork = ForkOptions { at: 1, ..ForkOptions::default() };
         Box::pin(async move { client.fork(run, agent, fork, DriveOptions::default()).await.map(drop) })
@@ -48,7 +53,7 @@ const VERBS: [(&str, Verb); 8] = [
 ];
 
 /// What names no run.
-const OTHERS: [&str; 4] = ["start", "runs", "sessions", "head"];
+const OTHERS: [&str; 6] = ["start", "sent_before", "runs", "sessions", "usage", "head"];
 
 #[test]
 fn the_table_has_every_verb() {
@@ -68,6 +73,21 @@ fn the_table_has_every_verb() {
     found.sort_unstable();
     known.sort_unstable();
     assert_eq!(found, known);
+}
+
+/// Only a run that a limit has cut is continued, so these are in no order in which all succeed.
+#[tokio::test(start_paused = true)]
+async fn e52_a_run_of_another_owner_is_not_continued() {
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
+    let (agent, host) = payer(&log);
+    let (ada, bob) = (host.within(Scope::of("ada")), host.within(Scope::of("bob")));
+    let run = waiting(&ada, &agent).await;
+    let options = DriveOptions { key: Some("k1".into()), ..DriveOptions::default() };
+    let before = bob.continued_before(run, &agent, &[], &options).await.unwrap_err();
+    let now = bob.continue_run(run, &agent, &[], options.clone()).await.unwrap_err();
+    assert_eq!((before.code(), now.code()), ("store.unknown_run", "store.unknown_run"));
+    assert_eq!(ada.continued_before(run, &agent, &[], &options).await.unwrap(), None);
+    assert_eq!(ada.continue_run(run, &agent, &[], options).await.unwrap_err().code(), "run.not_ended");
 }
 
 /// An agent whose call a person must allow, and its host.
@@ -173,12 +193,18 @@ async fn listings(log: Arc<dyn Store>) {
         assert!(listed.is_empty() && listed.next.is_none());
         let below = client.runs(RunFilter { parent: Some(runs[1 - number]), ..RunFilter::default() });
         assert!(below.await.unwrap().is_empty());
+        let sums = client.usage(UsageFilter { by_owner: true, ..UsageFilter::default() }).await.unwrap();
+        let owners: Vec<_> = sums.iter().map(|sum| (sum.owner.as_ref(), sum.runs)).collect();
+        assert_eq!(owners, [(Some(client.scope().owner()), 1)]);
+        let sums = client.usage(UsageFilter { owner: other.clone(), ..UsageFilter::default() });
+        assert!(sums.await.unwrap().is_empty());
         let sessions = client.sessions(SessionFilter { owner: other, ..SessionFilter::default() });
         assert!(sessions.await.unwrap().is_empty());
     }
     let carol = host.within(Scope::all("carol"));
     assert_eq!(carol.runs(RunFilter::default()).await.unwrap().len(), 2);
     assert_eq!(carol.sessions(SessionFilter::default()).await.unwrap().len(), 2);
+    assert_eq!(carol.usage(UsageFilter::default()).await.unwrap()[0].runs, 2);
     let ada = carol.runs(RunFilter { owner: of("ada"), ..RunFilter::default() }).await.unwrap();
     assert_eq!((ada.len(), ada[0].run), (1, runs[0]));
     assert_eq!(carol.head(&session).await.unwrap(), None, "the session of that name is not carol's");

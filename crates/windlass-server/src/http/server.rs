@@ -1,0 +1,177 @@
+//! A server: a host, and what its doors share.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+use windlass_api::Ready;
+use windlass_core::{Owner, Text};
+use windlass_runtime::Environment as _;
+use windlass_runtime::SystemEnvironment;
+use windlass_runtime::host::{self, Host, Reloaded};
+use windlass_store::Store;
+
+use crate::error::Error;
+use crate::http::encoded::Encoded;
+use crate::http::given_up::GivenUp;
+use crate::http::measured::MeasuredLog;
+use crate::http::metrics::Metrics;
+use crate::http::quotas::{Quotas, check_dollars};
+use crate::http::readiness::Readiness;
+use crate::http::tokens::Tokens;
+use crate::settings::Settings;
+
+/// A server. Cloning shares it.
+#[derive(Clone)]
+pub struct Server {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    host: Host,
+    settings: Settings,
+    tokens: Tokens,
+    quotas: Quotas,
+    metrics: Arc<Metrics>,
+    readiness: Readiness,
+    given_up: GivenUp,
+    encoded: Encoded,
+    closing: CancellationToken,
+    /// Why the supervisor does not work now.
+    supervisor_fault: Mutex<Option<String>>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("host", &self.inner.host).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server of the runs of a log.
+    pub fn new(log: Arc<dyn Store>, tokens: Tokens, settings: Settings) -> Self {
+        let limits = host::Limits {
+            at_once: settings.limits.at_once,
+            of_an_owner: settings.limits.owner.at_once,
+            of_an_agent: settings.limits.agent.at_once,
+            waiting: settings.limits.waiting,
+        };
+        let metrics = Arc::new(Metrics::new());
+        let log = Arc::new(MeasuredLog::new(log, metrics.clone()));
+        let host = Host::builder(log).limits(limits).keeps_pieces().build();
+        Self::made(host, metrics, tokens, settings)
+    }
+
+    /// A server of the runs of a host, whose limits hold in place of those of the settings. Its metrics say nothing of appends and of what
+    /// runs use: only a server that was made with its log measures them.
+    pub fn of_host(host: Host, tokens: Tokens, settings: Settings) -> Self {
+        Self::made(host, Arc::new(Metrics::new()), tokens, settings)
+    }
+
+    fn made(host: Host, metrics: Arc<Metrics>, tokens: Tokens, settings: Settings) -> Self {
+        let inner = Inner {
+            host,
+            settings,
+            tokens,
+            quotas: Quotas::default(),
+            metrics,
+            readiness: Readiness::default(),
+            given_up: GivenUp::default(),
+            encoded: Encoded::default(),
+            closing: CancellationToken::new(),
+            supervisor_fault: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &Host {
+        &self.inner.host
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    /// The tokens.
+    pub fn tokens(&self) -> &Tokens {
+        &self.inner.tokens
+    }
+
+    pub(crate) fn quotas(&self) -> &Quotas {
+        &self.inner.quotas
+    }
+
+    pub(crate) fn encoded(&self) -> &Encoded {
+        &self.inner.encoded
+    }
+
+    pub(crate) fn given_up(&self) -> &GivenUp {
+        &self.inner.given_up
+    }
+
+    /// Whether the server can work, as of half a second ago at most.
+    pub(crate) async fn ready(&self) -> Ready {
+        let (fault, is_closing) = (self.supervisor_fault(), self.closing().is_cancelled());
+        self.inner.readiness.look(self.host().log(), fault, is_closing).await
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
+    }
+
+    /// Cancelled once the server is to end.
+    pub(crate) fn closing(&self) -> &CancellationToken {
+        &self.inner.closing
+    }
+
+    #[expect(clippy::unused_self, reason = "a server with a clock of its own would need it")]
+    pub(crate) fn now(&self) -> u64 {
+        SystemEnvironment.now()
+    }
+
+    /// Why due runs are not taken up now; `None`: they are.
+    pub(crate) fn supervisor_fault(&self) -> Option<String> {
+        self.inner.supervisor_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_supervisor_fault(&self, fault: Option<String>) {
+        *self.inner.supervisor_fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+    }
+
+    /// Reads the agent files of a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be read. A file that cannot be used is one of [`Reloaded::failed`].
+    pub async fn load(&self, folder: &Path) -> Result<Reloaded, Error> {
+        let loaded = self.host().registry().load(folder).await;
+        loaded.map_err(|source| Error::Folder { folder: folder.to_owned(), source })
+    }
+
+    /// Reads the folder of agent files again. Runs go on with the agents that they began with (E71).
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub async fn reload(&self) -> Result<Reloaded, Error> {
+        let reloaded = self.host().registry().reload().await;
+        reloaded.map_err(|source| Error::Folder {
+            folder: self.host().registry().folder().unwrap_or_default(),
+            source,
+        })
+    }
+
+    /// Counts a request of an owner that begins a run of an agent, within their quotas.
+    pub(crate) async fn admit(&self, owner: &Owner, agent: &Text) -> Result<(), Error> {
+        let (limits, now) = (&self.settings().limits, self.now());
+        let taken = self.quotas().take(limits, owner, agent, now);
+        taken.inspect_err(|_| self.metrics().limited("requests_per_minute"))?;
+        let checked = check_dollars(&**self.host().log(), limits, owner, agent, now).await;
+        checked.inspect_err(|error| {
+            if matches!(error, Error::Limit { .. }) {
+                self.metrics().limited("usd_per_day");
+            }
+        })
+    }
+}

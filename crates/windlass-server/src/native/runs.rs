@@ -1,0 +1,163 @@
+//! Reading a run: its state, its events, what it keeps.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::body::Body;
+use futures_util::stream;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use windlass_api::{Artifact, Artifacts, Event, Events, Run, RunSummary};
+use windlass_core::RunId;
+use windlass_read::reports::receipts;
+use windlass_read::{RunPages, json as forms_of, load, numbered};
+use windlass_runtime::given_up;
+use windlass_runtime::host::Position;
+use windlass_store::{Batch, Store, StoreError};
+
+use super::forms::{OfRun, seen, summary};
+use crate::error::Error;
+use crate::http::reply::{Json, Octets, Shaped};
+use crate::http::route::Call;
+
+/// The most events of a page.
+const EVENTS: usize = 1_000;
+/// Bytes of an artifact that are read at once.
+const PIECE: usize = 256 << 10;
+
+pub(super) async fn read(call: Call<OfRun>) -> Result<Shaped<Run>, Error> {
+    let line = seen(&call, call.path.run).await?;
+    let log = &**call.server.host().log();
+    let state = load(log, line.run).await?;
+    let mut value = forms_of::run(&state);
+    let receipts = receipts(log, line.run).await?;
+    let lost = if line.holder.is_none() { given_up(log, &state).await? } else { None };
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("receipts".to_owned(), forms_of::receipts(&receipts));
+        fields.insert("status".to_owned(), json!(forms_of::listed_state(&line)));
+        fields.insert("given_up_after".to_owned(), json!(lost.map(|lost| lost.attempts)));
+        fields.insert("summary".to_owned(), json!(summary(&line)));
+        fields.insert("position".to_owned(), json!(Position::after(state.version()).to_string()));
+    }
+    Ok(Shaped::new(value))
+}
+
+pub(super) async fn line(call: Call<OfRun>) -> Result<Json<RunSummary>, Error> {
+    Ok(Json(summary(&seen(&call, call.path.run).await?)))
+}
+
+/// The part of the events that is asked for.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct EventsFrom {
+    /// The number of the first event. Default: 1.
+    from: Option<u64>,
+    /// The most events, about, up to 1,000: an append is not cut. Default: 1,000.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<usize>,
+}
+
+pub(super) async fn events(call: Call<OfRun, EventsFrom>) -> Result<Json<Events>, Error> {
+    let line = seen(&call, call.path.run).await?;
+    let from = call.query.from.unwrap_or(1).max(1);
+    let most = call.query.limit.unwrap_or(EVENTS);
+    if !(1..=EVENTS).contains(&most) {
+        return Err(Error::Value { what: "limit", fault: format!("it is {most}, expected 1 to {EVENTS}") });
+    }
+    if from > line.version + 1 {
+        let (run, version) = (line.run, line.version);
+        return Err(windlass_runtime::Error::NoSuchEvent { run, at: from, version }.into());
+    }
+    let log = call.server.host().log();
+    let batches = log.read(line.run, from, most).await?;
+    let last = batches.last().map_or(from - 1, Batch::last);
+    let next = (last < line.version).then_some(last + 1);
+    Ok(Json(Events { items: batches.iter().flat_map(with_cause).collect(), next }))
+}
+
+/// The events of an append, the first one with the append's cause.
+pub(super) fn with_cause(batch: &Batch) -> Vec<Event> {
+    let mut events = without_cause(batch);
+    if let Some(first) = events.first_mut() {
+        first.cause = serde_json::to_value(&batch.cause).ok();
+    }
+    events
+}
+
+/// The events of an append.
+pub(super) fn without_cause(batch: &Batch) -> Vec<Event> {
+    let form = |(seq, event): (u64, &windlass_core::Event)| {
+        let data = event.fact.body().ok().and_then(|body| serde_json::from_str::<Value>(&body).ok());
+        let data = data.unwrap_or_default();
+        Event { seq, at: event.at, event: event.fact.kind().to_owned(), data, cause: None }
+    };
+    numbered(batch).map(form).collect()
+}
+
+/// Each payload that the events of a run refer to, once.
+async fn kept(log: &Arc<dyn Store>, run: RunId) -> Result<Vec<Artifact>, Error> {
+    let mut pages = RunPages::new(&**log, run);
+    let (mut known, mut found) = (BTreeSet::new(), Vec::new());
+    while let Some(batches) = pages.next().await? {
+        for (seq, event) in batches.iter().flat_map(numbered) {
+            for stored in event.fact.refs() {
+                if known.insert(stored.sha256.clone()) {
+                    found.push(Artifact {
+                        sha256: stored.sha256.to_string(),
+                        bytes: stored.bytes,
+                        head: stored.head.to_string(),
+                        seq,
+                        event: event.fact.kind().to_owned(),
+                    });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+pub(super) async fn artifacts(call: Call<OfRun>) -> Result<Json<Artifacts>, Error> {
+    let line = seen(&call, call.path.run).await?;
+    Ok(Json(Artifacts { items: kept(call.server.host().log(), line.run).await? }))
+}
+
+/// An artifact in a path.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct OfArtifact {
+    /// The run's id.
+    run: RunId,
+    /// SHA-256 of the artifact.
+    sha256: String,
+}
+
+/// The part of an artifact that is asked for.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct BytesFrom {
+    /// The first byte. Default: 0.
+    from: u64,
+    /// The most bytes. Default: all.
+    max: Option<u64>,
+}
+
+pub(super) async fn artifact(call: Call<OfArtifact, BytesFrom>) -> Result<Octets, Error> {
+    let line = seen(&call, call.path.run).await?;
+    let log = call.server.host().log().clone();
+    let wanted = &call.path.sha256;
+    let found = kept(&log, line.run).await?.into_iter().find(|artifact| artifact.sha256 == *wanted);
+    let found = found.ok_or_else(|| Error::UnknownArtifact { sha256: wanted.clone() })?;
+    let from = call.query.from.min(found.bytes);
+    let left = (found.bytes - from).min(call.query.max.unwrap_or(u64::MAX));
+    let pieces =
+        stream::try_unfold((log, found.sha256, from, left), |(log, sha256, from, left)| async move {
+            if left == 0 {
+                return Ok::<_, StoreError>(None);
+            }
+            let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            let bytes = log.get(&sha256, from, most).await?;
+            let read = bytes.len() as u64;
+            Ok((read > 0).then(|| (bytes, (log, sha256, from + read, left.saturating_sub(read)))))
+        });
+    Ok(Octets::of_body(Body::from_stream(pieces)))
+}

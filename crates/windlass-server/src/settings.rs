@@ -1,0 +1,118 @@
+//! Settings of a server as data.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The longest silence of a stream, in milliseconds (E64).
+pub const LONGEST_SILENCE_MS: u64 = 10_000;
+
+/// Settings of a server. All have defaults.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Addresses to listen on. Default: `127.0.0.1:7400`.
+    #[schemars(with = "Vec<String>")]
+    pub listen: Vec<SocketAddr>,
+    /// A Unix socket to listen on as well. Whoever has the user id of the server needs no token there. Default: none.
+    #[schemars(with = "Option<String>")]
+    pub socket: Option<PathBuf>,
+    /// Names by which the server is known in addition to `localhost` and the addresses of loopback.
+    pub hosts: Vec<String>,
+    /// Origins whose pages may use the server, such as `https://app.example`.
+    pub origins: Vec<String>,
+    /// Addresses of proxies, whose `X-Forwarded-For` is believed.
+    #[schemars(with = "Vec<String>")]
+    pub proxies: Vec<IpAddr>,
+    /// The time between two signs of life in a stream, in milliseconds: at most 10,000. Default: 8,000.
+    pub heartbeat_ms: u64,
+    /// The longest time of a stream, after which its reader comes back, in seconds. Default: 3,600.
+    pub stream_seconds: u64,
+    /// How long runs have to come to a durable point once the server is to end, in milliseconds. Default: 10,000.
+    pub grace_ms: u64,
+    /// Bounds of single requests and connections.
+    pub requests: Requests,
+    /// Limits on runs.
+    pub limits: Limits,
+}
+
+/// Bounds of single requests and connections.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Requests {
+    /// The most bytes of a body. Default: 32 MiB.
+    pub body_bytes: usize,
+    /// How long a connection waits for the head of its next request, in milliseconds. Default: 30,000.
+    pub head_ms: u64,
+    /// How long the body of a request may take, in milliseconds. Default: 60,000.
+    pub body_ms: u64,
+    /// How long a reader may take nothing of what is sent to it, in milliseconds. Default: 30,000.
+    pub send_ms: u64,
+    /// Connections at once. Default: 8,192.
+    pub connections: usize,
+}
+
+/// Limits on runs. `null`: none.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Runs that are driven at once. Default: 64.
+    pub at_once: usize,
+    /// Runs that may wait for a place. Default: 10,000.
+    pub waiting: usize,
+    /// Limits of each owner.
+    pub owner: Quota,
+    /// Limits of each agent.
+    pub agent: Quota,
+}
+
+/// Limits of one owner or agent. `null`: none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quota {
+    /// Runs that are driven at once.
+    pub at_once: Option<usize>,
+    /// Requests a minute that begin or continue a run.
+    pub requests_per_minute: Option<u32>,
+    /// US dollars a day (UTC), in hundredths: once the runs that began on a day have cost so much, no more begin. Those that have begun go
+    /// on. Known cost counts: what a model without a price has used counts as nothing.
+    pub usd_cents_per_day: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 7_400))],
+            socket: None,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            proxies: Vec::new(),
+            heartbeat_ms: 8_000,
+            stream_seconds: 3_600,
+            grace_ms: 10_000,
+            requests: Requests::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self { body_bytes: 32 << 20, head_ms: 30_000, body_ms: 60_000, send_ms: 30_000, connections: 8_192 }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { at_once: 64, waiting: 10_000, owner: Quota::default(), agent: Quota::default() }
+    }
+}
+
+impl Settings {
+    /// The time between two signs of life in a stream, within its bounds.
+    pub(crate) fn heartbeat(&self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.heartbeat_ms.clamp(100, LONGEST_SILENCE_MS))
+    }
+}

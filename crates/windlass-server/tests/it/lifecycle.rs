@@ -1,0 +1,79 @@
+//! E51, E70, E71: the end of a server, its start, and whether it can work.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use windlass_api::{EndReason, StreamEnd};
+use windlass_store::MemoryLog;
+use windlass_testing::FaultLog;
+
+use crate::ground::{Ground, question, settings, start, until};
+
+#[tokio::test]
+async fn e51_a_server_that_ends_parks_its_runs_and_the_next_one_goes_on() {
+    let ground = Ground::new().await;
+    let run = ground.run("wait").await;
+    let waiting = start(&ground.client, "pay").await;
+    let asked = question(&until(&ground.client, &waiting, "suspended").await);
+    let mut stream = ground.client.follow(&run, None).await;
+    let first = stream.next().await.unwrap();
+    ground.stop();
+    let rest = stream.rest().await;
+    let end: StreamEnd = serde_json::from_str(&rest.last().unwrap().data).unwrap();
+    assert_eq!(end.reason, EndReason::Restarting);
+    let refused = tokio::net::TcpStream::connect(ground.client.address);
+    let log = ground.end().await;
+    drop(refused);
+
+    let next = Ground::with(settings(), log).await;
+    // The reader goes on where it was, and the run, too. The tool that had started runs again: it is free of effects.
+    next.go_on.notify_one();
+    until(&next.client, &run, "answered").await;
+    let whole = next.client.follow(&run, None).await.rest().await;
+    let back = next.client.follow(&run, Some(&end.position)).await.rest().await;
+    let seen: Vec<_> = [vec![first], rest[..rest.len() - 1].to_vec(), back].concat();
+    assert_eq!(seen, whole);
+    let answer = json!({ "question": asked, "answer": "approve" });
+    next.client.post(&format!("/v1/runs/{waiting}/answer"), &answer).await.good();
+    until(&next.client, &waiting, "answered").await;
+}
+
+#[tokio::test]
+async fn e70_ready_means_able() {
+    let log = FaultLog::new(Arc::new(MemoryLog::new()));
+    let ground = Ground::with(settings(), log.clone()).await;
+    let ready = ground.client.get("/ready").await;
+    assert_eq!((ready.status.as_u16(), &ready.json()["ready"]), (200, &json!(true)));
+    log.broken(true);
+    let began = std::time::Instant::now();
+    loop {
+        let reply = ground.client.get("/ready").await;
+        if reply.status == 503 {
+            let checks = reply.json()["checks"].clone();
+            assert!(
+                checks
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .any(|check| check["ok"] == false && check["message"].is_string()),
+                "{checks}"
+            );
+            break;
+        }
+        assert!(began.elapsed().as_secs() < 2, "it is still green");
+    }
+    assert_eq!(ground.client.get("/health").await.status, 200, "the process itself is well");
+    assert_eq!(ground.client.get("/v1/runs").await.refusal().0, 500);
+    log.broken(false);
+    while ground.client.get("/ready").await.status != 200 {}
+}
+
+/// A stopped server takes nothing on any more.
+#[tokio::test]
+async fn e51_nothing_is_begun_once_the_server_is_to_end() {
+    let ground = Ground::new().await;
+    ground.run("hi").await;
+    let client = ground.client.clone();
+    ground.end().await;
+    assert!(tokio::net::TcpStream::connect(client.address).await.is_err(), "nobody listens any more");
+}

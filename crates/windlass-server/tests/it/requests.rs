@@ -1,0 +1,122 @@
+//! E65, E66, E75: requests to runs.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::json;
+
+use crate::ground::{Ground, question, start, until};
+
+#[tokio::test]
+async fn e75_an_answer_names_the_question_with_its_digest() {
+    let ground = Ground::new().await;
+    let run = start(&ground.client, "pay").await;
+    let path = format!("/v1/runs/{run}/answer");
+    let asked = question(&until(&ground.client, &run, "suspended").await);
+    let answer = |question: &str| json!({ "question": question, "answer": "approve" });
+    let (id, digest) = asked.split_once('@').unwrap();
+    for without in [id.to_owned(), format!("{id}@"), format!("{id}@{}", &digest[..7])] {
+        let reply = ground.client.post(&path, &answer(&without)).await;
+        assert_eq!(reply.refusal(), (400, "request.no_digest".to_owned()));
+    }
+    let forged = ground.client.post(&path, &answer(&format!("{id}@deadbeef"))).await;
+    assert_eq!(forged.refusal(), (409, "run.question_changed".to_owned()));
+    let unknown = ground.client.post(&path, &answer(&format!("q9@{digest}"))).await;
+    assert_eq!(unknown.refusal(), (409, "input.unknown_question".to_owned()));
+    let unfit = json!({ "question": asked, "answer": { "text": "sure" } });
+    assert_eq!(ground.client.post(&path, &unfit).await.refusal(), (400, "input.wrong_answer".to_owned()));
+    assert_eq!(ground.paid.load(Ordering::SeqCst), 0, "nothing was paid");
+
+    let taken = ground.client.post_under("a1", &path, &answer(&asked)).await.good().json();
+    assert!(["waiting", "taken", "posted"].contains(&taken["state"].as_str().unwrap()), "{taken}");
+    let end = until(&ground.client, &run, "answered").await;
+    assert_eq!((end["text"].as_str(), ground.paid.load(Ordering::SeqCst)), (Some("done"), 1));
+    let again = ground.client.post_under("a1", &path, &answer(&asked)).await.good().json();
+    assert_eq!((again["state"].as_str(), ground.paid.load(Ordering::SeqCst)), (Some("taken"), 1));
+    let other = json!({ "question": asked, "answer": { "deny": {} } });
+    let reused = ground.client.post_under("a1", &path, &other).await;
+    assert_eq!(reused.refusal(), (409, "request.key_reused".to_owned()));
+    let events = ground.client.get(&format!("/v1/runs/{run}/events")).await.good().json();
+    assert!(
+        events.to_string().contains(r#""from":"client","name":"local""#),
+        "who answered stands in the log"
+    );
+}
+
+#[tokio::test]
+async fn a_run_that_is_going_on_is_steered_paused_and_resumed() {
+    let ground = Ground::new().await;
+    let run = ground.run("wait").await;
+    let path = |verb: &str| format!("/v1/runs/{run}/{verb}");
+    let stale = json!({ "message": "hurry", "seen": 0 });
+    assert_eq!(ground.client.post(&path("steer"), &stale).await.refusal(), (409, "run.moved_on".to_owned()));
+    assert_eq!(ground.client.post(&path("steer"), &json!({ "message": "" })).await.refusal().0, 400);
+    ground.client.post_under("s1", &path("steer"), &json!({ "message": "hurry" })).await.good();
+    ground.client.post_under("s1", &path("steer"), &json!({ "message": "hurry" })).await.good();
+    ground.client.post(&path("pause"), &json!({ "reason": "lunch" })).await.good();
+    ground.go_on.notify_one();
+    until(&ground.client, &run, "suspended").await;
+    ground.client.post(&path("resume"), &json!({ "message": "now" })).await.good();
+    until(&ground.client, &run, "answered").await;
+    let events = ground.client.get(&path("events")).await.good().json().to_string();
+    assert_eq!(events.matches(r#""text":"hurry""#).count(), 1, "{events}");
+    assert_eq!(ground.client.post(&path("steer"), &json!({ "message": "more" })).await.refusal().0, 409);
+    assert_eq!(ground.client.post(&path("resume"), &json!({})).await.refusal().0, 409);
+}
+
+#[tokio::test]
+async fn a_cancel_is_final_and_answers_once_the_run_is_still() {
+    let ground = Ground::new().await;
+    let run = ground.run("wait").await;
+    let path = format!("/v1/runs/{run}/cancel");
+    let taken = ground
+        .client
+        .post_under("c1", &path, &json!({ "reason": "enough", "wait_ms": 10_000 }))
+        .await
+        .good()
+        .json();
+    assert_eq!((taken["state"].as_str(), taken["status"].as_str()), (Some("done"), Some("cancelled")));
+    let again = ground.client.post_under("c1", &path, &json!({ "reason": "enough" })).await.good().json();
+    assert_eq!(again["state"].as_str(), Some("done"));
+    assert_eq!(ground.client.post(&path, &json!({})).await.refusal().0, 409);
+    // An empty body is a body with nothing in it.
+    let waiting = start(&ground.client, "pay").await;
+    until(&ground.client, &waiting, "suspended").await;
+    let path = format!("/v1/runs/{waiting}/cancel");
+    ground.client.send("POST", &path, &[], "").await.good();
+    assert_eq!(until(&ground.client, &waiting, "cancelled").await["questions"], json!([]));
+}
+
+#[tokio::test]
+async fn e65_a_fork_that_is_sent_twice_begins_once() {
+    let ground = Ground::new().await;
+    let run = ground.run("hi").await;
+    until(&ground.client, &run, "answered").await;
+    let path = format!("/v1/runs/{run}/fork");
+    let body = json!({ "at": 2, "message": "and?" });
+    let first = ground.client.post_under("f1", &path, &body).await.good().json();
+    let again = ground.client.post_under("f1", &path, &body).await.good().json();
+    assert_eq!((&first["run"], again["fate"].as_str()), (&again["run"], Some("repeated")));
+    assert_ne!(first["run"], json!(run));
+    let other = ground.client.post_under("f1", &path, &json!({ "at": 1, "message": "and?" })).await;
+    assert_eq!(other.refusal(), (409, "request.key_reused".to_owned()));
+    let beyond = ground.client.post(&path, &json!({ "at": 999 })).await;
+    assert_eq!(beyond.refusal(), (410, "run.no_such_event".to_owned()));
+}
+
+#[tokio::test]
+async fn e75_another_agent_needs_the_version_that_was_seen() {
+    let ground = Ground::new().await;
+    let run = start(&ground.client, "pay").await;
+    let read = until(&ground.client, &run, "suspended").await;
+    let path = format!("/v1/runs/{run}/resume");
+    assert_eq!(
+        ground.client.post(&path, &json!({ "with": "clerk" })).await.refusal(),
+        (400, "request.no_version".to_owned())
+    );
+    let stale = ground.client.post(&path, &json!({ "with": "clerk", "seen": 1 })).await;
+    assert_eq!(stale.refusal(), (409, "run.moved_on".to_owned()));
+    assert_eq!(stale.json()["error"]["details"]["version"], read["summary"]["events"]);
+    let seen = read["summary"]["events"].as_u64().unwrap();
+    assert_eq!(ground.client.post(&path, &json!({ "with": "nobody", "seen": seen })).await.refusal().0, 404);
+    ground.client.post(&path, &json!({ "with": "clerk", "seen": seen })).await.good();
+}
