@@ -1,5 +1,6 @@
 //! The person at the terminal.
 
+pub(crate) mod answers;
 mod changes;
 mod editor;
 mod page;

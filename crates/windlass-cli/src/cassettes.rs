@@ -21,6 +21,11 @@ pub(crate) struct CassetteArgs {
 }
 
 impl CassetteArgs {
+    /// Whether one is named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.record.is_some() || self.replay.is_some()
+    }
+
     /// The cassette, if there is one.
     pub(crate) fn open(&self) -> Result<Option<Cassette>, Failure> {
         let record = self.record.as_ref().map(|path| Recorder::create(path).map(Cassette::Record));

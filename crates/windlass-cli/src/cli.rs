@@ -10,8 +10,10 @@ use crate::commands::doctor::DoctorArgs;
 use crate::commands::models::ModelsArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsArgs;
+use crate::commands::serve::ServeArgs;
 use crate::commands::sessions::SessionsArgs;
 use crate::commands::test::TestArgs;
+use crate::commands::tokens::TokensArgs;
 use crate::commands::tools::ToolsArgs;
 
 const HELP: &str = "\
@@ -30,6 +32,7 @@ built-in assistant. One word alone is taken for a command; after `--` it is a qu
 
 Options of every command that uses the log:
   --log FILE         the log to use [default: log.db in WINDLASS_HOME]
+  --server URL       a server in place of a log [env: WINDLASS_SERVER]
   --log-sync WHEN    when an event counts as written: `full` (on the disk, the default) or
                      `normal` (a power cut may take the last events) [env: WINDLASS_LOG_SYNC]
   --log-flush-ms MS  with `normal`, the longest time until the disk has an event
@@ -40,7 +43,7 @@ Exit codes:
     1  the run failed, or the command could not do its work
     2  the command line makes no sense
    65  a file cannot be used
-   69  a model or tool server cannot be reached
+   69  a model or tool server cannot be reached, or the server of `--server`
    70  the log or Windlass itself failed
    75  the run waits for an answer or a quota; stderr says how it goes on
   124  a limit cut the run
@@ -50,6 +53,7 @@ Exit codes:
 Environment:
   WINDLASS_HOME    where the log and the settings are kept (default: the user's data folder)
   OPENAI_API_KEY and the like: each provider's usual variables
+  WINDLASS_SERVER, WINDLASS_TOKEN: the server that commands reach, and a token for it
   WINDLASS_OFFLINE 1: no model on another machine is asked; models on loopback addresses are
   OTEL_SERVICE_NAME and OTEL_EXPORTER_OTLP_ENDPOINT (and other OTEL_*): spans and metrics go there
   TRACEPARENT      the span that the command belongs to
@@ -80,6 +84,10 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// List, show, watch, answer, resume, pause, cancel, steer and export runs
     Runs(RunsArgs),
+    /// Offer the agents of a folder as a service that a restart does not hurt
+    Serve(ServeArgs),
+    /// Make and revoke tokens of clients of a server
+    Tokens(TokensArgs),
     /// List conversations, and tell what happened in one
     Sessions(SessionsArgs),
     /// List the tools of an agent, and call one by hand

@@ -16,7 +16,7 @@ use windlass_runtime::host::LiveRun;
 use windlass_runtime::{Run, RunHandle, Updates};
 
 use crate::agents::now;
-use crate::answers;
+use crate::asking::answers;
 use crate::asking::{Terminal, leave_prompt};
 use crate::assistant;
 use crate::failure::{Exit, Failure};

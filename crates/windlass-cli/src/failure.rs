@@ -8,8 +8,9 @@ use std::error::Error as StdError;
 use std::io;
 use std::process::ExitCode;
 
+use windlass_client::ClientError;
 use windlass_core::secret::mask;
-use windlass_error::causes;
+use windlass_error::{Diagnostic as _, Kind, causes};
 use windlass_models::ModelError;
 use windlass_runtime::agent_file::AgentFileError;
 use windlass_runtime::{AssembleError, Error};
@@ -237,6 +238,34 @@ impl From<FixtureError> for Failure {
     }
 }
 
+impl From<windlass_server::Error> for Failure {
+    fn from(error: windlass_server::Error) -> Self {
+        let exit = match error.kind() {
+            Kind::Invalid => Exit::BadFile,
+            Kind::Internal => Exit::Internal,
+            Kind::NotFound | Kind::Conflict | Kind::Forbidden | Kind::Exhausted | Kind::Unavailable => {
+                Exit::Failed
+            }
+        };
+        Self::of(exit, &error).maybe_hint(error.hint())
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let exit = match error.kind() {
+            Kind::Invalid if error.refusal().is_none() => Exit::Usage,
+            Kind::Unavailable => Exit::Unavailable,
+            Kind::Internal => Exit::Internal,
+            Kind::Invalid | Kind::NotFound | Kind::Conflict | Kind::Forbidden | Kind::Exhausted => {
+                Exit::Failed
+            }
+        };
+        let hint = hints::of_refusal(&error).or_else(|| error.hint());
+        Self::of(exit, &error).maybe_hint(hint)
+    }
+}
+
 impl From<RecordedError> for Failure {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
     fn from(error: RecordedError) -> Self {
@@ -288,7 +317,15 @@ impl From<StoreError> for Failure {
                 | StoreError::Ended { .. }
                 | StoreError::InboxFull { .. }
         );
-        let exit = if failed { Exit::Failed } else { Exit::Internal };
+        let exit = match (&error, error.kind()) {
+            _ if failed => Exit::Failed,
+            (StoreError::Remote(_), Kind::Unavailable) => Exit::Unavailable,
+            (
+                StoreError::Remote(_),
+                Kind::Invalid | Kind::NotFound | Kind::Conflict | Kind::Forbidden | Kind::Exhausted,
+            ) => Exit::Failed,
+            _ => Exit::Internal,
+        };
         Self::of(exit, &error).maybe_hint(error.hint())
     }
 }

@@ -35,12 +35,20 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
         })
 }
 
-/// The log to use.
+/// The file with the token that this machine's command line uses: the first start of a server makes it.
+pub(crate) fn server_token() -> Result<PathBuf, Failure> {
+    Ok(folder()?.join("server-token"))
+}
+
+/// The log to use, or the server that has it.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LogArgs {
     /// The log to use [default: log.db in WINDLASS_HOME]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) log: Option<PathBuf>,
+    /// The server to use in place of a log: http://HOST:PORT, https://HOST or unix:/PATH [env: WINDLASS_SERVER]
+    #[arg(long, value_name = "URL", global = true, conflicts_with = "log")]
+    server: Option<String>,
     /// When an event counts as written: `full`, once it is on the disk; `normal`, once the system has it (the loss of
     /// power may take the last ones)
     #[arg(long, value_name = "WHEN", global = true, env = "WINDLASS_LOG_SYNC", hide = true)]
@@ -58,6 +66,29 @@ enum LogSync {
 }
 
 impl LogArgs {
+    /// The address of the server to use, of a command that works on a server and on a log alike. A log that is named comes before the
+    /// environment.
+    pub(crate) fn server(&self) -> Option<String> {
+        let given = || env("WINDLASS_SERVER").filter(|address| self.log.is_none() && !address.is_empty());
+        self.server.clone().or_else(given)
+    }
+
+    /// The same arguments, of a command that works with what is on this machine: a server is refused, and that of the environment passed
+    /// over.
+    pub(crate) fn local(mut self) -> Result<Self, Failure> {
+        if let Some(server) = &self.server {
+            let message = format!("this command works on this machine, and not on the server {server}");
+            return Err(Failure::new(Exit::Usage, message).hint(
+                "leave `--server` out; `windlass run --server URL AGENT INPUT` runs an agent of a server",
+            ));
+        }
+        if self.server().is_some() {
+            // Its hints are about this log, whatever the environment says.
+            self.log = Some(self.path()?);
+        }
+        Ok(self)
+    }
+
     /// The log's file.
     pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
         match &self.log {
@@ -113,8 +144,11 @@ impl LogArgs {
             .hint("`windlass run FILE INPUT` creates it, or name another log with --log")
     }
 
-    /// The arguments for this log in suggested commands, with a leading space.
+    /// The arguments for this log or server in suggested commands, with a leading space.
     pub(crate) fn words(&self) -> String {
+        if let Some(server) = &self.server {
+            return format!(" --server {}", quoted(server));
+        }
         self.log
             .as_ref()
             .map(|path| format!(" --log {}", quoted(&path.display().to_string())))

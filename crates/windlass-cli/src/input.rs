@@ -2,8 +2,9 @@
 
 use std::io::IsTerminal;
 
+use windlass_api::{AttachmentSource, InputPart};
 use windlass_core::Message;
-use windlass_core::message::{Content, Part};
+use windlass_core::message::{Content, Media, MediaSource, Part};
 use windlass_runtime::RunMessages;
 use windlass_runtime::agent_file::AgentFile;
 
@@ -66,6 +67,19 @@ impl Input {
         .hint("put the file's content into a field of the input"))
     }
 
+    /// The same for a server.
+    pub(crate) fn for_server(self) -> Result<windlass_api::Input, Failure> {
+        if self.pinned {
+            return Err(Failure::new(Exit::Usage, "`--pin` works on a log, and not on a server"));
+        }
+        if self.attached.is_empty() {
+            return Ok(windlass_api::Input::Text(self.text));
+        }
+        let text = InputPart::Text { text: self.text };
+        let parts = std::iter::once(text).chain(self.attached.into_iter().filter_map(sent));
+        Ok(windlass_api::Input::Parts(parts.collect()))
+    }
+
     /// The messages that the run begins with.
     pub(crate) fn messages(self) -> RunMessages {
         let (pinned, mut parts) = (self.pinned, self.attached);
@@ -76,6 +90,21 @@ impl Input {
             vec![Message::User { content: Content::Parts(parts), pinned }].into()
         };
         if pinned { messages.pinned() } else { messages }
+    }
+}
+
+/// An attachment as it is sent: those of a command line are texts and images.
+fn sent(part: Part) -> Option<InputPart> {
+    match part {
+        Part::Text { text } => Some(InputPart::Text { text: text.to_string() }),
+        Part::Image(Media { media_type, name, source: MediaSource::Base64(data) }) => {
+            Some(InputPart::Image {
+                media_type: media_type.to_string(),
+                name: name.map(|name| name.to_string()),
+                source: AttachmentSource::Base64(data.to_string()),
+            })
+        }
+        Part::Image(_) | Part::File(_) | Part::Stored(_) => None,
     }
 }
 

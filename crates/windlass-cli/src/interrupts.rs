@@ -66,6 +66,13 @@ impl Interrupts {
         listening.collect::<Result<_, _>>().map(|listening| Self { listening, kept: None })
     }
 
+    /// The same without SIGHUP, which a service takes for something else.
+    pub(crate) fn listen_to_ends() -> Result<Self, Failure> {
+        let mut all = Self::listen()?;
+        all.listening.retain(|(interrupt, _)| *interrupt != Interrupt::Leave(Exit::HungUp));
+        Ok(all)
+    }
+
     /// Ends at the next signal.
     pub(crate) async fn next(&mut self) -> Interrupt {
         if let Some(kept) = self.kept.take() {

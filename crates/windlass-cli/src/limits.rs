@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Exit, Failure};
@@ -31,6 +31,13 @@ pub(crate) fn check_descriptors() -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Takes as many file descriptors as the system allows this process: each connection of a server has one.
+pub(crate) fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // Fewer will do for fewer connections.
+    let _raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Lets a write beyond the bound on the size of files (`ulimit -f`) fail with an error: the signal SIGXFSZ would end the

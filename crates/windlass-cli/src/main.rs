@@ -1,13 +1,12 @@
 //! The command line of Windlass.
 //!
 //! `cli` owns the texts, `commands` has one file per command, `input` and `attachments` read what a run is given, `session` checks the
-//! conversation that it joins, `agents` finds its agent, `drive` drives it in the foreground, `failure` owns error output and exit
+//! conversation that it joins, `agents` finds its agent, `drive` drives it in the foreground, `remote` reaches servers, `failure` owns error output and exit
 //! codes.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agents;
-mod answers;
 mod asking;
 mod assistant;
 mod attachments;
@@ -24,6 +23,7 @@ mod interrupts;
 mod limits;
 mod out;
 mod overrides;
+mod remote;
 mod session;
 mod settings;
 mod starting;

@@ -12,7 +12,7 @@ use windlass_read::words::{count, cut, name, time};
 use windlass_read::{ListPages, load};
 use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::kept_files_of;
-use windlass_store::{Index, RunFilter, RunSummary, SqliteLog};
+use windlass_store::{RunFilter, RunSummary, Store};
 
 use crate::agents;
 use crate::drive::Words;
@@ -45,7 +45,7 @@ pub(crate) fn is_unnamed(id: &SessionId) -> bool {
 }
 
 /// The failure that there is no such session, with the nearest one.
-pub(crate) async fn unknown(log: Option<&SqliteLog>, session: &str) -> Result<Failure, Failure> {
+pub(crate) async fn unknown(log: Option<&dyn Store>, session: &str) -> Result<Failure, Failure> {
     let near = match log {
         Some(log) => near(log, session).await?,
         None => None,
@@ -56,7 +56,7 @@ pub(crate) async fn unknown(log: Option<&SqliteLog>, session: &str) -> Result<Fa
 }
 
 /// The nearest name of another session, among those of the newest runs.
-pub(crate) async fn near(log: &SqliteLog, session: &str) -> Result<Option<String>, Failure> {
+pub(crate) async fn near(log: &dyn Store, session: &str) -> Result<Option<String>, Failure> {
     let (mut names, mut looked_at) = (BTreeSet::new(), 0);
     let mut pages = ListPages::new(log, RunFilter::default());
     while looked_at < MOST_RUNS {
@@ -69,11 +69,16 @@ pub(crate) async fn near(log: &SqliteLog, session: &str) -> Result<Option<String
 }
 
 impl SessionArgs {
+    /// Whether the agent may take over another one's conversation.
+    pub(crate) fn hands_over(&self) -> bool {
+        self.hand_over
+    }
+
     /// Checks that this agent may join the named session, and says how the session stands.
     pub(crate) async fn check(
         &self,
         file: &AgentFile,
-        log: &SqliteLog,
+        log: &dyn Store,
         view: &mut View,
         words: &Words,
     ) -> Result<(), Failure> {
@@ -118,7 +123,7 @@ fn led_by_another(session: &str, last: &RunSummary, agent: &str, its_own: Option
 }
 
 /// The file that the run's agent came from, if it is still there.
-async fn file_of(log: &SqliteLog, state: &State) -> Result<Option<String>, Failure> {
+async fn file_of(log: &dyn Store, state: &State) -> Result<Option<String>, Failure> {
     let file = kept_files_of(log, state).await?.map(|kept| agents::file_of(&kept));
     let is_there = |file: &PathBuf| crate::assistant::is(file) || file.exists();
     Ok(file.filter(is_there).map(|file| file.display().to_string()))

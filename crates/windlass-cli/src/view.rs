@@ -96,6 +96,16 @@ impl View {
         }
     }
 
+    /// A request to the run was refused where it is driven.
+    pub(crate) fn refused(&mut self, code: &str, message: &str) {
+        match self {
+            Self::Plain(plain) => plain.warn(&format!("refused: {message}")),
+            Self::Json(writer) => {
+                writer.value(&serde_json::json!({ "type": "refused", "code": code, "message": message }));
+            }
+        }
+    }
+
     /// An event that was read from the log.
     pub(crate) fn event(&mut self, number: u64, event: &Event) {
         match self {

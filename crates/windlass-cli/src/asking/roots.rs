@@ -14,8 +14,8 @@ const SERVER: &str = "mcp ";
 /// Where the tools of an agent begin relative paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roots {
-    /// The folder of the agent's file: commands run there.
-    folder: PathBuf,
+    /// The folder of the agent's file: commands run there. `None`: on another machine.
+    folder: Option<PathBuf>,
     /// The folders of its tool servers, as far as they are known. A server has rules of its own: its working folder says nothing.
     servers: BTreeMap<String, Option<PathBuf>>,
 }
@@ -30,7 +30,7 @@ impl Roots {
             ToolEntry::Mcp(server) => Some((server.config.name.clone(), of_server(&server.config, &folder))),
             ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
         });
-        Self { servers: servers.collect(), folder }
+        Self { servers: servers.collect(), folder: Some(folder) }
     }
 
     /// Where the tool of a call begins a relative path. `None`: that is not known.
@@ -41,7 +41,7 @@ impl Roots {
         let server = call.spec.as_ref().and_then(|spec| spec.origin.strip_prefix(SERVER));
         match server {
             Some(server) => self.servers.get(server)?.as_deref(),
-            None => Some(&self.folder),
+            None => self.folder.as_deref(),
         }
     }
 }

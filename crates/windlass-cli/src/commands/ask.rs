@@ -27,6 +27,7 @@ const MOST_SUGGESTED: usize = 2;
 /// A question to the default agent.
 #[derive(Debug, Args)]
 #[command(mut_arg("log", |log| log.global(false)))]
+#[command(mut_arg("server", |server| server.global(false).hide(true)))]
 #[command(mut_arg("log_sync", |sync| sync.global(false)))]
 #[command(mut_arg("log_flush_ms", |time| time.global(false)))]
 pub(crate) struct AskArgs {
@@ -68,6 +69,7 @@ pub(crate) async fn run(args: AskArgs, grammar: fn() -> clap::Command) -> Result
     // Until it is read a signal has its usual effect.
     let input = Input::read_with_stdin(question, &args.attach, NO_QUESTION)?;
     let AskArgs { session, overrides, log, view, cassette, .. } = args;
+    let log = log.local()?;
     let begun = Begin { path, file, input, session, overrides, log, view, how: HowArgs::with(cassette) };
     Box::pin(begin(begun)).await
 }

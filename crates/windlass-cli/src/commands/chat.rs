@@ -11,7 +11,7 @@ use windlass_core::model::Usage;
 use windlass_core::{Owner, RunId, RunState, SessionId};
 use windlass_read::load;
 use windlass_read::words::{LINE_CHARS, count, cut, usage};
-use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared};
+use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, Run};
 
 use crate::agents::{self, Again, changed};
 use crate::asking::{Place, Roots, Terminal};
@@ -24,6 +24,7 @@ use crate::home::{LogArgs, quoted};
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
+use crate::remote::{Server, Talk, not_on_a_server};
 use crate::session::SessionArgs;
 use crate::view::{View, ViewArgs};
 use prompt::{Line, Prompt};
@@ -55,7 +56,7 @@ const COMMANDS: &str = "\
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ChatArgs {
-    /// The agent file; without one, the default agent answers
+    /// The agent file; without one, the default agent answers. With `--server`: the name of an agent of the server
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -70,9 +71,17 @@ pub(crate) struct ChatArgs {
     view: ViewArgs,
 }
 
+/// Who answers.
+enum Speaker {
+    /// An agent of this process.
+    Here(Agent),
+    /// An agent of a server.
+    There(Talk),
+}
+
 /// A conversation.
 struct Chat {
-    agent: Agent,
+    speaker: Speaker,
     session: SessionId,
     view: ViewArgs,
     words: Words,
@@ -94,13 +103,16 @@ struct Total {
 
 /// Talks until there is no more to say.
 pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
+    if let Some(server) = Server::of(&args.log)? {
+        return Box::pin(on_a_server(server, args)).await;
+    }
     let mut interrupts = Interrupts::listen()?;
     let path = args.file.map_or_else(assistant::path, Ok)?;
     let file = agents::read(&path, &args.overrides)?;
     let log = args.log.open()?;
     let words = Words { log: args.log.words(), file: Some(path.display().to_string()), ..Words::default() };
     let mut view = View::new(args.view);
-    args.session.check(&file, &log, &mut view, &words).await?;
+    args.session.check(&file, &*log, &mut view, &words).await?;
     let place = Place { log: log.clone(), roots: Roots::of(&file), chat: true };
     let cassette = args.cassette.open()?;
     let assembly = agents::start(&file, &args.overrides, &log, cassette.clone(), &mut interrupts).await?;
@@ -114,8 +126,15 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
         view.remark(&format!("session: {session} (/help lists the commands)"));
     }
     let total = Total::default();
-    let mut chat =
-        Chat { agent: assembly.agent, session, view: args.view, words, terminal, interrupts, total };
+    let mut chat = Chat {
+        speaker: Speaker::Here(assembly.agent),
+        session,
+        view: args.view,
+        words,
+        terminal,
+        interrupts,
+        total,
+    };
     if named {
         Box::pin(chat.unfinished()).await?;
         if chat.quits() {
@@ -124,6 +143,35 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
         }
     }
     played(cassette.as_ref(), Box::pin(chat.talk(Prompt::open())).await)
+}
+
+/// Talks with an agent of a server.
+async fn on_a_server(server: Server, args: ChatArgs) -> Result<Exit, Failure> {
+    let interrupts = Interrupts::listen()?;
+    let Some(agent) = args.file else {
+        return Err(Failure::new(Exit::Usage, "no agent given")
+            .hint("`windlass chat --server URL AGENT` talks with an agent of the server"));
+    };
+    if args.overrides != Overrides::default() || args.cassette.is_given() || args.session.hands_over() {
+        return Err(not_on_a_server());
+    }
+    let named = args.session.name.is_some();
+    let session = args.session.name.map_or_else(new_session, SessionId::from);
+    let talk = Talk::new(server, agent.display().to_string(), session.clone(), args.view);
+    let (words, terminal) = (talk.words().clone(), talk.terminal().cloned());
+    if terminal.is_some() {
+        View::new(args.view).remark(&format!("session: {session} (/help lists the commands)"));
+    }
+    let (speaker, total) = (Speaker::There(talk), Total::default());
+    let mut chat = Chat { speaker, session, view: args.view, words, terminal, interrupts, total };
+    if named {
+        Box::pin(chat.unfinished()).await?;
+        if chat.quits() {
+            chat.goodbye();
+            return Ok(Exit::Suspended);
+        }
+    }
+    Box::pin(chat.talk(Prompt::open())).await
 }
 
 impl Chat {
@@ -226,22 +274,32 @@ impl Chat {
     }
 
     async fn turn(&mut self, text: &str) -> Result<(), Failure> {
-        let prepared = match self.agent.prepare(text, self.options()).await {
+        let agent = match &self.speaker {
+            Speaker::Here(agent) => agent.clone(),
+            Speaker::There(talk) => {
+                return match Box::pin(talk.turn(text, &mut self.interrupts)).await? {
+                    Some((run, view)) => self.ended(&run, view).await,
+                    None => Ok(()),
+                };
+            }
+        };
+        let prepared = match agent.prepare(text, self.options()).await {
             // A question that was left for later is put again first.
             Err(Error::SessionBusy { .. }) if self.terminal.is_some() => {
                 Box::pin(self.unfinished()).await?;
                 if self.quits() {
                     return Ok(());
                 }
-                self.agent.prepare(text, self.options()).await?
+                agent.prepare(text, self.options()).await?
             }
             prepared => prepared?,
         };
-        Box::pin(self.drive(prepared, None)).await
+        Box::pin(self.drive(&agent, prepared, None)).await
     }
 
     async fn drive(
         &mut self,
+        agent: &Agent,
         prepared: Prepared,
         earlier: Option<&windlass_core::State>,
     ) -> Result<(), Failure> {
@@ -249,7 +307,7 @@ impl Chat {
         if let Some(state) = earlier {
             view.recall(state);
         }
-        let live = agents::hosted(self.agent.log().clone()).drive(&self.agent, prepared);
+        let live = agents::hosted(agent.log().clone()).drive(agent, prepared);
         let run = match self.terminal.clone() {
             Some(terminal) => {
                 terminal.come_back();
@@ -258,12 +316,21 @@ impl Chat {
             }
             None => drive(live, &mut view, &mut self.interrupts, &self.words).await?,
         };
+        self.ended(&run, view).await
+    }
+
+    /// A turn has ended, or waits.
+    async fn ended(&mut self, run: &Run, mut view: View) -> Result<(), Failure> {
         self.total.turns += 1;
         self.total.usage.add(run.usage());
         self.total.cost_usd += run.cost_usd().unwrap_or_default();
         self.total.unpriced |= run.cost_usd().is_none();
-        let verdict = verdict(&run, &self.words);
-        view.left(&**self.agent.log(), &run, verdict.as_ref().err()).await?;
+        let verdict = verdict(run, &self.words);
+        let log = match &self.speaker {
+            Speaker::Here(agent) => agent.log().clone(),
+            Speaker::There(talk) => talk.store(),
+        };
+        view.left(&*log, run, verdict.as_ref().err()).await?;
         view.close()?;
         match verdict {
             Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() => {
@@ -276,22 +343,38 @@ impl Chat {
 
     /// Continues the last run of a conversation first if it is suspended or was interrupted.
     async fn unfinished(&mut self) -> Result<(), Failure> {
-        let log = self.agent.log();
+        let agent = match &self.speaker {
+            Speaker::Here(agent) => agent.clone(),
+            Speaker::There(talk) => {
+                let done = match Box::pin(talk.unfinished(&mut self.interrupts)).await? {
+                    Some((run, view)) => self.ended(&run, view).await,
+                    None => Ok(()),
+                };
+                return self.unless_reported(done);
+            }
+        };
+        let log = agent.log();
         let Some(head) = log.head(&Owner::default(), &self.session).await? else { return Ok(()) };
         let last = log.summary(head).await?;
         if matches!(last.run_state, RunState::Ended(_)) {
             return Ok(());
         }
-        let state = load(&**self.agent.log(), last.run).await?;
+        let state = load(&**log, last.run).await?;
         // An interactive user wants to continue.
         let options = DriveOptions { resumed_by: ResumedBy::Person, ..self.options() };
-        let prepared = self.agent.resume(last.run).options(options).prepare().await;
+        let prepared = agent.resume(last.run).options(options).prepare().await;
         let prepared = prepared.map_err(|error| {
             let again = Again::new(format!("windlass runs resume{} {}", self.words.log, last.run));
             changed(error, Path::new(self.words.file.as_deref().unwrap_or("FILE")), &again)
         })?;
         self.going_on(last.run);
-        match Box::pin(self.drive(prepared, Some(&state))).await {
+        let done = Box::pin(self.drive(&agent, prepared, Some(&state))).await;
+        self.unless_reported(done)
+    }
+
+    /// At a terminal the user sees the error of an earlier run, and the chat begins.
+    fn unless_reported(&self, done: Result<(), Failure>) -> Result<(), Failure> {
+        match done {
             Err(failure)
                 if self.terminal.is_some() && failure.exit != Exit::Internal && !failure.exit.is_left() =>
             {

@@ -8,8 +8,10 @@ pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod test;
+pub(crate) mod tokens;
 pub(crate) mod tools;
 
 use std::future::Future;
@@ -31,7 +33,8 @@ use crate::telemetry::{Correlated, Telemetry};
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     // Its end waits until the last spans are taken.
     let telemetry = Telemetry::start();
-    trace(telemetry.is_some());
+    let serves = matches!(cli.command, Some(Command::Serve(_)));
+    trace(telemetry.is_some(), serves);
     own_providers()?;
     use_capability_cache(cli.command.as_ref());
     let Some(command) = cli.command else { return on_runtime(ask::run(cli.ask, Cli::command)) };
@@ -39,6 +42,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Chat(args) => on_runtime(chat::run(args)),
         Command::Run(args) => on_runtime(run::run(*args)),
         Command::Runs(args) => on_runtime(runs::run(args)),
+        Command::Serve(args) => on_threads(serve::run(args)),
+        Command::Tokens(args) => tokens::run(args),
         Command::Sessions(args) => on_runtime(sessions::run(args)),
         Command::Test(args) if args.writes() => on_runtime(test::write(args)),
         Command::Test(args) => test::run(&args),
@@ -77,11 +82,23 @@ fn use_capability_cache(command: Option<&Command>) {
 
 /// Runs a command that is asynchronous; other commands need no runtime.
 fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    on(tokio::runtime::Builder::new_current_thread(), work)
+}
+
+/// Runs a command that serves many at once, on all cores.
+fn on_threads(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    on(tokio::runtime::Builder::new_multi_thread(), work)
+}
+
+fn on(
+    mut runtime: tokio::runtime::Builder,
+    work: impl Future<Output = Result<Exit, Failure>>,
+) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Internal, "cannot start the runtime").cause(error.to_string())
     };
     limits::check_descriptors()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let runtime = runtime.enable_all().build().map_err(failed)?;
     let work = async {
         limits::catch_file_size()?;
         work.await
@@ -92,13 +109,22 @@ fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit,
     done
 }
 
-/// `WINDLASS_LOG=info` (or `windlass_tools=debug`, …) shows the log lines of all parts on stderr.
-fn trace(correlated: bool) {
-    let Ok(filter) = std::env::var("WINDLASS_LOG") else { return };
-    let filter = tracing_subscriber::EnvFilter::new(filter);
+/// `WINDLASS_LOG=info` (or `windlass_tools=debug`, …) shows the log lines of all parts on stderr. A server shows those of requests without
+/// it, and as JSON where a program reads them.
+fn trace(correlated: bool, serves: bool) {
+    let filter = match std::env::var("WINDLASS_LOG") {
+        Ok(filter) => tracing_subscriber::EnvFilter::new(filter),
+        Err(_) if serves => tracing_subscriber::EnvFilter::new("warn,windlass=info,windlass_server=info"),
+        Err(_) => return,
+    };
     let lines =
         tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| out::LogLines);
     // It fails only if it was set before, which cannot happen.
-    let _first =
-        if correlated { lines.event_format(Correlated::default()).try_init() } else { lines.try_init() };
+    let _first = if serves && !out::stderr_is_terminal() {
+        lines.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init()
+    } else if correlated {
+        lines.event_format(Correlated::default()).try_init()
+    } else {
+        lines.try_init()
+    };
 }

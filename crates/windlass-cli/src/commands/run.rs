@@ -29,6 +29,7 @@ use crate::home::{self, LogArgs, quoted};
 use crate::input::Input;
 use crate::interrupts::Interrupts;
 use crate::overrides::Overrides;
+use crate::remote::{self, Server, Task, not_on_a_server};
 use crate::session::SessionArgs;
 use crate::view::{View, ViewArgs};
 
@@ -56,7 +57,7 @@ const NO_INPUT: &str = "give it after the file, or on stdin: `windlass run FILE 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RunArgs {
-    /// The agent file
+    /// The agent file; with `--server`, the name of an agent of the server
     #[arg(value_name = "FILE", required_unless_present = "from_env")]
     file: Option<PathBuf>,
     /// Input for the agent; `-`, or omitted when stdin is not a terminal: read from stdin
@@ -108,6 +109,9 @@ impl HowArgs {
 
 /// Runs the agent to its end.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
+    if let Some(server) = Server::of(&args.log)? {
+        return Box::pin(remote::run(&server, task(args)?)).await;
+    }
     let (path, input) = if args.from_env {
         from_environment(args.file, args.input.as_deref())?
     } else {
@@ -125,6 +129,21 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     };
     let RunArgs { session, overrides, log, view, how, .. } = args;
     Box::pin(begin(Begin { path, file, input, session, overrides, log, view, how })).await
+}
+
+/// What is given to an agent of a server.
+fn task(args: RunArgs) -> Result<Task, Failure> {
+    let RunArgs { file, input, from_env, how, session, attach, overrides, view, .. } = args;
+    let runs_here =
+        from_env || how.cassette.is_given() || how.batch.batch.is_some() || how.repeat.repeat.is_some();
+    if runs_here || overrides != Overrides::default() || session.hands_over() {
+        return Err(not_on_a_server());
+    }
+    let input = Input::read(input, &attach, NO_INPUT)?.for_server()?;
+    let only_tools = how.only_tools().map(|tools| tools.iter().map(ToString::to_string).collect());
+    let agent = file.unwrap_or_default().display().to_string();
+    let session = session.name.map_or_else(new_session, SessionId::from);
+    Ok(Task { agent, input, session, only_tools, view })
 }
 
 /// A question in the place of the file is refused with the command that asks it.
@@ -159,7 +178,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let mut view = View::new(view_args).logged(&log_args.words());
     let log = log_args.open()?;
     let words = Words { log: log_args.words(), file: Some(path.display().to_string()), ..Words::default() };
-    session.check(&file, &log, &mut view, &words).await?;
+    session.check(&file, &*log, &mut view, &words).await?;
     let people = if view_args.json { None } else { people(log.clone(), Roots::of(&file)) };
     let cassette = how.cassette.open()?;
     let assembly = agents::start(&file, &overrides, &log, cassette.clone(), &mut interrupts).await?;

@@ -28,9 +28,12 @@ mod steer;
 mod watch;
 
 use clap::{Args, Subcommand};
+use windlass_api::ForkRun;
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
+use crate::interrupts::Interrupts;
+use crate::remote::{self, Server, only_on_a_log};
 
 const HELP: &str = "\
 RUN is a run's id, the end or the beginning of one (6 digits or more), or `last`. `windlass runs list` shows ends that \
@@ -95,8 +98,14 @@ enum RunsCommand {
 
 /// Carries out one of the commands.
 pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
-    let log = &args.log;
-    match args.command {
+    match Server::of(&args.log)? {
+        Some(server) => Box::pin(on_a_server(&server, args.command, &args.log)).await,
+        None => on_a_log(args.command, &args.log).await,
+    }
+}
+
+async fn on_a_log(command: RunsCommand, log: &LogArgs) -> Result<Exit, Failure> {
+    match command {
         RunsCommand::List(args) => list::run(args, log).await,
         RunsCommand::Show(args) => show::run(args, log).await,
         RunsCommand::Watch(args) => watch::run(args, log).await,
@@ -115,5 +124,42 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Import(args) => import::run(args, log).await,
         RunsCommand::Backup(args) => backup::run(args, log).await,
         RunsCommand::Prune(args) => prune::run(args, log).await,
+    }
+}
+
+/// Requests to runs of a server go to the server. What only reads reads its log as any other.
+async fn on_a_server(server: &Server, command: RunsCommand, log: &LogArgs) -> Result<Exit, Failure> {
+    match command {
+        RunsCommand::Watch(args) => {
+            let run = find::run(&*server.store, &args.run).await?;
+            remote::watch(server, run, args.from, args.view).await
+        }
+        RunsCommand::Resume(args) => {
+            let interrupts = Interrupts::listen()?;
+            remote::resume(server, args.on_a_server(server).await?, interrupts).await
+        }
+        RunsCommand::Cancel(args) => {
+            let run = find::run(&*server.store, &args.run).await?;
+            remote::cancel(server, run).await
+        }
+        RunsCommand::Steer(args) => {
+            let run = find::run(&*server.store, &args.run).await?;
+            remote::steer(server, run, args.message()?).await
+        }
+        RunsCommand::Pause(args) => {
+            let run = find::run(&*server.store, &args.run).await?;
+            remote::pause(server, run, (!args.reason.is_empty()).then(|| args.reason.join(" "))).await
+        }
+        RunsCommand::Fork(args) => {
+            let interrupts = Interrupts::listen()?;
+            let base = find::run(&*server.store, &args.run).await?;
+            let agent = args.with.map(|name| name.display().to_string());
+            let fork = ForkRun { at: args.at, agent, message: args.input, session: None };
+            remote::fork(server, base, fork, args.view, interrupts).await
+        }
+        RunsCommand::Import(_) => Err(only_on_a_log("runs import")),
+        RunsCommand::Backup(_) => Err(only_on_a_log("runs backup")),
+        RunsCommand::Prune(_) => Err(only_on_a_log("runs prune")),
+        reading => on_a_log(reading, log).await,
     }
 }

@@ -12,11 +12,12 @@ use clap::{Args, Subcommand};
 use windlass_read::json;
 use windlass_read::reports::{Session, sessions};
 use windlass_read::words::{count, cut, name, time};
-use windlass_store::SqliteLog;
+use windlass_store::Store;
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
+use crate::remote::{Reach, only_on_a_log};
 use crate::session::is_unnamed;
 use crate::view::table::aligned;
 
@@ -78,18 +79,24 @@ struct ListArgs {
 
 /// Carries out one of the commands.
 pub(crate) async fn run(args: SessionsArgs) -> Result<Exit, Failure> {
-    let log = args.log.open_existing()?;
+    if let SessionsCommand::Delete(delete) = args.command {
+        if args.log.server().is_some() {
+            return Err(only_on_a_log("sessions delete"));
+        }
+        return delete::run(delete, args.log.open_existing()?).await;
+    }
+    let log = Reach::of(&args.log)?.store();
     match args.command {
         SessionsCommand::List(list) => self::list(log, list).await,
         SessionsCommand::Show(show) => show::run(show, log).await,
         SessionsCommand::Events(events) => events::run(events, log).await,
         SessionsCommand::Costs(costs) => costs::run(costs, log).await,
         SessionsCommand::Stats(stats) => stats::run(stats, log).await,
-        SessionsCommand::Delete(delete) => delete::run(delete, log).await,
+        SessionsCommand::Delete(_) => Ok(Exit::Good),
     }
 }
 
-async fn list(log: Option<Arc<SqliteLog>>, args: ListArgs) -> Result<Exit, Failure> {
+async fn list(log: Option<Arc<dyn Store>>, args: ListArgs) -> Result<Exit, Failure> {
     let known = match log {
         Some(log) => sessions(&*log).await?,
         None => Vec::new(),

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use windlass_client::ClientError;
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::policy::LimitKind;
 use windlass_core::{InvalidInput, Status};
@@ -23,6 +24,15 @@ const INSTEAD: &[(&str, &str)] = &[
     ("agent.service", "`windlass tools list FILE` shows the state of the agent's services"),
     ("cassette.differs", RECORD_ANEW),
     ("cassette.left", RECORD_ANEW),
+    ("client.bad_reply", "check the address; `windlass serve FOLDER` starts a server"),
+    (
+        "client.unauthorized",
+        "set WINDLASS_TOKEN to a token of the server; `windlass serve` prints the variables that a client needs",
+    ),
+    (
+        "client.unreachable",
+        "`windlass serve FOLDER` starts a server; check the address (`--server URL`, or WINDLASS_SERVER)",
+    ),
     ("fixture.schemas", "`windlass tools list AGENT --json > FILE` writes one"),
     ("import.differs", "import it into another log (`--log FILE`), or fork the existing run"),
     ("input.bad_arguments", OPEN_QUESTIONS),
@@ -43,6 +53,11 @@ const INSTEAD: &[(&str, &str)] = &[
     ("store.inbox_full", "`windlass runs resume` lets the run take what waits for it"),
     ("store.unknown_payload", DOCTOR),
     ("store.unknown_run", "`windlass runs list` shows the runs of this log"),
+];
+/// Hints by the code that a server gave.
+const OF_SERVERS: &[(&str, &str)] = &[
+    ("agent.unknown", "name an agent of the server: `windlass serve` prints their names as it starts"),
+    ("session.unknown", "`windlass sessions list --all` lists all sessions"),
 ];
 /// Hints by code, where the libraries have none.
 const OTHERWISE: &[(&str, &str)] =
@@ -79,6 +94,13 @@ impl Hinted for FixtureError {}
 impl Hinted for RecordedError {}
 impl Hinted for ToolSetError {}
 impl Hinted for YamlError {}
+impl Hinted for windlass_server::Error {}
+impl Hinted for ClientError {}
+
+/// The hint for what a server has refused, by the code that it gave.
+pub(crate) fn of_refusal(error: &ClientError) -> Option<String> {
+    by_code(INSTEAD, error.reason()).or_else(|| by_code(OF_SERVERS, error.reason()))
+}
 
 impl Hinted for ModelError {
     fn about(&self) -> Option<String> {

@@ -41,6 +41,7 @@ mod model_failures;
 mod money;
 mod moved;
 mod old_formats;
+mod on_a_server;
 mod own_agents;
 mod pages;
 mod patterns;

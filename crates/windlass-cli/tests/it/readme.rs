@@ -54,7 +54,9 @@ fn every_command_of_the_tour_works_or_says_what_it_needs() {
     let mut typed = 0;
     for line in lines {
         let (command, remark) = line.split_once(" #").unwrap_or((&line, ""));
-        if remark.contains("needs") {
+        // on_a_server.rs has the service, its chat and its kill.
+        let serves = ["windlass serve", "WINDLASS_SERVER", "windlass chat slow", "pkill"];
+        if remark.contains("needs") || serves.iter().any(|word| command.contains(word)) {
             continue;
         }
         let mut command = command.trim().to_owned();

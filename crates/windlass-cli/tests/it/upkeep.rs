@@ -79,7 +79,7 @@ fn a_backup_is_a_log_like_any_other_and_replaces_nothing() {
 fn the_doctor_names_what_is_wrong_with_a_log() {
     let home = home();
     let good = home.windlass(["doctor"]).stdout;
-    assert!(good.contains("log.db: 4 runs, ") && good.contains("format 1"), "{good}");
+    assert!(good.contains("log.db: 4 runs, ") && good.contains("format 2"), "{good}");
     let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
     log.execute_batch(
         "UPDATE appends SET body = replace(body, 'TurnCompleted', 'TurnFinished') WHERE run = 1",

@@ -18,6 +18,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
+use crate::remote::{self, Answering, Server};
 use crate::view::ViewArgs;
 
 const HELP: &str = "\
@@ -66,24 +67,35 @@ pub(super) struct AnswerArgs {
 
 pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen()?;
+    let server = Server::of(log_args)?;
     let (log, run) = find::open(log_args, &args.run).await?;
     // A child's question is answered at the root, whose agent is known here.
     let (run, question) = control::asked_at(&*log, run, args.question.question).await?;
     // The run is read once and the answer checked once, however long the run and its session are.
     let asking = load(&*log, run).await?;
     check_question(&asking, &question, args.question.digest.as_ref())?;
-    let by = AnsweredBy { from: AnswerSource::Command, name: args.by.map(Into::into) };
+    let by = AnsweredBy { from: AnswerSource::Command, name: args.by.clone().map(Into::into) };
     let checked = match read(&asking, &question, &args.answer) {
         Ok(answer) => {
-            let what = InputKind::Answered { question: question.clone(), answer, by: Some(by) };
-            control::check(&asking, now(), what).await.map_err(Failure::from)
+            let what =
+                InputKind::Answered { question: question.clone(), answer: answer.clone(), by: Some(by) };
+            control::check(&asking, now(), what).await.map(|checked| (checked, answer)).map_err(Failure::from)
         }
         Err(refused) => Err(refused),
     };
-    let checked = match checked {
+    let (checked, answer) = match checked {
         Ok(checked) => checked,
         Err(refused) => return Err(with_answer(&*log, run, &question, refused).await?),
     };
+    if let Some(server) = server {
+        if args.by.is_some() || args.with.is_some() {
+            return Err(Failure::new(Exit::Usage, "`--by` and `--with` work on a log, and not on a server")
+                .hint("a server keeps the owner of the token with the answer"));
+        }
+        let answering = Answering { state: asking, question, answer, leave: args.leave, view: args.view };
+        return Box::pin(remote::answer(&server, answering, interrupts)).await;
+    }
+    let (log, _) = find::open_log(log_args, &args.run).await?;
     if let Some(given) = control::answer_waits(&*log, run, &question).await? {
         let waits =
             format!("question {question} has an answer that waits for the run: {}", described(&given));

@@ -29,11 +29,11 @@ A run that nobody drives is ended here, without its agent's file.";
 pub(super) struct CancelArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
-    run: String,
+    pub(super) run: String,
 }
 
 pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
-    let (log, run) = find::open(log_args, &args.run).await?;
+    let (log, run) = find::open_log(log_args, &args.run).await?;
     let grace = Duration::from_millis(load(&*log, run).await?.policy().bounds.grace_ms);
     let client = client(&log);
     let cancel = || client.cancel(run, "windlass runs cancel", Request::default());

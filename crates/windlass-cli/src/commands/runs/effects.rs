@@ -7,12 +7,13 @@ use windlass_read::ListPages;
 use windlass_read::json;
 use windlass_read::reports::{CallEffects, EffectStep, effects, with_delegates};
 use windlass_read::words::{LINE_CHARS, count, cut, name, outcome, time};
-use windlass_store::{Index as _, RunFilter};
+use windlass_store::RunFilter;
 
 use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
+use crate::remote::Reach;
 
 const HELP: &str = "\
 For each call that was begun: its tool, what running it twice would do, the idempotency key that its tool was given, \
@@ -55,7 +56,7 @@ pub(super) async fn run(args: EffectsArgs, log_args: &LogArgs) -> Result<Exit, F
         }
         return Ok(Exit::Good);
     }
-    let Some(log) = log_args.open_existing()? else { return Ok(Exit::Good) };
+    let Some(log) = Reach::of(log_args)?.store() else { return Ok(Exit::Good) };
     let mut pages = ListPages::new(&*log, RunFilter::default());
     while let Some(page) = pages.next().await? {
         for line in &page {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use windlass_core::RunId;
 use windlass_read::ListPages;
-use windlass_store::{Index, RunFilter, SqliteLog};
+use windlass_store::{Index, RunFilter, SqliteLog, Store};
 
 use super::short::denotes;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
+use crate::remote::Reach;
 
 /// The fewest hexadecimal digits that a part of an id must have.
 const FEWEST_DIGITS: usize = 6;
@@ -17,14 +18,21 @@ const NEWEST: usize = 16;
 /// Maximum number of matching runs listed.
 const NAMED: usize = 5;
 
-/// Opens the log and finds the run.
-pub(crate) async fn open(args: &LogArgs, word: &str) -> Result<(Arc<SqliteLog>, RunId), Failure> {
+/// Finds the run in the log, or on the server, that the arguments name.
+pub(crate) async fn open(args: &LogArgs, word: &str) -> Result<(Arc<dyn Store>, RunId), Failure> {
+    let log = Reach::of(args)?.store().ok_or_else(|| args.missing())?;
+    let run = run(&*log, word).await?;
+    Ok((log, run))
+}
+
+/// The same, of a command that goes on with the run in this process.
+pub(crate) async fn open_log(args: &LogArgs, word: &str) -> Result<(Arc<SqliteLog>, RunId), Failure> {
     let log = args.open_existing()?.ok_or_else(|| args.missing())?;
     let run = run(&*log, word).await?;
     Ok((log, run))
 }
 
-async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
+pub(crate) async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
     if word == "last" {
         let newest = newest(log).await?;
         return newest.ok_or_else(|| Failure::new(Exit::Failed, "there are no runs in this log"));

@@ -35,23 +35,23 @@ Examples:
 pub(super) struct ForkArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
-    run: String,
+    pub(super) run: String,
     /// The event after which the new run continues
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    at: u64,
+    pub(super) at: u64,
     /// The agent's file, where it has moved or changed: the new run follows it
     #[arg(long, value_name = "FILE")]
-    with: Option<PathBuf>,
+    pub(super) with: Option<PathBuf>,
     /// Message to the agent
     #[arg(value_name = "INPUT")]
-    input: Option<String>,
+    pub(super) input: Option<String>,
     #[command(flatten)]
-    view: ViewArgs,
+    pub(super) view: ViewArgs,
 }
 
 pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen()?;
-    let (log, base) = find::open(log_args, &args.run).await?;
+    let (log, base) = find::open_log(log_args, &args.run).await?;
     let state = load_until(&*log, base, args.at).await?;
     let mut go_on = GoOn { log_args, log, view: args.view, interrupts, unpause: None, cassette: None };
     let again = Again::new(format!("windlass runs fork{} {base} --at {}", log_args.words(), args.at))

@@ -4,7 +4,7 @@ use clap::Args;
 use windlass_core::{RunState, SessionId};
 use windlass_read::ListPages;
 use windlass_read::json;
-use windlass_store::{RunFilter, RunStatus, RunSummary, SqliteLog};
+use windlass_store::{RunFilter, RunStatus, RunSummary, Store};
 
 use super::listed;
 use super::since::{Moment, moment};
@@ -12,6 +12,7 @@ use crate::agents::now;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
+use crate::remote::Reach;
 use crate::session::near as near_session;
 
 /// The statuses of runs.
@@ -68,22 +69,22 @@ pub(super) struct ListArgs {
 
 pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> {
     let log_words = log.words();
-    let log = log.open_existing()?;
+    let log = Reach::of(log)?.store();
     let runs = match &log {
-        Some(log) => chosen(&args, log).await?,
+        Some(log) => chosen(&args, &**log).await?,
         None => Vec::new(),
     };
     if args.json {
         runs.iter().try_for_each(|line| out::json(&json::summary(line)))?;
     } else if let Some(log) = log.as_ref().filter(|_| !runs.is_empty()) {
-        listed::table(log, &runs).await?.iter().try_for_each(out::line)?;
+        listed::table(&**log, &runs).await?.iter().try_for_each(out::line)?;
         if let Some(line) = runs.iter().find(|line| line.parent.is_none() && is_interrupted(line)) {
             let run = line.run;
             out::note(format_args!("`windlass runs resume{log_words} {run}` continues an interrupted run"));
         }
     } else {
         let near = match (&log, &args.session) {
-            (Some(log), Some(session)) => near_session(log, session).await?,
+            (Some(log), Some(session)) => near_session(&**log, session).await?,
             _ => None,
         };
         let near = near.map(|near| format!("; did you mean session `{near}`?"));
@@ -93,7 +94,7 @@ pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> 
 }
 
 /// The runs to list, newest first.
-async fn chosen(args: &ListArgs, log: &SqliteLog) -> Result<Vec<RunSummary>, Failure> {
+async fn chosen(args: &ListArgs, log: &dyn Store) -> Result<Vec<RunSummary>, Failure> {
     let filter = RunFilter {
         session: args.session.as_deref().map(SessionId::from),
         agent: args.agent.as_deref().map(Into::into),

@@ -10,8 +10,7 @@ use windlass_read::Task;
 use windlass_read::json;
 use windlass_read::reports::{FamilyRun, Member};
 use windlass_read::words::{cut, money, name, span, time};
-use windlass_store::Log;
-use windlass_store::{Index, RunSummary, SqliteLog};
+use windlass_store::{RunSummary, Store};
 
 use super::short::ShortIds;
 use crate::agents::now;
@@ -31,7 +30,7 @@ const HEAD: [&str; COLUMNS] = ["RUN", "STARTED", "TOOK", "COST", "STATUS", "AGEN
 type Row = [String; COLUMNS];
 
 /// The runs as lines below a line of heads: newest first, each followed by its children, oldest first.
-pub(super) async fn table(log: &SqliteLog, runs: &[RunSummary]) -> Result<Vec<String>, Failure> {
+pub(super) async fn table(log: &dyn Store, runs: &[RunSummary]) -> Result<Vec<String>, Failure> {
     let lister = Lister { log, ids: ShortIds::of(log).await?, now: now() };
     let mut rows = vec![HEAD.map(str::to_owned)];
     for (depth, line) in tree(runs) {
@@ -41,7 +40,7 @@ pub(super) async fn table(log: &SqliteLog, runs: &[RunSummary]) -> Result<Vec<St
 }
 
 /// A run with all runs below it as such lines, tasks whose runs are elsewhere included.
-pub(super) async fn family_table(log: &SqliteLog, members: &[Member]) -> Result<Vec<String>, Failure> {
+pub(super) async fn family_table(log: &dyn Store, members: &[Member]) -> Result<Vec<String>, Failure> {
     let lister = Lister { log, ids: ShortIds::of(log).await?, now: now() };
     let mut rows = vec![HEAD.map(str::to_owned)];
     for member in members {
@@ -108,7 +107,7 @@ fn tree(runs: &[RunSummary]) -> Vec<(usize, &RunSummary)> {
 
 /// What a listing looks up.
 struct Lister<'l> {
-    log: &'l SqliteLog,
+    log: &'l dyn Store,
     ids: ShortIds,
     now: u64,
 }

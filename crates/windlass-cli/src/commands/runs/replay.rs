@@ -49,6 +49,7 @@ pub(super) async fn run(args: ReplayArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let replayed = match &args.agent {
         Some(path) => {
             let mut interrupts = Interrupts::listen()?;
+            let (log, _) = find::open_log(log_args, &args.run).await?;
             let agent = agents::to_look_at(path, run, &log, &mut interrupts).await?;
             agent.agent.replay(run).await?
         }

@@ -11,7 +11,7 @@ use windlass_read::words::count;
 use windlass_read::{
     FailedReply, ModelCall, RunPages, Timeline, failed_reply, json as forms, load, numbered,
 };
-use windlass_store::SqliteLog;
+use windlass_store::{SqliteLog, Store};
 
 use crate::agents::{self, Again, Wanted};
 use crate::failure::{Exit, Failure};
@@ -62,7 +62,7 @@ pub(super) async fn show(
     let calls = Timeline::of(&**log, run).await?.model_calls;
     let call = calls.iter().find(|call| call.began == Some(recorded.seq));
     let reply = match call {
-        Some(call) => event(log, run, call).await?,
+        Some(call) => event(&**log, run, call).await?,
         None => None,
     };
     let failed = match &reply {
@@ -82,7 +82,7 @@ pub(super) async fn show(
 }
 
 /// The event that ended a model call, with its number.
-async fn event(log: &SqliteLog, run: RunId, call: &ModelCall) -> Result<Option<(u64, Event)>, Failure> {
+async fn event(log: &dyn Store, run: RunId, call: &ModelCall) -> Result<Option<(u64, Event)>, Failure> {
     let batches = RunPages::starting_at(log, run, call.seq).next().await?.unwrap_or_default();
     let mut events = batches.iter().flat_map(numbered);
     Ok(events.find(|(seq, _)| *seq == call.seq).map(|(seq, event)| (seq, event.clone())))

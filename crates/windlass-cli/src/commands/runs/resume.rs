@@ -20,6 +20,7 @@ use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides;
+use crate::remote::{Resuming, Server, not_on_a_server};
 use crate::view::ViewArgs;
 
 const HELP: &str = "\
@@ -40,29 +41,45 @@ Examples:
 pub(super) struct ResumeArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all", conflicts_with = "all")]
-    run: Option<String>,
+    pub(super) run: Option<String>,
     /// All runs that can go on: of processes that died, and those whose answer has come or whose timer is due
     #[arg(long, conflicts_with_all = ["with", "agents", "limits", "record", "replay"])]
-    all: bool,
+    pub(super) all: bool,
     /// Go on looking, each second, for runs that can go on, until Ctrl-C or another signal
     #[arg(long, requires = "all")]
-    wait: bool,
+    pub(super) wait: bool,
     /// The agent's file, where it has moved or changed
     #[arg(long, value_name = "FILE")]
-    with: Option<PathBuf>,
+    pub(super) with: Option<PathBuf>,
     /// The new place of an agent that the run was started with as `--agent NAME=FILE` (may be repeated)
     #[arg(long = "agent", value_name = "NAME=FILE", value_parser = overrides::delegate)]
-    agents: Vec<(String, PathBuf)>,
+    pub(super) agents: Vec<(String, PathBuf)>,
     /// Raise the limit that cut the run (may be repeated)
     #[arg(long = "limit", value_name = "NAME=N", value_parser = overrides::limit)]
-    limits: Vec<(LimitKind, f64)>,
+    pub(super) limits: Vec<(LimitKind, f64)>,
     /// With the end of a pause, say this to the agent
     #[arg(long, value_name = "TEXT", conflicts_with = "all")]
-    say: Option<String>,
+    pub(super) say: Option<String>,
     #[command(flatten)]
-    cassette: CassetteArgs,
+    pub(super) cassette: CassetteArgs,
     #[command(flatten)]
-    view: ViewArgs,
+    pub(super) view: ViewArgs,
+}
+
+impl ResumeArgs {
+    /// What a server is asked for.
+    pub(super) async fn on_a_server(self, server: &Server) -> Result<Resuming, Failure> {
+        let Some(word) = &self.run else {
+            return Err(Failure::new(Exit::Usage, "a server goes on with all runs that can go on by itself")
+                .hint("`windlass runs list --status suspended` shows those that wait"));
+        };
+        if !self.agents.is_empty() || self.cassette.is_given() {
+            return Err(not_on_a_server());
+        }
+        let run = find::run(&*server.store, word).await?;
+        let with = self.with.map(|name| name.display().to_string());
+        Ok(Resuming { run, limits: self.limits, message: self.say, with, view: self.view })
+    }
 }
 
 pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
@@ -70,7 +87,7 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let Some(word) = &args.run else {
         return all::run(log_args, args.view, args.wait, interrupts).await;
     };
-    let (log, named) = find::open(log_args, word).await?;
+    let (log, named) = find::open_log(log_args, word).await?;
     let run = resumed_at(&*log, named).await?;
     if run != named {
         out::note(format_args!("run {named} does a task of run {run}, which is resumed"));

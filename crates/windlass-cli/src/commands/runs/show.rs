@@ -19,14 +19,14 @@ use windlass_read::words::{Calls, Cuts, phrase};
 use windlass_read::{RunPages, load_until, numbered, start_of};
 use windlass_runtime::Run;
 use windlass_runtime::control::asked_at;
-use windlass_store::{Index, Log, RunSummary, SqliteLog, Store};
+use windlass_store::{Log, RunSummary, Store};
 
 use super::approvals::Approvals;
 use super::find;
 use super::list::is_interrupted;
 use super::listed;
 use super::{measures, request};
-use crate::answers;
+use crate::asking::answers;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -78,10 +78,11 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         let (curl, unfollowed, json) = (args.curl, args.unfollowed, args.json);
         let options =
             request::Options { run: id, number, curl, unfollowed, json, with: args.with.as_deref() };
+        let (log, _) = find::open_log(log_args, &args.run).await?;
         return request::show(&log, options, log_args).await;
     }
     if args.tree {
-        return tree(&log, id, args.json).await;
+        return tree(&*log, id, args.json).await;
     }
     let metadata = run_metadata(&*log, id).await?;
     if args.metadata {
@@ -138,7 +139,7 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
 }
 
 /// The run with all runs below it, as `runs list` shows them.
-async fn tree(log: &SqliteLog, id: RunId, as_json: bool) -> Result<Exit, Failure> {
+async fn tree(log: &dyn Store, id: RunId, as_json: bool) -> Result<Exit, Failure> {
     let members = family(log, id).await?;
     if as_json {
         members.iter().try_for_each(|member| out::json(&json::member(member)))?;

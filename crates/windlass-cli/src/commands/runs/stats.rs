@@ -13,6 +13,7 @@ use super::costs::price;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
+use crate::remote::Reach;
 use crate::view::table::aligned;
 
 const COLUMNS: usize = 10;
@@ -49,7 +50,7 @@ pub(super) struct StatsArgs {
 }
 
 pub(super) async fn run(args: StatsArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
-    let Some(log) = log_args.open_existing()? else {
+    let Some(log) = Reach::of(log_args)?.store() else {
         out::note("the log does not exist yet");
         return Ok(Exit::Good);
     };

@@ -27,16 +27,26 @@ Examples:
 pub(super) struct SteerArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
-    run: String,
+    pub(super) run: String,
     /// Message to the agent
     #[arg(value_name = "TEXT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    text: Vec<String>,
+    pub(super) text: Vec<String>,
     /// The kind of the message
     #[arg(long, value_name = "KIND", default_value = SteerKind::Steering.name(), value_parser = kinds())]
-    kind: SteerKind,
+    pub(super) kind: SteerKind,
     /// Keep the message through every compaction of the conversation
     #[arg(long)]
-    pin: bool,
+    pub(super) pin: bool,
+}
+
+impl SteerArgs {
+    /// The message for a server, which takes messages of the default kind.
+    pub(super) fn message(&self) -> Result<String, Failure> {
+        if self.kind != SteerKind::Steering || self.pin {
+            return Err(Failure::new(Exit::Usage, "`--kind` and `--pin` work on a log, and not on a server"));
+        }
+        Ok(self.text.join(" "))
+    }
 }
 
 fn kinds() -> impl TypedValueParser<Value = SteerKind> {
@@ -57,14 +67,14 @@ Examples:
 pub(super) struct PauseArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
-    run: String,
+    pub(super) run: String,
     /// Why it is paused
     #[arg(value_name = "REASON", trailing_var_arg = true)]
-    reason: Vec<String>,
+    pub(super) reason: Vec<String>,
 }
 
 pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
-    let (log, run) = find::open(log_args, &args.run).await?;
+    let (log, run) = find::open_log(log_args, &args.run).await?;
     let message = Steered { pinned: args.pin, ..Steered::new(args.kind, args.text.join(" ")) };
     match client(&log).steer(run, message, Request::default()).await? {
         Delivery::Driven(_) | Delivery::Taken => out::note("the message enters at the run's next turn"),
@@ -77,7 +87,7 @@ pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Fai
 }
 
 pub(super) async fn pause_run(args: PauseArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
-    let (log, run) = find::open(log_args, &args.run).await?;
+    let (log, run) = find::open_log(log_args, &args.run).await?;
     let reason = (!args.reason.is_empty()).then(|| args.reason.join(" ").into());
     let words = log_args.words();
     match client(&log).pause(run, reason, Request::default()).await? {

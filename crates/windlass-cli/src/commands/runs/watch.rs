@@ -7,7 +7,7 @@ use clap::Args;
 use futures_util::{Stream, StreamExt};
 use windlass_core::{Fact, RunId, RunState};
 use windlass_read::{load_until, numbered};
-use windlass_store::{Batch, Index, Log, SqliteLog, StoreError};
+use windlass_store::{Batch, Store, StoreError};
 
 use super::find;
 use crate::failure::{Exit, Failure};
@@ -29,12 +29,12 @@ The exit code is 0 however the run ends; Ctrl-C stops the watching, not the run.
 pub(super) struct WatchArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
-    run: String,
+    pub(super) run: String,
     /// Begin with this event
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    from: u64,
+    pub(super) from: u64,
     #[command(flatten)]
-    view: ViewArgs,
+    pub(super) view: ViewArgs,
 }
 
 pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure> {
@@ -45,7 +45,7 @@ pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure>
     view.watch(&load_until(&*log, run, (args.from - 1).max(1)).await?, log.summary(run).await?.started_at);
     let mut batches = log.follow(run, args.from);
     let _at_last = Withdrawn::default();
-    while let Some(batch) = view.waiting(next(&mut batches, &log, run, &words)).await {
+    while let Some(batch) = view.waiting(next(&mut batches, &*log, run, &words)).await {
         let batch = batch?;
         for (number, event) in numbered(&batch) {
             view.event(number, event);
@@ -63,7 +63,7 @@ pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure>
 /// The next events; reports once if nobody drives the run any more.
 async fn next(
     batches: &mut (impl Stream<Item = Result<Batch, StoreError>> + Unpin),
-    log: &SqliteLog,
+    log: &dyn Store,
     run: RunId,
     words: &str,
 ) -> Option<Result<Batch, StoreError>> {

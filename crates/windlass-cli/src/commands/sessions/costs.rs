@@ -8,7 +8,7 @@ use windlass_core::SessionId;
 use windlass_read::json as forms;
 use windlass_read::reports::{Cost, session_costs, total_cost};
 use windlass_read::words::name;
-use windlass_store::SqliteLog;
+use windlass_store::Store;
 
 use crate::commands::runs::costs::{price, sum};
 use crate::commands::runs::short::ShortIds;
@@ -38,11 +38,11 @@ pub(super) struct CostsArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: CostsArgs, log: Option<Arc<SqliteLog>>) -> Result<Exit, Failure> {
+pub(super) async fn run(args: CostsArgs, log: Option<Arc<dyn Store>>) -> Result<Exit, Failure> {
     let Some(log) = log else { return Err(unknown(None, &args.session).await?) };
     let families = session_costs(&*log, &SessionId::from(args.session.as_str())).await?;
     if families.is_empty() {
-        return Err(unknown(Some(&log), &args.session).await?);
+        return Err(unknown(Some(&*log), &args.session).await?);
     }
     let total = families.iter().fold(Cost::default(), |all, family| all.plus(&total_cost(family)));
     if args.json {

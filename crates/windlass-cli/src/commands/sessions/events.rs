@@ -8,7 +8,7 @@ use windlass_core::SessionId;
 use windlass_read::compat::kaos::session_events;
 use windlass_read::reports::session_runs;
 use windlass_read::words::cut;
-use windlass_store::SqliteLog;
+use windlass_store::Store;
 
 use crate::failure::{Exit, Failure};
 use crate::out;
@@ -30,7 +30,7 @@ pub(super) struct EventsArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: EventsArgs, log: Option<Arc<SqliteLog>>) -> Result<Exit, Failure> {
+pub(super) async fn run(args: EventsArgs, log: Option<Arc<dyn Store>>) -> Result<Exit, Failure> {
     let id = SessionId::from(args.session.as_str());
     let events = match &log {
         Some(log) if !session_runs(&**log, Some(&id)).await?.is_empty() => {

@@ -8,7 +8,7 @@ use windlass_core::SessionId;
 use windlass_read::json as forms;
 use windlass_read::reports::session_runs;
 use windlass_read::words::{count, name, time};
-use windlass_store::{RunSummary, SqliteLog};
+use windlass_store::{RunSummary, Store};
 
 use crate::commands::runs::short::ShortIds;
 use crate::commands::runs::show::Transcript;
@@ -35,12 +35,12 @@ pub(super) struct ShowArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: ShowArgs, log: Option<Arc<SqliteLog>>) -> Result<Exit, Failure> {
+pub(super) async fn run(args: ShowArgs, log: Option<Arc<dyn Store>>) -> Result<Exit, Failure> {
     let Some(log) = log else { return Err(unknown(None, &args.session).await?) };
     // Newest first.
     let runs = session_runs(&*log, Some(&SessionId::from(args.session.as_str()))).await?;
     let (Some(newest), Some(first)) = (runs.first(), runs.last()) else {
-        return Err(unknown(Some(&log), &args.session).await?);
+        return Err(unknown(Some(&*log), &args.session).await?);
     };
     let listed: Vec<&RunSummary> = runs.iter().take(args.limit as usize).rev().collect();
     if args.json {

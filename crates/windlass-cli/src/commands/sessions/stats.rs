@@ -6,7 +6,7 @@ use clap::Args;
 use windlass_read::compat::kaos::{SessionStats, session_stats};
 use windlass_read::json;
 use windlass_read::words::count;
-use windlass_store::SqliteLog;
+use windlass_store::Store;
 
 use crate::failure::{Exit, Failure};
 use crate::out;
@@ -18,7 +18,7 @@ pub(super) struct StatsArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: StatsArgs, log: Option<Arc<SqliteLog>>) -> Result<Exit, Failure> {
+pub(super) async fn run(args: StatsArgs, log: Option<Arc<dyn Store>>) -> Result<Exit, Failure> {
     let stats = match log {
         Some(log) => session_stats(&*log).await?,
         None => SessionStats::default(),

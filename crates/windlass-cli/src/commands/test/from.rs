@@ -19,7 +19,7 @@ pub(super) async fn run(
     agent: Option<&Path>,
     log_args: &LogArgs,
 ) -> Result<Exit, Failure> {
-    let (log, run) = find::open(log_args, word).await?;
+    let (log, run) = find::open_log(&log_args.clone().local()?, word).await?;
     let state = load(&*log, run).await?;
     let agent = match agent {
         Some(agent) => home::absolute(agent),

@@ -1,0 +1,151 @@
+//! `windlass chat` on a server: a conversation with one of its agents, turn after turn.
+
+use std::sync::Arc;
+
+use windlass_api::{Input, SessionOf, StartRun, SteerRun};
+use windlass_core::{RunId, SessionId};
+use windlass_read::load;
+use windlass_runtime::Run;
+use windlass_store::Store;
+
+use super::Server;
+use super::following::Foreground;
+use super::run::started;
+use crate::asking::{Place, Roots, Terminal};
+use crate::drive::Words;
+use crate::failure::{Exit, Failure};
+use crate::interrupts::Interrupts;
+use crate::out;
+use crate::view::{View, ViewArgs};
+
+/// A conversation with an agent of a server.
+pub(crate) struct Talk {
+    server: Server,
+    agent: String,
+    session: SessionId,
+    args: ViewArgs,
+    words: Words,
+    terminal: Option<Arc<Terminal>>,
+}
+
+impl Talk {
+    /// A conversation of that name. Questions are put to the person at the terminal, if there is one.
+    pub(crate) fn new(server: Server, agent: String, session: SessionId, args: ViewArgs) -> Self {
+        let words = Words { log: server.words.clone(), file: Some(agent.clone()), ..Words::default() };
+        let place = Place { log: server.store.clone(), roots: Roots::default(), chat: true };
+        let terminal = if args.json { None } else { Terminal::open(place) };
+        Self { server, agent, session, args, words, terminal }
+    }
+
+    /// The words of commands that are suggested.
+    pub(crate) fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// The person at the terminal.
+    pub(crate) fn terminal(&self) -> Option<&Arc<Terminal>> {
+        self.terminal.as_ref()
+    }
+
+    /// The log of the server.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        self.server.store.clone()
+    }
+
+    /// One turn: the message, and what the agent does about it. `None`: the message has entered a run that goes on.
+    pub(crate) async fn turn(
+        &self,
+        text: &str,
+        interrupts: &mut Interrupts,
+    ) -> Result<Option<(Run, View)>, Failure> {
+        let mut view = self.view();
+        let start = StartRun {
+            agent: self.agent.clone(),
+            input: Input::Text(text.to_owned()),
+            session: Some(self.session.as_str().to_owned()),
+            only_tools: None,
+            wait_ms: 0,
+        };
+        let Some(run) = started(&self.server, &start, &mut view, interrupts).await? else {
+            view.close()?;
+            return Ok(None);
+        };
+        Box::pin(self.render(run, None, view, interrupts)).await.map(Some)
+    }
+
+    /// The last run of the conversation, where it has not ended: it is gone on with first.
+    pub(crate) async fn unfinished(
+        &self,
+        interrupts: &mut Interrupts,
+    ) -> Result<Option<(Run, View)>, Failure> {
+        let found = self.server.client.session(self.session.as_str(), &SessionOf::default()).await;
+        let head = match found {
+            Ok(found) => found.head,
+            Err(error) if error.reason() == "session.unknown" => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let state = load(&*self.server.store, head).await?;
+        if state.ended().is_some() {
+            return Ok(None);
+        }
+        if !self.args.quiet {
+            out::note(format_args!("continuing run {head}, which had not ended"));
+        }
+        let mut view = self.view();
+        view.recall(&state);
+        Box::pin(self.render(head, Some(state.version() + 1), view, interrupts)).await.map(Some)
+    }
+
+    fn view(&self) -> View {
+        View::new(self.args).logged(&self.words.log).brief()
+    }
+
+    async fn render(
+        &self,
+        run: RunId,
+        from_event: Option<u64>,
+        view: View,
+        interrupts: &mut Interrupts,
+    ) -> Result<(Run, View), Failure> {
+        let mut view = view;
+        let terminal = self.terminal.clone();
+        let foreground =
+            Foreground { server: &self.server, run, from_event, goes_on: false, terminal: terminal.clone() };
+        let driving = Box::pin(foreground.drive(&mut view, interrupts, &self.words));
+        let ended = match terminal {
+            Some(terminal) => {
+                terminal.come_back();
+                self.and_listen(run, &terminal, driving).await?
+            }
+            None => driving.await?,
+        };
+        Ok((ended, view))
+    }
+
+    /// What is typed meanwhile steers the run.
+    async fn and_listen<T>(
+        &self,
+        run: RunId,
+        terminal: &Terminal,
+        driving: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let listen = async {
+            while let Some(line) = terminal.overheard().await {
+                let message = line.trim().to_owned();
+                if message.is_empty() {
+                    continue;
+                }
+                let steered = self.server.client.steer(run, &SteerRun { message, seen: None }, None).await;
+                if let Err(error) = steered {
+                    Failure::from(error).show();
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            done = driving => done,
+            // It never ends by itself.
+            () = listen => Err(Failure::new(Exit::Internal, "the terminal was closed")),
+        }
+    }
+}
