@@ -1,5 +1,8 @@
 //! Disks that are full, read-only or locked: a file system of its own for the log, as small as wanted.
 
+pub(crate) mod power;
+pub(crate) mod prefixes;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;

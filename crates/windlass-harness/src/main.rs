@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand};
 use windlass_error::{Diagnostic as _, causes};
 use windlass_harness::{
-    DISK_FAULTS, Ground, HarnessError, KillPlan, Lengths, Matrix, Scene, SenderPlan, SendersPlan, calls,
-    disks, kills, locked, may_mount, played, power, prefixes, scripted, send, senders, windows,
+    Campaign, DISK_FAULTS, DoorsPlan, Ground, HarnessError, KillPlan, Lengths, Matrix, Scale, Scene,
+    SenderPlan, SendersPlan, calls, disks, doors, kills, locked, may_mount, played, power, prefixes,
+    scripted, send, senders, stage, windows,
 };
 
 /// Set in the process that was started anew with the right to mount.
@@ -62,6 +63,15 @@ enum Part {
     Power(PowerArgs),
     /// Its disk is full, read-only or locked
     Disks(DiskArgs),
+    /// Clients that are cut, repeat themselves, never read and attack, at the doors of a server that is killed
+    #[command(after_help = "Example: windlass-harness doors --scale tenth --seed 7")]
+    Doors(DoorsArgs),
+    /// The agents of those clients, written into a folder, and their model, for servers that others start; ends with its input
+    #[command(hide = true)]
+    Stage {
+        /// The folder
+        folder: PathBuf,
+    },
     /// All of it; the matrix is a page
     #[command(after_help = "Example: windlass-harness matrix --write")]
     Matrix(MatrixArgs),
@@ -139,6 +149,34 @@ struct DiskArgs {
 }
 
 #[derive(Debug, Args)]
+struct DoorsArgs {
+    /// Seed for all that is random
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// `tenth` or `full`
+    #[arg(long, default_value = "tenth", value_parser = scale)]
+    scale: Scale,
+    /// Only this campaign (may be repeated)
+    #[arg(long, value_parser = campaign)]
+    only: Vec<Campaign>,
+    /// The page
+    #[arg(long, value_name = "FILE", default_value = "docs/ledger/server.md")]
+    page: PathBuf,
+    /// Write the page instead of comparing with it
+    #[arg(long, conflicts_with = "only")]
+    write: bool,
+}
+
+fn scale(name: &str) -> Result<Scale, String> {
+    Scale::from_name(name).ok_or_else(|| "expected `tenth` or `full`".to_owned())
+}
+
+fn campaign(name: &str) -> Result<Campaign, String> {
+    let names = Campaign::ALL.map(Campaign::name).join(", ");
+    Campaign::from_name(name).ok_or_else(|| format!("expected one of {names}"))
+}
+
+#[derive(Debug, Args)]
 struct MatrixArgs {
     /// The page
     #[arg(long, value_name = "FILE", default_value = "docs/ledger/faults.md")]
@@ -184,6 +222,12 @@ fn run(cli: &Cli) -> Result<ExitCode, HarnessError> {
         };
         return send(&plan).map(|()| ExitCode::SUCCESS);
     }
+    if let Part::Stage { folder } = &cli.part {
+        println!("{}", stage(folder)?);
+        // Whoever has started it ends its input.
+        let _ended = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        return Ok(ExitCode::SUCCESS);
+    }
     let windlass = cli.common.windlass.clone().unwrap_or_else(Ground::sibling_binary);
     let mut ground = Ground::new(&windlass, cli.common.folder.as_deref())?;
     let wants_to_mount = match &cli.part {
@@ -195,6 +239,8 @@ fn run(cli: &Cli) -> Result<ExitCode, HarnessError> {
         | Part::Calls(_)
         | Part::Windows
         | Part::Prefixes(_)
+        | Part::Doors(_)
+        | Part::Stage { .. }
         | Part::Power(_) => false,
     };
     if wants_to_mount && let Err(error) = may_mount(&ground) {
@@ -236,8 +282,8 @@ fn part(cli: &Cli, ground: &Ground) -> Result<(), HarnessError> {
             let SendersArgs { processes, messages, sessions, seed } = *args;
             print!("{}", senders(ground, SendersPlan { processes, messages, sessions, seed })?);
         }
-        // It needs no ground.
-        Part::Sender(_) => {}
+        // They need no ground.
+        Part::Sender(_) | Part::Stage { .. } => {}
         Part::Calls(args) => println!("{}", all_calls(ground, args.every)?.page()),
         Part::Windows => println!("{}", all_windows(ground)?.page()),
         Part::Prefixes(args) => {
@@ -246,6 +292,7 @@ fn part(cli: &Cli, ground: &Ground) -> Result<(), HarnessError> {
         }
         Part::Power(args) => all_power(ground, args.variants, args.seed)?,
         Part::Disks(args) => println!("{}", all_disks(ground, args)?.page()),
+        Part::Doors(args) => all_doors(ground, args)?,
         Part::Matrix(args) => matrix(ground, args)?,
     }
     Ok(())
@@ -325,6 +372,26 @@ fn random_kills(ground: &Ground, args: &MatrixArgs, matrix: &mut Matrix) -> Resu
         let place = format!("of 64 senders to 8 sessions, `while_running: {}`", line.policy.name());
         let one = "one chain a session; one answer for each message; a refused one is in no log";
         matrix.note("kill -9", &place, "the process dies", one);
+    }
+    Ok(())
+}
+
+/// All campaigns are held against the page; a single one is only played.
+fn all_doors(ground: &Ground, args: &DoorsArgs) -> Result<(), HarnessError> {
+    let plan = DoorsPlan { seed: args.seed, scale: args.scale, only: args.only.clone() };
+    let mut begun = Instant::now();
+    let mut show = |campaign: Campaign, figures: &str| {
+        println!("{}: {figures}, {:.0} s", campaign.name(), begun.elapsed().as_secs_f64());
+        begun = Instant::now();
+    };
+    let report = doors(ground, &plan, &mut show)?;
+    if args.write {
+        let failed = |source| HarnessError::System { what: format!("write {}", args.page.display()), source };
+        return std::fs::write(&args.page, report.page()).map_err(failed);
+    }
+    if args.only.is_empty() {
+        report.check(&args.page)?;
+        println!("{} says what was seen", args.page.display());
     }
     Ok(())
 }

@@ -30,6 +30,31 @@ pub enum Reply {
     Results,
     /// The last word: the messages that it answers, each in brackets.
     Messages,
+    /// A long last word, piece by piece.
+    Speech(Speech),
+}
+
+/// A long text that comes slowly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speech {
+    /// Number of pieces.
+    pub pieces: u32,
+    /// Length of each piece, in bytes.
+    pub piece_bytes: usize,
+    /// Pause before each piece.
+    pub pause: Duration,
+}
+
+impl Speech {
+    /// A piece: its number, filled up with dots. No two pieces are equal, so that one that is missing or doubled is seen.
+    fn piece(self, place: u32) -> String {
+        format!("{place:.<width$} ", width = self.piece_bytes.saturating_sub(1))
+    }
+
+    /// The whole text.
+    pub fn text(self) -> String {
+        (0..self.pieces).map(|place| self.piece(place)).collect()
+    }
 }
 
 /// Progress of a conversation, and its agent.
@@ -205,6 +230,9 @@ impl Conversation {
             let texts: String = self.messages_since.iter().map(|text| bracketed(text)).collect();
             return format!("Answers{texts}.");
         }
+        if let Reply::Speech(speech) = reply {
+            return speech.text();
+        }
         format!("All done: {}.", self.results.join("; "))
     }
 }
@@ -239,7 +267,7 @@ fn whole_reply(out: &mut TcpStream, reply: &Reply, conversation: &Conversation) 
             let calls = calls_json(calls, conversation.results.len(), false);
             (json!({ "role": "assistant", "content": "Next.", "tool_calls": calls }), "tool_calls")
         }
-        Reply::Results | Reply::Messages => {
+        Reply::Results | Reply::Messages | Reply::Speech(_) => {
             (json!({ "role": "assistant", "content": conversation.last_word(reply) }), "stop")
         }
     };
@@ -281,6 +309,13 @@ fn stream_reply(out: &mut TcpStream, reply: &Reply, conversation: &Conversation)
                 event(&json!({ "tool_calls": [call] }), None)?;
             }
             event(&json!({}), Some("tool_calls"))?;
+        }
+        Reply::Speech(speech) => {
+            for place in 0..speech.pieces {
+                std::thread::sleep(speech.pause);
+                event(&json!({ "content": speech.piece(place) }), None)?;
+            }
+            event(&json!({}), Some("stop"))?;
         }
         Reply::Results | Reply::Messages => {
             let text = conversation.last_word(reply);
