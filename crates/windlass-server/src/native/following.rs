@@ -16,6 +16,7 @@ use windlass_text::secret::mask;
 
 use super::forms::{OfRun, seen};
 use super::runs::{with_cause, without_cause};
+use super::starting::check_wait;
 use crate::error::Error;
 use crate::http::encoded::Of;
 use crate::http::reply::Json;
@@ -28,8 +29,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
 /// The time after which it is looked whether a run that brings nothing waits, and the longest one between two looks.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// The longest wait of a poll, in milliseconds (E64).
-const LONGEST_POLL_MS: u64 = 10_000;
+/// The wait of a poll that names none, in milliseconds.
 const DEFAULT_POLL_MS: u64 = 8_000;
 /// The most updates of a poll.
 const POLLED: usize = 1_000;
@@ -214,10 +214,7 @@ pub(super) async fn poll(call: Call<OfRun, PollFrom>) -> Result<Json<Updates>, E
     let line = seen(&call, call.path.run).await?;
     let from = position(call.query.from.as_deref())?;
     let wait = call.query.wait_ms.unwrap_or(DEFAULT_POLL_MS);
-    if wait > LONGEST_POLL_MS {
-        let fault = format!("it is {wait}, at most {LONGEST_POLL_MS}");
-        return Err(Error::Value { what: "wait_ms", fault });
-    }
+    check_wait(wait)?;
     let mut follower = call.caller.host(&call.server).follow(line.run, from).await?;
     let (mut updates, mut end) = (Vec::new(), None);
     let mut position = from;

@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use windlass_api::{Health, Ready};
-use windlass_runtime::Environment as _;
-use windlass_runtime::SystemEnvironment;
 use windlass_store::{RunCounts, RunFilter};
 
 use crate::error::Error;
@@ -29,7 +27,7 @@ pub(super) async fn document(_call: Call) -> Result<Document, Error> {
 
 pub(super) async fn metrics(call: Call) -> Result<MetricsText, Error> {
     let (host, metrics) = (call.server.host(), call.server.metrics());
-    let now = SystemEnvironment.now();
+    let now = call.server.now();
     let counts = host.log().counts(now).await?;
     let due = Due::of(&call.server, &counts, now).await?;
     metrics.oldest_due(Duration::from_millis(now.saturating_sub(due.since.unwrap_or(now))));

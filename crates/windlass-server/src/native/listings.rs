@@ -12,20 +12,23 @@ use windlass_store::{Cursor, RunFilter, RunStatus, SessionFilter};
 use super::forms::{question, seen, session as session_form, summary};
 use crate::error::Error;
 use crate::http::reply::Json;
-use crate::http::route::Call;
+use crate::http::route::{Call, Nothing};
 
 /// The most lines of a page.
 const LINES: usize = 1_000;
 const DEFAULT_LINES: usize = 100;
 
-fn limit(asked: Option<usize>) -> Result<usize, Error> {
-    match asked {
-        None => Ok(DEFAULT_LINES),
-        Some(lines @ 1..=LINES) => Ok(lines),
-        Some(lines) => {
-            Err(Error::Value { what: "limit", fault: format!("it is {lines}, expected 1 to {LINES}") })
-        }
+/// The length of a page.
+pub(super) fn limit(asked: Option<usize>, default: usize) -> Result<usize, Error> {
+    match asked.unwrap_or(default) {
+        lines @ 1..=LINES => Ok(lines),
+        lines => Err(Error::Value { what: "limit", fault: format!("it is {lines}, expected 1 to {LINES}") }),
     }
+}
+
+/// The mark behind a page, as the next request names it.
+fn mark(next: Option<Cursor>) -> Option<String> {
+    next.map(|cursor| cursor.as_str().to_owned())
 }
 
 fn status(name: &str) -> Result<RunStatus, Error> {
@@ -33,9 +36,7 @@ fn status(name: &str) -> Result<RunStatus, Error> {
     RunStatus::from_name(name).ok_or_else(unknown)
 }
 
-pub(super) async fn runs(
-    call: Call<crate::http::route::Nothing, ListRuns>,
-) -> Result<Json<Page<RunSummary>>, Error> {
+pub(super) async fn runs(call: Call<Nothing, ListRuns>) -> Result<Json<Page<RunSummary>>, Error> {
     let ListRuns {
         agent,
         owner,
@@ -62,28 +63,24 @@ pub(super) async fn runs(
         queued,
         asks,
         after: after.map(Cursor::from),
-        limit: limit(lines)?,
+        limit: limit(lines, DEFAULT_LINES)?,
     };
     let page = call.caller.host(&call.server).runs(filter).await?;
-    let next = page.next.map(|cursor| cursor.as_str().to_owned());
     let items = page.items.iter().filter(|run| call.caller.sees(run)).map(summary).collect();
-    Ok(Json(Page { items, next }))
+    Ok(Json(Page { items, next: mark(page.next) }))
 }
 
-pub(super) async fn sessions(
-    call: Call<crate::http::route::Nothing, ListSessions>,
-) -> Result<Json<Page<Session>>, Error> {
+pub(super) async fn sessions(call: Call<Nothing, ListSessions>) -> Result<Json<Page<Session>>, Error> {
     let ListSessions { owner, agent, after, limit: lines } = call.query;
     let filter = SessionFilter {
         owner: owner.map(|owner| owner.as_str().into()),
         agent: agent.map(Into::into),
         after: after.map(Cursor::from),
-        limit: limit(lines)?,
+        limit: limit(lines, DEFAULT_LINES)?,
     };
     let page = call.caller.host(&call.server).sessions(filter).await?;
-    let next = page.next.map(|cursor| cursor.as_str().to_owned());
     let items = page.items.iter().filter(|line| call.caller.sees(&line.head)).map(session_form).collect();
-    Ok(Json(Page { items, next }))
+    Ok(Json(Page { items, next: mark(page.next) }))
 }
 
 /// The session in a path.
@@ -108,12 +105,11 @@ pub(super) async fn session(call: Call<OfSession, SessionOf>) -> Result<Json<Ses
     let filter =
         RunFilter { owner: Some(owner), session: Some(session), limit: LINES, ..RunFilter::default() };
     let page = host.runs(filter).await?;
-    let next = page.next.map(|cursor| cursor.as_str().to_owned());
-    Ok(Json(SessionRuns { head, items: page.items.iter().map(summary).collect(), next }))
+    Ok(Json(SessionRuns { head, items: page.items.iter().map(summary).collect(), next: mark(page.next) }))
 }
 
 pub(super) async fn questions(
-    call: Call<crate::http::route::Nothing, ListQuestions>,
+    call: Call<Nothing, ListQuestions>,
 ) -> Result<Json<Page<PendingQuestion>>, Error> {
     let ListQuestions { agent, owner, after, limit: lines } = call.query;
     let filter = RunFilter {
@@ -121,11 +117,10 @@ pub(super) async fn questions(
         agent: agent.map(Into::into),
         asks: true,
         after: after.map(Cursor::from),
-        limit: limit(lines)?,
+        limit: limit(lines, DEFAULT_LINES)?,
         ..RunFilter::default()
     };
     let page = call.caller.host(&call.server).runs(filter).await?;
-    let next = page.next.map(|cursor| cursor.as_str().to_owned());
     let mut items = Vec::new();
     for line in page.items.iter().filter(|line| call.caller.sees(line)) {
         let state = load(&**call.server.host().log(), line.run).await?;
@@ -136,5 +131,5 @@ pub(super) async fn questions(
             items.push(PendingQuestion { run: summary(line), question: question(&state, open)? });
         }
     }
-    Ok(Json(Page { items, next }))
+    Ok(Json(Page { items, next: mark(page.next) }))
 }

@@ -17,11 +17,12 @@ use windlass_runtime::host::Position;
 use windlass_store::{Batch, Store, StoreError};
 
 use super::forms::{OfRun, seen, summary};
+use super::listings::limit;
 use crate::error::Error;
 use crate::http::reply::{Json, Octets, Shaped};
 use crate::http::route::Call;
 
-/// The most events of a page.
+/// The events of a page that names no limit.
 const EVENTS: usize = 1_000;
 /// Bytes of an artifact that are read at once.
 const PIECE: usize = 256 << 10;
@@ -61,10 +62,7 @@ pub(super) struct EventsFrom {
 pub(super) async fn events(call: Call<OfRun, EventsFrom>) -> Result<Json<Events>, Error> {
     let line = seen(&call, call.path.run).await?;
     let from = call.query.from.unwrap_or(1).max(1);
-    let most = call.query.limit.unwrap_or(EVENTS);
-    if !(1..=EVENTS).contains(&most) {
-        return Err(Error::Value { what: "limit", fault: format!("it is {most}, expected 1 to {EVENTS}") });
-    }
+    let most = limit(call.query.limit, EVENTS)?;
     if from > line.version + 1 {
         let (run, version) = (line.run, line.version);
         return Err(windlass_runtime::Error::NoSuchEvent { run, at: from, version }.into());

@@ -21,8 +21,8 @@ use crate::error::Error;
 use crate::http::reply::Made;
 use crate::http::route::{Call, Nothing};
 
-/// The longest time for which a reply is held back, in milliseconds.
-pub(super) const LONGEST_WAIT_MS: u64 = 10_000;
+/// The longest time for which a reply is held back, in milliseconds (E64).
+const LONGEST_WAIT_MS: u64 = 10_000;
 /// The most bytes of a session's name.
 const SESSION_BYTES: usize = 256;
 
