@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use windlass_core::Text;
-use windlass_error::{AnyDiagnostic, Diagnostic};
+use windlass_error::Diagnostic;
 use windlass_read::Error as ReadError;
 use windlass_runtime::Error as RunError;
 use windlass_store::StoreError;
@@ -261,17 +261,4 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// A setting cannot be used.
-    #[error("`{setting}` cannot be used: {fault}")]
-    #[diagnostic(kind = Invalid, code = "server.setting")]
-    Setting {
-        /// The setting.
-        setting: &'static str,
-        /// Why.
-        fault: String,
-    },
-    /// Something else failed, with a code of its own.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Other(AnyDiagnostic),
 }
