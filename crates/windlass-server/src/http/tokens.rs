@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Owner, Text};
@@ -292,7 +293,7 @@ impl Token {
 /// A fresh id and secret.
 fn fresh() -> io::Result<(Text, String)> {
     let (id, secret): ([u8; ID_DIGITS / 2], [u8; 32]) = (random()?, random()?);
-    Ok((hex(&id).into(), URL_SAFE_NO_PAD.encode(secret)))
+    Ok((HEXLOWER.encode(&id).into(), URL_SAFE_NO_PAD.encode(secret)))
 }
 
 /// Bytes that nobody can guess.
@@ -316,16 +317,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
 }
 
 fn hash(secret: &str) -> Text {
-    hex(&Sha256::digest(secret)).into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _infallible = write!(hex, "{byte:02x}");
-        hex
-    })
+    HEXLOWER.encode(&Sha256::digest(secret)).into()
 }
 
 /// Compares two hashes in a time that does not depend on where they differ.
