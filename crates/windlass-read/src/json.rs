@@ -32,7 +32,7 @@ use crate::reports::{
 };
 use crate::timeline::{Wait, WaitOn};
 pub use question::question_digest;
-pub use stored::{display_state, event, failed_reply, listed_state, summary};
+pub use stored::{data, display_state, event, failed_reply, listed_state, summary};
 
 /// The state of a run (`run`).
 pub fn run(state: &State) -> Value {

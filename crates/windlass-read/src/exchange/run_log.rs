@@ -6,6 +6,7 @@ use windlass_core::RunId;
 use windlass_store::{Batch, Log};
 
 use crate::error::Error;
+use crate::json::data;
 use crate::load::pages::{RunPages, numbered};
 use crate::load::start_of;
 
@@ -41,7 +42,6 @@ impl<'l> RunLog<'l> {
         let lines = numbered(batch).map(|(seq, event)| {
             let time = i64::try_from(event.at).ok().and_then(DateTime::from_timestamp_millis);
             let time = time.map(|time| time.to_rfc3339_opts(SecondsFormat::Millis, true));
-            let data = event.fact.body().ok().and_then(|body| serde_json::from_str::<Value>(&body).ok());
             json!({
                 "time": time,
                 "run": self.common.get("run"),
@@ -49,7 +49,7 @@ impl<'l> RunLog<'l> {
                 "session": self.common.get("session"),
                 "seq": seq,
                 "event": event.fact.kind(),
-                "data": data,
+                "data": data(&event.fact),
             })
         });
         lines.collect()

@@ -1,15 +1,19 @@
 //! JSON forms of what a store holds: events, and runs in a listing.
 
 use serde_json::{Value, json};
-use windlass_core::{Event, RunState};
+use windlass_core::{Event, Fact, RunState};
 use windlass_store::RunSummary;
 
 use crate::load::failed_reply::FailedReply;
 
 /// An event with its number in its run (`event`).
 pub fn event(seq: u64, event: &Event) -> Value {
-    let data = event.fact.body().ok().and_then(|body| serde_json::from_str::<Value>(&body).ok());
-    json!({ "type": "event", "seq": seq, "at": event.at, "event": event.fact.kind(), "data": data })
+    json!({ "type": "event", "seq": seq, "at": event.at, "event": event.fact.kind(), "data": data(&event.fact) })
+}
+
+/// The body of a fact, as it is stored. `null`: it cannot be written as JSON.
+pub fn data(fact: &Fact) -> Value {
+    fact.body().ok().and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default()
 }
 
 /// The body of a failed model call.

@@ -7,7 +7,7 @@ use axum::body::Body;
 use futures_util::stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use windlass_api::{Artifact, Artifacts, Event, Events, Run, RunSummary};
 use windlass_core::RunId;
 use windlass_read::reports::receipts;
@@ -86,8 +86,7 @@ pub(super) fn with_cause(batch: &Batch) -> Vec<Event> {
 /// The events of an append.
 pub(super) fn without_cause(batch: &Batch) -> Vec<Event> {
     let form = |(seq, event): (u64, &windlass_core::Event)| {
-        let data = event.fact.body().ok().and_then(|body| serde_json::from_str::<Value>(&body).ok());
-        let data = data.unwrap_or_default();
+        let data = forms_of::data(&event.fact);
         Event { seq, at: event.at, event: event.fact.kind().to_owned(), data, cause: None }
     };
     numbered(batch).map(form).collect()

@@ -1,9 +1,8 @@
 //! `windlass runs diff`.
 
 use clap::Args;
-use serde_json::Value;
+use windlass_core::Fact;
 use windlass_core::event::{CallFact, ModelFact, RunFact};
-use windlass_core::{Event, Fact};
 use windlass_read::json;
 use windlass_read::reports::{Comparison, PlacedEvent, comparable, compare_runs};
 use windlass_read::words::differences;
@@ -101,14 +100,11 @@ fn first_difference(comparison: &Comparison, cuts: &Cuts) -> std::io::Result<()>
     if one.event.fact.kind() != other.event.fact.kind() {
         return Ok(());
     }
-    for line in differences::lines(&data(&one.event), &data(&other.event), " | ", cuts) {
+    let [one, other] = [one, other].map(|placed| json::data(&comparable(&placed.event)));
+    for line in differences::lines(&one, &other, " | ", cuts) {
         out::line(format_args!("    {line}"))?;
     }
     Ok(())
-}
-
-fn data(event: &Event) -> Value {
-    comparable(event).body().ok().and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default()
 }
 
 /// The calls of a run, each with the arguments that it runs with.
