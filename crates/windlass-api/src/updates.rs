@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use windlass_macros::Named;
 
 use crate::runs::Event;
 
 /// Something new of a run. In an event stream, the event's name is the `type`, and its id the position.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Named)]
+#[named(names)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Update {
     /// The events of one append, which is atomic.

@@ -1,7 +1,5 @@
 //! Following a run: its stream, opened again from the last position whenever it was cut.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use windlass_api::{EndReason, Positioned, StreamEnd, Update};
 use windlass_core::RunId;
@@ -129,7 +127,7 @@ impl Following {
         if name == END {
             return self.ended(&data).map(|()| None);
         }
-        if !is_known(&name) {
+        if !Update::NAMES.contains(&name.as_str()) {
             tracing::debug!("an update of a later version is passed over: {name}");
             self.position = Some(id);
             return Ok(None);
@@ -193,7 +191,7 @@ impl Following {
             let pause = if passes { self.backoff.pause(error.retry_after()) } else { None };
             let Some(pause) = pause else { return Err(error) };
             self.cut(&error);
-            sleep(pause).await;
+            tokio::time::sleep(pause).await;
         }
     }
 
@@ -208,13 +206,4 @@ impl Following {
             None => asked,
         }
     }
-}
-
-async fn sleep(pause: Duration) {
-    tokio::time::sleep(pause).await;
-}
-
-/// Whether this version knows updates of that name.
-fn is_known(name: &str) -> bool {
-    matches!(name, "events" | "text" | "reasoning" | "call" | "partial" | "void" | "log" | "refused")
 }

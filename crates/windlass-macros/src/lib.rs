@@ -106,7 +106,7 @@ pub fn diagnostic(item: TokenStream) -> TokenStream {
 /// of each variant in snake case, as serde's `rename_all` writes it, or the one of `#[named("text")]`.
 ///
 /// `#[named(all)]` on the enum adds `ALL`, an array in the order of the declaration, and `from_name(&str) -> Option<Self>`. Its
-/// variants have no fields then.
+/// variants have no fields then. `#[named(names)]` adds `NAMES`, an array of the names.
 #[proc_macro_derive(Named, attributes(named))]
 pub fn named(item: TokenStream) -> TokenStream {
     derive::named::named(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use windlass_api::{EndReason, Update};
 use windlass_client::{Client, Follow};
 use windlass_core::RunId;
@@ -140,4 +142,52 @@ async fn an_unknown_run_is_refused_and_a_server_that_was_never_there_is_not_wait
     let client = impatient(client);
     let error = client.follow(run, Follow::default()).next().await.unwrap_err();
     assert_eq!(error.reason(), "client.unreachable");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_of_a_later_version_is_passed_over_and_its_position_is_kept() {
+    const STREAM: &str = "\
+id: 1
+event: text
+data: {\"type\":\"text\",\"action\":2,\"text\":\"a\"}
+
+id: 2
+event: sketch
+data: {\"type\":\"sketch\",\"lines\":[]}
+
+id: 3
+event: void
+data: {\"type\":\"void\",\"action\":5}
+
+id: 4
+event: sketch
+data: {\"type\":\"sketch\",\"lines\":[]}
+
+id: 4
+event: end
+data: {\"reason\":\"finished\",\"position\":\"4\"}
+
+";
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let serving = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            assert!(socket.read_buf(&mut head).await.unwrap() > 0);
+        }
+        let length = STREAM.len();
+        let reply = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n{STREAM}"
+        );
+        socket.write_all(reply.as_bytes()).await.unwrap();
+    });
+    let mut following = client.follow(RunId::from_number(9), Follow::default());
+    let text = following.next().await.unwrap().unwrap();
+    assert_eq!(text.update, Update::Text { action: 2, text: "a".to_owned() });
+    let void = following.next().await.unwrap().unwrap();
+    assert_eq!((void.position.as_str(), void.update), ("3", Update::Void { action: 5 }));
+    assert_eq!(following.next().await.unwrap(), None);
+    assert_eq!((following.position(), following.end()), (Some("4"), Some(EndReason::Finished)));
+    serving.await.unwrap();
 }

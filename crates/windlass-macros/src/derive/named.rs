@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Result, Variant};
 
-/// Implements `name`, and where the enum asks for it `ALL` and `from_name`.
+/// Implements `name`, and where the enum asks for it `ALL` and `from_name`, or `NAMES`.
 pub(crate) fn named(input: TokenStream) -> Result<TokenStream> {
     let input: DeriveInput = syn::parse2(input)?;
     let Data::Enum(data) = &input.data else {
@@ -14,7 +14,7 @@ pub(crate) fn named(input: TokenStream) -> Result<TokenStream> {
     let plain = data.variants.iter().all(|variant| matches!(variant.fields, Fields::Unit));
     let names = data.variants.iter().map(name).collect::<Result<Vec<_>>>()?;
     let variants: Vec<_> = data.variants.iter().map(|variant| &variant.ident).collect();
-    let (all, copied) = asked(&input.attrs)?;
+    let Asked { all, copied, listed } = asked(&input.attrs)?;
     if all && !plain {
         return Err(Error::new_spanned(ident, "a variant with fields cannot stand in `ALL`"));
     }
@@ -32,11 +32,18 @@ pub(crate) fn named(input: TokenStream) -> Result<TokenStream> {
             }
         }
     });
+    let listed = listed.then(|| {
+        quote! {
+            /// The names of all variants, in the order of their declaration.
+            #vis const NAMES: [&'static str; #count] = [#(#names),*];
+        }
+    });
     Ok(quote! {
         #[automatically_derived]
         #[allow(dead_code)]
         impl #ident {
             #list
+            #listed
 
             /// The name.
             #vis fn name(#receiver) -> &'static str {
@@ -48,20 +55,31 @@ pub(crate) fn named(input: TokenStream) -> Result<TokenStream> {
     })
 }
 
-/// Whether the enum asks for `ALL`, and for a `name` that takes a copy.
-fn asked(attributes: &[Attribute]) -> Result<(bool, bool)> {
-    let (mut all, mut copied) = (false, false);
+/// What an enum asks for beside `name`.
+#[derive(Default)]
+struct Asked {
+    /// `ALL` and `from_name`.
+    all: bool,
+    /// A `name` that takes a copy.
+    copied: bool,
+    /// `NAMES`.
+    listed: bool,
+}
+
+fn asked(attributes: &[Attribute]) -> Result<Asked> {
+    let mut asked = Asked::default();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("named")) {
         attribute.parse_nested_meta(|meta| {
             match meta.path.get_ident() {
-                Some(name) if name == "all" => all = true,
-                Some(name) if name == "copy" => copied = true,
-                _ => return Err(meta.error("unknown argument; the known ones are all and copy")),
+                Some(name) if name == "all" => asked.all = true,
+                Some(name) if name == "copy" => asked.copied = true,
+                Some(name) if name == "names" => asked.listed = true,
+                _ => return Err(meta.error("unknown argument; the known ones are all, copy and names")),
             }
             Ok(())
         })?;
     }
-    Ok((all, copied))
+    Ok(asked)
 }
 
 /// The name of a variant: the one that it is given, or its own in snake case.
@@ -107,6 +125,13 @@ mod tests {
         let code = expand("#[named(all)] enum E { One, Two }").unwrap();
         assert!(code.contains("const ALL : [Self ; 2usize] = [Self :: One , Self :: Two]"), "{code}");
         assert!(code.contains("fn name (self)"), "{code}");
+    }
+
+    #[test]
+    fn names_are_listed_on_demand_also_of_variants_with_fields() {
+        let code = expand("#[named(names)] enum E { One, #[named(\"a text\")] Text(String) }").unwrap();
+        assert!(code.contains("const NAMES : [& 'static str ; 2usize] = [\"one\" , \"a text\"]"), "{code}");
+        assert!(!code.contains("ALL"), "{code}");
     }
 
     #[test]

@@ -185,23 +185,10 @@ fn form(update: &Live, causes: bool) -> Update {
     }
 }
 
-fn name(update: &Update) -> &'static str {
-    match update {
-        Update::Events { .. } => "events",
-        Update::Text { .. } => "text",
-        Update::Reasoning { .. } => "reasoning",
-        Update::Call { .. } => "call",
-        Update::Partial { .. } => "partial",
-        Update::Void { .. } => "void",
-        Update::Log { .. } => "log",
-        Update::Refused { .. } => "refused",
-    }
-}
-
 fn event(position: &Position, update: &Update) -> StreamEvent {
     // All keys of an update are texts.
     let data = serde_json::to_vec(update).unwrap_or_default().into();
-    StreamEvent { id: position.to_string(), name: name(update), data }
+    StreamEvent { id: position.to_string(), name: update.name(), data }
 }
 
 fn ended(reason: EndReason, position: &str, message: Option<String>) -> StreamEvent {
