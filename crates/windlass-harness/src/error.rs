@@ -72,13 +72,15 @@ pub enum HarnessError {
     #[diagnostic(
         kind = Conflict,
         code = "harness.stale",
-        help = "look at it, then write it anew: `windlass-harness matrix --write`"
+        help = format!("look at it, then write it anew: `windlass-harness {part} --write`")
     )]
     Stale {
         /// The page.
         path: PathBuf,
         /// Rows that are only there (`-`) or were only seen (`+`).
         difference: String,
+        /// The part of the harness that writes the page.
+        part: &'static str,
     },
     /// The conversations that runs are taken from cannot be read.
     #[error("cannot use the scripted conversations in {path}: {why}")]
@@ -92,6 +94,14 @@ pub enum HarnessError {
 }
 
 impl HarnessError {
+    /// [`Self::Stale`], if a page differs from what this part has seen.
+    pub(crate) fn unless_same(part: &'static str, path: &Path, difference: String) -> Result<(), Self> {
+        if difference.is_empty() {
+            return Ok(());
+        }
+        Err(Self::Stale { path: path.to_owned(), difference, part })
+    }
+
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }

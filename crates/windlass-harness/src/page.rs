@@ -113,11 +113,7 @@ impl Matrix {
             difference
                 .push_str("the part on attackers is not that of crates/windlass-harness/src/attackers.md\n");
         }
-        if difference.is_empty() {
-            Ok(())
-        } else {
-            Err(HarnessError::Stale { path: path.to_owned(), difference })
-        }
+        HarnessError::unless_same("matrix", path, difference)
     }
 }
 

@@ -111,11 +111,7 @@ impl DoorsReport {
                 "its beginning or end is not that of the harness (doors/ledger.rs, doors/ledger.md)\n",
             );
         }
-        if difference.is_empty() {
-            Ok(())
-        } else {
-            Err(HarnessError::Stale { path: path.to_owned(), difference })
-        }
+        HarnessError::unless_same("doors", path, difference)
     }
 }
 
