@@ -1,5 +1,6 @@
 //! The state of the server itself.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use windlass_api::{Health, Ready};
@@ -21,8 +22,10 @@ pub(super) async fn ready(call: Call) -> Result<Checked<Ready>, Error> {
 }
 
 pub(super) async fn document(_call: Call) -> Result<Document, Error> {
-    let document = serde_json::to_vec(&crate::openapi()).unwrap_or_default();
-    Ok(Document::of(document))
+    // Anybody may ask for it, and it never changes.
+    static DOCUMENT: LazyLock<Vec<u8>> =
+        LazyLock::new(|| serde_json::to_vec(&crate::openapi()).unwrap_or_default());
+    Ok(Document::of(DOCUMENT.as_slice()))
 }
 
 pub(super) async fn metrics(call: Call) -> Result<MetricsText, Error> {
