@@ -20,9 +20,9 @@ pub(crate) fn check(settings: &Settings, request: &Parts, is_socket: bool) -> Re
     }
     // A request in the absolute form names its host there (RFC 9112, 3.2.2).
     let absolute = request.uri.authority().map(http::uri::Authority::as_str);
-    let named = absolute.into_iter().chain(hosts.iter().copied());
-    let strange = named.clone().find(|host| !is_ours(settings, host));
-    let strange = strange.or_else(|| if named.clone().next().is_none() { Some("") } else { None });
+    let named: Vec<&str> = absolute.into_iter().chain(hosts).collect();
+    let strange =
+        if named.is_empty() { Some("") } else { named.into_iter().find(|host| !is_ours(settings, host)) };
     if let Some(host) = strange.filter(|_| !is_socket) {
         return Err(Error::Host { host: host.to_owned() });
     }
