@@ -79,20 +79,16 @@ struct ListArgs {
 
 /// Carries out one of the commands.
 pub(crate) async fn run(args: SessionsArgs) -> Result<Exit, Failure> {
-    if let SessionsCommand::Delete(delete) = args.command {
-        if args.log.server().is_some() {
-            return Err(only_on_a_log("sessions delete"));
-        }
-        return delete::run(delete, args.log.open_existing()?).await;
-    }
-    let log = Reach::of(&args.log)?.store();
-    match args.command {
-        SessionsCommand::List(list) => self::list(log, list).await,
-        SessionsCommand::Show(show) => show::run(show, log).await,
-        SessionsCommand::Events(events) => events::run(events, log).await,
-        SessionsCommand::Costs(costs) => costs::run(costs, log).await,
-        SessionsCommand::Stats(stats) => stats::run(stats, log).await,
-        SessionsCommand::Delete(_) => Ok(Exit::Good),
+    let SessionsArgs { command, log } = args;
+    let reached = || Reach::of(&log).map(Reach::store);
+    match command {
+        SessionsCommand::List(list) => self::list(reached()?, list).await,
+        SessionsCommand::Show(show) => show::run(show, reached()?).await,
+        SessionsCommand::Events(events) => events::run(events, reached()?).await,
+        SessionsCommand::Costs(costs) => costs::run(costs, reached()?).await,
+        SessionsCommand::Stats(stats) => stats::run(stats, reached()?).await,
+        SessionsCommand::Delete(_) if log.server().is_some() => Err(only_on_a_log("sessions delete")),
+        SessionsCommand::Delete(delete) => delete::run(delete, log.open_existing()?).await,
     }
 }
 
