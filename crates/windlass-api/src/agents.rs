@@ -30,7 +30,7 @@ pub struct Agents {
     pub items: Vec<Agent>,
 }
 
-/// What a reload has changed. An agent whose file cannot be used stays as it was.
+/// The changes that a reload made. An agent whose file cannot be used stays as it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reloaded {
     /// Agents that are new.

@@ -146,7 +146,7 @@ pub struct PendingQuestion {
     pub question: Question,
 }
 
-/// Which use is told, and by what it is told apart.
+/// The runs whose use is summed up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UsageOf {
@@ -164,7 +164,7 @@ pub struct UsageOf {
     pub agent: Option<String>,
 }
 
-/// What was used, by day and owner.
+/// The use of models, by day and owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageReport {
     /// A line for each day (UTC) and owner with runs, the newest day first.

@@ -1,4 +1,4 @@
-//! What a client asks for.
+//! The bodies of requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ pub enum Fate {
     Repeated,
 }
 
-/// What a start has led to.
+/// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Started {
     /// The run that answers the message.
@@ -226,7 +226,7 @@ pub enum TakenState {
     Taken,
     /// A process drives the run, and takes it at its next step.
     Posted,
-    /// Nobody drives the run: it is taken up with it.
+    /// The run has no driver. The next one takes the request with the run.
     Waiting,
     /// The run is being stopped: its end comes with its events.
     Stopping,

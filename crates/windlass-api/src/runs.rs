@@ -43,7 +43,7 @@ pub struct RunSummary {
     /// Whether messages are queued in its session, which a later run of it answers.
     #[serde(default)]
     pub queued: bool,
-    /// What its own model calls have used so far, without those of its child runs; `null`: it is not known.
+    /// The use of its own model calls so far, without those of its child runs; `null`: it is not known.
     #[serde(default)]
     pub spend: Option<Spend>,
 }

@@ -66,7 +66,7 @@ pub enum Files<'f> {
     Kept(Box<AgentSource>, &'f [String]),
 }
 
-/// What a reload has changed. An agent whose file cannot be used stays as it was.
+/// The changes that a reload made. An agent whose file cannot be used stays as it was.
 #[derive(Debug, Default)]
 pub struct Reloaded {
     /// Agents that are new.
