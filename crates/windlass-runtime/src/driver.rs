@@ -204,8 +204,8 @@ impl<W: Work> Driver<W> {
         }
     }
 
-    pub(crate) fn version(&self) -> u64 {
-        self.state.version()
+    pub(crate) fn state(&self) -> &State {
+        &self.state
     }
 
     /// For how long the run's lease holds.

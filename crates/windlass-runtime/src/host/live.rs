@@ -91,7 +91,7 @@ impl Live {
         let mut runs = self.lock();
         let mut hub = runs.hub(run);
         if let (None, true) = (&hub, self.keeps_pieces) {
-            let fresh = Hub::new(self.log.clone(), run, prepared.version(), false);
+            let fresh = Hub::new(self.log.clone(), run, prepared.state().version(), false);
             runs.follow(run, &fresh);
             hub = Some(fresh);
         }

@@ -178,16 +178,18 @@ impl Scoped {
             Some(state) => state,
             None => load(log, run).await?,
         };
-        let (agent, changed) = match with {
+        let (agent, changed, seen) = match with {
             Some(With { agent, switches, seen }) => {
                 check_version(log, &state, seen).await?;
-                (agent, switches)
+                (agent, switches, seen)
             }
-            None => (self.host.registry().of_run(&state).await?, false),
+            None => (self.host.registry().of_run(&state).await?, false, None),
         };
         let resume = Resume::new(&agent, run).seen(state).options(options);
         let resume = if changed { resume.with_changed_agent() } else { resume };
         let prepared = resume.prepare().await?;
+        // Another holder may have driven it until its lease was held here.
+        Box::pin(check_version(log, prepared.state(), seen)).await?;
         Ok(self.host.drive(&agent, prepared))
     }
 

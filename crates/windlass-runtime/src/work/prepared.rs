@@ -3,7 +3,7 @@
 use futures_core::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::Millis;
-use windlass_core::{Owner, RunId};
+use windlass_core::{Owner, RunId, State};
 
 use crate::agent::delegates::Task;
 use crate::driver::Driver;
@@ -40,9 +40,9 @@ impl Prepared {
         self.driver.owner()
     }
 
-    /// The version of the run.
-    pub(crate) fn version(&self) -> u64 {
-        self.driver.version()
+    /// The run's state.
+    pub(crate) fn state(&self) -> &State {
+        self.driver.state()
     }
 
     /// Renews the lease of a run that has begun and waits to be driven: for how long it holds ([`Leases::renew`](windlass_store::Leases::renew)).

@@ -1,12 +1,14 @@
 //! E75: requests carry what their senders saw, and are refused with what has changed.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex};
 
-use windlass_core::{Answer, Status};
+use futures_core::future::BoxFuture;
+use windlass_core::{Answer, RunId, Status};
 use windlass_error::Diagnostic as _;
 use windlass_read::load;
 use windlass_runtime::host::{Answering, QuestionSeen, Request, Scope, Taking, question_digest};
-use windlass_store::{MemoryLog, Store};
+use windlass_store::{Claim, Fence, Holder, Leases, MemoryLog, Store, forward_store};
 use windlass_testing::FnTool;
 
 use super::ground;
@@ -69,4 +71,62 @@ async fn e75_a_request_about_a_run_that_has_gone_on_is_refused_with_what_has_hap
     client.pause(id, None, Request::default()).await.unwrap();
     client.cancel(id, "no", Request::seen(version)).await.unwrap();
     assert_eq!(load(&*log, id).await.unwrap().ended().unwrap().status, Status::Cancelled);
+}
+
+/// A log in which somebody else is faster when a lease is asked for.
+struct Overtaken {
+    inner: Arc<dyn Store>,
+    faster: Mutex<Option<BoxFuture<'static, ()>>>,
+}
+
+impl fmt::Debug for Overtaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overtaken").finish_non_exhaustive()
+    }
+}
+
+impl Leases for Overtaken {
+    fn acquire(&self, run: RunId, holder: &Holder, claim: Claim) -> windlass_store::Answer<'_, Fence> {
+        let (holder, faster) = (holder.clone(), self.faster.lock().unwrap().take());
+        Box::pin(async move {
+            if let Some(faster) = faster {
+                faster.await;
+            }
+            self.inner.acquire(run, &holder, claim).await
+        })
+    }
+
+    forward_store!(inner: acquire_due, renew, probe, release, park);
+}
+
+forward_store!(Log, Inbox, Payloads, Index for Overtaken => inner);
+
+#[tokio::test]
+async fn e75_a_run_that_goes_on_while_its_switch_is_asked_for_is_not_switched() {
+    let inner: Arc<dyn Store> = Arc::new(MemoryLog::new());
+    let overtaken = Arc::new(Overtaken { inner: inner.clone(), faster: Mutex::default() });
+    let log: Arc<dyn Store> = overtaken.clone();
+    let payer = |log: &Arc<dyn Store>, prompt: &str| {
+        let (builder, host) = ground(log, calls_then_answers(&[("pay", "{}")]));
+        let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
+        (builder.instructions(prompt).tool(pay).build().unwrap(), host)
+    };
+    let (own, _) = payer(&inner, "You pay.");
+    let (other, host) = payer(&log, "You audit.");
+    let run = own.run("Go.").await.unwrap();
+    let (id, seen) = (run.id(), run.state().version());
+    *overtaken.faster.lock().unwrap() = Some(Box::pin({
+        let own = own.clone();
+        // It is resumed, and waits again: a few events later.
+        async move { drop(own.resume(id).await.unwrap()) }
+    }));
+    let client = host.within(Scope::default());
+    let refused = client.resume(Taking::new(id).with(other.clone(), Some(seen))).await.unwrap_err();
+    assert_eq!(refused.code(), "run.moved_on", "{refused}");
+    let state = load(&*inner, id).await.unwrap();
+    assert!(state.version() > seen && own.is_of(&state), "it is as the faster one left it");
+    // Whoever has seen that may switch it.
+    let switch = Taking::new(id).with(other.clone(), Some(state.version()));
+    let switched = client.resume(switch).await.unwrap().end().await.unwrap();
+    assert!(other.is_of(switched.state()));
 }
