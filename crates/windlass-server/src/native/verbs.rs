@@ -10,8 +10,9 @@ use windlass_core::policy::LimitKind;
 use windlass_core::{Answer, RunId};
 use windlass_read::{json, load, question_digest};
 use windlass_runtime::control::{Cancelled, Delivery};
-use windlass_runtime::host::{Answering, Forked, Position, QuestionSeen, Request, Taking};
-use windlass_runtime::{DriveOptions, ForkOptions, RunMessages};
+use windlass_runtime::host::{Answering, Forked, Position, QuestionSeen, Request, Taking, check_version};
+use windlass_runtime::{Agent, DriveOptions, ForkOptions, RunMessages, Unpause};
+use windlass_store::RunSummary;
 
 use super::agents::named;
 use super::forms::{OfRun, seen};
@@ -96,38 +97,40 @@ pub(super) async fn cancel(call: Call<OfRun, Nothing, CancelRun>) -> Result<Json
 pub(super) async fn resume(call: Call<OfRun, Nothing, ResumeRun>) -> Result<Json<Taken>, Error> {
     let line = seen(&call, call.path.run).await?;
     let host = call.caller.host(&call.server);
-    let state = load(&**call.server.host().log(), line.run).await?;
+    let log = &**call.server.host().log();
+    let state = load(log, line.run).await?;
     let ResumeRun { message, limits, with, seen: version } = &call.body;
-    if !limits.is_empty() {
-        let agent = call.server.host().registry().of_run(&state).await?;
-        let limits = raised(limits)?;
-        let options = DriveOptions { key: call.key()?, ..DriveOptions::default() };
-        // A repeat meets no limit.
-        let run = if let Some(run) = host.continued_before(line.run, &agent, &limits, &options).await? {
-            run
-        } else {
-            call.server.admit(&line.owner, agent.name()).await?;
-            host.continue_run(line.run, &agent, &limits, options).await?.run
-        };
-        return taken(&call, run, TakenState::Taken).await;
+    let other = match (with, version) {
+        (Some(name), Some(_)) => Some(named(&call, name)?),
+        (Some(_), None) => return Err(Error::NoVersion),
+        (None, _) => None,
+    };
+    if message.is_some() && state.pause().is_none() {
+        let fault = "the run is not paused: `steer` says something to it".to_owned();
+        return Err(Error::Value { what: "message", fault });
     }
-    if let Some(name) = with {
-        let agent = named(&call, name)?;
-        let Some(version) = version else { return Err(Error::NoVersion) };
-        host.resume(Taking::new(line.run).with(agent, Some(*version)).options(by_hand())).await?;
+    let text = message.as_deref().map(Into::into);
+    if !limits.is_empty() {
+        let agent = match other {
+            Some(agent) => {
+                check_version(log, &state, *version).await?;
+                agent
+            }
+            None => call.server.host().registry().of_run(&state).await?,
+        };
+        return continued(&call, &line, &agent).await;
+    }
+    if let Some(agent) = other {
+        let options = DriveOptions { unpause: Some(Unpause { text }), ..by_hand() };
+        host.resume(Taking::new(line.run).state(state).with(agent, *version).options(options)).await?;
         call.server.given_up().resumed(line.run);
         return taken(&call, line.run, TakenState::Taken).await;
     }
     if let Some(pause) = state.pause() {
         let question = QuestionSeen { question: pause.id.clone(), digest: Some(question_digest(pause)) };
-        let text = message.as_deref().map(Into::into);
         let answering = Answering::new(line.run, question, Answer::Resume { text });
         let delivery = host.answer(Answering { key: call.key()?, ..answering }).await?;
         return taken(&call, line.run, delivered(&delivery)).await;
-    }
-    if message.is_some() {
-        let fault = "the run is not paused: `steer` says something to it".to_owned();
-        return Err(Error::Value { what: "message", fault });
     }
     // One that is driven is resumed already.
     if line.holder.is_some() {
@@ -136,6 +139,25 @@ pub(super) async fn resume(call: Call<OfRun, Nothing, ResumeRun>) -> Result<Json
     host.resume(Taking::new(line.run).state(state).options(by_hand())).await?;
     call.server.given_up().resumed(line.run);
     taken(&call, line.run, TakenState::Taken).await
+}
+
+/// Goes on beyond the limit that cut the run, as a new run.
+async fn continued(
+    call: &Call<OfRun, Nothing, ResumeRun>,
+    line: &RunSummary,
+    agent: &Agent,
+) -> Result<Json<Taken>, Error> {
+    let limits = raised(&call.body.limits)?;
+    let options = DriveOptions { key: call.key()?, ..DriveOptions::default() };
+    let host = call.caller.host(&call.server);
+    // A repeat meets no limit.
+    let run = if let Some(run) = host.continued_before(line.run, agent, &limits, &options).await? {
+        run
+    } else {
+        call.server.admit(&line.owner, agent.name()).await?;
+        host.continue_run(line.run, agent, &limits, options).await?.run
+    };
+    taken(call, run, TakenState::Taken).await
 }
 
 /// A client asks for it: the run goes on however often its model call was lost.

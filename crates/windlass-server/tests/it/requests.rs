@@ -1,8 +1,11 @@
 //! E65, E66, E75: requests to runs.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use windlass_runtime::Agent;
+use windlass_testing::{FnModel, FnTool, text_reply};
 
 use crate::ground::{Ground, question, start, until};
 
@@ -119,4 +122,34 @@ async fn e75_another_agent_needs_the_version_that_was_seen() {
     let seen = read["summary"]["events"].as_u64().unwrap();
     assert_eq!(ground.client.post(&path, &json!({ "with": "nobody", "seen": seen })).await.refusal().0, 404);
     ground.client.post(&path, &json!({ "with": "clerk", "seen": seen })).await.good();
+}
+
+/// An agent that knows the tool `pay` as the clerk does, and works by other words; its model has that name.
+fn auditor(ground: &Ground, name: &str, model: &'static str) -> Agent {
+    let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
+    let builder = Agent::builder(name).model((model, Arc::new(FnModel::new(|_| text_reply("audited")))));
+    builder.instructions("You audit.").log(ground.server.host().log().clone()).tool(pay).build().unwrap()
+}
+
+#[tokio::test]
+async fn e71_a_switch_ends_a_pause_with_its_message_and_needs_one_for_it() {
+    let ground = Ground::new().await;
+    ground.server.host().registry().add(auditor(&ground, "auditor", "m"));
+    let run = ground.run("wait").await;
+    let path = |verb: &str| format!("/v1/runs/{run}/{verb}");
+    ground.client.post(&path("pause"), &json!({})).await.good();
+    ground.go_on.notify_one();
+    let paused = until(&ground.client, &run, "suspended").await;
+    let switch = json!({ "with": "auditor", "seen": paused["summary"]["events"], "message": "check it" });
+    ground.client.post(&path("resume"), &switch).await.good();
+    let end = until(&ground.client, &run, "answered").await;
+    assert_eq!(end["text"], "audited");
+    let events = ground.client.get(&path("events")).await.good().json().to_string();
+    assert!(events.contains("check it"), "{events}");
+    // Where nothing is paused, a message has no place.
+    let waits = start(&ground.client, "pay").await;
+    let read = until(&ground.client, &waits, "suspended").await;
+    let switch = json!({ "with": "auditor", "seen": read["summary"]["events"], "message": "check it" });
+    let refused = ground.client.post(&format!("/v1/runs/{waits}/resume"), &switch).await;
+    assert_eq!(refused.refusal(), (400, "request.value".to_owned()));
 }
