@@ -26,8 +26,8 @@ pub use listings::{
     UsageOf, UsageReport,
 };
 pub use requests::{
-    AnswerQuestion, AttachmentSource, CancelRun, Fate, ForkRun, Input, InputPart, PauseRun, ResumeRun,
-    StartRun, Started, SteerRun, Taken, TakenState,
+    AgentVersion, AnswerQuestion, AttachmentSource, CancelRun, Fate, ForkRun, Input, InputPart, PauseRun,
+    PreviewSwitch, ResumeRun, StartRun, Started, SteerRun, SwitchPreview, Taken, TakenState,
 };
 pub use runs::{Artifact, Artifacts, Event, Events, Question, Report, Run, RunSummary, Spend};
 pub use updates::{EndReason, Positioned, StreamEnd, Update, Updates};

@@ -179,12 +179,48 @@ pub struct ResumeRun {
     /// Limits set anew, by name, in the unit that people write. A run that a limit has cut goes on as a new run.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub limits: Map<String, Value>,
-    /// An agent of the server to go on with, in place of the run's own. Needs `seen`.
+    /// An agent of the server to go on with, in place of the run's own. Needs `seen`: the version that `GET /v1/runs/{run}/switch` compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
     /// The version of the run that its sender saw.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<u64>,
+}
+
+/// A switch of a run to another agent that is to be previewed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewSwitch {
+    /// The agent of the server that would take the place of the run's own.
+    pub with: String,
+    /// The number of the event that a fork would stand on. Default: the run's last one, as for `resume`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub at: Option<u64>,
+}
+
+/// The preview of a switch of a run to another agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SwitchPreview {
+    /// The run.
+    pub run: RunId,
+    /// The version of the run that was compared: `resume` takes it as `seen`, and refuses a run that has gone on since.
+    pub version: u64,
+    /// The agent that the run has; `null`: none is known.
+    pub from: Option<AgentVersion>,
+    /// The agent that it would have.
+    pub to: AgentVersion,
+    /// The parts that would be different, in words. Empty: it is the run's own agent, or the run was imported and had none here.
+    pub changes: Vec<String>,
+}
+
+/// An agent as it was at one time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentVersion {
+    /// Its name.
+    pub name: String,
+    /// SHA-256 over everything about it that a run depends on.
+    pub digest: String,
 }
 
 /// A new run that continues from any event of another one.

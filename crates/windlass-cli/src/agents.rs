@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::from_env;
 use crate::home;
 use crate::interrupts::Interrupts;
+use crate::out;
 use crate::overrides::{self, Overrides};
 use crate::starting::watched;
 
@@ -195,6 +196,14 @@ pub(crate) async fn to_look_at(
     let (host, overrides) = (host(log), FileOverrides::default());
     let file = read_with(path, &overrides, &host.registry().models_of_run(run).await?)?;
     Ok(assembled(Files::Read(&file, &overrides), &host, None, interrupts).await??)
+}
+
+/// The preview of a switch of a run of that version to another agent. Nothing is said of an agent that changes nothing.
+pub(crate) fn preview(run: RunId, version: u64, changes: &[String]) {
+    if !changes.is_empty() {
+        let changes = changes.join("; ");
+        out::note(format_args!("from event {version} on, run {run} has another agent: {changes}"));
+    }
 }
 
 /// The time, in milliseconds since the Unix epoch.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use windlass_api::{
     Agent, Agents, Artifacts, Events, Health, ListQuestions, ListRuns, ListSessions, Page, PendingQuestion,
-    Ready, Report, Run, RunSummary, Session, SessionOf, SessionRuns, Updates,
+    PreviewSwitch, Ready, Report, Run, RunSummary, Session, SessionOf, SessionRuns, SwitchPreview, Updates,
 };
 use windlass_core::RunId;
 
@@ -134,6 +134,15 @@ impl Client {
     /// A run with what it is based on, as JSON lines.
     pub async fn export(&self, run: RunId) -> Result<Bytes, ClientError> {
         self.bytes(&of_run(run, "/export").accepting("*/*")).await
+    }
+
+    /// What a switch of a run to another agent would change, and at which version. `resume` makes the switch.
+    pub async fn preview_switch(
+        &self,
+        run: RunId,
+        preview: &PreviewSwitch,
+    ) -> Result<SwitchPreview, ClientError> {
+        self.ask(&of_run(run, "/switch").with(preview)).await
     }
 
     /// The long texts and files of a run.

@@ -49,7 +49,7 @@ use assemble::assemble;
 use assemble::error::AssembleError;
 use binding::{LITERALS, digested, joined};
 use builder::AgentBuilder;
-use changes::{changes_since, check_agent};
+use changes::{changes_since, check_agent, switch_changes};
 use delegates::Delegate;
 use edges::Edges;
 use files::AgentFiles;
@@ -302,6 +302,12 @@ impl Agent {
     /// Differences between this agent and the version that a run recorded, in words.
     pub fn changes_since(&self, state: &State) -> Vec<String> {
         changes_since(self, state)
+    }
+
+    /// Changes that a switch of the run to this agent makes, in words ([`Resume::with_changed_agent`](crate::Resume::with_changed_agent)):
+    /// the preview of the switch. Empty: it is the run's own agent, or the run was imported and had none here.
+    pub fn switch_changes(&self, state: &State) -> Vec<String> {
+        switch_changes(self, state)
     }
 
     /// Binding of the agent's tasks: everything that its digest covers, and the values that its tools use.

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 use windlass_api::{
-    AnswerQuestion, CancelRun, Fate, ForkRun, PauseRun, ResumeRun, Started, SteerRun, Taken, TakenState,
+    AnswerQuestion, CancelRun, Fate, ForkRun, PauseRun, PreviewSwitch, ResumeRun, Started, SteerRun,
+    SwitchPreview, Taken, TakenState,
 };
 use windlass_client::ClientError;
 use windlass_core::policy::LimitKind;
@@ -12,6 +13,7 @@ use windlass_runtime::control::resumed_at;
 
 use super::Server;
 use super::following::Foreground;
+use crate::agents;
 use crate::asking::{Place, Roots, Terminal};
 use crate::drive::{Words, verdict};
 use crate::failure::{Exit, Failure};
@@ -142,6 +144,22 @@ pub(crate) struct Resuming {
     pub(crate) view: ViewArgs,
 }
 
+/// Says what a switch of a run to another agent changes, and gives the version for which it was said (E75).
+async fn preview_switch(
+    server: &Server,
+    run: RunId,
+    with: &str,
+    at: Option<u64>,
+    view: ViewArgs,
+) -> Result<u64, Failure> {
+    let switch = PreviewSwitch { with: with.to_owned(), at };
+    let SwitchPreview { version, changes, .. } = server.client.preview_switch(run, &switch).await?;
+    if !view.json {
+        agents::preview(run, version, &changes);
+    }
+    Ok(version)
+}
+
 /// Lets the server go on with a run, and shows it.
 pub(crate) async fn resume(
     server: &Server,
@@ -156,7 +174,10 @@ pub(crate) async fn resume(
     let state = load(&*server.store, run).await?;
     let limits: Map<String, Value> =
         limits.into_iter().map(|(kind, number)| (kind.name().to_owned(), number.into())).collect();
-    let seen = with.is_some().then(|| state.version());
+    let seen = match &with {
+        Some(with) => Some(preview_switch(server, run, with, None, view).await?),
+        None => None,
+    };
     let taken = server.client.resume(run, &ResumeRun { message, limits, with, seen }, None).await?;
     if taken.run != run {
         // With a higher limit it goes on as a new run.
@@ -173,6 +194,9 @@ pub(crate) async fn fork(
     view: ViewArgs,
     interrupts: Interrupts,
 ) -> Result<Exit, Failure> {
+    if let Some(with) = &fork.agent {
+        preview_switch(server, base, with, Some(fork.at), view).await?;
+    }
     let Started { run, fate, .. } = server.client.fork(base, &fork, None).await?;
     if !view.quiet && !view.json && fate == Fate::Started {
         out::note(format_args!("run {run} continues from event {} of {base}", fork.at));

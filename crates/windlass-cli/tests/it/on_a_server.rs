@@ -177,6 +177,45 @@ fn a_run_is_steered_paused_resumed_and_cancelled() {
 }
 
 #[test]
+fn e71_another_agent_of_the_server_is_given_to_a_run_with_the_preview_that_a_log_has() {
+    let home = home();
+    home.write("agents/brief.yaml", &ASKING.replace("name: asking", "name: brief\ninstructions: Be brief."));
+    let server = Served::start(&home, "127.0.0.1:0");
+    let url = &*server.url;
+    let asks = home.windlass(["run", "--server", url, "asking", "What is 17% of 2350?"]);
+    assert_eq!(asks.code, 75, "{asks:?}");
+    let line = lines(&home.windlass(["runs", "list", "--server", url, "--json"]).stdout).remove(0);
+    let (run, version) = (line["run"].as_str().unwrap(), line["events"].as_u64().unwrap());
+    let preview = |at: u64| {
+        format!(
+            "from event {at} on, run {run} has another agent: instructions, examples or other settings of its file\n"
+        )
+    };
+    let unknown = home.windlass(["runs", "resume", "--server", url, "last", "--with", "nobody"]);
+    assert_eq!(unknown.code, 1, "{unknown:?}");
+    let fork = home.windlass(["runs", "fork", "--server", url, run, "--at", "1", "--with", "brief"]);
+    assert!(fork.stderr.contains(&preview(1)), "{fork:?}");
+    let switched = home.windlass(["runs", "resume", "--server", url, run, "--with", "brief"]);
+    assert_eq!(switched.code, 75, "{switched:?}");
+    assert!(switched.stderr.contains(&preview(version)), "{switched:?}");
+    // It is the run's agent from here on: to name it again changes nothing.
+    let again = home.windlass(["runs", "resume", "--server", url, run, "--with", "brief"]);
+    assert!(again.code == 75 && !again.stderr.contains("another agent"), "{again:?}");
+    let refused = home.windlass(["runs", "answer", "--server", url, "--with", "brief", run, "q1", "approve"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(
+        refused.stderr.contains(&format!("`windlass runs resume --server {url} {run} --with AGENT`")),
+        "{refused:?}"
+    );
+    let answer = home.windlass(["runs", "answer", "--server", url, run, "q1", "approve"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    // The same on a log.
+    drop(server);
+    let local = home.windlass(["runs", "fork", run, "--at", "1", "--with", "agents/brief.yaml"]);
+    assert!(local.stderr.contains(&preview(1)), "{local:?}");
+}
+
+#[test]
 fn a_wrong_token_a_dead_server_and_commands_of_a_log_are_refused_with_a_hint() {
     let home = home();
     let server = Served::start(&home, "127.0.0.1:0");

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use windlass_api::{
-    CancelRun, Fate, Input, ListQuestions, ListRuns, ListSessions, StartRun, SteerRun, TakenState,
+    CancelRun, Fate, Input, ListQuestions, ListRuns, ListSessions, PreviewSwitch, StartRun, SteerRun,
+    TakenState,
 };
 use windlass_client::{BytesFrom, Client, Follow, PollFrom};
 use windlass_core::RunId;
@@ -31,7 +32,9 @@ async fn serving() -> Serving {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_read_and_a_start_are_typed() {
-    let serving = serving().await;
+    let other = AGENT.replace("guide", "other").replace("brief", "precise");
+    let agents = [("guide.yaml", AGENT), ("other.yaml", &other)];
+    let serving = Serving::start(Arc::new(MemoryLog::new()), &agents).await;
     let client = serving.client();
     assert_eq!(client.health().await.unwrap().status, "ok");
     assert!(client.ready().await.unwrap().checks.iter().any(|check| check.name == "read"));
@@ -52,6 +55,12 @@ async fn every_read_and_a_start_are_typed() {
     }
     assert_eq!(client.compare(run, run).await.unwrap().kind, "diff");
     assert!(client.export(run).await.unwrap().ends_with(b"\n"));
+    let switch = PreviewSwitch { with: "other".to_owned(), at: None };
+    let preview = client.preview_switch(run, &switch).await.unwrap();
+    assert_eq!((preview.version, preview.to.name.as_str()), (read.summary.events, "other"));
+    assert_eq!(preview.changes, ["instructions, examples or other settings of its file"]);
+    let fork = client.preview_switch(run, &PreviewSwitch { at: Some(1), ..switch }).await.unwrap();
+    assert!(fork.version < preview.version, "{fork:?}");
     let kept = &client.artifacts(run).await.unwrap().items[0];
     let bytes = client.artifact(run, &kept.sha256, BytesFrom { from: Some(2), max: Some(5) }).await.unwrap();
     assert_eq!(bytes.len() as u64, kept.bytes.min(7) - 2);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::event::{Adjusted, BindingDigests};
+use windlass_core::event::{Adjusted, AgentRef, BindingDigests};
 use windlass_core::model::ModelChoice;
 use windlass_core::tool::Offer;
 use windlass_core::{State, Text, ToolSpec};
@@ -100,6 +100,13 @@ pub(crate) fn changes_since(agent: &Agent, state: &State) -> Vec<String> {
         found.push("instructions, examples or other settings of its file".to_owned());
     }
     found
+}
+
+/// Changes that a switch of the run to this agent makes, in words. Empty: it is the run's own agent, or the run was imported and had
+/// none here.
+pub(crate) fn switch_changes(agent: &Agent, state: &State) -> Vec<String> {
+    let imported = state.agent().is_some_and(AgentRef::is_imported);
+    if imported || check_agent(agent, state).is_ok() { Vec::new() } else { changes_since(agent, state) }
 }
 
 /// Whether models have the same settings, whatever was detected of them.

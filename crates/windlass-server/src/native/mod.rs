@@ -48,6 +48,7 @@ pub(crate) fn routes() -> Vec<Route> {
         get("/v1/runs/{run}/export", read, "Exports a run as JSON lines", reports::export),
         get("/v1/runs/{run}/artifacts", read, "Lists the long texts and files of a run", runs::artifacts),
         get("/v1/runs/{run}/artifacts/{sha256}", read, "Reads a long text or file of a run", runs::artifact),
+        get("/v1/runs/{run}/switch", read, "Previews a switch to another agent", verbs::preview),
         post("/v1/runs/{run}/answer", needs(Verb::Answer), "Answers a question of a run", verbs::answer),
         post("/v1/runs/{run}/steer", needs(Verb::Steer), "Says something to a run", verbs::steer),
         post("/v1/runs/{run}/pause", needs(Verb::Steer), "Pauses a run", verbs::pause),

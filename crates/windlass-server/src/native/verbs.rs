@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use windlass_api::{
-    AnswerQuestion, CancelRun, Fate, ForkRun, PauseRun, ResumeRun, Started, SteerRun, Taken, TakenState,
+    AgentVersion, AnswerQuestion, CancelRun, Fate, ForkRun, PauseRun, PreviewSwitch, ResumeRun, Started,
+    SteerRun, SwitchPreview, Taken, TakenState,
 };
-use windlass_core::event::{AnswerSource, AnsweredBy, ResumedBy};
+use windlass_core::event::{AgentRef, AnswerSource, AnsweredBy, ResumedBy};
 use windlass_core::policy::LimitKind;
 use windlass_core::{Answer, RunId};
-use windlass_read::{json, load, question_digest};
+use windlass_read::{json, load, load_until, question_digest};
 use windlass_runtime::control::{Cancelled, Delivery};
 use windlass_runtime::host::{Answering, Forked, Position, QuestionSeen, Request, Taking, check_version};
 use windlass_runtime::{Agent, DriveOptions, ForkOptions, RunMessages, Unpause};
@@ -92,6 +93,34 @@ pub(super) async fn cancel(call: Call<OfRun, Nothing, CancelRun>) -> Result<Json
             taken(&call, line.run, state).await
         }
     }
+}
+
+/// Nothing is taken over: what would refuse the switch refuses its preview.
+pub(super) async fn preview(call: Call<OfRun, PreviewSwitch>) -> Result<Json<SwitchPreview>, Error> {
+    let line = seen(&call, call.path.run).await?;
+    let (log, run) = (&**call.server.host().log(), line.run);
+    let PreviewSwitch { with, at } = &call.query;
+    let agent = named(&call, with)?;
+    let state = match *at {
+        Some(at) if !(1..=line.version).contains(&at) => {
+            return Err(windlass_runtime::Error::NoSuchEvent { run, at, version: line.version }.into());
+        }
+        Some(at) => load_until(log, run, at).await?,
+        None => load(log, run).await?,
+    };
+    // One that a limit has cut goes on as a new run.
+    if at.is_none() && state.ended().is_none() {
+        agent.resume(run).seen(state.clone()).with_changed_agent().check().await?;
+    }
+    let form =
+        |agent: &AgentRef| AgentVersion { name: agent.name.to_string(), digest: agent.digest.to_string() };
+    Ok(Json(SwitchPreview {
+        run,
+        version: state.version(),
+        from: state.agent().map(form),
+        to: form(agent.agent_ref()),
+        changes: agent.switch_changes(&state),
+    }))
 }
 
 pub(super) async fn resume(call: Call<OfRun, Nothing, ResumeRun>) -> Result<Json<Taken>, Error> {

@@ -31,8 +31,11 @@ fn filled(path: &str, run: &str) -> String {
         .replace("{agent}", "clerk")
         .replace("{session}", "s")
         .replace("{sha256}", &sha256)
-        + if path.ends_with("/compare") { "?with=" } else { "" }
-        + if path.ends_with("/compare") { run } else { "" }
+        + &match path.rsplit('/').next() {
+            Some("compare") => format!("?with={run}"),
+            Some("switch") => "?with=clerk".to_owned(),
+            _ => String::new(),
+        }
 }
 
 fn body(path: &str) -> Value {

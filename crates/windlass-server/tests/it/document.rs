@@ -32,8 +32,12 @@ async fn every_reply_has_the_shape_that_the_document_gives_it() {
             continue;
         }
         for run in [&run, &waiting] {
-            let with = if path.ends_with("compare") { format!("?with={run}") } else { "?".to_owned() };
-            let with = if path.ends_with("updates") { "?wait_ms=1".to_owned() } else { with };
+            let with = match path.rsplit('/').next() {
+                Some("compare") => format!("?with={run}"),
+                Some("switch") => "?with=clerk".to_owned(),
+                Some("updates") => "?wait_ms=1".to_owned(),
+                _ => "?".to_owned(),
+            };
             let filled = path.replace("{run}", run).replace("{agent}", "clerk").replace("{sha256}", "0");
             let reply = ground.client.get(&format!("{filled}{with}")).await;
             if path.contains("sha256") {

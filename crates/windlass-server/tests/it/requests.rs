@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use windlass_runtime::Agent;
+use windlass_server::NewToken;
 use windlass_testing::{FnModel, FnTool, text_reply};
 
 use crate::ground::{Ground, question, start, until};
@@ -129,6 +130,54 @@ fn auditor(ground: &Ground, name: &str, model: &'static str) -> Agent {
     let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
     let builder = Agent::builder(name).model((model, Arc::new(FnModel::new(|_| text_reply("audited")))));
     builder.instructions("You audit.").log(ground.server.host().log().clone()).tool(pay).build().unwrap()
+}
+
+#[tokio::test]
+async fn e71_a_switch_is_previewed_at_a_version_and_refused_once_the_run_has_gone_on() {
+    let ground = Ground::new().await;
+    let registry = ground.server.host().registry();
+    registry.add(auditor(&ground, "auditor", "m"));
+    registry.add(auditor(&ground, "stranger", "another model"));
+    let run = start(&ground.client, "pay").await;
+    let read = until(&ground.client, &run, "suspended").await;
+    let version = read["summary"]["events"].as_u64().unwrap();
+    let path = |with: &str| format!("/v1/runs/{run}/switch?with={with}");
+    let preview = ground.client.get(&path("auditor")).await.good().json();
+    assert_eq!((&preview["run"], &preview["version"]), (&json!(run), &json!(version)));
+    assert_eq!((&preview["from"]["name"], &preview["to"]["name"]), (&json!("clerk"), &json!("auditor")));
+    let known = ground.client.get("/v1/agents/auditor").await.good().json();
+    assert_eq!(preview["to"]["digest"], known["digest"]);
+    let removed = ["tool `wait`, which was removed", "tool `long`, which was removed"];
+    assert!(
+        removed.iter().all(|words| preview["changes"].as_array().unwrap().contains(&json!(words))),
+        "{preview}"
+    );
+    // Its own agent changes nothing, and nothing was done to the run.
+    assert_eq!(ground.client.get(&path("clerk")).await.good().json()["changes"], json!([]));
+    let same = ground.client.get(&format!("/v1/runs/{run}")).await.good().json();
+    assert_eq!(same["summary"], read["summary"]);
+    // What would refuse the switch refuses its preview.
+    let gone = ground.client.get(&path("stranger")).await;
+    assert_eq!(gone.refusal(), (409, "run.model_gone".to_owned()));
+    assert_eq!(ground.client.get(&path("nobody")).await.refusal(), (404, "agent.unknown".to_owned()));
+    let only = ground.token(NewToken { agents: vec!["clerk".into()], ..NewToken::default() });
+    assert_eq!(only.get(&path("auditor")).await.refusal(), (404, "agent.unknown".to_owned()));
+    // The switch is made at that version alone.
+    let resume = format!("/v1/runs/{run}/resume");
+    let switch = json!({ "with": "auditor", "seen": version });
+    ground.client.post(&resume, &switch).await.good();
+    let switched = until(&ground.client, &run, "suspended").await;
+    assert_eq!(switched["agent"]["name"], "auditor");
+    assert_eq!(ground.client.post(&resume, &switch).await.refusal(), (409, "run.moved_on".to_owned()));
+    let preview = ground.client.get(&path("auditor")).await.good().json();
+    assert_eq!((&preview["changes"], &preview["version"]), (&json!([]), &switched["summary"]["events"]));
+    // A fork stands on an event of its own choice.
+    let earlier = ground.client.get(&format!("{}&at={version}", path("auditor"))).await.good().json();
+    assert_eq!((&earlier["version"], &earlier["from"]["name"]), (&json!(version), &json!("clerk")));
+    for at in [0, 999] {
+        let beyond = ground.client.get(&format!("{}&at={at}", path("clerk"))).await;
+        assert_eq!(beyond.refusal(), (410, "run.no_such_event".to_owned()), "{at}");
+    }
 }
 
 #[tokio::test]

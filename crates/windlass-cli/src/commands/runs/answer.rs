@@ -89,8 +89,12 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     };
     if let Some(server) = server {
         if args.by.is_some() || args.with.is_some() {
+            let words = log_args.words();
             return Err(Failure::new(Exit::Usage, "`--by` and `--with` work on a log, and not on a server")
-                .hint("a server keeps the owner of the token with the answer"));
+                .hint("a server keeps the owner of the token with the answer")
+                .hint(format!(
+                    "`windlass runs resume{words} {run} --with AGENT` gives the run another agent first"
+                )));
         }
         let answering = Answering { state: asking, question, answer, leave: args.leave, view: args.view };
         return Box::pin(remote::answer(&server, answering, interrupts)).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::State;
-use windlass_core::event::{AgentRef, ResumedBy};
+use windlass_core::event::ResumedBy;
 use windlass_core::policy::LimitKind;
 use windlass_models::cassette::Cassette;
 use windlass_runtime::host::{LiveRun, Taking};
@@ -17,7 +17,6 @@ use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
-use crate::out;
 use crate::view::{View, ViewArgs};
 
 /// A run that is about to be gone on with.
@@ -70,14 +69,8 @@ impl GoOn<'_> {
 
     /// Says what is different where a person gives the run another agent.
     fn preview(&self, state: &State, found: &Found) {
-        let imported = state.agent().is_some_and(AgentRef::is_imported);
-        if found.named && !imported && !found.agent.is_of(state) && !self.view.json {
-            let changes = found.agent.changes_since(state).join("; ");
-            out::note(format_args!(
-                "from event {} on, run {} has another agent: {changes}",
-                state.version(),
-                state.run()
-            ));
+        if found.named && !self.view.json {
+            agents::preview(state.run(), state.version(), &found.agent.switch_changes(state));
         }
     }
 
