@@ -90,7 +90,8 @@ impl Listening {
     }
 
     /// Serves until `stop` is cancelled. Then nothing more is begun, runs are left at a durable point, readers are told where to come
-    /// back, and connections end, all within the grace of the settings.
+    /// back, and connections end, all within the grace of the settings. Its listeners are closed when it returns: another server may
+    /// listen at their addresses.
     pub async fn run(self, stop: CancellationToken) {
         let Self { server, listeners, connections, socket } = self;
         let supervisor = tokio::spawn({
@@ -110,10 +111,12 @@ impl Listening {
             );
         }
         server.closing().cancel();
+        if let Err(error) = serving.await {
+            tracing::error!("connections were not taken to the end: {error}");
+        }
         // The last words of streams and replies are on their way.
         let _ended = tokio::time::timeout(grace, connections.ended()).await;
         let _supervised = tokio::time::timeout(grace, supervisor).await;
-        serving.abort();
         if let Some(path) = socket {
             // Whoever comes next may have taken it away already.
             let _removed = std::fs::remove_file(path);

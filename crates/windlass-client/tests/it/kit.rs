@@ -1,6 +1,5 @@
 //! A server on a port of its own, and a proxy that loses what the test tells it to.
 
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windlass_client::{Client, Settings as Times};
-use windlass_server::{Error, NewToken, Server, Settings, Tokens};
+use windlass_server::{NewToken, Server, Settings, Tokens};
 use windlass_store::Store;
 
 /// A server that serves.
@@ -51,15 +50,7 @@ impl Serving {
             let loaded = server.load(&folder.join("agents")).await.unwrap();
             assert!(loaded.failed.is_empty(), "{:?}", loaded.failed);
         }
-        // The listener of a server that has just ended is let go of by a task of its own.
-        let listening = loop {
-            match server.listen().await {
-                Err(Error::Listen { source, .. }) if source.kind() == ErrorKind::AddrInUse => {
-                    tokio::task::yield_now().await;
-                }
-                listening => break listening.unwrap(),
-            }
-        };
+        let listening = server.listen().await.unwrap();
         let address = listening.addresses()[0];
         let stop = CancellationToken::new();
         let done = tokio::spawn(listening.run(stop.clone()));

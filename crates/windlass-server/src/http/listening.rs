@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::task::JoinSet;
 
 use super::connections::Connections;
 use super::peer::Peer;
@@ -47,11 +48,12 @@ impl Listeners {
         self.tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 
-    /// Takes connections until the server ends.
+    /// Takes connections until the server ends. The listeners are closed then.
     pub(crate) async fn serve(self, server: &Server, connections: &Connections) {
+        let mut accepting = JoinSet::new();
         for listener in self.tcp {
             let (server, connections) = (server.clone(), connections.clone());
-            tokio::spawn(async move {
+            accepting.spawn(async move {
                 loop {
                     let taken = tokio::select! {
                         taken = listener.accept() => taken,
@@ -66,7 +68,7 @@ impl Listeners {
         }
         if let Some(listener) = self.unix {
             let (server, connections) = (server.clone(), connections.clone());
-            tokio::spawn(async move {
+            accepting.spawn(async move {
                 loop {
                     let taken = tokio::select! {
                         taken = listener.accept() => taken,
@@ -82,7 +84,8 @@ impl Listeners {
                 }
             });
         }
-        server.closing().cancelled().await;
+        // Each has its listener.
+        while accepting.join_next().await.is_some() {}
     }
 }
 
@@ -117,4 +120,30 @@ async fn bind_socket(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use windlass_store::MemoryLog;
+
+    use super::*;
+    use crate::http::admission::app;
+    use crate::http::tokens::Tokens;
+    use crate::settings::Settings;
+
+    /// On one thread, a task that was only told to end has not ended yet.
+    #[tokio::test]
+    async fn a_listener_is_closed_once_nothing_is_served_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::of_file(folder.path().join("tokens.json"));
+        let server = Server::new(Arc::new(MemoryLog::new()), tokens, Settings::default());
+        let connections = Connections::new(&server, app(&server, Vec::new()));
+        let listeners = Listeners::bind(&[SocketAddr::from(([127, 0, 0, 1], 0))], None).await.unwrap();
+        let address = listeners.addresses()[0];
+        server.closing().cancel();
+        listeners.serve(&server, &connections).await;
+        assert!(std::net::TcpListener::bind(address).is_ok());
+    }
 }

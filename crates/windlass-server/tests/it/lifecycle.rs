@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use windlass_api::{EndReason, StreamEnd};
+use windlass_server::{Server, Settings, Tokens};
 use windlass_store::MemoryLog;
 use windlass_testing::FaultLog;
 
@@ -76,4 +78,27 @@ async fn e51_nothing_is_begun_once_the_server_is_to_end() {
     let client = ground.client.clone();
     ground.end().await;
     assert!(tokio::net::TcpStream::connect(client.address).await.is_err(), "nobody listens any more");
+}
+
+/// With so many listeners, one that is closed a moment later is found in use.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_ended_listens_nowhere_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("api.sock");
+    let mut settings = Settings { socket: Some(socket.clone()), ..settings() };
+    settings.listen = vec![settings.listen[0]; 64];
+    for _ in 0..20 {
+        let tokens = Tokens::of_file(folder.path().join("tokens.json"));
+        let server = Server::new(Arc::new(MemoryLog::new()), tokens, settings.clone());
+        let listening = server.listen().await.unwrap();
+        settings.listen = listening.addresses();
+        let stop = CancellationToken::new();
+        stop.cancel();
+        listening.run(stop).await;
+        for address in &settings.listen {
+            let free = std::net::TcpListener::bind(address);
+            assert!(free.is_ok(), "{address}: {free:?}");
+        }
+        assert!(!socket.exists());
+    }
 }
