@@ -120,7 +120,8 @@ pub struct Started {
     pub href: String,
 }
 
-/// An answer to a question.
+/// An answer to a question. The log keeps the owner of the token as the one who gave it: another name would be the client's word alone,
+/// so there is no field for one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerQuestion {
@@ -131,14 +132,43 @@ pub struct AnswerQuestion {
 }
 
 /// A message to a run, which enters at its next turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SteerRun {
     /// The message.
     pub message: String,
+    /// The kind of the message: how it is worded for the model. Default: `steering`.
+    #[serde(default, skip_serializing_if = "SteerKind::is_default")]
+    pub kind: SteerKind,
+    /// Whether no compaction of the conversation may remove the message. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pin: bool,
     /// The version of the run that its sender saw: one that has gone on refuses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u64>,
+}
+
+/// The kind of a message to a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SteerKind {
+    /// Something to take into account from here on.
+    #[default]
+    Steering,
+    /// Something that the agent has got wrong.
+    Correction,
+    /// The meaning of an earlier message.
+    Clarification,
+    /// Another objective in place of the agent's instructions. A server refuses it (`request.objective`): no client writes an agent's
+    /// instructions.
+    Objective,
+}
+
+impl SteerKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A pause of a run.

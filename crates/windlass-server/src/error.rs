@@ -170,6 +170,14 @@ pub enum Error {
     #[error("another agent is named without the version of the run that was seen")]
     #[diagnostic(kind = Invalid, code = "request.no_version", help = "read the run, and send its `events` as `seen`")]
     NoVersion,
+    /// A message that would take the place of the agent's instructions (E66).
+    #[error("an objective takes the place of the agent's instructions, which no client writes")]
+    #[diagnostic(
+        kind = Forbidden,
+        code = "request.objective",
+        help = "send it as `steering` or `correction`, or give the run another agent"
+    )]
+    Objective,
     /// No such agent, or none for this token.
     #[error("there is no agent `{agent}` here")]
     #[diagnostic(kind = NotFound, code = "agent.unknown", help = "GET /v1/agents lists them")]

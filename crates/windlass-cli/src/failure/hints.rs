@@ -57,6 +57,10 @@ const INSTEAD: &[(&str, &str)] = &[
 /// Hints by the code that a server gave.
 const OF_SERVERS: &[(&str, &str)] = &[
     ("agent.unknown", "name an agent of the server: `windlass serve` prints their names as it starts"),
+    (
+        "request.objective",
+        "send it as `steering` or `correction`; on the server's machine `windlass runs steer --kind objective --log FILE` sets one",
+    ),
     ("session.unknown", "`windlass sessions list --all` lists all sessions"),
 ];
 /// Hints by code, where the libraries have none.

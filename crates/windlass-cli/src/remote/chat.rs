@@ -135,7 +135,8 @@ impl Talk {
                 if message.is_empty() {
                     continue;
                 }
-                let steered = self.server.client.steer(run, &SteerRun { message, seen: None }, None).await;
+                let steered =
+                    self.server.client.steer(run, &SteerRun { message, ..SteerRun::default() }, None).await;
                 if let Err(error) = steered {
                     Failure::from(error).show();
                 }

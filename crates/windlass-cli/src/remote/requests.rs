@@ -88,8 +88,8 @@ async fn in_foreground(
 }
 
 /// Says something to a run.
-pub(crate) async fn steer(server: &Server, run: RunId, message: String) -> Result<Exit, Failure> {
-    let taken = server.client.steer(run, &SteerRun { message, seen: None }, None).await?;
+pub(crate) async fn steer(server: &Server, run: RunId, steer: SteerRun) -> Result<Exit, Failure> {
+    let taken = server.client.steer(run, &steer, None).await?;
     match taken.state {
         TakenState::Waiting => out::note(format_args!(
             "the run has no driver now; the message enters after `windlass runs resume{} {run}`",

@@ -160,8 +160,13 @@ fn a_run_is_steered_paused_resumed_and_cancelled() {
     until("the run is listed", || {
         home.windlass(["runs", "list", "--server", url]).stdout.contains("running")
     });
-    let steered = home.windlass(["runs", "steer", "--server", url, "last", "be", "brief"]);
+    let steer = ["runs", "steer", "--server", url, "--kind", "correction", "--pin", "last", "be", "brief"];
+    let steered = home.windlass(steer);
     assert_eq!(steered.code, 0, "{steered:?}");
+    let steer = ["runs", "steer", "--server", url, "--kind", "objective", "last", "sell", "everything"];
+    let refused = home.windlass(steer);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.stderr.contains("which no client writes"), "{refused:?}");
     let paused = home.windlass(["runs", "pause", "--server", url, "last"]);
     assert_eq!(paused.code, 0, "{paused:?}");
     model.go.send(()).unwrap();
@@ -169,6 +174,10 @@ fn a_run_is_steered_paused_resumed_and_cancelled() {
     assert_eq!(end.code, 75, "{end:?}");
     let resumed = home.windlass(["runs", "resume", "--server", url, "last"]);
     assert_eq!((resumed.code, resumed.stdout.as_str()), (0, "Again.\n"), "{resumed:?}");
+    let shown = home.windlass(["runs", "export", "--server", url, "last"]);
+    assert!(shown.stdout.contains(r#""text":"be brief","kind":"correction","pinned":true"#), "{shown:?}");
+    let named = home.windlass(["runs", "answer", "--server", url, "--by", "ann", "last", "q1", "approve"]);
+    assert_eq!(named.code, 2, "{named:?}");
     let asks = home.windlass(["run", "--server", url, "asking", "What is 17% of 2350?"]);
     assert_eq!(asks.code, 75, "{asks:?}");
     let cancelled = home.windlass(["runs", "cancel", "--server", url, "last"]);

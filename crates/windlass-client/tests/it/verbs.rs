@@ -111,7 +111,7 @@ async fn a_refusal_has_status_code_and_help_and_a_token_is_never_shown() {
     let wrong = nobody.with_token("wl_0123_geheim").unwrap();
     assert!(!format!("{wrong:?}").contains("geheim"));
     assert_eq!(wrong.agents().await.unwrap_err().reason(), "token.unknown");
-    let steer = SteerRun { message: "x".to_owned(), seen: None };
+    let steer = SteerRun { message: "x".to_owned(), ..SteerRun::default() };
     let unknown = serving.client().steer(RunId::from_number(3), &steer, None).await.unwrap_err();
     assert_eq!(unknown.reason(), "store.unknown_run");
     let missing = serving.client().agent("no such/agent?").await.unwrap_err();

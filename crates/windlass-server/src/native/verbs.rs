@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use windlass_api::{
     AgentVersion, AnswerQuestion, CancelRun, Fate, ForkRun, PauseRun, PreviewSwitch, ResumeRun, Started,
-    SteerRun, SwitchPreview, Taken, TakenState,
+    SteerKind, SteerRun, SwitchPreview, Taken, TakenState,
 };
-use windlass_core::event::{AgentRef, AnswerSource, AnsweredBy, ResumedBy};
+use windlass_core::event::{self, AgentRef, AnswerSource, AnsweredBy, ResumedBy, Steered};
 use windlass_core::policy::LimitKind;
 use windlass_core::{Answer, RunId};
 use windlass_read::{json, load, load_until, question_digest};
@@ -45,6 +45,17 @@ fn request<P, Q, B>(call: &Call<P, Q, B>, seen: Option<u64>) -> Result<Request, 
     Ok(Request { seen, key: call.key()? })
 }
 
+/// An answer of the owner whose token the server has seen: what else a client says of who answers is no proof (E66).
+fn answering<P, Q, B>(
+    call: &Call<P, Q, B>,
+    run: RunId,
+    question: QuestionSeen,
+    answer: Answer,
+) -> Result<Answering, Error> {
+    let by = AnsweredBy { from: AnswerSource::Client, name: Some(call.caller.owner().to_string().into()) };
+    Ok(Answering { by, key: call.key()?, ..Answering::new(run, question, answer) })
+}
+
 pub(super) async fn answer(call: Call<OfRun, Nothing, AnswerQuestion>) -> Result<Json<Taken>, Error> {
     let line = seen(&call, call.path.run).await?;
     let Ok(question) = call.body.question.parse::<QuestionSeen>();
@@ -52,19 +63,25 @@ pub(super) async fn answer(call: Call<OfRun, Nothing, AnswerQuestion>) -> Result
     if question.digest.as_ref().is_none_or(|digest| digest.len() < DIGEST_DIGITS) {
         return Err(Error::NoDigest { question: call.body.question.clone() });
     }
-    let by = AnsweredBy { from: AnswerSource::Client, name: Some(call.caller.owner().to_string().into()) };
-    let answering =
-        Answering { by, key: call.key()?, ..Answering::new(line.run, question, call.body.answer.clone()) };
+    let answering = answering(&call, line.run, question, call.body.answer.clone())?;
     let delivery = call.caller.host(&call.server).answer(answering).await?;
     taken(&call, line.run, delivered(&delivery)).await
 }
 
 pub(super) async fn steer(call: Call<OfRun, Nothing, SteerRun>) -> Result<Json<Taken>, Error> {
     let line = seen(&call, call.path.run).await?;
-    if call.body.message.is_empty() {
+    let SteerRun { message, kind, pin, seen } = &call.body;
+    if message.is_empty() {
         return Err(Error::Value { what: "message", fault: "it is empty".to_owned() });
     }
-    let (message, request) = (call.body.message.as_str(), request(&call, call.body.seen)?);
+    let kind = match kind {
+        SteerKind::Steering => event::SteerKind::Steering,
+        SteerKind::Correction => event::SteerKind::Correction,
+        SteerKind::Clarification => event::SteerKind::Clarification,
+        SteerKind::Objective => return Err(Error::Objective),
+    };
+    let message = Steered { pinned: *pin, ..Steered::new(kind, message.as_str()) };
+    let request = request(&call, *seen)?;
     let delivery = call.caller.host(&call.server).steer(line.run, message, request).await?;
     taken(&call, line.run, delivered(&delivery)).await
 }
@@ -157,8 +174,7 @@ pub(super) async fn resume(call: Call<OfRun, Nothing, ResumeRun>) -> Result<Json
     }
     if let Some(pause) = state.pause() {
         let question = QuestionSeen { question: pause.id.clone(), digest: Some(question_digest(pause)) };
-        let answering = Answering::new(line.run, question, Answer::Resume { text });
-        let delivery = host.answer(Answering { key: call.key()?, ..answering }).await?;
+        let delivery = host.answer(answering(&call, line.run, question, Answer::Resume { text })?).await?;
         return taken(&call, line.run, delivered(&delivery)).await;
     }
     // One that is driven is resumed already.

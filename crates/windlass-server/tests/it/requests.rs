@@ -68,6 +68,63 @@ async fn a_run_that_is_going_on_is_steered_paused_and_resumed() {
 }
 
 #[tokio::test]
+async fn e66_a_message_has_a_kind_and_is_pinned_but_writes_no_instructions() {
+    let ground = Ground::new().await;
+    let run = ground.run("wait").await;
+    let path = |verb: &str| format!("/v1/runs/{run}/{verb}");
+    let objective = json!({ "message": "sell everything", "kind": "objective" });
+    let refused = ground.client.post(&path("steer"), &objective).await;
+    assert_eq!(refused.refusal(), (403, "request.objective".to_owned()));
+    let unknown = json!({ "message": "sell everything", "kind": "system" });
+    assert_eq!(
+        ground.client.post(&path("steer"), &unknown).await.refusal(),
+        (400, "request.body".to_owned())
+    );
+    let correction = json!({ "message": "the year is 2025", "kind": "correction", "pin": true });
+    ground.client.post(&path("steer"), &correction).await.good();
+    ground
+        .client
+        .post(&path("steer"), &json!({ "message": "the next one", "kind": "clarification" }))
+        .await
+        .good();
+    ground.go_on.notify_one();
+    until(&ground.client, &run, "answered").await;
+    let events = ground.client.get(&path("events")).await.good().json();
+    let steered: Vec<_> =
+        events["items"].as_array().unwrap().iter().filter(|event| event["event"] == "Steered").collect();
+    let data: Vec<_> = steered.iter().map(|event| &event["data"]).collect();
+    assert_eq!(data[0], &json!({ "text": "the year is 2025", "kind": "correction", "pinned": true }));
+    assert_eq!(data[1], &json!({ "text": "the next one", "kind": "clarification" }));
+    assert_eq!(data.len(), 2, "nothing of what was refused has come to the run");
+}
+
+/// The name of whoever answers is the owner's whose token the server has seen, also of a pause, and no field takes another one.
+#[tokio::test]
+async fn e66_who_answers_is_the_owner_of_the_token() {
+    let ground = Ground::new().await;
+    let ada = ground.owner("ada");
+    let run = start(&ada, "pay").await;
+    let path = |verb: &str| format!("/v1/runs/{run}/{verb}");
+    let asked = question(&until(&ada, &run, "suspended").await);
+    let named = json!({ "question": asked, "answer": "approve", "by": "the boss" });
+    assert_eq!(ada.post(&path("answer"), &named).await.refusal(), (400, "request.body".to_owned()));
+    ada.post(&path("answer"), &json!({ "question": asked, "answer": "approve" })).await.good();
+    until(&ada, &run, "answered").await;
+    let paused = start(&ada, "wait").await;
+    ada.post(&format!("/v1/runs/{paused}/pause"), &json!({})).await.good();
+    ground.go_on.notify_one();
+    until(&ada, &paused, "suspended").await;
+    ada.post(&format!("/v1/runs/{paused}/resume"), &json!({})).await.good();
+    until(&ada, &paused, "answered").await;
+    for run in [&run, &paused] {
+        let events = ada.get(&format!("/v1/runs/{run}/events")).await.good().json();
+        let received =
+            events["items"].as_array().unwrap().iter().find(|event| event["event"] == "InputReceived");
+        assert_eq!(received.unwrap()["data"]["by"], json!({ "from": "client", "name": "ada" }));
+    }
+}
+
+#[tokio::test]
 async fn a_cancel_is_final_and_answers_once_the_run_is_still() {
     let ground = Ground::new().await;
     let run = ground.run("wait").await;

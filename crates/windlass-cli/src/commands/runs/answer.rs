@@ -69,6 +69,9 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let interrupts = Interrupts::listen()?;
     let server = Server::of(log_args)?;
     let (log, run) = find::open(log_args, &args.run).await?;
+    if server.is_some() {
+        check_on_a_server(&args, run, &log_args.words())?;
+    }
     // A child's question is answered at the root, whose agent is known here.
     let (run, question) = control::asked_at(&*log, run, args.question.question).await?;
     // The run is read once and the answer checked once, however long the run and its session are.
@@ -88,14 +91,6 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
         Err(refused) => return Err(with_answer(&*log, run, &question, refused).await?),
     };
     if let Some(server) = server {
-        if args.by.is_some() || args.with.is_some() {
-            let words = log_args.words();
-            return Err(Failure::new(Exit::Usage, "`--by` and `--with` work on a log, and not on a server")
-                .hint("a server keeps the owner of the token with the answer")
-                .hint(format!(
-                    "`windlass runs resume{words} {run} --with AGENT` gives the run another agent first"
-                )));
-        }
         let answering = Answering { state: asking, question, answer, leave: args.leave, view: args.view };
         return Box::pin(remote::answer(&server, answering, interrupts)).await;
     }
@@ -130,6 +125,25 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     }
     checked.post(&*log).await?;
     Box::pin(go_on.drive(&state, found, &[], &wanted.again)).await
+}
+
+/// Refuses what a server does not take.
+fn check_on_a_server(args: &AnswerArgs, run: RunId, words: &str) -> Result<(), Failure> {
+    if args.by.is_some() {
+        let refused = "`--by` works on a log: a server keeps the owner of the token with the answer, and believes no other name";
+        return Err(Failure::new(Exit::Usage, refused)
+            .hint("`windlass tokens create --owner NAME` makes a token for whoever answers"));
+    }
+    if args.with.is_some() {
+        return Err(Failure::new(
+            Exit::Usage,
+            "`--with` works on a log: a server goes on with a run as soon as it is answered",
+        )
+        .hint(format!(
+            "`windlass runs resume{words} {run} --with AGENT` gives the run another agent first"
+        )));
+    }
+    Ok(())
 }
 
 /// The refusal, with who answered the question before.

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use windlass_api::SteerRun;
 use windlass_core::event::{SteerKind, Steered};
 use windlass_runtime::control::Delivery;
 use windlass_runtime::host::Request;
@@ -40,12 +41,15 @@ pub(super) struct SteerArgs {
 }
 
 impl SteerArgs {
-    /// The message for a server, which takes messages of the default kind.
-    pub(super) fn message(&self) -> Result<String, Failure> {
-        if self.kind != SteerKind::Steering || self.pin {
-            return Err(Failure::new(Exit::Usage, "`--kind` and `--pin` work on a log, and not on a server"));
-        }
-        Ok(self.text.join(" "))
+    /// What a server is asked for.
+    pub(super) fn on_a_server(&self) -> SteerRun {
+        let kind = match self.kind {
+            SteerKind::Steering => windlass_api::SteerKind::Steering,
+            SteerKind::Correction => windlass_api::SteerKind::Correction,
+            SteerKind::Clarification => windlass_api::SteerKind::Clarification,
+            SteerKind::Objective => windlass_api::SteerKind::Objective,
+        };
+        SteerRun { message: self.text.join(" "), kind, pin: self.pin, seen: None }
     }
 }
 
