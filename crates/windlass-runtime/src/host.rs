@@ -210,6 +210,11 @@ impl Host {
         &self.inner.log
     }
 
+    /// The clock, and what else comes from the system.
+    pub fn environment(&self) -> &Arc<dyn Environment> {
+        &self.inner.environment
+    }
+
     /// The agents.
     pub fn registry(&self) -> &Registry {
         &self.inner.registry

@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 use windlass_api::Ready;
 use windlass_core::{Owner, Text};
-use windlass_runtime::Environment as _;
-use windlass_runtime::SystemEnvironment;
 use windlass_runtime::host::{self, Host, Reloaded};
+use windlass_runtime::{Environment, SystemEnvironment};
 use windlass_store::Store;
 
 use crate::error::Error;
@@ -51,6 +50,16 @@ impl fmt::Debug for Server {
 impl Server {
     /// A server of the runs of a log.
     pub fn new(log: Arc<dyn Store>, tokens: Tokens, settings: Settings) -> Self {
+        Self::in_environment(log, tokens, settings, Arc::new(SystemEnvironment))
+    }
+
+    /// A server of the runs of a log, with another clock than the system's: the days of its quotas are those of this clock.
+    pub fn in_environment(
+        log: Arc<dyn Store>,
+        tokens: Tokens,
+        settings: Settings,
+        environment: Arc<dyn Environment>,
+    ) -> Self {
         let limits = host::Limits {
             at_once: settings.limits.at_once,
             of_an_owner: settings.limits.owner.at_once,
@@ -59,7 +68,7 @@ impl Server {
         };
         let metrics = Arc::new(Metrics::new());
         let log = Arc::new(MeasuredLog::new(log, metrics.clone()));
-        let host = Host::builder(log).limits(limits).keeps_pieces().build();
+        let host = Host::builder(log).environment(environment).limits(limits).keeps_pieces().build();
         Self::made(host, metrics, tokens, settings)
     }
 
@@ -127,9 +136,9 @@ impl Server {
         &self.inner.closing
     }
 
-    #[expect(clippy::unused_self, reason = "a server with a clock of its own would need it")]
+    /// The time of its host's clock, in milliseconds since the Unix epoch.
     pub(crate) fn now(&self) -> u64 {
-        SystemEnvironment.now()
+        self.host().environment().now()
     }
 
     /// Why due runs are not taken up now; `None`: they are.

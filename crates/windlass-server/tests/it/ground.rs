@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windlass_core::tool::Effect;
 use windlass_core::{Message, Owner};
-use windlass_runtime::Agent;
+use windlass_runtime::host::Host;
+use windlass_runtime::{Agent, Environment, SystemEnvironment};
 use windlass_server::{NewToken, Server, Settings, Tokens, Verb};
 use windlass_store::{MemoryLog, Store};
 use windlass_testing::{FnModel, FnTool, called, text_reply};
@@ -37,7 +38,7 @@ pub(crate) fn settings() -> Settings {
 }
 
 /// The agent `clerk`: `pay` calls a tool that a person must allow, `wait` one that takes its time, everything else is repeated.
-fn clerk(log: &Arc<dyn Store>, go_on: &Arc<Notify>, paid: &Arc<AtomicUsize>) -> Agent {
+fn clerk(host: &Host, go_on: &Arc<Notify>, paid: &Arc<AtomicUsize>) -> Agent {
     let model = FnModel::new(|request| match request.messages.iter().last().map(|message| &**message) {
         Some(Message::User { content, .. }) => match content.text().as_ref() {
             "pay" => called(&[("pay", "{}")]),
@@ -62,7 +63,8 @@ fn clerk(log: &Arc<dyn Store>, go_on: &Arc<Notify>, paid: &Arc<AtomicUsize>) -> 
     let wait = wait.effect(Effect::ReadOnly);
     let long = FnTool::new("long", |_, _| async { Ok("x".repeat(200_000).as_str().into()) });
     let pay = pay.spec(|spec| spec.approve = true);
-    let builder = Agent::builder("clerk").model(("m", Arc::new(model))).log(log.clone());
+    let builder = Agent::builder("clerk").model(("m", Arc::new(model))).log(host.log().clone());
+    let builder = builder.environment(host.environment().clone());
     builder.tool(pay).tool(wait).tool(long.effect(Effect::ReadOnly)).build().unwrap()
 }
 
@@ -72,11 +74,16 @@ impl Ground {
     }
 
     pub(crate) async fn with(settings: Settings, log: Arc<dyn Store>) -> Self {
+        Self::at(settings, log, Arc::new(SystemEnvironment)).await
+    }
+
+    /// A server with that clock.
+    pub(crate) async fn at(settings: Settings, log: Arc<dyn Store>, clock: Arc<dyn Environment>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::of_file(folder.path().join("tokens.json"));
         let (go_on, paid) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
-        let server = Server::new(log.clone(), tokens, settings);
-        server.host().registry().add(clerk(server.host().log(), &go_on, &paid));
+        let server = Server::in_environment(log.clone(), tokens, settings, clock);
+        server.host().registry().add(clerk(server.host(), &go_on, &paid));
         let listening = server.listen().await.unwrap();
         let address = listening.addresses()[0];
         let stop = CancellationToken::new();

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_core::future::BoxFuture;
 use serde_json::{Value, json};
-use windlass_core::Message;
+use windlass_core::event::Millis;
 use windlass_core::model::{ModelChoice, Prices};
-use windlass_runtime::{Agent, AgentBuilder, AgentDelegate};
+use windlass_core::{Message, RunId, Text};
+use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Environment, SystemEnvironment};
 use windlass_server::{NewToken, Settings};
 use windlass_store::{MemoryLog, SqliteLog};
 use windlass_testing::{FnModel, called, text_reply};
@@ -16,6 +19,9 @@ use crate::ground::{Ground, settings, until};
 
 /// What a model call of these tests costs in dollars: 20 tokens in, 10 out.
 const CALL_USD: f64 = 0.014;
+/// 2026-11-28T12:00:00Z, in milliseconds since the Unix epoch.
+const NOON: Millis = 1_795_867_200_000;
+const MIDNIGHT: Millis = NOON + 12 * 3_600_000;
 
 /// An agent whose calls have a price: it calls `tool` once, if there is one, and answers.
 fn priced(ground: &Ground, name: &str, tool: Option<&'static str>) -> AgentBuilder {
@@ -26,13 +32,54 @@ fn priced(ground: &Ground, name: &str, tool: Option<&'static str>) -> AgentBuild
         });
     let prices = Some(Prices::per_million(200.0, 1_000.0, None));
     let choice = ModelChoice { name: "m".into(), prices, ..ModelChoice::default() };
-    let log = ground.server.host().log().clone();
-    Agent::builder(name).description("Works.").model_with(choice, Arc::new(model)).log(log)
+    let (log, clock) = (ground.server.host().log().clone(), ground.server.host().environment().clone());
+    let builder = Agent::builder(name).description("Works.").model_with(choice, Arc::new(model));
+    builder.log(log).environment(clock)
 }
 
-/// A server with `worker`, and with `boss`, who hands tasks to it.
+/// A clock that stands still until a test sets it. Waits take the time that they take.
+#[derive(Debug)]
+struct Clock(AtomicU64);
+
+impl Clock {
+    fn at(now: Millis) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(now)))
+    }
+
+    fn set(&self, now: Millis) {
+        self.0.store(now, Ordering::SeqCst);
+    }
+}
+
+impl Environment for Clock {
+    fn now(&self) -> Millis {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn sleep_until(&self, at: Millis) -> BoxFuture<'static, ()> {
+        SystemEnvironment.sleep_until(SystemEnvironment.now() + at.saturating_sub(self.now()))
+    }
+
+    fn new_run(&self) -> RunId {
+        SystemEnvironment.new_run()
+    }
+
+    fn salt(&self) -> Text {
+        SystemEnvironment.salt()
+    }
+
+    fn chance(&self) -> u16 {
+        SystemEnvironment.chance()
+    }
+}
+
+/// A server with `worker`, and with `boss`, who hands tasks to it. Its clock stands at noon.
 async fn family(settings: Settings) -> Ground {
-    let ground = Ground::with(settings, Arc::new(MemoryLog::new())).await;
+    family_at(settings, Clock::at(NOON)).await
+}
+
+async fn family_at(settings: Settings, clock: Arc<Clock>) -> Ground {
+    let ground = Ground::at(settings, Arc::new(MemoryLog::new()), clock).await;
     let registry = ground.server.host().registry();
     let worker = priced(&ground, "worker", None).build().unwrap();
     registry.add(worker.clone());
@@ -51,10 +98,6 @@ async fn refusal(client: &Client, agent: &str) -> (Value, String) {
     let reply = client.post("/v1/runs", &json!({ "agent": agent, "input": "Go." })).await;
     assert_eq!(reply.refusal(), (429, "limit.reached".to_owned()));
     (reply.json()["error"]["details"].clone(), reply.headers["retry-after"].to_str().unwrap().to_owned())
-}
-
-fn now() -> u64 {
-    chrono::Utc::now().timestamp_millis().cast_unsigned()
 }
 
 fn dollars(line: &Value) -> f64 {
@@ -90,15 +133,39 @@ async fn e50_an_owner_whose_dollars_of_the_day_are_used_up_begins_nothing_more()
     let limit = ("US dollars a day of owner ada", "0.03", "0.02");
     let told = |key: &str| details[key].as_str().unwrap();
     assert_eq!((told("limit"), told("used"), told("max")), limit);
-    let seconds: u64 = retry_after.parse().unwrap();
-    assert!((1..=86_400).contains(&seconds) && details["retry_after_s"] == seconds);
-    let midnight = (now() / 1_000 + seconds) % 86_400;
-    assert!(midnight <= 1 || midnight >= 86_390, "until the day is over: {seconds}");
+    assert_eq!(
+        (&*retry_after, &details["retry_after_s"]),
+        ("43200", &json!(43_200)),
+        "until the day is over"
+    );
     // A repeat begins nothing, and another owner has dollars of its own.
     let again = ada.post_under("k", "/v1/runs", &under).await.good().json();
     assert_eq!((&again["run"], again["fate"].as_str()), (&first["run"], Some("repeated")));
     works(&bob, "worker").await;
     assert_eq!(count(&ground.client, "windlass_refused_total", "usd_per_day").await, 1);
+}
+
+#[tokio::test]
+async fn e50_the_dollars_of_a_day_are_there_again_from_midnight_on() {
+    let mut settings = settings();
+    settings.limits.owner.usd_cents_per_day = Some(2);
+    let clock = Clock::at(MIDNIGHT - 1_500);
+    let ground = family_at(settings, clock.clone()).await;
+    let ada = ground.owner("ada");
+    works(&ada, "worker").await;
+    works(&ada, "worker").await;
+    let (_, retry_after) = refusal(&ada, "worker").await;
+    assert_eq!(retry_after, "2");
+    clock.set(MIDNIGHT - 1);
+    assert_eq!(refusal(&ada, "worker").await.1, "1");
+    clock.set(MIDNIGHT);
+    works(&ada, "worker").await;
+    works(&ada, "worker").await;
+    let (details, retry_after) = refusal(&ada, "worker").await;
+    assert_eq!((details["used"].as_str(), &*retry_after), (Some("0.03"), "86400"), "of this day alone");
+    let days = lines(&ada, "").await;
+    let told: Vec<_> = days.iter().map(|line| (line["day"].as_str().unwrap(), &line["runs"])).collect();
+    assert_eq!(told, [("2026-11-29", &json!(2)), ("2026-11-28", &json!(2))]);
 }
 
 /// What a delegate used counts for the delegate's agent.
@@ -150,8 +217,7 @@ async fn e53_use_is_told_by_day_and_owner_to_those_who_see_the_owner() {
         (dollars(line) - 4.0 * CALL_USD).abs() < 1e-9 && line["cost_usd"] == line["known_cost_usd"],
         "{line}"
     );
-    let today = chrono::Utc::now().format("%Y-%m-%d").to_string();
-    assert!(line["day"].as_str().unwrap() <= today.as_str() && line["unpriced_runs"] == 0);
+    assert_eq!((&line["day"], &line["unpriced_runs"]), (&json!("2026-11-28"), &json!(0)));
     let [theirs] = lines(&bob, "").await.try_into().unwrap();
     assert_eq!(
         (theirs["cost_usd"].is_null(), dollars(&theirs), &theirs["unpriced_runs"]),
@@ -165,8 +231,7 @@ async fn e53_use_is_told_by_day_and_owner_to_those_who_see_the_owner() {
     let worker = lines(&ground.client, "?owner=ada&agent=worker").await;
     assert_eq!((worker.len(), worker[0]["runs"].as_u64()), (1, Some(2)));
     assert_eq!(lines(&ground.client, "?until=1").await, Vec::<Value>::new());
-    let later = now() + 1_000_000;
-    assert_eq!(lines(&ground.client, &format!("?since={later}")).await, Vec::<Value>::new());
+    assert_eq!(lines(&ground.client, &format!("?since={}", NOON + 1)).await, Vec::<Value>::new());
     // A token for one agent is told of that alone.
     let agents = vec!["worker".into()];
     let some = ground.token(NewToken { owner: "eve".into(), sees_all: true, agents, ..NewToken::default() });
