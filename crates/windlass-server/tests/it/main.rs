@@ -7,6 +7,8 @@ mod attacks;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod delegation;
+#[cfg(test)]
 mod document;
 #[cfg(test)]
 mod following;
