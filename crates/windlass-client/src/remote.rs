@@ -279,6 +279,17 @@ impl Payloads for RemoteStore {
             }
         })
     }
+
+    fn size_in(&self, run: RunId, sha256: &str) -> Answer<'_, Option<u64>> {
+        let sha256 = sha256.to_owned();
+        Box::pin(async move {
+            match self.client.artifacts(run).await {
+                Ok(kept) => Ok(kept.items.iter().find(|kept| kept.sha256 == sha256).map(|kept| kept.bytes)),
+                Err(error) if error.reason() == "store.unknown_run" => Ok(None),
+                Err(error) => Err(failed(run, error)),
+            }
+        })
+    }
 }
 
 impl Inbox for RemoteStore {

@@ -41,7 +41,7 @@ macro_rules! forward_store {
     (part Leases, $store:ty, $log:tt) => {
         $crate::forward_store! { impl Leases, $store, $log, acquire, acquire_due, renew, probe, release, park }
     };
-    (part Payloads, $store:ty, $log:tt) => { $crate::forward_store! { impl Payloads, $store, $log, put, get } };
+    (part Payloads, $store:ty, $log:tt) => { $crate::forward_store! { impl Payloads, $store, $log, put, get, size_in } };
     (part Index, $store:ty, $log:tt) => {
         $crate::forward_store! { impl Index, $store, $log, list, sessions, summary, head, usage, counts, pruning }
     };
@@ -100,6 +100,11 @@ macro_rules! forward_store {
     (get $log:tt) => {
         fn get(&self, sha256: &str, from: u64, max: usize) -> $crate::Answer<'_, Vec<u8>> {
             self.$log.get(sha256, from, max)
+        }
+    };
+    (size_in $log:tt) => {
+        fn size_in(&self, run: $crate::RunId, sha256: &str) -> $crate::Answer<'_, Option<u64>> {
+            self.$log.size_in(run, sha256)
         }
     };
     (acquire $log:tt) => {

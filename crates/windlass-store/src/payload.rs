@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use windlass_core::{Event, Text};
+use windlass_core::{Event, RunId, Text};
 
 use crate::error::{Answer, StoreError};
 
@@ -26,6 +26,10 @@ pub trait Payloads: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`StoreError::UnknownPayload`].
     fn get(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>>;
+
+    /// The size in bytes of a payload that an event of a run refers to; `None`: no event of the run does, or there is no such run. Found
+    /// without reading events, so that whoever gives payloads by run can ask it for each piece.
+    fn size_in(&self, run: RunId, sha256: &str) -> Answer<'_, Option<u64>>;
 }
 
 /// SHA-256 of a payload.

@@ -239,6 +239,14 @@ impl Payloads for FaultLog {
             self.inner.get(&sha256, from, max).await
         })
     }
+
+    fn size_in(&self, run: RunId, sha256: &str) -> Answer<'_, Option<u64>> {
+        let sha256 = sha256.to_owned();
+        Box::pin(async move {
+            self.check()?;
+            self.inner.size_in(run, &sha256).await
+        })
+    }
 }
 
 impl Leases for FaultLog {

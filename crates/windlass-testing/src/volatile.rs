@@ -230,6 +230,11 @@ impl Payloads for VolatileLog {
         let sha256 = sha256.to_owned();
         Box::pin(async move { self.log().get(&sha256, from, max).await })
     }
+
+    fn size_in(&self, run: RunId, sha256: &str) -> Answer<'_, Option<u64>> {
+        let sha256 = sha256.to_owned();
+        Box::pin(async move { self.log().size_in(run, &sha256).await })
+    }
 }
 
 impl Leases for VolatileLog {

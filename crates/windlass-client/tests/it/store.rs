@@ -73,6 +73,10 @@ async fn compare(log: &Arc<dyn Store>, remote: &RemoteStore) -> usize {
                 let expected = log.get(&stored.sha256, from, max).await.unwrap();
                 assert_eq!(remote.get(&stored.sha256, from, max).await.unwrap(), expected);
             }
+            for run in [*run, RunId::from_number(3)] {
+                let expected = log.size_in(run, &stored.sha256).await.unwrap();
+                assert_eq!(remote.size_in(run, &stored.sha256).await.unwrap(), expected, "{run}");
+            }
         }
         assert_eq!(reports(remote, *run).await, reports(&**log, *run).await, "{run}");
     }

@@ -141,20 +141,20 @@ pub(super) struct BytesFrom {
 pub(super) async fn artifact(call: Call<OfArtifact, BytesFrom>) -> Result<Octets, Error> {
     let line = seen(&call, call.path.run).await?;
     let log = call.server.host().log().clone();
-    let wanted = &call.path.sha256;
-    let found = kept(&log, line.run).await?.into_iter().find(|artifact| artifact.sha256 == *wanted);
-    let found = found.ok_or_else(|| Error::UnknownArtifact { sha256: wanted.clone() })?;
-    let from = call.query.from.min(found.bytes);
-    let left = (found.bytes - from).min(call.query.max.unwrap_or(u64::MAX));
-    let pieces =
-        stream::try_unfold((log, found.sha256, from, left), |(log, sha256, from, left)| async move {
-            if left == 0 {
-                return Ok::<_, StoreError>(None);
-            }
-            let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-            let bytes = log.get(&sha256, from, most).await?;
-            let read = bytes.len() as u64;
-            Ok((read > 0).then(|| (bytes, (log, sha256, from + read, left.saturating_sub(read)))))
-        });
+    let sha256 = call.path.sha256.clone();
+    let Some(bytes) = log.size_in(line.run, &sha256).await? else {
+        return Err(Error::UnknownArtifact { sha256 });
+    };
+    let from = call.query.from.min(bytes);
+    let left = (bytes - from).min(call.query.max.unwrap_or(u64::MAX));
+    let pieces = stream::try_unfold((log, sha256, from, left), |(log, sha256, from, left)| async move {
+        if left == 0 {
+            return Ok::<_, StoreError>(None);
+        }
+        let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+        let bytes = log.get(&sha256, from, most).await?;
+        let read = bytes.len() as u64;
+        Ok((read > 0).then(|| (bytes, (log, sha256, from + read, left.saturating_sub(read)))))
+    });
     Ok(Octets::of_body(Body::from_stream(pieces)))
 }

@@ -1,10 +1,14 @@
 //! What the log knows, over the API: the same as in process.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
 use windlass_core::RunId;
 use windlass_read::{json as forms, load};
+use windlass_store::{Answer, Batch, Log, MemoryLog, forward_store};
 
-use crate::ground::{Ground, start, until};
+use crate::ground::{Ground, settings, start, until};
 
 #[tokio::test]
 async fn a_run_reads_as_it_does_in_process() {
@@ -125,4 +129,44 @@ async fn reports_export_and_artifacts_are_there() {
         (404, "run.unknown_artifact".to_owned()),
         "only a run that refers to it gives it"
     );
+}
+
+/// A log that counts how often events are read.
+#[derive(Debug, Default)]
+struct CountedReads {
+    inner: MemoryLog,
+    reads: AtomicUsize,
+}
+
+impl Log for CountedReads {
+    fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        self.inner.read(run, from, max)
+    }
+
+    forward_store!(inner: append, used, follow);
+}
+
+forward_store!(Inbox, Leases, Payloads, Index for CountedReads => inner);
+
+#[tokio::test]
+async fn an_artifact_is_read_without_the_events_of_its_run_and_only_with_a_run_of_the_owner() {
+    let log = Arc::new(CountedReads::default());
+    let ground = Ground::with(settings(), log.clone()).await;
+    let (ada, bob) = (ground.owner("ada"), ground.owner("bob"));
+    let run = start(&ada, "long").await;
+    until(&ada, &run, "answered").await;
+    let theirs = start(&bob, "hi").await;
+    until(&bob, &theirs, "answered").await;
+    let artifacts = ada.get(&format!("/v1/runs/{run}/artifacts")).await.good().json();
+    let sha256 = artifacts["items"][0]["sha256"].as_str().unwrap();
+    let path = |run: &str| format!("/v1/runs/{run}/artifacts/{sha256}");
+    let before = log.reads.load(Ordering::SeqCst);
+    assert!(before > 0);
+    let whole = ada.get(&path(&run)).await.good();
+    let part = ada.get(&format!("{}?from=100&max=50", path(&run))).await.good();
+    assert_eq!(part.body, whole.body.slice(100..150));
+    assert_eq!(log.reads.load(Ordering::SeqCst), before, "no event was read");
+    assert_eq!(bob.get(&path(&run)).await.refusal(), (404, "store.unknown_run".to_owned()));
+    assert_eq!(bob.get(&path(&theirs)).await.refusal(), (404, "run.unknown_artifact".to_owned()));
 }

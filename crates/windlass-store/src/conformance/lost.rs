@@ -170,7 +170,7 @@ impl Payloads for LostReplies {
         self.lossy("a payload", || self.inner.put(bytes))
     }
 
-    forward_store!(inner: get);
+    forward_store!(inner: get, size_in);
 }
 
 impl Leases for LostReplies {

@@ -75,6 +75,7 @@ macro_rules! each_store_promise {
             a_post_is_found_by_its_key,
             a_payload_is_kept_once_and_read_by_ranges,
             an_append_needs_the_payloads_that_it_names,
+            a_payload_has_its_size_in_the_runs_that_name_it,
             a_new_run_is_leased_to_its_maker,
             a_lease_passes_on_with_a_higher_epoch,
             a_lost_lease_cannot_write_or_release,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::event::CallFinished;
 use windlass_core::message::Part;
 use windlass_core::message::{Content, Ref};
-use windlass_core::{CallOutcome, Event};
+use windlass_core::{CallOutcome, Event, RunId};
 
 use super::sample::{BEGAN, append, begin};
 use super::{Verdict, holds, refused, same, works};
@@ -69,4 +69,21 @@ pub async fn an_append_needs_the_payloads_that_it_names(log: Arc<dyn Store>) -> 
     let there = works("a payload", log.put(Arc::from(*b"there")).await)?;
     works("naming a payload that is there", log.append(append(run, 1, naming(&there))).await)?;
     works("naming it again", log.append(append(run, 2, naming(&there))).await)
+}
+
+/// A payload belongs to each run whose events name it, and to no other.
+pub async fn a_payload_has_its_size_in_the_runs_that_name_it(log: Arc<dyn Store>) -> Verdict {
+    let (one, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
+    let there = works("a payload", log.put(Arc::from(*b"there")).await)?;
+    let missing = "0".repeat(64);
+    let size = async |run, sha256: &str| works("a size", log.size_in(run, sha256).await);
+    same("the size before an event names it", &size(one, &there).await?, &None)?;
+    works("naming it", log.append(append(one, 1, naming(&there))).await)?;
+    same("the size where an event names it", &size(one, &there).await?, &Some(5))?;
+    same("the size in another run", &size(other, &there).await?, &None)?;
+    same("the size in no run", &size(RunId::from_number(9), &there).await?, &None)?;
+    same("the size of what is not there", &size(one, &missing).await?, &None)?;
+    same("the size by no digest", &size(one, "no digest").await?, &None)?;
+    works("naming it in the other run", log.append(append(other, 1, naming(&there))).await)?;
+    same("the size in both", &(size(one, &there).await?, size(other, &there).await?), &(Some(5), Some(5)))
 }

@@ -46,6 +46,11 @@ impl Payloads {
         Ok(payload.bytes.get(from..to).unwrap_or_default().to_vec())
     }
 
+    /// The size of a payload in bytes, if it is there.
+    pub(super) fn size(&self, digest: &Digest) -> Option<u64> {
+        self.by_digest.get(digest).map(|payload| payload.bytes.len() as u64)
+    }
+
     /// Whether all of them are there.
     pub(super) fn check(&self, needed: &[Digest]) -> Result<(), StoreError> {
         match needed.iter().find(|digest| !self.by_digest.contains_key(*digest)) {

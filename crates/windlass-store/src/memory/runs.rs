@@ -336,6 +336,12 @@ impl Runs {
         dropped
     }
 
+    /// The size of a payload that an event of the run refers to.
+    pub(super) fn size_in(&self, run: RunId, digest: &Digest) -> Option<u64> {
+        self.by_id.get(&run).filter(|there| there.payloads.contains(digest))?;
+        self.payloads.size(digest)
+    }
+
     /// Takes out a run that is no base, then each base that nothing else needs and that was due before.
     fn take(&mut self, run: RunId) -> Vec<Run> {
         let mut taken = Vec::new();

@@ -360,6 +360,14 @@ impl Payloads for SqliteLog {
             self.inner.readers.read(move |connection| payloads::read(connection, &digest, from, max)).await
         })
     }
+
+    fn size_in(&self, run: RunId, sha256: &str) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        let digest = payload::parse(sha256).ok();
+        Box::pin(async move {
+            let Some(digest) = digest else { return Ok(None) };
+            self.inner.readers.read(move |connection| Ok(payloads::size_in(connection, run, &digest)?)).await
+        })
+    }
 }
 
 impl Leases for SqliteLog {

@@ -1,6 +1,7 @@
 //! Payloads in SQLite: stored once, in pieces, so that a range is read without the rest.
 
 use rusqlite::{Connection, OptionalExtension, params};
+use windlass_core::RunId;
 
 use super::holders::now_ms;
 use super::rows::Fault;
@@ -15,6 +16,18 @@ fn find(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<(i6
     connection
         .prepare_cached("SELECT no, bytes FROM payloads WHERE sha256 = ?1")?
         .query_row([digest], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned())))
+        .optional()
+}
+
+/// The size of a payload that an event of the run refers to.
+pub(super) fn size_in(connection: &Connection, run: RunId, digest: &Digest) -> rusqlite::Result<Option<u64>> {
+    connection
+        .prepare_cached(
+            "SELECT payloads.bytes FROM payloads JOIN runs JOIN run_payloads \
+             ON run_payloads.run = runs.no AND run_payloads.payload = payloads.no \
+             WHERE payloads.sha256 = ?1 AND runs.run = ?2",
+        )?
+        .query_row(params![digest, run.0.as_bytes()], |row| Ok(row.get::<_, i64>(0)?.cast_unsigned()))
         .optional()
 }
 

@@ -28,6 +28,7 @@ enum Fault {
     KeepsRefusedPosts,
     EndsWithoutAHearing,
     CutsPayloads,
+    GivesPayloadsOfAnyRun,
     TakesAnyReference,
     ForgetsWhenATimerWasSet,
     OrdersRunsByTheirIds,
@@ -175,6 +176,14 @@ impl Payloads for Broken {
         self.0.get(sha256, from, max)
     }
 
+    fn size_in(&self, run: RunId, sha256: &str) -> Answer<'_, Option<u64>> {
+        if matches!(self.1, Fault::GivesPayloadsOfAnyRun) {
+            let bytes = self.0.get(sha256, 0, usize::MAX);
+            return Box::pin(async move { Ok(bytes.await.ok().map(|bytes| bytes.len() as u64)) });
+        }
+        self.0.size_in(run, sha256)
+    }
+
     windlass_store::forward_store!(0: put);
 }
 
@@ -319,6 +328,7 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::KeepsRefusedPosts, "a_refused_post_is_taken_out_by_its_holder"),
         (Fault::EndsWithoutAHearing, "an_end_leaves_no_post_unread"),
         (Fault::CutsPayloads, "a_payload_is_kept_once_and_read_by_ranges"),
+        (Fault::GivesPayloadsOfAnyRun, "a_payload_has_its_size_in_the_runs_that_name_it"),
         (Fault::ForgetsWhenATimerWasSet, "a_clock_that_is_set_back_stretches_no_wait"),
         (Fault::OrdersRunsByTheirIds, "the_newest_run_is_the_one_that_began_last"),
         (Fault::ForgetsUsedPosts, "a_used_post_is_recognised_by_its_id"),
