@@ -58,6 +58,8 @@ mod run;
 mod scripted;
 mod seat;
 mod secrets;
+mod serve;
+mod served;
 mod server;
 mod sessions;
 mod signals;

@@ -1,59 +1,15 @@
 //! Commands that reach a server: `windlass serve` in one process, the command in another.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::kit::{ASKING, End, Home, finish, until};
+use crate::served::Served;
 use crate::server::{Reply, Server};
 
 const GUIDE: &str = "name: guide\nmodel: tour\n";
-
-/// A server in a process of its own.
-struct Served {
-    child: Child,
-    url: String,
-}
-
-impl Served {
-    fn start(home: &Home, listen: &str) -> Self {
-        Self::try_start(home, listen).unwrap_or_else(|| panic!("no server at {listen}"))
-    }
-
-    fn try_start(home: &Home, listen: &str) -> Option<Self> {
-        let socket = home.path("api.sock").display().to_string();
-        let args = ["serve", "agents", "--listen", listen, "--socket", &socket];
-        let mut child = home.command(args).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let Some(url) = line.trim().strip_prefix("export WINDLASS_SERVER=") else {
-            child.wait().unwrap();
-            return None;
-        };
-        Some(Self { child, url: url.to_owned() })
-    }
-
-    /// Ends it with SIGKILL, and starts another one at the same address.
-    fn killed(mut self, home: &Home) -> Self {
-        let listen = self.url.trim_start_matches("http://").to_owned();
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        let mut again = None;
-        until("the address is free again", || {
-            again = Served::try_start(home, &listen);
-            again.is_some()
-        });
-        again.unwrap()
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _gone = self.child.kill();
-        let _ended = self.child.wait();
-    }
-}
 
 fn home() -> Home {
     let home = Home::new();
