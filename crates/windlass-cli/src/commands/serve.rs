@@ -9,11 +9,12 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use windlass_error::in_full;
+use windlass_runtime::AssembleError;
 use windlass_runtime::agent_file::files;
 use windlass_runtime::host::Reloaded;
 use windlass_runtime::yaml;
 use windlass_server::{NewToken, Server, Settings, Tokens};
-use windlass_store::Store;
+use windlass_store::{MemoryLog, Store};
 
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
@@ -69,12 +70,13 @@ pub(crate) fn tokens() -> Result<Tokens, Failure> {
 
 pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
     let settings = settings(&args)?;
-    let log = args.log.clone().local()?.open()?;
-    let tokens = tokens()?;
-    let server = Server::new(log as Arc<dyn Store>, tokens, settings);
+    let log = args.log.clone().local()?;
+    // A check leaves no files: whoever makes it need not be the user of the service.
+    let log: Arc<dyn Store> = if args.check { Arc::new(MemoryLog::new()) } else { log.open()? };
+    let server = Server::new(log, tokens()?, settings);
     let loaded = server.load(&args.folder).await?;
     if args.check {
-        return checked(&server, &loaded, args.json);
+        return checked(&server, &loaded, &args);
     }
     refuse_faults(&args.folder, &loaded)?;
     limits::raise_descriptors();
@@ -132,28 +134,40 @@ fn read_settings(path: &Path) -> Result<Settings, Failure> {
 
 /// Files that cannot be used keep the service from starting: later, with a reload, they only keep their agents as they are.
 fn refuse_faults(folder: &Path, loaded: &Reloaded) -> Result<(), Failure> {
-    if loaded.failed.is_empty() && loaded.added.is_empty() {
-        let none = format!("there is no agent file in {}", folder.display());
-        let hint = format!(
-            "`windlass agents init {}` writes one",
-            quoted(&folder.join("agent.yaml").display().to_string())
-        );
-        return Err(Failure::new(Exit::BadFile, none).hint(hint));
+    refuse_nothing(folder, loaded)?;
+    if loaded.failed.is_empty() {
+        return Ok(());
     }
-    let Some((path, error)) = loaded.failed.first() else { return Ok(()) };
-    let mut failure = Failure::of(Exit::BadFile, error);
-    for (path, error) in &loaded.failed {
-        failure = failure.detail(format!("{}: {}", path.display(), in_full(error)));
-    }
+    let unusable = format!("cannot serve {}: some of its files cannot be used", folder.display());
+    let failure =
+        loaded.failed.iter().fold(Failure::new(Exit::BadFile, unusable), |failure, (path, error)| {
+            failure.detail(fault(path, error))
+        });
     Err(failure
-        .hint(format!("`windlass agents check {}` shows every fault", quoted(&path.display().to_string()))))
+        .hint("`windlass agents check FILE` shows every fault of a file; `serve: false` keeps one back"))
+}
+
+/// A file and its fault, which may begin with the place in the file.
+fn fault(path: &Path, error: &AssembleError) -> String {
+    let (file, words) = (path.display().to_string(), in_full(error));
+    if words.starts_with(&file) { words } else { format!("{file}: {words}") }
+}
+
+/// A folder that offers nothing at all.
+fn refuse_nothing(folder: &Path, loaded: &Reloaded) -> Result<(), Failure> {
+    if !loaded.failed.is_empty() || !loaded.added.is_empty() {
+        return Ok(());
+    }
+    let none = format!("there is no agent file in {}", folder.display());
+    let file = quoted(&folder.join("agent.yaml").display().to_string());
+    Err(Failure::new(Exit::BadFile, none).hint(format!("`windlass agents init {file}` writes one")))
 }
 
 /// Says what would be offered, and what is missing.
-fn checked(server: &Server, loaded: &Reloaded, as_json: bool) -> Result<Exit, Failure> {
+fn checked(server: &Server, loaded: &Reloaded, args: &ServeArgs) -> Result<Exit, Failure> {
     let registry = server.host().registry();
     let agents: Vec<_> = registry.names().iter().filter_map(|name| registry.get(name)).collect();
-    if as_json {
+    if args.json {
         let failed =
             loaded.failed.iter().map(|(path, error)| json!({ "file": path, "message": in_full(error) }));
         let agents = agents.iter().map(|agent| {
@@ -168,10 +182,11 @@ fn checked(server: &Server, loaded: &Reloaded, as_json: bool) -> Result<Exit, Fa
             out::line(agent_line(agent))?;
         }
         for (path, error) in &loaded.failed {
-            out::line(format_args!("{}: {}", path.display(), in_full(error)))?;
+            out::line(fault(path, error))?;
         }
     }
-    Ok(if loaded.failed.is_empty() && !agents.is_empty() { Exit::Good } else { Exit::BadFile })
+    refuse_nothing(&args.folder, loaded)?;
+    Ok(if loaded.failed.is_empty() { Exit::Good } else { Exit::BadFile })
 }
 
 fn agent_line(agent: &windlass_runtime::Agent) -> String {

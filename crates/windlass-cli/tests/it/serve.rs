@@ -1,8 +1,9 @@
-//! `windlass serve`: the signal that has it read its folder again.
+//! `windlass serve`: its check of a folder, and the signal that has it read the folder again.
 
 use rustix::process::Signal;
+use serde_json::Value;
 
-use crate::kit::{Home, finish, until};
+use crate::kit::{Home, assert_end, finish, until};
 use crate::served::Served;
 use crate::server::{Reply, Server};
 
@@ -66,4 +67,70 @@ fn e71_sighup_offers_new_files_keeps_broken_ones_as_they_were_and_leaves_runs_th
     Served::until_said(&home, "the agent files were not read again: ");
     assert_eq!(finish(ask("new")).code, 0);
     assert_eq!(server.stop(&home).code, 0);
+}
+
+/// A folder in which each file has another fault, or none.
+fn faulty() -> Home {
+    let home = Home::new();
+    home.write("agents/guide.yaml", GUIDE);
+    home.write("agents/again.yml", GUIDE);
+    home.write("agents/kept-back.yaml", "name: kept-back\nmodel: tour\nserve: false\n");
+    home.write("agents/below/delegate.yaml", "name: delegate\nmodel: tour\n");
+    home.write("agents/notes.txt", "name: notes\nmodel: tour\n");
+    let local = "base_url: \"http://127.0.0.1:9/v1\"";
+    home.write("agents/no-key.yaml", "name: no-key\nmodel: openai/gpt-5-mini\n");
+    home.write("agents/no-model.yaml", "name: no-model\nmodel: nobody/nothing\n");
+    home.write(
+        "agents/no-variable.yaml",
+        &format!("name: x\nmodel: {{ use: openai/m, {local}, key: \"${{SHOP_KEY}}\" }}\n"),
+    );
+    home.write("agents/no-yaml.yaml", "name: [\n");
+    home
+}
+
+#[test]
+fn a_check_says_what_would_be_offered_and_what_is_missing() {
+    let home = faulty();
+    assert_end!(home, home.windlass(["serve", "agents", "--check"]));
+    let json = home.windlass(["serve", "agents", "--check", "--json"]);
+    assert_eq!(json.code, 65, "{json:?}");
+    let checked: Value = serde_json::from_str(&json.stdout).unwrap();
+    let names: Vec<_> = checked["agents"].as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
+    assert_eq!(names, ["guide"], "{checked}");
+    let failed: Vec<_> = checked["failed"].as_array().unwrap().iter().map(|file| &file["file"]).collect();
+    assert_eq!(
+        failed,
+        [
+            "agents/guide.yaml",
+            "agents/no-key.yaml",
+            "agents/no-model.yaml",
+            "agents/no-variable.yaml",
+            "agents/no-yaml.yaml"
+        ],
+        "{checked}"
+    );
+    // The same folder is not served.
+    assert_end!(home, home.windlass(["serve", "agents", "--listen", "127.0.0.1:0"]));
+}
+
+#[test]
+fn a_check_of_a_good_folder_ends_with_0_and_writes_and_listens_on_nothing() {
+    let home = Home::new();
+    home.write("agents/guide.yaml", GUIDE);
+    let server = Served::start(&home, "127.0.0.1:0");
+    let listen = server.url.trim_start_matches("http://");
+    let mut check = home.command(["serve", "agents", "--check", "--listen", listen]);
+    let end = finish(check.env("WINDLASS_HOME", home.path("nowhere")).spawn().unwrap());
+    assert_eq!((end.code, end.stdout.as_str()), (0, "guide  tour\n"), "{end:?}");
+    assert!(!home.path("nowhere").exists());
+}
+
+#[test]
+fn a_check_says_why_nothing_would_be_offered() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("agents")).unwrap();
+    assert_end!(home, home.windlass(["serve", "agents", "--check"]));
+    assert_end!(home, home.windlass(["serve", "nowhere", "--check"]));
+    home.write("server.yaml", "heartbeat: 500\n");
+    assert_end!(home, home.windlass(["serve", "agents", "--check", "--config", "server.yaml"]));
 }
