@@ -38,9 +38,13 @@ impl Caller {
         Ok(Self { token: Some(token), scope })
     }
 
-    /// The token's id, or `socket`: for audit lines.
+    /// The token's id, `socket`, or `-` for a caller who has shown nothing: for the log.
     pub(crate) fn name(&self) -> Text {
-        self.token.as_ref().map_or_else(|| "socket".into(), |token| token.id.clone())
+        match &self.token {
+            Some(token) => token.id.clone(),
+            None if self.owner().is_local() => "socket".into(),
+            None => "-".into(),
+        }
     }
 
     /// The owner that acts.
@@ -78,4 +82,14 @@ impl Caller {
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_tells_strangers_from_the_user_of_the_server() {
+        assert_eq!((&*Caller::anybody().name(), &*Caller::local().name()), ("-", "socket"));
+    }
 }
