@@ -59,6 +59,7 @@ mod scripted;
 mod seat;
 mod secrets;
 mod serve;
+mod serve_page;
 mod served;
 mod server;
 mod sessions;

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::kit::{Home, until};
 
 /// The fenced blocks of a page: language and text.
-fn blocks(page: &str) -> Vec<(&str, &str)> {
+pub(crate) fn blocks(page: &str) -> Vec<(&str, &str)> {
     let fenced = page.split("\n```").skip(1).step_by(2);
     fenced.filter_map(|block| block.split_once('\n')).collect()
 }

@@ -43,6 +43,13 @@ impl Served {
         Some(Self { child, said, url: url.to_owned() })
     }
 
+    /// The next line that it prints, without its end.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }

@@ -21,6 +21,8 @@ mod reading;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod starting;
 #[cfg(test)]
 mod usage;
