@@ -9,7 +9,7 @@ use windlass_core::event::RunFact;
 use windlass_core::{Fact, RunId, RunState, Text};
 use windlass_store::{Answer, Append, Fence, Leases, Log, Spend, Store, StoreError, Wake, forward_store};
 
-use super::metrics::Metrics;
+use super::metrics::{Metrics, Uses};
 
 /// A log around another one.
 pub(crate) struct MeasuredLog {
@@ -17,12 +17,14 @@ pub(crate) struct MeasuredLog {
     metrics: Arc<Metrics>,
     /// The runs that are driven here: what was counted of each.
     counted: Mutex<HashMap<RunId, Counted>>,
+    /// By agent.
+    uses: Mutex<HashMap<Text, Arc<Uses>>>,
 }
 
 /// What is known of a run that is driven here.
 #[derive(Clone, Debug)]
 struct Counted {
-    agent: Text,
+    uses: Arc<Uses>,
     /// What it has used so far: all of it was counted, or was used elsewhere.
     spend: Spend,
 }
@@ -35,11 +37,16 @@ impl fmt::Debug for MeasuredLog {
 
 impl MeasuredLog {
     pub(crate) fn new(inner: Arc<dyn Store>, metrics: Arc<Metrics>) -> Self {
-        Self { inner, metrics, counted: Mutex::default() }
+        Self { inner, metrics, counted: Mutex::default(), uses: Mutex::default() }
     }
 
     fn counted(&self) -> MutexGuard<'_, HashMap<RunId, Counted>> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn uses(&self, agent: &Text) -> Arc<Uses> {
+        let mut all = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(agent.clone()).or_insert_with(|| Arc::new(self.metrics.uses(agent))).clone()
     }
 
     /// How a run stood before an append. One that was taken up here is looked for in the log. `None`: the log does not say it.
@@ -50,26 +57,26 @@ impl MeasuredLog {
         }
         if append.expected == 0 {
             let Fact::Run(RunFact::Started(started)) = &append.events.first()?.fact else { return None };
-            return Some(Counted { agent: started.agent.name.clone(), spend: Spend::default() });
+            return Some(Counted { uses: self.uses(&started.agent.name), spend: Spend::default() });
         }
         let line = self.inner.summary(append.run).await.ok()?;
         // What a run used before logs said it was used elsewhere.
         let spend = line.headline.spend.or(append.headline.spend)?;
-        Some(Counted { agent: line.agent, spend })
+        Some(Counted { uses: self.uses(&line.agent), spend })
     }
 
     /// Counts what a run has used since it was counted last. An append whose reply was lost is counted with the next one.
     fn count(&self, run: RunId, before: Option<Counted>, now: Option<Spend>, ended: bool) {
-        let (Some(Counted { agent, spend }), Some(now)) = (before, now) else { return };
+        let (Some(Counted { uses, spend }), Some(now)) = (before, now) else { return };
         let used = now.minus(spend);
         if !used.is_zero() {
-            self.metrics.used(&agent, &used);
+            uses.add(&used);
         }
         let mut counted = self.counted();
         if ended {
             counted.remove(&run);
         } else {
-            counted.insert(run, Counted { agent, spend: now });
+            counted.insert(run, Counted { uses, spend: now });
         }
     }
 }

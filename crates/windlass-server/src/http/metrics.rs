@@ -104,6 +104,32 @@ struct OfAgent {
     agent: String,
 }
 
+/// The counts of what runs of an agent use: found once, and counted at each append.
+#[derive(Clone, Debug)]
+pub(crate) struct Uses {
+    input: Counter,
+    output: Counter,
+    cached: Counter,
+    cache_write: Counter,
+    reasoning: Counter,
+    unpriced: Counter,
+    cost: Counter<f64, AtomicU64>,
+}
+
+impl Uses {
+    /// Counts what a run has used.
+    pub(crate) fn add(&self, used: &Spend) {
+        let Spend { input, output, cached, cache_write, reasoning, cost, unpriced } = *used;
+        self.input.inc_by(input);
+        self.output.inc_by(output);
+        self.cached.inc_by(cached);
+        self.cache_write.inc_by(cache_write);
+        self.reasoning.inc_by(reasoning);
+        self.unpriced.inc_by(unpriced);
+        self.cost.inc_by(cost as f64 / 1e12);
+    }
+}
+
 impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metrics").finish_non_exhaustive()
@@ -185,21 +211,18 @@ impl Metrics {
         self.oldest_due.set(age.as_secs_f64());
     }
 
-    /// Counts what a run has used.
-    pub(crate) fn used(&self, agent: &str, used: &Spend) {
-        let Spend { input, output, cached, cache_write, reasoning, cost, unpriced } = *used;
-        let kinds = [
-            (Kind::Input, input),
-            (Kind::Output, output),
-            (Kind::Cached, cached),
-            (Kind::CacheWrite, cache_write),
-            (Kind::Reasoning, reasoning),
-            (Kind::Unpriced, unpriced),
-        ];
-        for (kind, tokens) in kinds {
-            self.tokens.get_or_create(&OfUse { agent: agent.to_owned(), kind }).inc_by(tokens);
+    /// The counts of what runs of an agent use.
+    pub(crate) fn uses(&self, agent: &str) -> Uses {
+        let tokens = |kind| self.tokens.get_or_create_owned(&OfUse { agent: agent.to_owned(), kind });
+        Uses {
+            input: tokens(Kind::Input),
+            output: tokens(Kind::Output),
+            cached: tokens(Kind::Cached),
+            cache_write: tokens(Kind::CacheWrite),
+            reasoning: tokens(Kind::Reasoning),
+            unpriced: tokens(Kind::Unpriced),
+            cost: self.cost.get_or_create_owned(&OfAgent { agent: agent.to_owned() }),
         }
-        self.cost.get_or_create(&OfAgent { agent: agent.to_owned() }).inc_by(cost as f64 / 1e12);
     }
 
     /// The metrics as text.
