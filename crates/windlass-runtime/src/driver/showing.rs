@@ -37,6 +37,7 @@ impl<W: Work> Driver<W> {
                 let _lines = self.trace.as_ref().map(|trace| trace.enter());
                 tracing::warn!(run = %self.state.run(), "{}", line.text);
             }
+            self.publisher.send(Update::Events(batch));
             return Ok(());
         }
         let state = match before.state {

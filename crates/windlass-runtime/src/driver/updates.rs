@@ -1,8 +1,9 @@
 //! Updates: what subscribers of a run see. Facts come after they are durable; pieces of replies are ephemeral.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -105,8 +106,14 @@ impl Update {
     }
 }
 
+/// Takes facts and pieces the moment they come, where they come from: it waits for nothing.
+pub(crate) trait Listener: fmt::Debug + Send + Sync {
+    /// Takes an update.
+    fn hear(&self, update: Update);
+}
+
 /// The sending side: never waits for anybody. Its queue takes about 100 KiB, so it is made for the first subscriber. A clone reaches
-/// the same subscribers.
+/// the same subscribers, and the same listener.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Publisher {
     shared: Arc<Shared>,
@@ -117,19 +124,51 @@ struct Shared {
     sender: OnceLock<broadcast::Sender<Update>>,
     /// The last model call of which pieces have come, whether or not anybody listened.
     spoken: AtomicU64,
+    /// Whether there ever was a listener: most runs have none, and ask at each piece.
+    was_heard: AtomicBool,
+    listener: Mutex<Option<Weak<dyn Listener>>>,
+}
+
+impl Shared {
+    fn slot(&self) -> Option<MutexGuard<'_, Option<Weak<dyn Listener>>>> {
+        let heard = self.was_heard.load(Ordering::Acquire);
+        heard.then(|| self.listener.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn listener(&self) -> Option<Arc<dyn Listener>> {
+        self.slot()?.as_ref()?.upgrade()
+    }
 }
 
 impl Publisher {
-    /// Whether anybody listens: otherwise nothing needs to be made.
+    /// Whether anybody subscribes: otherwise lines for people and partial outputs need not be made.
     pub(crate) fn heard(&self) -> bool {
         self.shared.sender.get().is_some_and(|sender| sender.receiver_count() > 0)
     }
 
+    /// Whether anybody sees pieces: a subscriber or a listener. Otherwise they need not be made.
+    pub(crate) fn shows_pieces(&self) -> bool {
+        self.heard()
+            || self.shared.slot().is_some_and(|slot| slot.as_ref().is_some_and(|one| one.strong_count() > 0))
+    }
+
     pub(crate) fn send(&self, update: Update) {
-        if let Some(sender) = self.shared.sender.get() {
-            // An error means that there are no subscribers, which is fine.
-            let _unheard = sender.send(update);
+        // An error means that there are no subscribers, which is fine.
+        match (self.shared.listener(), self.shared.sender.get()) {
+            (Some(listener), Some(sender)) => {
+                listener.hear(update.clone());
+                let _unheard = sender.send(update);
+            }
+            (Some(listener), None) => listener.hear(update),
+            (None, Some(sender)) => drop(sender.send(update)),
+            (None, None) => {}
         }
+    }
+
+    /// From now on, this one hears each update, in place of the one before; `None`: nobody.
+    pub(crate) fn set_listener(&self, listener: Option<Weak<dyn Listener>>) {
+        *self.shared.listener.lock().unwrap_or_else(PoisonError::into_inner) = listener;
+        self.shared.was_heard.store(true, Ordering::Release);
     }
 
     /// A piece of a model call has come, and is sent to subscribers after this.
@@ -137,7 +176,7 @@ impl Publisher {
         self.shared.spoken.store(action.seq, Ordering::Release);
     }
 
-    /// The last model call of which somebody who subscribed before this may have missed pieces; 0: none.
+    /// The last model call of which somebody who subscribed or listened before this may have missed pieces; 0: none.
     pub(crate) fn spoken(&self) -> u64 {
         self.shared.spoken.load(Ordering::Acquire)
     }

@@ -73,7 +73,8 @@ impl LiveRun {
         &self.handle
     }
 
-    /// All updates of this drive from its beginning, once. As long as they are read, models are asked to stream.
+    /// All updates of this drive from its beginning, once. As long as they are read, models are asked to stream. `None` where the host
+    /// [keeps pieces](super::HostBuilder::keeps_pieces): its followers see all from the beginning.
     pub fn updates(&mut self) -> Option<Updates> {
         self.updates.take()
     }
@@ -149,9 +150,9 @@ impl Host {
         let session = options.session.clone();
         match admit(&agent, input, options).await? {
             Admitted::Started(prepared) => {
-                let updates = prepared.updates();
+                let updates = self.updates(&prepared);
                 let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
-                Ok(Admitted::Started(self.drive_with(&agent, begun, Some(updates))))
+                Ok(Admitted::Started(self.drive_with(&agent, begun, updates)))
             }
             admitted @ (Admitted::Steered { .. } | Admitted::Queued { .. } | Admitted::Repeated { .. }) => {
                 Ok(self.admitted(&agent, admitted))
@@ -169,8 +170,12 @@ impl Host {
 
     /// Drives a run that was prepared, now or once it has a place.
     pub fn drive(&self, agent: &Agent, prepared: Prepared) -> LiveRun {
-        let updates = prepared.updates();
-        self.drive_with(agent, prepared, Some(updates))
+        let updates = self.updates(&prepared);
+        self.drive_with(agent, prepared, updates)
+    }
+
+    fn updates(&self, prepared: &Prepared) -> Option<Updates> {
+        (!self.inner.live.keeps_pieces()).then(|| prepared.updates())
     }
 
     pub(super) fn drive_with(&self, agent: &Agent, prepared: Prepared, updates: Option<Updates>) -> LiveRun {

@@ -111,6 +111,10 @@ impl Follower {
         let hub = self.hub.clone();
         let shared = hub.lock();
         let attempt = &shared.attempt;
+        if self.position.version > shared.version {
+            // What was read from the log may have the whole reply already.
+            return false;
+        }
         let read = AttemptPosition::start(attempt.action, attempt.round);
         let read = match self.seen() {
             // A driver elsewhere writes it, or its reply is about to come.

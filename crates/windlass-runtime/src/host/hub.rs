@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::StreamExt as _;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use windlass_core::event::{Cause, ModelFact, RunFact, TurnCompleted};
@@ -14,7 +15,7 @@ use windlass_read::start_of;
 use windlass_store::{Batch, Store, StoreError};
 
 use super::position::AttemptPosition;
-use crate::driver::updates::{Publisher, Update};
+use crate::driver::updates::{Listener, Publisher, Update};
 use crate::platform::error::Error;
 
 /// The arguments of a call that are whole.
@@ -43,8 +44,10 @@ pub(super) struct Hub {
 
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// The number of the last event that is known.
-    version: u64,
+    /// The number of the last event that was heard.
+    pub(super) version: u64,
+    /// The number of the last event that the log is known to have: what was not heard is read from it.
+    logged: u64,
     recent: VecDeque<Batch>,
     pub(super) attempt: Attempt,
     /// Whether the last event is the run's end.
@@ -88,8 +91,14 @@ pub(super) enum Ahead {
 
 impl Hub {
     pub(super) fn new(log: Arc<dyn Store>, run: RunId, version: u64, ended: bool) -> Arc<Self> {
-        let shared =
-            Shared { version, recent: VecDeque::new(), attempt: Attempt::default(), ended, broken: None };
+        let shared = Shared {
+            version,
+            logged: version,
+            recent: VecDeque::new(),
+            attempt: Attempt::default(),
+            ended,
+            broken: None,
+        };
         Arc::new(Self {
             run,
             log,
@@ -120,39 +129,44 @@ impl Hub {
 
     /// The number of the last event that is known.
     pub(super) fn version(&self) -> u64 {
-        self.lock().version
+        let shared = self.lock();
+        shared.version.max(shared.logged)
     }
 
-    /// Feeds the hub from the run's driver in this process, as long as that drives it, and from the log afterwards.
-    pub(super) fn feed_from(self: &Arc<Self>, publisher: &Publisher) {
-        let updates = publisher.subscribe(self.run, self.log.clone());
-        let version = {
-            let mut shared = self.lock();
-            // Of a reply that began before, the first pieces may have been missed.
-            shared.attempt = Attempt { missed: publisher.spoken(), ..Attempt::default() };
-            shared.version
-        };
-        let (mut updates, hub) = (updates.after(version), Arc::downgrade(self));
-        let task = tokio::spawn(async move {
-            while let Some(update) = updates.next().await {
-                let Some(hub) = hub.upgrade() else { return };
-                hub.take(update);
-            }
-            follow(hub).await;
-        });
-        self.set_feeder(&task);
-    }
-
-    /// Feeds a new hub from the log, unless the run has ended.
-    pub(super) fn feed_from_log(self: &Arc<Self>) {
-        if !self.lock().ended {
-            self.set_feeder(&tokio::spawn(follow(Arc::downgrade(self))));
+    /// The log has this many events.
+    pub(super) fn is_logged(&self, version: u64) {
+        let mut shared = self.lock();
+        if version > shared.logged {
+            shared.logged = version;
+            drop(shared);
+            self.changed.send_modify(|changes| *changes += 1);
         }
     }
 
-    fn set_feeder(&self, task: &tokio::task::JoinHandle<()>) {
-        let former = self.feeder.lock().unwrap_or_else(PoisonError::into_inner).replace(task.abort_handle());
-        if let Some(former) = former {
+    /// Feeds the hub from the run's driver in this process.
+    pub(super) fn feed_from(self: &Arc<Self>, publisher: &Publisher) {
+        let hub = Arc::downgrade(self);
+        {
+            // What comes meanwhile waits for the lock.
+            let mut shared = self.lock();
+            publisher.set_listener(Some(hub));
+            // Of a reply that began before, the first pieces may have been missed.
+            shared.attempt = Attempt { missed: publisher.spoken(), ..Attempt::default() };
+        }
+        self.set_feeder(None);
+    }
+
+    /// Feeds the hub from the log, unless the run has ended. Where no task can be started, nobody can follow either.
+    pub(super) fn feed_from_log(self: &Arc<Self>) {
+        let ended = self.lock().ended;
+        if let (false, Ok(runtime)) = (ended, Handle::try_current()) {
+            self.set_feeder(Some(runtime.spawn(follow(Arc::downgrade(self))).abort_handle()));
+        }
+    }
+
+    fn set_feeder(&self, feeder: Option<AbortHandle>) {
+        let mut slot = self.feeder.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(former) = std::mem::replace(&mut *slot, feeder) {
             former.abort();
         }
     }
@@ -177,6 +191,9 @@ impl Hub {
     pub(super) fn ahead(&self, version: u64) -> Ahead {
         let shared = self.lock();
         if version >= shared.version {
+            if version < shared.logged {
+                return Ahead::Page;
+            }
             return match &shared.broken {
                 Some(why) => Ahead::Broken(why.clone()),
                 None if shared.ended => Ahead::Ended,
@@ -232,6 +249,12 @@ impl Hub {
     }
 }
 
+impl Listener for Hub {
+    fn hear(&self, update: Update) {
+        self.take(update);
+    }
+}
+
 impl Drop for Hub {
     fn drop(&mut self) {
         if let Some(feeder) = self.feeder.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -268,6 +291,10 @@ impl Shared {
     fn add(&mut self, batch: &Batch) {
         if batch.last() <= self.version {
             return;
+        }
+        if batch.first > self.version + 1 {
+            // It came to be listened to in the midst: those who lack what is between read it from the log.
+            self.recent.clear();
         }
         let batch = batch.starting_at(self.version + 1);
         self.version = batch.last();
@@ -457,3 +484,6 @@ pub(super) fn reply_in(batch: &Batch) -> Option<(u64, &TurnCompleted)> {
     });
     reply.filter(|reply| reply.speaks()).map(|reply| (*action, reply))
 }
+
+#[cfg(test)]
+mod tests;

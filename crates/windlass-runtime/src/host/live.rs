@@ -31,6 +31,8 @@ pub(super) struct Live {
 #[derive(Debug, Default)]
 struct Runs {
     driven: BTreeMap<RunId, Driven>,
+    /// How often a run was driven here.
+    times: u64,
     /// At most twice as many as have followers now, and [`SWEPT`].
     followed: BTreeMap<RunId, Weak<Hub>>,
     /// How many hubs there are when those without followers are forgotten.
@@ -57,6 +59,8 @@ impl Runs {
 /// A run that is driven here.
 #[derive(Debug)]
 struct Driven {
+    /// Which time it is: a run that waited may be driven again before its former driver is forgotten.
+    time: u64,
     handle: RunHandle,
     publisher: Publisher,
     /// Kept for those who come later.
@@ -68,17 +72,35 @@ struct Driven {
 pub(super) struct DrivenHere {
     live: Arc<Live>,
     run: RunId,
+    time: u64,
 }
 
 impl Drop for DrivenHere {
     fn drop(&mut self) {
-        self.live.lock().driven.remove(&self.run);
+        let mut runs = self.live.lock();
+        if runs.driven.get(&self.run).is_none_or(|driven| driven.time != self.time) {
+            return;
+        }
+        let (driven, hub) = (runs.driven.remove(&self.run), runs.followed.get(&self.run).cloned());
+        if let Some(driven) = driven {
+            // Work that was left behind is heard no more. A hub without followers goes with this.
+            driven.publisher.set_listener(None);
+        }
+        // Under the lock: who drives it next feeds it himself.
+        if let Some(hub) = hub.and_then(|hub| hub.upgrade()) {
+            hub.feed_from_log();
+        }
     }
 }
 
 impl Live {
     pub(super) fn new(log: Arc<dyn Store>, keeps_pieces: bool) -> Arc<Self> {
         Arc::new(Self { log, keeps_pieces, runs: Mutex::default() })
+    }
+
+    /// Whether followers see each run that is driven here from its beginning.
+    pub(super) fn keeps_pieces(&self) -> bool {
+        self.keeps_pieces
     }
 
     fn lock(&self) -> MutexGuard<'_, Runs> {
@@ -97,11 +119,14 @@ impl Live {
         }
         if let Some(hub) = &hub {
             hub.feed_from(&publisher);
+            hub.is_logged(prepared.state().version());
         }
         runs.queued.retain(|queued| *queued != run);
         let kept = hub.filter(|_| self.keeps_pieces);
-        runs.driven.insert(run, Driven { handle: prepared.handle(), publisher, _hub: kept });
-        DrivenHere { live: self.clone(), run }
+        runs.times += 1;
+        let time = runs.times;
+        runs.driven.insert(run, Driven { time, handle: prepared.handle(), publisher, _hub: kept });
+        DrivenHere { live: self.clone(), run, time }
     }
 
     /// The handle of a run that is driven here.
@@ -156,18 +181,24 @@ impl Live {
 
     async fn hub(self: &Arc<Self>, run: RunId) -> Result<Arc<Hub>, Error> {
         let summary = self.log.summary(run).await?;
-        let mut runs = self.lock();
-        // Another follower may have come meanwhile.
-        if let Some(hub) = runs.hub(run) {
-            return Ok(hub);
-        }
-        let ended = matches!(summary.run_state, RunState::Ended(_));
-        let hub = Hub::new(self.log.clone(), run, summary.version, ended);
-        runs.follow(run, &hub);
-        match runs.driven.get(&run) {
-            Some(driven) => hub.feed_from(&driven.publisher),
-            None => hub.feed_from_log(),
-        }
+        let hub = {
+            let mut runs = self.lock();
+            // Another follower may have come meanwhile.
+            if let Some(hub) = runs.hub(run) {
+                return Ok(hub);
+            }
+            let ended = matches!(summary.run_state, RunState::Ended(_));
+            let hub = Hub::new(self.log.clone(), run, summary.version, ended);
+            runs.follow(run, &hub);
+            let Some(driven) = runs.driven.get(&run) else {
+                hub.feed_from_log();
+                return Ok(hub);
+            };
+            hub.feed_from(&driven.publisher);
+            hub
+        };
+        // What was appended since is not heard any more.
+        hub.is_logged(self.log.summary(run).await?.version);
         Ok(hub)
     }
 }

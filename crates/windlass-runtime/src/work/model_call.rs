@@ -244,7 +244,7 @@ impl ModelWork {
             unpublished: None,
             voice,
         };
-        if taking.is_heard() && !taking.for_actions {
+        if taking.voice && taking.publisher.heard() && !taking.for_actions {
             taking.partial = Partial::of(state, action);
         }
         Box::new(Incoming { thoughts: Thoughts::default(), masks: None, taking })
@@ -333,7 +333,7 @@ struct Taking {
     for_actions: bool,
     showing: Showing,
     assembler: Assembler,
-    /// `None`: there is no listener, or the run has no typed output.
+    /// `None`: there is no subscriber, or the run has no typed output.
     partial: Option<Partial>,
     spent: Spent,
     /// Whether it is the run's own voice, which is shown as it comes.
@@ -349,7 +349,7 @@ struct Taking {
 impl Taking {
     /// Whether people see it come.
     fn is_heard(&self) -> bool {
-        self.voice && self.publisher.heard()
+        self.voice && self.publisher.shows_pieces()
     }
 
     /// Whether the reply is asked for piece by piece: people see it come, or its content is counted.
