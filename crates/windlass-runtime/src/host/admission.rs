@@ -67,6 +67,23 @@ pub(crate) fn admit(
     input: RunMessages,
     options: DriveOptions,
 ) -> BoxFuture<'_, Result<Admitted, Error>> {
+    if options.key.is_none() {
+        return admit_new(agent, input, options);
+    }
+    Box::pin(async move {
+        match Box::pin(sent_before(agent, &input, &options)).await? {
+            Some(admitted) => Ok(admitted),
+            None => admit_new(agent, input, options).await,
+        }
+    })
+}
+
+/// As [`admit`], for a request that is known not to have been sent before.
+pub(crate) fn admit_new(
+    agent: &Agent,
+    input: RunMessages,
+    options: DriveOptions,
+) -> BoxFuture<'_, Result<Admitted, Error>> {
     let session = options.session.clone().filter(|_| agent.policy().past.memory != Memory::Off);
     match session {
         None => begin_alone(agent, input, options),
@@ -81,11 +98,8 @@ async fn admit_to(
     options: DriveOptions,
 ) -> Result<Admitted, Error> {
     loop {
-        if let Some(admitted) = Box::pin(sent_before(agent, &input, &options)).await? {
-            return Ok(admitted);
-        }
         let end = session_end(agent, &options.owner, &session).await;
-        // Once more: what was sent to a run before this one has ended with it, and is known by now. It costs no fold.
+        // What was sent to a run before this one has ended with it, and is known by now. It costs no fold.
         if let Some(admitted) = Box::pin(sent_before(agent, &input, &options)).await? {
             return Ok(admitted);
         }

@@ -23,7 +23,7 @@ use crate::driver::run::Run;
 use crate::driver::updates::Updates;
 use crate::host::admission::requests::sent_before;
 use crate::host::admission::turns::wait_for_another;
-use crate::host::admission::{Admitted, admit};
+use crate::host::admission::{Admitted, admit_new};
 use crate::platform::error::Error;
 use crate::platform::error::host::HostError;
 use crate::work::prepared::Prepared;
@@ -123,7 +123,10 @@ impl Host {
         self.started(start).boxed()
     }
 
-    /// The fate of an earlier sending of a start under its key ([`Scoped::sent_before`](super::Scoped::sent_before)).
+    /// The fate of an earlier sending of a start under its key.
+    ///
+    /// # Errors
+    /// Another request has the key, or the log failed.
     pub(super) async fn fate_before(&self, start: &Start) -> Result<Option<Admitted<LiveRun>>, Error> {
         let Start { agent, input, options } = start;
         if options.key.is_none() {
@@ -134,13 +137,16 @@ impl Host {
     }
 
     async fn started(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
-        let Start { agent, input, options } = start;
+        match self.fate_before(&start).await? {
+            Some(admitted) => Ok(admitted),
+            None => self.start_new(start).await,
+        }
+    }
+
+    /// Starts what was not sent before.
+    pub(super) async fn start_new(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
         if self.inner.closing.is_cancelled() {
             return Err(HostError::Closing.into());
-        }
-        let start = Start { agent, input, options };
-        if let Some(admitted) = self.fate_before(&start).await? {
-            return Ok(admitted);
         }
         let Start { agent, input, options } = start;
         let whose = Whose { owner: options.owner.clone(), agent: agent.name().clone() };
@@ -148,7 +154,7 @@ impl Host {
             return Err(too_many(full));
         }
         let session = options.session.clone();
-        match admit(&agent, input, options).await? {
+        match admit_new(&agent, input, options).await? {
             Admitted::Started(prepared) => {
                 let updates = self.updates(&prepared);
                 let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;

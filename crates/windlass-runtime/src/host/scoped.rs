@@ -104,20 +104,26 @@ impl Scoped {
     /// # Errors
     /// As for [`Host::start`].
     pub async fn start(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
-        let mut start = start;
-        start.options.owner = self.scope.owner.clone();
-        self.host.start(start).await
+        self.start_within(start, async { Ok::<_, Error>(()) }).await
     }
 
-    /// The fate of an earlier sending of a start under its idempotency key: whoever has limits of its own asks before it applies them,
-    /// because a repeat meets none (E65). `None`: it was not sent, or was refused.
+    /// The same, within limits of the caller's own. They are asked before anything begins, but not for a request that was sent before: a
+    /// repeat meets no limit (E65).
     ///
     /// # Errors
-    /// Another request has the key, or the log failed.
-    pub async fn sent_before(&self, start: &Start) -> Result<Option<Admitted<LiveRun>>, Error> {
-        let mut start = start.clone();
+    /// As for [`start`](Self::start), and those of the limits.
+    pub async fn start_within<E: From<Error>>(
+        &self,
+        start: Start,
+        limits: impl Future<Output = Result<(), E>>,
+    ) -> Result<Admitted<LiveRun>, E> {
+        let mut start = start;
         start.options.owner = self.scope.owner.clone();
-        self.host.fate_before(&start).await
+        if let Some(admitted) = Box::pin(self.host.fate_before(&start)).await? {
+            return Ok(admitted);
+        }
+        limits.await?;
+        Ok(Box::pin(self.host.start_new(start)).await?)
     }
 
     /// Follows a run from a position on ([`Host::follow`]).

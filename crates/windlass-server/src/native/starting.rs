@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use url::{Host, Url};
 use windlass_api::{AttachmentSource, Fate, Input, InputPart, StartRun, Started};
 use windlass_core::message::{Content, Media, MediaSource, Part};
-use windlass_core::{Message, RunId, RunState};
+use windlass_core::{Message, RunId, RunState, State};
 use windlass_http::Reach;
 use windlass_read::{json, load};
 use windlass_runtime::host::{LiveRun, Start};
@@ -105,14 +105,8 @@ pub(super) async fn start(call: Call<Nothing, Nothing, StartRun>) -> Result<Made
     };
     let start = Start::new(&agent, input(given)?).options(options);
     let host = call.caller.host(&call.server);
-    // A repeat meets no limit.
-    let admitted = if let Some(admitted) = host.sent_before(&start).await? {
-        admitted
-    } else {
-        call.server.admit(call.caller.owner(), agent.name()).await?;
-        host.start(start).await?
-    };
-    match admitted {
+    let limits = call.server.admit(call.caller.owner(), agent.name());
+    match host.start_within(start, limits).await? {
         Admitted::Started(live) => begun(&call, live, wait_ms).await,
         Admitted::Steered { run } => answered(&call, run, Fate::Steered, None).await,
         Admitted::Queued { behind, run } => answered(&call, run, Fate::Queued, Some(behind)).await,
@@ -146,10 +140,30 @@ async fn begun<P, Q, B>(call: &Call<P, Q, B>, live: LiveRun, wait_ms: u64) -> Re
     let run = live.id();
     if wait_ms > 0 {
         let wait = Duration::from_millis(wait_ms);
-        // How it went is read from its log.
-        let _ended = tokio::time::timeout(wait, live.ended()).await;
+        // A run that is lost here, or that waits, is read from its log.
+        if let Ok(Ok(driven)) = tokio::time::timeout(wait, live.ended()).await
+            && matches!(driven.run_state(), RunState::Ended(_))
+        {
+            return Ok(reply(driven.state(), Fate::Started, None, driven.run_state().to_string()));
+        }
     }
     answered(call, run, Fate::Started, None).await
+}
+
+/// The reply for a run that has ended.
+fn reply(ended: &State, fate: Fate, behind: Option<RunId>, status: String) -> Made<Started> {
+    let (run, end) = (ended.run(), ended.ended());
+    let href = href(run);
+    let value = Started {
+        run,
+        fate,
+        behind,
+        status: Some(status),
+        text: end.and_then(|end| end.text.as_deref().map(str::to_owned)),
+        output: end.and_then(|end| end.output.clone()),
+        href: href.clone(),
+    };
+    Made { value, href, later: false }
 }
 
 /// The reply for a run, as its log has it now.
@@ -160,23 +174,16 @@ pub(super) async fn answered<P, Q, B>(
     behind: Option<RunId>,
 ) -> Result<Made<Started>, Error> {
     let log = &**call.server.host().log();
-    let (mut status, mut text, mut output, mut later) = (None, None, None, true);
-    match log.summary(run).await {
-        Ok(line) => {
-            status = Some(json::listed_state(&line));
-            if matches!(line.run_state, RunState::Ended(_)) {
-                let state = load(log, run).await?;
-                let end = state.ended();
-                text = end.and_then(|end| end.text.as_deref().map(str::to_owned));
-                output = end.and_then(|end| end.output.clone());
-                later = false;
-            }
+    let status = match log.summary(run).await {
+        Ok(line) if matches!(line.run_state, RunState::Ended(_)) => {
+            return Ok(reply(&load(log, run).await?, fate, behind, json::listed_state(&line)));
         }
+        Ok(line) => Some(json::listed_state(&line)),
         // A message that waits has begun no run yet.
-        Err(StoreError::UnknownRun { .. }) => {}
+        Err(StoreError::UnknownRun { .. }) => None,
         Err(error) => return Err(error.into()),
-    }
+    };
     let href = href(run);
-    let value = Started { run, fate, behind, status, text, output, href: href.clone() };
-    Ok(Made { value, href, later })
+    let value = Started { run, fate, behind, status, text: None, output: None, href: href.clone() };
+    Ok(Made { value, href, later: true })
 }

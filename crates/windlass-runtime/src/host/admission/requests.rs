@@ -25,7 +25,8 @@ pub(super) fn key_of(agent: &Agent, verb: &str, input: &RunInput, options: &Driv
     Some(PostKey { owner: options.owner.clone(), key: key_under(verb, key), digest })
 }
 
-/// Begins the run of a message without a session. One with a key begins durably, so that its second sending is recognized.
+/// Begins the run of a message without a session that was not sent before. One with a key begins durably, so that its second sending is
+/// recognized.
 pub(super) fn begin_alone(
     agent: &Agent,
     input: RunMessages,
@@ -44,12 +45,13 @@ async fn begin_under_key(
     options: DriveOptions,
 ) -> Result<Admitted, Error> {
     loop {
-        if let Some(admitted) = Box::pin(sent_before(agent, &input, &options)).await? {
-            return Ok(admitted);
-        }
         let prepared = prepare_after(agent, input.clone(), None, options.clone()).await?;
         if let Some(prepared) = begun(Box::pin(prepared.begun()).await)? {
             return Ok(Admitted::Started(prepared));
+        }
+        // Another sending was faster.
+        if let Some(admitted) = Box::pin(sent_before(agent, &input, &options)).await? {
+            return Ok(admitted);
         }
     }
 }
