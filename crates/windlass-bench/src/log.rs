@@ -5,8 +5,8 @@
 
 mod append;
 mod ended;
-mod long;
-mod parked;
+pub(crate) mod long;
+pub(crate) mod parked;
 mod replay;
 
 use std::error::Error;
@@ -47,7 +47,7 @@ impl Options {
     }
 
     /// A folder of its own for the files of one measurement, which is removed by [`Place`].
-    fn place(&self) -> Outcome<Place> {
+    pub(crate) fn place(&self) -> Outcome<Place> {
         let within = self.text("--dir").map_or_else(std::env::temp_dir, PathBuf::from);
         let folder = within.join(format!("windlass-bench-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
@@ -56,10 +56,10 @@ impl Options {
 }
 
 /// A folder that goes when it is dropped.
-struct Place(PathBuf);
+pub(crate) struct Place(PathBuf);
 
 impl Place {
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }

@@ -4,6 +4,7 @@
 //! `compaction`: what making 1,000 messages smaller adds to a run, with a model within the process.
 
 mod compaction;
+pub(crate) mod server;
 mod views;
 
 use serde_json::json;

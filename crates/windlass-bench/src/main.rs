@@ -16,6 +16,8 @@ use windlass::policy::LimitKind;
 use windlass::runtime::DriveOptions;
 use windlass::{Agent, MemoryLog, SqliteLog, tool};
 
+use crate::log::Options;
+
 /// The same allocator as in the binary `windlass`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -91,13 +93,17 @@ fn args() -> Result<Args, String> {
 }
 
 fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
-    let mut config = HttpModelConfig::new(args.wire, "openai", &args.base_url);
-    config.key = Some("benchmark".into());
     let log: Arc<dyn windlass::Store> = match &args.log {
         Some(path) => Arc::new(SqliteLog::open(path)?),
         // Ended runs are of no use to a benchmark: keep few, as a server would.
         None => Arc::new(MemoryLog::with_max_ended_runs(256)),
     };
+    agent_on(args, log)
+}
+
+fn agent_on(args: &Args, log: Arc<dyn windlass::Store>) -> Result<Agent, Box<dyn std::error::Error>> {
+    let mut config = HttpModelConfig::new(args.wire, "openai", &args.base_url);
+    config.key = Some("benchmark".into());
     let agent = Agent::builder("bench")
         .instructions(SYSTEM)
         .model((args.model.as_str(), Arc::new(HttpModel::new(config)?)))
@@ -183,12 +189,19 @@ fn status_kb(key: &str) -> u64 {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let given: Vec<String> = std::env::args().skip(1).collect();
+    // The threads of a runtime are started where their process is.
+    if let Some(core) = Options::new(given.clone()).text("--core") {
+        loops::server::pin(core.parse()?)?;
+    }
     // These have runtimes of their own.
     if let Some(("bounds", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return bounds::run(rest);
     }
     if given.first().is_some_and(|first| first == "counts") {
         return counts();
+    }
+    if let ["server", "child", ..] = given.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return loops::server::serve(given);
     }
     if let ["wires", "serve", ..] = given.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         return wires::serve();
@@ -213,6 +226,9 @@ async fn measure(given: Vec<String>) -> Result<(), Box<dyn std::error::Error>> {
     }
     if let Some(("loops", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return loops::run(rest.to_vec()).await;
+    }
+    if let Some(("server", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return loops::server::run(rest.to_vec()).await;
     }
     if let Some(("wires", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return wires::run(rest.to_vec()).await;

@@ -4,7 +4,7 @@
 //! so that the CPU which is counted is the client's alone. Prints one JSON object; it is no test.
 
 mod script;
-mod server;
+pub(crate) mod server;
 mod shapes;
 
 use std::io::{BufRead, BufReader};

@@ -10,7 +10,7 @@ use windlass::policy::LimitKind;
 use windlass::runtime::DriveOptions;
 use windlass::runtime::read::load;
 use windlass::store::{Durability, SqliteOptions};
-use windlass::{Agent, Model, SqliteLog};
+use windlass::{Agent, Model, SqliteLog, Store};
 
 use super::{Options, Outcome};
 use crate::status_kb;
@@ -38,15 +38,9 @@ impl Model for Counting {
     }
 }
 
-/// One run of many turns whose hook keeps only the last messages: the process's memory while it runs, beside the context
-/// that is left, and the same once more for loading the run.
-pub(super) async fn long(options: &Options) -> Outcome<Value> {
-    let (turns, place) = (options.number("--turns", 25_000), options.place()?);
-    let keep = options.number("--keep", 40) as usize;
-    let durability = Durability::Normal { flush_ms: None };
-    let settings = SqliteOptions { durability, ..Default::default() };
-    let log = Arc::new(SqliteLog::open_with(place.file("log.db"), settings)?);
-    let agent = Agent::builder("bench")
+/// An agent for one run of so many turns, which keeps only the last messages.
+pub(crate) fn agent(name: &str, log: Arc<dyn Store>, turns: u64, keep: usize) -> Outcome<Agent> {
+    Ok(Agent::builder(name)
         .model(("counting", Arc::new(Counting { left: AtomicU64::new(turns) })))
         .tool(crate::echo)
         .settings(&json!({ "repetition": "off" }))
@@ -55,8 +49,19 @@ pub(super) async fn long(options: &Options) -> Outcome<Value> {
             step.keep_last(keep);
             Ok(step)
         })
-        .log(log.clone())
-        .build()?;
+        .log(log)
+        .build()?)
+}
+
+/// One run of many turns whose hook keeps only the last messages: the process's memory while it runs, beside the context
+/// that is left, and the same once more for loading the run.
+pub(super) async fn long(options: &Options) -> Outcome<Value> {
+    let (turns, place) = (options.number("--turns", 25_000), options.place()?);
+    let keep = options.number("--keep", 40) as usize;
+    let durability = Durability::Normal { flush_ms: None };
+    let settings = SqliteOptions { durability, ..Default::default() };
+    let log = Arc::new(SqliteLog::open_with(place.file("log.db"), settings)?);
+    let agent = agent("bench", log.clone(), turns, keep)?;
     let before = status_kb("VmRSS:");
     let run = agent.prepare("Go", DriveOptions::default()).await?.drive().await?;
     if run.text() != Some("done") {

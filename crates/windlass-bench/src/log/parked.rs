@@ -42,7 +42,8 @@ impl Model for Asks {
     }
 }
 
-fn agent(log: Arc<dyn Store>) -> Outcome<Agent> {
+/// An agent whose runs wait for a person, as the name `parked`.
+pub(crate) fn agent(log: Arc<dyn Store>) -> Outcome<Agent> {
     let builder = Agent::builder("parked").instructions("You paint what you are told to paint.");
     Ok(builder.model(("asks", Arc::new(Asks))).tool(Ask::new()).log(log).build()?)
 }
@@ -103,7 +104,8 @@ pub(super) async fn parked(options: &Options) -> Outcome<Value> {
     }))
 }
 
-async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
+/// Writes so many runs that wait.
+pub(crate) async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
     let durability = Durability::Normal { flush_ms: None };
     let log = SqliteLog::open_with(path, SqliteOptions { durability, ..Default::default() })?;
     let sample = sample().await?;

@@ -37,13 +37,13 @@ async fn conversation(mut stream: TcpStream) {
     }
 }
 
-struct Request {
+pub(crate) struct Request {
     path: String,
     body: Vec<u8>,
 }
 
-/// The next request. `data` holds what was read beyond the one before.
-async fn read_request(stream: &mut TcpStream, data: &mut Vec<u8>) -> Option<Request> {
+/// The next request of a connection. `data` holds what was read beyond the one before.
+pub(crate) async fn read_request(stream: &mut TcpStream, data: &mut Vec<u8>) -> Option<Request> {
     loop {
         if let Some(end) = memchr::memmem::find(data, b"\r\n\r\n") {
             let head = String::from_utf8_lossy(data.get(..end)?).into_owned();
