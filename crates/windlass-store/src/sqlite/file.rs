@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction};
 
 use super::header::{self, Header};
@@ -32,6 +33,8 @@ const NEAR: u64 = 1 << 20;
 pub(super) const WAL_LIMIT: u64 = 64 * 1024 * 1024;
 /// Interval between tries while another process creates the same file.
 const RETRY: Duration = Duration::from_millis(5);
+/// The most statements that a connection keeps parsed: all of the log's.
+const STATEMENTS: usize = 128;
 
 /// Opens the log for reading and writing; makes it if there is no file or an empty one.
 pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
@@ -56,6 +59,9 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let set_up = || {
         let connection = Connection::open_with_flags(path, flags)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        // A statement is planned once, and not anew for each value that is bound to it (SQLite, "The Query Planner Stability Guarantee").
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.busy_timeout(busy_timeout(options))?;
         connection.execute_batch(match options.durability {
             Durability::Full => "PRAGMA synchronous=FULL",

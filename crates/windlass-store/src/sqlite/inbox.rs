@@ -122,4 +122,19 @@ mod tests {
         assert!(plan.contains("SEARCH posted USING INDEX post_keys_by_key (owner=? AND key=?)"), "{plan}");
         assert!(!plan.contains("SCAN"), "{plan}");
     }
+
+    /// Plans that depend on bound values are made anew at each use, which costs ten times the query.
+    #[tokio::test]
+    async fn a_key_is_looked_up_without_planning_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = crate::SqliteLog::open(folder.path().join("log.db")).unwrap();
+        let planned = |connection: &Connection| {
+            for key in ["one", "two", "three"] {
+                assert!(posted(connection, "local", key)?.is_none());
+            }
+            let query = connection.prepare_cached(POSTED)?;
+            Ok(query.get_status(rusqlite::StatementStatus::RePrepare))
+        };
+        assert_eq!(log.inner.readers.read(planned).await.unwrap(), 0);
+    }
 }
