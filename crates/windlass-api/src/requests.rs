@@ -20,7 +20,8 @@ pub struct StartRun {
     /// Patterns (`*`, `?`) of the tools that the run is given. Default: all of the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_tools: Option<Vec<String>>,
-    /// How long the reply is held back for the run to end or to wait, in milliseconds: at most 10,000. Default: 0.
+    /// How long the reply is held back for the run to end or to wait, in milliseconds: at most 10,000. Default: 0. Models are asked for
+    /// whole replies where it is more than 0, until somebody follows the run: start it with 0 to see each reply as it is written.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(max = 10_000))]
     pub wait_ms: u64,

@@ -90,6 +90,8 @@ struct Inner {
     environment: Arc<dyn Environment>,
     registry: Registry,
     live: Arc<Live>,
+    /// Whether each run that is driven here is followed from its beginning.
+    keeps_pieces: bool,
     slots: Arc<Slots>,
     /// Each driver has a receiver of it.
     tasks: watch::Sender<()>,
@@ -177,7 +179,8 @@ impl HostBuilder {
         Host {
             inner: Arc::new(Inner {
                 registry: Registry::new(log.clone(), variables, environment.clone()),
-                live: Live::new(log.clone(), keeps_pieces),
+                live: Live::new(log.clone()),
+                keeps_pieces,
                 slots: Slots::new(limits),
                 tasks: watch::Sender::new(()),
                 due: watch::Sender::new(0),

@@ -38,12 +38,36 @@ pub struct Start {
     pub input: RunMessages,
     /// Owner, session, idempotency key and the like.
     pub options: DriveOptions,
+    /// Whether replies are asked for whole until somebody follows the run: a request for a stream costs half as much again. Default: false.
+    pub whole_replies: bool,
+}
+
+/// Who sees the pieces of a run's replies from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// Whoever starts it ([`LiveRun::updates`]).
+    Starter,
+    /// Whoever comes to follow it, at any time.
+    Followers,
+    /// Nobody: who follows it sees those that are written from then on.
+    Nobody,
 }
 
 impl Start {
     /// An input for an agent, with the default options.
     pub fn new(agent: &Agent, input: impl Into<RunMessages>) -> Self {
-        Self { agent: agent.clone(), input: input.into(), options: DriveOptions::default() }
+        Self {
+            agent: agent.clone(),
+            input: input.into(),
+            options: DriveOptions::default(),
+            whole_replies: false,
+        }
+    }
+
+    /// Asks for replies whole until somebody follows the run.
+    pub fn whole_replies(mut self) -> Self {
+        self.whole_replies = true;
+        self
     }
 
     /// Replaces all options.
@@ -74,7 +98,7 @@ impl LiveRun {
     }
 
     /// All updates of this drive from its beginning, once. As long as they are read, models are asked to stream. `None` where the host
-    /// [keeps pieces](super::HostBuilder::keeps_pieces): its followers see all from the beginning.
+    /// [keeps pieces](super::HostBuilder::keeps_pieces), whose followers see all from the beginning, and for [`Start::whole_replies`].
     pub fn updates(&mut self) -> Option<Updates> {
         self.updates.take()
     }
@@ -128,7 +152,7 @@ impl Host {
     /// # Errors
     /// Another request has the key, or the log failed.
     pub(super) async fn fate_before(&self, start: &Start) -> Result<Option<Admitted<LiveRun>>, Error> {
-        let Start { agent, input, options } = start;
+        let Start { agent, input, options, .. } = start;
         if options.key.is_none() {
             return Ok(None);
         }
@@ -148,7 +172,7 @@ impl Host {
         if self.inner.closing.is_cancelled() {
             return Err(HostError::Closing.into());
         }
-        let Start { agent, input, options } = start;
+        let Start { agent, input, options, whole_replies } = start;
         let whose = Whose { owner: options.owner.clone(), agent: agent.name().clone() };
         if let Some(full) = self.inner.slots.is_full(&whose) {
             return Err(too_many(full));
@@ -156,9 +180,10 @@ impl Host {
         let session = options.session.clone();
         match admit_new(&agent, input, options).await? {
             Admitted::Started(prepared) => {
-                let updates = self.updates(&prepared);
+                let audience = if whole_replies { Audience::Nobody } else { self.audience() };
+                let updates = (audience == Audience::Starter).then(|| prepared.updates());
                 let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
-                Ok(Admitted::Started(self.drive_with(&agent, begun, updates)))
+                Ok(Admitted::Started(self.drive_before(&agent, begun, audience, updates)))
             }
             admitted @ (Admitted::Steered { .. } | Admitted::Queued { .. } | Admitted::Repeated { .. }) => {
                 Ok(self.admitted(&agent, admitted))
@@ -176,20 +201,34 @@ impl Host {
 
     /// Drives a run that was prepared, now or once it has a place.
     pub fn drive(&self, agent: &Agent, prepared: Prepared) -> LiveRun {
-        let updates = self.updates(&prepared);
-        self.drive_with(agent, prepared, updates)
+        let audience = self.audience();
+        let updates = (audience == Audience::Starter).then(|| prepared.updates());
+        self.drive_before(agent, prepared, audience, updates)
     }
 
-    fn updates(&self, prepared: &Prepared) -> Option<Updates> {
-        (!self.inner.live.keeps_pieces()).then(|| prepared.updates())
+    /// The usual audience of a run.
+    fn audience(&self) -> Audience {
+        if self.inner.keeps_pieces { Audience::Followers } else { Audience::Starter }
     }
 
-    pub(super) fn drive_with(&self, agent: &Agent, prepared: Prepared, updates: Option<Updates>) -> LiveRun {
+    /// Drives a run that nobody here has asked for.
+    pub(super) fn drive_unasked(&self, agent: &Agent, prepared: Prepared) -> LiveRun {
+        let audience = if self.inner.keeps_pieces { Audience::Followers } else { Audience::Nobody };
+        self.drive_before(agent, prepared, audience, None)
+    }
+
+    fn drive_before(
+        &self,
+        agent: &Agent,
+        prepared: Prepared,
+        audience: Audience,
+        updates: Option<Updates>,
+    ) -> LiveRun {
         let (run, handle) = (prepared.id(), prepared.handle());
         let whose = Whose { owner: prepared.owner().clone(), agent: agent.name().clone() };
         let entered = self.inner.slots.enter(whose);
         let work = Work {
-            here: self.inner.live.drives(&prepared),
+            here: self.inner.live.drives(&prepared, audience == Audience::Followers),
             host: self.clone(),
             agent: agent.clone(),
             running: self.inner.tasks.subscribe(),

@@ -23,8 +23,6 @@ const QUEUED: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct Live {
     log: Arc<dyn Store>,
-    /// Whether each run that is driven here is followed from its beginning.
-    keeps_pieces: bool,
     runs: Mutex<Runs>,
 }
 
@@ -94,25 +92,21 @@ impl Drop for DrivenHere {
 }
 
 impl Live {
-    pub(super) fn new(log: Arc<dyn Store>, keeps_pieces: bool) -> Arc<Self> {
-        Arc::new(Self { log, keeps_pieces, runs: Mutex::default() })
-    }
-
-    /// Whether followers see each run that is driven here from its beginning.
-    pub(super) fn keeps_pieces(&self) -> bool {
-        self.keeps_pieces
+    pub(super) fn new(log: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { log, runs: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Runs> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A run is about to be driven here: those who follow it already see it from its driver.
-    pub(super) fn drives(self: &Arc<Self>, prepared: &Prepared) -> DrivenHere {
+    /// A run is about to be driven here: those who follow it already see it from its driver. `keeps_pieces`: those who come later see it
+    /// from here on, too.
+    pub(super) fn drives(self: &Arc<Self>, prepared: &Prepared, keeps_pieces: bool) -> DrivenHere {
         let (run, publisher) = (prepared.id(), prepared.publisher());
         let mut runs = self.lock();
         let mut hub = runs.hub(run);
-        if let (None, true) = (&hub, self.keeps_pieces) {
+        if let (None, true) = (&hub, keeps_pieces) {
             let fresh = Hub::new(self.log.clone(), run, prepared.state().version(), false);
             runs.follow(run, &fresh);
             hub = Some(fresh);
@@ -122,7 +116,7 @@ impl Live {
             hub.is_logged(prepared.state().version());
         }
         runs.queued.retain(|queued| *queued != run);
-        let kept = hub.filter(|_| self.keeps_pieces);
+        let kept = hub.filter(|_| keeps_pieces);
         runs.times += 1;
         let time = runs.times;
         runs.driven.insert(run, Driven { time, handle: prepared.handle(), publisher, _hub: kept });

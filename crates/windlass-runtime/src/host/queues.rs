@@ -124,7 +124,7 @@ impl Host {
     pub(super) async fn begin_queued(&self, agent: &Agent, ended: &State) -> Result<Option<LiveRun>, Error> {
         let options = DriveOptions { owner: ended.owner().clone(), ..DriveOptions::default() };
         match Box::pin(next_behind(agent, ended.clone(), options)).await {
-            Ok(Some(prepared)) => Ok(Some(self.drive_with(agent, prepared, None))),
+            Ok(Some(prepared)) => Ok(Some(self.drive_unasked(agent, prepared))),
             Ok(None) | Err(Error::SessionBusy { .. }) => Ok(None),
             Err(error) => Err(error),
         }

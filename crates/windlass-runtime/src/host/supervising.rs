@@ -183,7 +183,7 @@ impl Host {
         let agent = self.registry().of_run(&state).await?;
         let prepared =
             take_over_held(&agent, state, fence.clone(), DriveOptions::default()).await.map(Prepared::new)?;
-        let driven = self.drive_with(&agent, prepared, None).end().await?;
+        let driven = self.drive_unasked(&agent, prepared).end().await?;
         Ok(Outcome::Driven(Box::new(driven)))
     }
 }
