@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use uuid::Uuid;
 use windlass_core::{RunId, Text};
-use windlass_error::in_full;
+use windlass_error::{Diagnostic as _, Kind, in_full};
 use windlass_store::{Claim, Fence, Holder, Leases, StoreError, Wake};
 use windlass_tools::Lease;
 
@@ -32,6 +33,9 @@ impl Broken {
         Some(Arc::try_unwrap(error).unwrap_or_else(|error| StoreError::Failed(error.to_string().into())))
     }
 }
+
+/// The rest before a lease is released again that the log would not release.
+const RELEASE_REST: Duration = Duration::from_secs(1);
 
 /// A key that no other request of any process has.
 pub(crate) fn request_key() -> Text {
@@ -125,11 +129,25 @@ impl RunLease {
 
 impl Drop for RunLease {
     fn drop(&mut self) {
-        if self.held {
-            // One poll is enough to hand the release to the log; nobody can wait for its answer here. Should it fail,
-            // the run stays held until this process ends.
-            let mut release = self.log.release(self.run, &self.fence);
-            let _unawaited = release.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if !self.held {
+            return;
         }
+        let mut released = Box::pin(released(self.log.clone(), self.run, self.fence.clone()));
+        // One poll hands the release to the log, also where the runtime ends now.
+        let is_pending = released.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending();
+        if let (true, Ok(runtime)) = (is_pending, Handle::try_current()) {
+            drop(runtime.spawn(released));
+        }
+    }
+}
+
+/// Releases a lease, however long the log fails: others wait for a run that this process holds, and it is driven by nobody.
+async fn released(log: Arc<dyn Leases>, run: RunId, fence: Fence) {
+    while let Err(error) = log.release(run, &fence).await {
+        let is_settled = matches!(error.kind(), Kind::Conflict | Kind::NotFound);
+        if is_settled || Handle::try_current().is_err() {
+            return;
+        }
+        tokio::time::sleep(RELEASE_REST).await;
     }
 }

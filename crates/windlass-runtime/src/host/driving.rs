@@ -269,8 +269,12 @@ impl Work {
         if inner.closing.is_cancelled() {
             return Ok(prepared.released());
         }
+        let run = prepared.id();
         let driven = prepared.drive().await;
         drop((here, place));
+        if let Err(error) = &driven {
+            tracing::warn!(%run, "the run is driven here no longer: {}", in_full(error));
+        }
         if let Ok(run) = &driven
             && matches!(run.run_state(), RunState::Ended(_))
         {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::RunId;
 use windlass_core::event::Millis;
+use windlass_error::{Diagnostic as _, Kind};
 
 use crate::driver::lost::Lost;
 use crate::driver::run::Run;
@@ -41,8 +42,20 @@ pub enum Outcome {
     Driven(Box<Run>),
     /// Its model call was lost with its process too often: only a person resumes it ([`Resume::by_hand`](crate::Resume::by_hand)).
     GivenUp(Lost),
-    /// It could not be resumed, and is not tried again as long as it stays as it is.
+    /// It could not be resumed, and is not tried again as long as it stays as it is, unless the log failed.
     Failed(Error),
+}
+
+impl Outcome {
+    /// Whether the run is left alone as long as it stays as it is.
+    pub(super) fn remains(&self) -> bool {
+        match self {
+            Self::Driven(_) => false,
+            // A log that failed may work again: a full disk, for instance.
+            Self::Failed(Error::Log(error)) => !matches!(error.kind(), Kind::Unavailable | Kind::Exhausted),
+            Self::GivenUp(_) | Self::Failed(_) => true,
+        }
+    }
 }
 
 /// The runs that are left alone, each at the version at which it was taken up: it is under way, or nothing came of it.

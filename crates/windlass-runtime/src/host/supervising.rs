@@ -127,7 +127,7 @@ impl Host {
             Self::in_background(sender, async move {
                 let run = summary.run;
                 let outcome = host.take_over(run, fence).await;
-                let remains = !matches!(outcome, Outcome::Driven(_));
+                let remains = outcome.remains();
                 Done { taken: run, remains, report: Some(Report { run, outcome }) }
             });
         }

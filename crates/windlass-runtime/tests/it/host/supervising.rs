@@ -2,19 +2,21 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::LOST_ATTEMPTS;
+use windlass_core::tool::Effect;
 use windlass_core::{Answer, RunId, RunState, Status};
 use windlass_error::Diagnostic as _;
-use windlass_runtime::host::{Answering, Host, Limits, Outcome, QuestionSeen, Report, Scope};
+use windlass_runtime::host::{Answering, Host, Limits, Outcome, QuestionSeen, Report, Scope, Start};
 use windlass_runtime::{Agent, DriveOptions, Environment as _, Error};
 use windlass_store::{Claim, Holder, Leases as _, MemoryLog, Store};
-use windlass_testing::{FnModel, FnTool};
+use windlass_testing::{FaultLog, FnModel, FnTool};
 
-use super::{TokioClock, ground};
+use super::{TokioClock, ground, started};
 use crate::scenarios::calls_then_answers;
 
 type Told = RefCell<Vec<(RunId, String)>>;
@@ -210,4 +212,35 @@ async fn an_answer_is_taken_up_at_once_and_a_timer_within_a_second_of_its_time()
     watched.unwrap();
     assert!(took < Duration::from_millis(500), "{took:?}");
     assert_eq!(told.into_inner(), [(run, answered())]);
+}
+
+/// A full disk takes no append, and no release of the lease either.
+#[tokio::test(start_paused = true)]
+async fn e73_a_run_whose_log_failed_goes_on_once_that_works_again() {
+    let log = FaultLog::new(Arc::new(MemoryLog::new()));
+    let store: Arc<dyn Store> = log.clone();
+    let (builder, host) = ground(&store, calls_then_answers(&[("fill", "{}")]));
+    let (fills, fault) = (Arc::new(AtomicUsize::new(0)), log.clone());
+    let fill = FnTool::new("fill", move |_, _| {
+        // The first time, there is no room for its result.
+        fault.broken(fills.fetch_add(1, Ordering::SeqCst) == 0);
+        async { Ok("filled".into()) }
+    });
+    let agent = builder.tool(fill.effect(Effect::ReadOnly)).build().unwrap();
+    host.registry().add(agent.clone());
+    let run = started(&host, Start::new(&agent, "Go.")).await;
+    let id = run.id();
+    run.end().await.unwrap_err();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    log.broken(false);
+    let stop = CancellationToken::new();
+    let mut driven = None;
+    let supervised = host.supervise(&stop, |report| {
+        driven = Some(report.run);
+        stop.cancel();
+        Ok::<_, Error>(())
+    });
+    tokio::time::timeout(Duration::from_secs(10), supervised).await.expect("it is taken up").unwrap();
+    assert_eq!(driven, Some(id));
+    assert_eq!(store.summary(id).await.unwrap().run_state.to_string(), "answered");
 }
