@@ -146,14 +146,21 @@ impl Registry {
     /// The folder cannot be read.
     pub async fn reload(&self) -> std::io::Result<Reloaded> {
         let Some(folder) = self.read(|agents| agents.folder.clone()) else { return Ok(Reloaded::default()) };
-        let paths = files_of(&folder)?;
+        let mut paths = files_of(&folder)?;
+        // A file whose agent is offered keeps its name before others that want it.
+        paths.sort_by_key(|path| self.name_of(path).is_none());
         let mut reloaded = Reloaded::default();
         let (mut named, mut kept_back) = (BTreeMap::new(), Vec::new());
         for path in &paths {
             match self.reload_file(path, &mut named, &mut reloaded).await {
                 Ok(true) => {}
                 Ok(false) => kept_back.push(path),
-                Err(error) => reloaded.failed.push((path.clone(), error)),
+                Err(error) => {
+                    if let Some(name) = self.name_of(path) {
+                        named.entry(name).or_insert_with(|| path.clone());
+                    }
+                    reloaded.failed.push((path.clone(), error));
+                }
             }
         }
         let is_gone = |registered: &Registered| {
@@ -166,6 +173,15 @@ impl Registry {
             agents.named.retain(|_, registered| !is_gone(registered));
         });
         Ok(reloaded)
+    }
+
+    /// The name of the agent that is registered of a file.
+    fn name_of(&self, path: &Path) -> Option<Text> {
+        let of_path =
+            |registered: &Registered| registered.file.as_ref().is_some_and(|(known, _)| known == path);
+        self.read(|agents| {
+            agents.named.iter().find(|(_, registered)| of_path(registered)).map(|(name, _)| name.clone())
+        })
     }
 
     /// Registers the agent of a file. Gives whether the file is one of those that are offered.

@@ -195,3 +195,30 @@ async fn a_reload_says_what_it_changed_and_keeps_what_cannot_be_read() {
     assert_eq!(host.registry().get("a").unwrap().agent_ref(), before.agent_ref());
     assert_eq!(names(&host.registry().names()), ["a", "third"]);
 }
+
+#[tokio::test]
+async fn e71_a_new_file_takes_no_name_from_one_that_is_offered() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "pay.yaml", "name: pay\nmodel: tour\n");
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
+    let host = host(&log);
+    host.registry().load(folder.path()).await.unwrap();
+    let before = host.registry().get("pay").unwrap();
+    // Its name comes first in the folder.
+    write(folder.path(), "copy-of-pay.yaml", "name: pay\nmodel: tour\ninstructions: Pay everybody.\n");
+    for fault in ["", "modell: tour\n"] {
+        if !fault.is_empty() {
+            write(folder.path(), "pay.yaml", fault);
+        }
+        let reloaded = host.registry().reload().await.unwrap();
+        let refused = reloaded.failed.iter().filter(|(_, error)| error.code() == "agent.same_file_name");
+        let refused: Vec<_> = refused.map(|(path, _)| path.file_name().unwrap()).collect();
+        assert_eq!(refused, ["copy-of-pay.yaml"]);
+        assert!(reloaded.changed.is_empty() && reloaded.removed.is_empty());
+        assert_eq!(host.registry().get("pay").unwrap().agent_ref(), before.agent_ref());
+    }
+    // Nobody has the name any more.
+    std::fs::remove_file(folder.path().join("pay.yaml")).unwrap();
+    assert_eq!(host.registry().reload().await.unwrap().failed.len(), 0);
+    assert_ne!(host.registry().get("pay").unwrap().agent_ref(), before.agent_ref());
+}
