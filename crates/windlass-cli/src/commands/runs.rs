@@ -97,6 +97,21 @@ enum RunsCommand {
 }
 
 /// Carries out one of the commands.
+/// Long options of the commands that end with words of their own.
+const OPTIONS: [&str; 10] =
+    ["--log", "--server", "--with", "--by", "--leave", "--json", "--quiet", "--verbose", "--kind", "--pin"];
+
+/// A word of an answer or a message. An option behind it would silently be a part of it, and the command would act on another log.
+fn word(word: &str) -> Result<String, String> {
+    let name = word.split('=').next().unwrap_or_default();
+    if OPTIONS.contains(&name) {
+        return Err(
+            "options stand before RUN; a text with such a word stands in quotes as a whole".to_owned()
+        );
+    }
+    Ok(word.to_owned())
+}
+
 pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
     match Server::of(&args.log)? {
         Some(server) => Box::pin(on_a_server(&server, args.command, &args.log)).await,

@@ -332,3 +332,21 @@ fn who_sits_at_a_question_is_told_that_somebody_else_answered_it() {
     seat.expect("q1 was answered by Ann: deny");
     assert_eq!(seat.code(), 0);
 }
+
+/// It would be a part of the answer, and the run of another log would be answered.
+#[test]
+fn an_option_behind_an_answer_or_a_message_is_refused() {
+    let home = Home::new();
+    let ends = [
+        home.windlass(["runs", "answer", "last", "q1", "deny", "not today", "--server=http://127.0.0.1:9"]),
+        home.windlass(["runs", "answer", "last", "q1", "approve", "--log", "other.db"]),
+        home.windlass(["runs", "answer", "last", "q1", "approve", "--leave"]),
+        home.windlass(["runs", "steer", "last", "the year is 2025", "--server", "http://127.0.0.1:9"]),
+    ];
+    for end in ends {
+        assert_eq!(end.code, 2, "{end:?}");
+        assert!(end.stderr.contains("options stand before RUN"), "{end:?}");
+    }
+    let quoted = home.windlass(["runs", "answer", "last", "q1", "deny", "say --server no more"]);
+    assert!(!quoted.stderr.contains("options stand"), "a text in quotes is no option: {quoted:?}");
+}

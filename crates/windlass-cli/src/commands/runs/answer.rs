@@ -11,8 +11,8 @@ use windlass_runtime::control::{self, Given};
 use windlass_runtime::host::{QuestionSeen, check_question, read_answer};
 use windlass_store::{Index, Log};
 
-use super::find;
 use super::go_on::GoOn;
+use super::{find, word};
 use crate::agents::{Again, Wanted, changed, now};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -50,7 +50,7 @@ pub(super) struct AnswerArgs {
     #[arg(value_name = "QUESTION")]
     question: QuestionSeen,
     /// The answer
-    #[arg(value_name = "ANSWER", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "ANSWER", required = true, trailing_var_arg = true, allow_hyphen_values = true, value_parser = word)]
     answer: Vec<String>,
     /// The agent's file, where it has moved or changed
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,7 @@ use windlass_core::event::{SteerKind, Steered};
 use windlass_runtime::control::Delivery;
 use windlass_runtime::host::Request;
 
-use super::find;
+use super::{find, word};
 use crate::agents::client;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -30,7 +30,7 @@ pub(super) struct SteerArgs {
     #[arg(value_name = "RUN")]
     pub(super) run: String,
     /// Message to the agent
-    #[arg(value_name = "TEXT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "TEXT", required = true, trailing_var_arg = true, allow_hyphen_values = true, value_parser = word)]
     pub(super) text: Vec<String>,
     /// The kind of the message
     #[arg(long, value_name = "KIND", default_value = SteerKind::Steering.name(), value_parser = kinds())]
