@@ -47,6 +47,9 @@ pub(super) async fn read(call: Call<OfAgent>) -> Result<Json<Agent>, Error> {
 
 pub(super) async fn reload(call: Call<Nothing, Nothing, Nothing>) -> Result<Json<Reloaded>, Error> {
     let reloaded = call.server.reload().await?;
+    for (path, error) in &reloaded.failed {
+        tracing::warn!("{} stays as it was: {}", path.display(), in_full(error));
+    }
     let names = |names: Vec<windlass_core::Text>| names.iter().map(ToString::to_string).collect();
     Ok(Json(Reloaded {
         added: names(reloaded.added),
