@@ -51,9 +51,46 @@ fn is_ours(settings: &Settings, host: &str) -> bool {
         None => return false,
     };
     let name = url.host_str().unwrap_or_default();
-    is_loopback || settings.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+    is_loopback || settings.hosts.iter().any(|known| without_port(known).eq_ignore_ascii_case(name))
+}
+
+/// A name of the settings, which may have been written with a port.
+fn without_port(known: &str) -> &str {
+    match known.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            // An IPv6 address has colons of its own, and brackets where a port follows.
+            if name.contains(':') && !name.ends_with(']') { known } else { name }
+        }
+        _ => known,
+    }
 }
 
 fn is_allowed(settings: &Settings, origin: &str) -> bool {
     settings.origins.iter().any(|known| known == origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_the_settings_may_have_a_port() {
+        let settings = |host: &str| Settings { hosts: vec![host.to_owned()], ..Settings::default() };
+        let known = [
+            ("agents.example.com", "agents.example.com"),
+            ("agents.example.com", "Agents.Example.com:8443"),
+            ("10.77.0.1:7400", "10.77.0.1:7400"),
+            ("10.77.0.1:7400", "10.77.0.1"),
+            ("[fd00::1]", "[fd00::1]:7400"),
+            ("[fd00::1]:7400", "[fd00::1]"),
+        ];
+        for (host, asked) in known {
+            assert!(is_ours(&settings(host), asked), "{host} is not {asked}");
+        }
+        for (host, asked) in
+            [("10.77.0.1:7400", "10.77.0.2:7400"), ("a.example:80", "b.example"), ("fd00::1", "fd00::2")]
+        {
+            assert!(!is_ours(&settings(host), asked), "{host} is {asked}");
+        }
+    }
 }
