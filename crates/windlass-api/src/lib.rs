@@ -27,7 +27,7 @@ pub use listings::{
 };
 pub use requests::{
     AgentVersion, AnswerQuestion, AttachmentSource, CancelRun, Fate, ForkRun, Input, InputPart, PauseRun,
-    PreviewSwitch, ResumeRun, StartRun, Started, SteerKind, SteerRun, SwitchPreview, Taken, TakenState,
+    PreviewSwitch, ResumeRun, StartRun, Started, SteerRun, SwitchPreview, Taken, TakenState,
 };
 pub use runs::{Artifact, Artifacts, Event, Events, Question, Report, Run, RunSummary, Spend};
 pub use updates::{EndReason, Positioned, StreamEnd, Update, Updates};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use windlass_core::event::SteerKind;
 use windlass_core::{Answer, RunId};
 
 /// A run to be started, or a message to a session.
@@ -138,7 +139,8 @@ pub struct AnswerQuestion {
 pub struct SteerRun {
     /// The message.
     pub message: String,
-    /// The kind of the message: how it is worded for the model. Default: `steering`.
+    /// The kind of the message: how it is worded for the model. An `objective` is refused (`request.objective`): no client writes an agent's
+    /// instructions. Default: `steering`.
     #[serde(default, skip_serializing_if = "SteerKind::is_default")]
     pub kind: SteerKind,
     /// Whether no compaction of the conversation may remove the message. Default: false.
@@ -147,29 +149,6 @@ pub struct SteerRun {
     /// The version of the run that its sender saw: one that has gone on refuses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u64>,
-}
-
-/// The kind of a message to a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SteerKind {
-    /// Something to take into account from here on.
-    #[default]
-    Steering,
-    /// Something that the agent has got wrong.
-    Correction,
-    /// The meaning of an earlier message.
-    Clarification,
-    /// Another objective in place of the agent's instructions. A server refuses it (`request.objective`): no client writes an agent's
-    /// instructions.
-    Objective,
-}
-
-impl SteerKind {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A pause of a run.

@@ -1,5 +1,6 @@
 //! Messages: what a conversation is made of, independent of any provider's wire.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_macros::Named;
 
@@ -350,7 +351,7 @@ impl Message {
 }
 
 /// The kind of a message to a running agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Named)]
 #[serde(rename_all = "snake_case")]
 #[named(all)]
 pub enum SteerKind {
@@ -366,8 +367,8 @@ pub enum SteerKind {
 }
 
 impl SteerKind {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
-    pub(crate) fn is_default(&self) -> bool {
+    /// Whether it is the usual kind, which is not written.
+    pub fn is_default(&self) -> bool {
         *self == Self::Steering
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use windlass_api::{
     AgentVersion, AnswerQuestion, CancelRun, Fate, ForkRun, PauseRun, PreviewSwitch, ResumeRun, Started,
-    SteerKind, SteerRun, SwitchPreview, Taken, TakenState,
+    SteerRun, SwitchPreview, Taken, TakenState,
 };
-use windlass_core::event::{self, AgentRef, AnswerSource, AnsweredBy, ResumedBy, Steered};
+use windlass_core::event::{AgentRef, AnswerSource, AnsweredBy, ResumedBy, SteerKind, Steered};
 use windlass_core::policy::LimitKind;
 use windlass_core::{Answer, RunId};
 use windlass_read::{json, load, load_until, question_digest};
@@ -74,13 +74,10 @@ pub(super) async fn steer(call: Call<OfRun, Nothing, SteerRun>) -> Result<Json<T
     if message.is_empty() {
         return Err(Error::Value { what: "message", fault: "it is empty".to_owned() });
     }
-    let kind = match kind {
-        SteerKind::Steering => event::SteerKind::Steering,
-        SteerKind::Correction => event::SteerKind::Correction,
-        SteerKind::Clarification => event::SteerKind::Clarification,
-        SteerKind::Objective => return Err(Error::Objective),
-    };
-    let message = Steered { pinned: *pin, ..Steered::new(kind, message.as_str()) };
+    if *kind == SteerKind::Objective {
+        return Err(Error::Objective);
+    }
+    let message = Steered { pinned: *pin, ..Steered::new(*kind, message.as_str()) };
     let request = request(&call, *seen)?;
     let delivery = call.caller.host(&call.server).steer(line.run, message, request).await?;
     taken(&call, line.run, delivered(&delivery)).await

@@ -41,15 +41,9 @@ pub(super) struct SteerArgs {
 }
 
 impl SteerArgs {
-    /// What a server is asked for.
+    /// The request for a server.
     pub(super) fn on_a_server(&self) -> SteerRun {
-        let kind = match self.kind {
-            SteerKind::Steering => windlass_api::SteerKind::Steering,
-            SteerKind::Correction => windlass_api::SteerKind::Correction,
-            SteerKind::Clarification => windlass_api::SteerKind::Clarification,
-            SteerKind::Objective => windlass_api::SteerKind::Objective,
-        };
-        SteerRun { message: self.text.join(" "), kind, pin: self.pin, seen: None }
+        SteerRun { message: self.text.join(" "), kind: self.kind, pin: self.pin, seen: None }
     }
 }
 
