@@ -40,29 +40,22 @@ fn values<'r>(request: &'r Parts, name: &HeaderName) -> impl Iterator<Item = &'r
 /// Whether the server is known by that name: an address of loopback, `localhost`, or one of the settings. Any port will do, since a proxy
 /// may have another one.
 fn is_ours(settings: &Settings, host: &str) -> bool {
-    let Ok(url) = Url::parse(&format!("http://{host}/")) else { return false };
-    if url.username() != "" || url.password().is_some() || url.path() != "/" || url.query().is_some() {
-        return false;
-    }
-    let is_loopback = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
-        None => return false,
+    let Some(host) = host_of(host) else { return false };
+    let is_loopback = match &host {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => IpAddr::from(*address).is_loopback(),
+        Host::Ipv6(address) => IpAddr::from(*address).is_loopback(),
     };
-    let name = url.host_str().unwrap_or_default();
-    is_loopback || settings.hosts.iter().any(|known| without_port(known).eq_ignore_ascii_case(name))
+    is_loopback || settings.hosts.iter().any(|known| host_of(known).as_ref() == Some(&host))
 }
 
-/// A name of the settings, which may have been written with a port.
-fn without_port(known: &str) -> &str {
-    match known.rsplit_once(':') {
-        Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
-            // An IPv6 address has colons of its own, and brackets where a port follows.
-            if name.contains(':') && !name.ends_with(']') { known } else { name }
-        }
-        _ => known,
+/// The host of `HOST` or `HOST:PORT`.
+fn host_of(text: &str) -> Option<Host<String>> {
+    let url = Url::parse(&format!("http://{text}/")).ok()?;
+    if url.username() != "" || url.password().is_some() || url.path() != "/" || url.query().is_some() {
+        return None;
     }
+    url.host().map(|host| host.to_owned())
 }
 
 fn is_allowed(settings: &Settings, origin: &str) -> bool {
