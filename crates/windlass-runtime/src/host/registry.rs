@@ -146,21 +146,17 @@ impl Registry {
     /// The folder cannot be read.
     pub async fn reload(&self) -> std::io::Result<Reloaded> {
         let Some(folder) = self.read(|agents| agents.folder.clone()) else { return Ok(Reloaded::default()) };
-        let mut paths = files_of(&folder)?;
-        // A file whose agent is offered keeps its name before others that want it.
-        paths.sort_by_key(|path| self.name_of(path).is_none());
-        let mut reloaded = Reloaded::default();
-        let (mut named, mut kept_back) = (BTreeMap::new(), Vec::new());
-        for path in &paths {
-            match self.reload_file(path, &mut named, &mut reloaded).await {
+        let paths = files_of(&folder)?;
+        let env = |name: &str| (self.variables)(name);
+        let files: Vec<_> = paths.iter().map(|path| (path, AgentFile::read(path, &env))).collect();
+        let named = self.named(&files);
+        let (mut reloaded, mut kept_back) = (Reloaded::default(), Vec::new());
+        for (path, file) in files {
+            let offered = async { self.reload_file(path, file?, &named, &mut reloaded).await }.await;
+            match offered {
                 Ok(true) => {}
                 Ok(false) => kept_back.push(path),
-                Err(error) => {
-                    if let Some(name) = self.name_of(path) {
-                        named.entry(name).or_insert_with(|| path.clone());
-                    }
-                    reloaded.failed.push((path.clone(), error));
-                }
+                Err(error) => reloaded.failed.push((path.clone(), error)),
             }
         }
         let is_gone = |registered: &Registered| {
@@ -173,6 +169,24 @@ impl Registry {
             agents.named.retain(|_, registered| !is_gone(registered));
         });
         Ok(reloaded)
+    }
+
+    /// The file of each name that files have: of several, the one whose agent is registered under it, or else the first. A file that cannot
+    /// be read has the name under which its agent is registered.
+    fn named<E>(&self, files: &[(&PathBuf, Result<AgentFile, E>)]) -> BTreeMap<Text, PathBuf> {
+        let mut named = BTreeMap::new();
+        for (path, file) in files {
+            let registered = self.name_of(path);
+            let name = match file {
+                Ok(file) => file.serve.then(|| file.name.as_str().into()),
+                Err(_) => registered.clone(),
+            };
+            let Some(name) = name else { continue };
+            if registered.as_ref() == Some(&name) || !named.contains_key(&name) {
+                named.insert(name, (*path).clone());
+            }
+        }
+        named
     }
 
     /// The name of the agent that is registered of a file.
@@ -188,20 +202,20 @@ impl Registry {
     async fn reload_file(
         &self,
         path: &Path,
-        named: &mut BTreeMap<Text, PathBuf>,
+        file: AgentFile,
+        named: &BTreeMap<Text, PathBuf>,
         reloaded: &mut Reloaded,
     ) -> Result<bool, AssembleError> {
         let env = |name: &str| (self.variables)(name);
-        let file = AgentFile::read(path, &env)?;
         if !file.serve {
             return Ok(false);
         }
         let name: Text = file.name.as_str().into();
-        if let Some(first) = named.insert(name.clone(), path.to_owned()) {
-            let error =
-                AssembleError::SameName { name: name.to_string(), first: first.display().to_string() };
-            named.insert(name, first);
-            return Err(error);
+        if let Some(first) = named.get(&name).filter(|first| *first != path) {
+            return Err(AssembleError::SameName {
+                name: name.to_string(),
+                first: first.display().to_string(),
+            });
         }
         let source = source_of(&file, &env)?;
         let is_same = |registered: &Registered| {

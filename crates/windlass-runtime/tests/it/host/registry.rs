@@ -217,6 +217,13 @@ async fn e71_a_new_file_takes_no_name_from_one_that_is_offered() {
         assert!(reloaded.changed.is_empty() && reloaded.removed.is_empty());
         assert_eq!(host.registry().get("pay").unwrap().agent_ref(), before.agent_ref());
     }
+    // Nor does one whose agent is renamed, wherever it stands in the folder.
+    write(folder.path(), "copy-of-pay.yaml", "name: copy\nmodel: tour\n");
+    assert_eq!(names(&host.registry().reload().await.unwrap().added), ["copy"]);
+    write(folder.path(), "copy-of-pay.yaml", "name: pay\nmodel: tour\ninstructions: Pay everybody.\n");
+    let reloaded = host.registry().reload().await.unwrap();
+    assert_eq!((reloaded.failed.len(), reloaded.changed.len()), (2, 0));
+    assert_eq!(host.registry().get("pay").unwrap().agent_ref(), before.agent_ref());
     // Nobody has the name any more.
     std::fs::remove_file(folder.path().join("pay.yaml")).unwrap();
     assert_eq!(host.registry().reload().await.unwrap().failed.len(), 0);
