@@ -27,7 +27,7 @@ mod stats;
 mod steer;
 mod watch;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Command, Subcommand};
 use windlass_api::ForkRun;
 
 use crate::failure::{Exit, Failure};
@@ -96,22 +96,24 @@ enum RunsCommand {
     Prune(prune::PruneArgs),
 }
 
-/// Carries out one of the commands.
-/// Long options of the commands that end with words of their own.
-const OPTIONS: [&str; 10] =
-    ["--log", "--server", "--with", "--by", "--leave", "--json", "--quiet", "--verbose", "--kind", "--pin"];
-
-/// A word of an answer or a message. An option behind it would silently be a part of it, and the command would act on another log.
+/// A word of an answer or a message. An option of these commands behind it would silently be a part of it, and the command would act on
+/// another log.
 fn word(word: &str) -> Result<String, String> {
-    let name = word.split('=').next().unwrap_or_default();
-    if OPTIONS.contains(&name) {
-        return Err(
-            "options stand before RUN; a text with such a word stands in quotes as a whole".to_owned()
-        );
+    let option = word.strip_prefix("--").and_then(|option| option.split('=').next());
+    if let Some(option) = option {
+        let commands =
+            [answer::AnswerArgs::augment_args, steer::SteerArgs::augment_args, LogArgs::augment_args];
+        let known = commands.into_iter().fold(Command::new("words"), |known, with| with(known));
+        if known.get_arguments().any(|known| known.get_long() == Some(option)) {
+            return Err(
+                "options stand before RUN; a text with such a word stands in quotes as a whole".to_owned()
+            );
+        }
     }
     Ok(word.to_owned())
 }
 
+/// Carries out one of the commands.
 pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
     match Server::of(&args.log)? {
         Some(server) => Box::pin(on_a_server(&server, args.command, &args.log)).await,
