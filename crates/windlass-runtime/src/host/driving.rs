@@ -43,10 +43,9 @@ pub struct Start {
 }
 
 /// Who sees the pieces of a run's replies from its beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Audience {
+enum Audience {
     /// Whoever starts it ([`LiveRun::updates`]).
-    Starter,
+    Starter(Updates),
     /// Whoever comes to follow it, at any time.
     Followers,
     /// Nobody: who follows it sees those that are written from then on.
@@ -64,9 +63,9 @@ impl Start {
         }
     }
 
-    /// Asks for replies whole until somebody follows the run.
-    pub fn whole_replies(mut self) -> Self {
-        self.whole_replies = true;
+    /// Sets whether replies are asked for whole until somebody follows the run.
+    pub fn whole_replies(mut self, whole: bool) -> Self {
+        self.whole_replies = whole;
         self
     }
 
@@ -98,7 +97,8 @@ impl LiveRun {
     }
 
     /// All updates of this drive from its beginning, once. As long as they are read, models are asked to stream. `None` where the host
-    /// [keeps pieces](super::HostBuilder::keeps_pieces), whose followers see all from the beginning, and for [`Start::whole_replies`].
+    /// [keeps pieces](super::HostBuilder::keeps_pieces), whose followers see all from the beginning, and for whole
+    /// replies ([`whole_replies`](Start::whole_replies())).
     pub fn updates(&mut self) -> Option<Updates> {
         self.updates.take()
     }
@@ -180,10 +180,9 @@ impl Host {
         let session = options.session.clone();
         match admit_new(&agent, input, options).await? {
             Admitted::Started(prepared) => {
-                let audience = if whole_replies { Audience::Nobody } else { self.audience() };
-                let updates = (audience == Audience::Starter).then(|| prepared.updates());
+                let audience = if whole_replies { Audience::Nobody } else { self.audience(&prepared) };
                 let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
-                Ok(Admitted::Started(self.drive_before(&agent, begun, audience, updates)))
+                Ok(Admitted::Started(self.drive_before(&agent, begun, audience)))
             }
             admitted @ (Admitted::Steered { .. } | Admitted::Queued { .. } | Admitted::Repeated { .. }) => {
                 Ok(self.admitted(&agent, admitted))
@@ -201,39 +200,33 @@ impl Host {
 
     /// Drives a run that was prepared, now or once it has a place.
     pub fn drive(&self, agent: &Agent, prepared: Prepared) -> LiveRun {
-        let audience = self.audience();
-        let updates = (audience == Audience::Starter).then(|| prepared.updates());
-        self.drive_before(agent, prepared, audience, updates)
+        let audience = self.audience(&prepared);
+        self.drive_before(agent, prepared, audience)
     }
 
     /// The usual audience of a run.
-    fn audience(&self) -> Audience {
-        if self.inner.keeps_pieces { Audience::Followers } else { Audience::Starter }
+    fn audience(&self, prepared: &Prepared) -> Audience {
+        if self.inner.keeps_pieces { Audience::Followers } else { Audience::Starter(prepared.updates()) }
     }
 
     /// Drives a run that nobody here has asked for.
     pub(super) fn drive_unasked(&self, agent: &Agent, prepared: Prepared) -> LiveRun {
         let audience = if self.inner.keeps_pieces { Audience::Followers } else { Audience::Nobody };
-        self.drive_before(agent, prepared, audience, None)
+        self.drive_before(agent, prepared, audience)
     }
 
-    fn drive_before(
-        &self,
-        agent: &Agent,
-        prepared: Prepared,
-        audience: Audience,
-        updates: Option<Updates>,
-    ) -> LiveRun {
+    fn drive_before(&self, agent: &Agent, prepared: Prepared, audience: Audience) -> LiveRun {
         let (run, handle) = (prepared.id(), prepared.handle());
         let whose = Whose { owner: prepared.owner().clone(), agent: agent.name().clone() };
         let entered = self.inner.slots.enter(whose);
         let work = Work {
-            here: self.inner.live.drives(&prepared, audience == Audience::Followers),
+            here: self.inner.live.drives(&prepared, matches!(audience, Audience::Followers)),
             host: self.clone(),
             agent: agent.clone(),
             running: self.inner.tasks.subscribe(),
         };
         let end = tokio::spawn(work.run(prepared, entered));
+        let updates = if let Audience::Starter(updates) = audience { Some(updates) } else { None };
         LiveRun { run, handle, updates, end }
     }
 }

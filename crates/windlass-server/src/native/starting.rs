@@ -103,9 +103,8 @@ pub(super) async fn start(call: Call<Nothing, Nothing, StartRun>) -> Result<Made
         only_tools: only_tools.map(|tools| tools.into_iter().map(Into::into).collect()),
         ..DriveOptions::default()
     };
-    let mut start = Start::new(&agent, input(given)?).options(options);
     // Who waits for the answer reads no pieces.
-    start.whole_replies = wait_ms > 0;
+    let start = Start::new(&agent, input(given)?).options(options).whole_replies(wait_ms > 0);
     let host = call.caller.host(&call.server);
     let limits = call.server.admit(call.caller.owner(), agent.name());
     match host.start_within(start, limits).await? {
