@@ -13,6 +13,7 @@ mod serving;
 mod settings;
 
 pub use error::Error;
+pub use http::lines::LINES;
 pub use http::server::Server;
 pub use http::tokens::{NewToken, Token, Tokens, VerbName};
 pub use http::verb::Verb;

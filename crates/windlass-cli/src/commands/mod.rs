@@ -109,15 +109,12 @@ fn on(
     done
 }
 
-/// The log lines of a server: of requests and of its own work. What each run does is in its log.
-const SERVER_LINES: &str = "warn,windlass::request=info,windlass::audit=info,windlass_server=info";
-
 /// `WINDLASS_LOG=info` (or `windlass_tools=debug`, …) shows the log lines of all parts on stderr. A server shows those of requests without
 /// it, and as JSON where a program reads them.
 fn trace(correlated: bool, serves: bool) {
     let filter = match std::env::var("WINDLASS_LOG") {
         Ok(filter) => tracing_subscriber::EnvFilter::new(filter),
-        Err(_) if serves => tracing_subscriber::EnvFilter::new(SERVER_LINES),
+        Err(_) if serves => tracing_subscriber::EnvFilter::new(windlass_server::LINES),
         Err(_) => return,
     };
     let lines =

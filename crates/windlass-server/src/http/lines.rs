@@ -14,6 +14,10 @@ use super::peer::Peer;
 use super::route::Route;
 use super::server::Server;
 
+/// The filter for the log lines of a server, in the form of `tracing_subscriber::EnvFilter`: those of requests and of its own work, and
+/// warnings of all parts. A run's events are in its log.
+pub const LINES: &str = "warn,windlass::request=info,windlass::audit=info,windlass_server=info";
+
 /// The header in which proxies name those who they speak for.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 

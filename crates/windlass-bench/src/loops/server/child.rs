@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use windlass::{MemoryLog, SqliteLog, Store};
 use windlass_client::Client;
-use windlass_server::{NewToken, Server, Settings, Tokens};
+use windlass_server::{LINES, NewToken, Server, Settings, Tokens};
 
 use super::{MEASURED, OTHERS, pin};
 use crate::log::{Options, Outcome, long, parked};
@@ -19,7 +19,7 @@ use crate::{Args, cpu_s, status_kb};
 /// The turns of a run of the agent `long`.
 pub(super) const LONG_TURNS: u64 = 30_000;
 
-/// What the process has used.
+/// CPU time and memory of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Used {
     pub(super) cpu_s: f64,
@@ -60,7 +60,7 @@ impl Serving {
         serde_json::from_str(&line).map_err(|_| "the server has ended: its lines say why".into())
     }
 
-    /// What it has used until now.
+    /// Its CPU time and memory until now.
     pub(super) fn used(&mut self) -> Outcome<Used> {
         self.asks.write_all(b"used\n")?;
         let line = self.line()?;
@@ -82,12 +82,12 @@ impl Drop for Serving {
     }
 }
 
-/// Serves until its input ends. Each line of its input is answered with what the process has used.
+/// Serves until its input ends. Each line of its input is answered with the CPU time and memory of the process.
 pub(crate) fn serve(given: Vec<String>) -> Outcome<()> {
     let options = Options::new(given);
     pin(MEASURED)?;
     tracing_subscriber::fmt()
-        .with_env_filter("warn,windlass=info,windlass_server=info")
+        .with_env_filter(LINES)
         .with_writer(std::io::stderr)
         .json()
         .flatten_event(true)
