@@ -181,6 +181,18 @@ fn cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// The figure that this share of them is below; 0: there is none.
+fn at_share(figures: &mut [f64], share: f64) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let place = (figures.len() as f64 * share) as usize;
+    figures.get(place.min(figures.len().saturating_sub(1))).copied().unwrap_or(0.0)
+}
+
+/// The middle one of some figures.
+fn middle(mut figures: Vec<f64>) -> f64 {
+    at_share(&mut figures, 0.5)
+}
+
 fn status_kb(key: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with(key));
@@ -245,11 +257,6 @@ async fn measure(given: Vec<String>) -> Result<(), Box<dyn std::error::Error>> {
     let seen = batch(&agent, args.stream, args.runs, args.concurrency).await;
     let (wall, cpu) = (begun.elapsed().as_secs_f64(), cpu_s() - cpu);
     let mut latencies = seen.latencies.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    latencies.sort_by(f64::total_cmp);
-    let share = |part: f64| {
-        let place = ((latencies.len() as f64 * part) as usize).min(latencies.len().saturating_sub(1));
-        latencies.get(place).copied().unwrap_or(0.0)
-    };
     let errors = seen.errors.lock().unwrap_or_else(PoisonError::into_inner);
     let steps = latencies.len() * (args.rounds + 1);
     println!(
@@ -258,7 +265,7 @@ async fn measure(given: Vec<String>) -> Result<(), Box<dyn std::error::Error>> {
             "peer": "windlass", "version": env!("CARGO_PKG_VERSION"), "runs": latencies.len(),
             "errors": errors.len(), "first_error": errors.first(),
             "wall_s": wall, "cpu_s": cpu, "base_rss_kb": base_rss, "peak_rss_kb": status_kb("VmHWM:"),
-            "p50_ms": share(0.50), "p99_ms": share(0.99), "steps": steps, "steps_per_s": steps as f64 / wall,
+            "p50_ms": at_share(&mut latencies, 0.50), "p99_ms": at_share(&mut latencies, 0.99), "steps": steps, "steps_per_s": steps as f64 / wall,
             "tool_calls": TOOL_CALLS.load(Relaxed), "events": EVENTS.load(Relaxed),
         })
     );

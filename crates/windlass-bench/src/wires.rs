@@ -15,7 +15,7 @@ use windlass::Agent;
 use windlass::models::wires::{WIRES, Wire};
 
 use crate::log::{Options, Outcome};
-use crate::{Args, agent, batch, cpu_s};
+use crate::{Args, agent, batch, cpu_s, middle};
 
 pub(crate) use server::serve;
 
@@ -125,12 +125,6 @@ async fn once(scenario: &Scenario, agent: &Agent) -> Outcome<f64> {
         Some(error) => Err(error.into()),
         None => Ok(used * 1e6 / (scenario.runs * scenario.parts) as f64),
     }
-}
-
-/// The middle one of some figures.
-fn middle(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(0.0)
 }
 
 impl Scenario {

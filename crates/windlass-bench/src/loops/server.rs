@@ -11,6 +11,7 @@ mod stamps;
 mod streams;
 
 use serde_json::{Value, json};
+use windlass_api::{Input, StartRun};
 
 use crate::log::{Options, Outcome};
 
@@ -48,14 +49,8 @@ pub(crate) fn pin(core: usize) -> Outcome<()> {
     Ok(rustix::thread::sched_setaffinity(None, &cores)?)
 }
 
-/// The middle one of some figures.
-fn middle(mut figures: Vec<f64>) -> f64 {
-    at_share(&mut figures, 0.5)
-}
-
-/// The figure that this share of them is below.
-fn at_share(figures: &mut [f64], share: f64) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    let place = (figures.len() as f64 * share) as usize;
-    figures.get(place.min(figures.len().saturating_sub(1))).copied().unwrap_or(0.0)
+/// A request for a run of an agent, whose reply is held back for so long.
+fn start(agent: &str, input: &str, wait_ms: u64) -> StartRun {
+    let (agent, input) = (agent.to_owned(), Input::Text(input.to_owned()));
+    StartRun { agent, input, session: None, only_tools: None, wait_ms }
 }

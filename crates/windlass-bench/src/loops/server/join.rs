@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use windlass_api::{Input, StartRun, Update};
+use windlass_api::Update;
 use windlass_client::{Client, Follow};
 use windlass_core::RunId;
 
-use super::at_share;
 use super::child::{LONG_TURNS, Serving, keep_off};
+use super::start;
+use crate::at_share;
 use crate::log::{Options, Outcome};
 
 /// The event with which readers join.
@@ -25,14 +26,7 @@ pub(super) async fn join(options: &Options) -> Outcome<Value> {
     keep_off()?;
     let serving = Serving::start(&["--log", &kept], &place.file("lines"))?;
     let client = serving.client()?;
-    let start = StartRun {
-        agent: "long".to_owned(),
-        input: Input::Text("Go".to_owned()),
-        session: None,
-        only_tools: None,
-        wait_ms: 0,
-    };
-    let run = client.start(&start, None).await?.run;
+    let run = client.start(&start("long", "Go", 0), None).await?.run;
     let begun = Instant::now();
     while client.summary(run).await?.events < JOINED {
         tokio::time::sleep(LOOK).await;

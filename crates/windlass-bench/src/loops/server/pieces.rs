@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 use windlass::Update as Live;
 use windlass::runtime::DriveOptions;
-use windlass_api::{Input, StartRun, Update};
+use windlass_api::Update;
 use windlass_client::{Client, Follow};
 
-use super::at_share;
 use super::child::{Serving, keep_off};
 use super::stamps::{Clock, model};
+use super::start;
 use crate::log::{Options, Outcome};
-use crate::{Args, agent};
+use crate::{Args, agent, at_share};
 
 /// Ages of pieces in microseconds: of the first of each run, and of the others.
 #[derive(Default)]
@@ -78,14 +78,7 @@ async fn in_process(agent: &windlass::Agent, clock: Clock) -> Outcome<Ages> {
 }
 
 async fn by_server(client: &Client, clock: Clock) -> Outcome<Ages> {
-    let start = StartRun {
-        agent: "bench".to_owned(),
-        input: Input::Text(crate::USER.to_owned()),
-        session: None,
-        only_tools: None,
-        wait_ms: 0,
-    };
-    let started = client.start(&start, None).await?;
+    let started = client.start(&start("bench", crate::USER, 0), None).await?;
     let mut following = client.follow(started.run, Follow::default());
     let (mut ages, mut is_first) = (Ages::default(), true);
     while let Some(update) = following.next().await? {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde_json::{Value, json};
-use windlass_api::{Input, StartRun};
 use windlass_client::Client;
 
 use super::child::{Serving, keep_off};
-use super::{MEASURED, middle};
+use super::{MEASURED, start};
 use crate::log::{Options, Outcome};
+use crate::middle;
 
 const MODEL: &str = "script-n2-k1-l0-c1";
 /// How long a reply is held back for its run to end.
@@ -108,14 +108,8 @@ async fn some(client: &Client, runs: u64, at_once: u64) -> Outcome<()> {
 }
 
 async fn one(client: &Client) -> Result<(), String> {
-    let start = StartRun {
-        agent: "bench".to_owned(),
-        input: Input::Text(crate::USER.to_owned()),
-        session: None,
-        only_tools: None,
-        wait_ms: WAIT_MS,
-    };
-    let started = client.start(&start, None).await.map_err(|error| error.to_string())?;
+    let started =
+        client.start(&start("bench", crate::USER, WAIT_MS), None).await.map_err(|error| error.to_string())?;
     match &started.text {
         Some(text) if text.starts_with("done") => Ok(()),
         _ => Err(format!("unexpected end: {started:?}")),

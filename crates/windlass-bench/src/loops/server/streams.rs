@@ -6,11 +6,11 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use windlass_api::{Input, StartRun};
 use windlass_client::Client;
 use windlass_core::RunId;
 
 use super::child::{Serving, keep_off};
+use super::start;
 use crate::log::{Options, Outcome};
 
 /// How many requests are on their way at once.
@@ -47,14 +47,7 @@ pub(super) async fn streams(options: &Options) -> Outcome<Value> {
 
 /// A run that waits for a person.
 async fn waiting(client: &Client) -> Outcome<RunId> {
-    let start = StartRun {
-        agent: "parked".to_owned(),
-        input: Input::Text("Paint the shed, please.".to_owned()),
-        session: None,
-        only_tools: None,
-        wait_ms: 10_000,
-    };
-    let started = client.start(&start, None).await?;
+    let started = client.start(&start("parked", "Paint the shed, please.", 10_000), None).await?;
     match started.status.as_deref() {
         Some("suspended") => Ok(started.run),
         _ => Err(format!("unexpected state: {started:?}").into()),
