@@ -136,7 +136,7 @@ impl Client {
         self.bytes(&of_run(run, "/export").accepting("*/*")).await
     }
 
-    /// What a switch of a run to another agent would change, and at which version. `resume` makes the switch.
+    /// The changes that a switch of a run to another agent would make, and the version that was compared. `resume` makes the switch.
     pub async fn preview_switch(
         &self,
         run: RunId,

@@ -55,7 +55,7 @@ fn rows(heading: &str) -> Vec<[&'static str; 2]> {
         .collect()
 }
 
-/// What stands between backticks.
+/// The words between backticks.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -63,7 +63,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 /// A home as the page has it in mind: Windlass's files are in the user's data folder, and the repository's examples are here.
 struct Reader {
     home: Home,
-    /// What a shell has been told so far.
+    /// The lines that a shell runs before each command.
     told: String,
 }
 

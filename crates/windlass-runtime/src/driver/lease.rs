@@ -15,6 +15,9 @@ use windlass_tools::Lease;
 use crate::platform::environment::Environment;
 use crate::platform::retry::again;
 
+/// The rest before a lease is released again that the log would not release.
+const RELEASE_REST: Duration = Duration::from_secs(1);
+
 /// Why the log failed under running work: the driver ends with that error.
 #[derive(Clone, Default)]
 pub(crate) struct Broken(Arc<Mutex<Option<Arc<StoreError>>>>);
@@ -33,9 +36,6 @@ impl Broken {
         Some(Arc::try_unwrap(error).unwrap_or_else(|error| StoreError::Failed(error.to_string().into())))
     }
 }
-
-/// The rest before a lease is released again that the log would not release.
-const RELEASE_REST: Duration = Duration::from_secs(1);
 
 /// A key that no other request of any process has.
 pub(crate) fn request_key() -> Text {
