@@ -455,8 +455,12 @@ impl<'p> Strangers<'p> {
 
 fn request_of(route: &Route, run: &Waiting) -> Request {
     let path = route.path(&run.run);
-    let path = if route.template.ends_with("/compare") { format!("{path}?with={}", run.run) } else { path };
-    let mut request = Request::new(&route.method, path);
+    let query = match route.template.as_str() {
+        "/v1/runs/{run}/compare" => format!("?with={}", run.run),
+        "/v1/runs/{run}/switch" => format!("?with={}&at=1", agents::CLERK),
+        _ => String::new(),
+    };
+    let mut request = Request::new(&route.method, path + &query);
     if route.takes_body {
         request = request
             .header("content-type", "application/json")
