@@ -75,10 +75,8 @@ printf 'pay %s done' "$1"
 
 /// Exit code 0 with the result: it happened; 1: it did not.
 const CHECK: &str = r#"[ -e receipts ] || exit 1
-while read -r name n run rest; do
-  if [ "$n $run" = "$1 $WINDLASS_RUN" ]; then printf 'pay %s done' "$1"; exit 0; fi
-done < receipts
-exit 1
+grep -q "^pay $1 $WINDLASS_RUN " receipts || exit 1
+printf 'pay %s done' "$1"
 "#;
 
 const AGENT: &str = r#"name: {name}
