@@ -251,6 +251,10 @@ impl<W: Work> Driver<W> {
             self.slots = Slots::default();
             Box::pin(services::end(&self.agent, used)).await;
         }
+        if driven.is_err() {
+            // Who hears of the error may try again at once.
+            Box::pin(self.lease.give_up()).await;
+        }
         driven.map(|()| self.state)
     }
 

@@ -108,6 +108,13 @@ impl RunLease {
         again(environment, || self.log.release(self.run, &self.fence)).await
     }
 
+    /// Releases the lease of a run that is driven no longer, if the log works. Where it does not, [`released`] goes on with it.
+    pub(crate) async fn give_up(&mut self) {
+        if self.held {
+            self.held = self.log.release(self.run, &self.fence).await.is_err_and(|error| !is_settled(&error));
+        }
+    }
+
     /// Reacquires a released lease with a new epoch. `false`: another process was faster.
     pub(crate) async fn take_again(
         &mut self,
@@ -141,11 +148,15 @@ impl Drop for RunLease {
     }
 }
 
+/// Whether a refused release says that there is nothing to release.
+fn is_settled(error: &StoreError) -> bool {
+    matches!(error.kind(), Kind::Conflict | Kind::NotFound)
+}
+
 /// Releases a lease, however long the log fails: others wait for a run that this process holds, and it is driven by nobody.
 async fn released(log: Arc<dyn Leases>, run: RunId, fence: Fence) {
     while let Err(error) = log.release(run, &fence).await {
-        let is_settled = matches!(error.kind(), Kind::Conflict | Kind::NotFound);
-        if is_settled || Handle::try_current().is_err() {
+        if is_settled(&error) || Handle::try_current().is_err() {
             return;
         }
         tokio::time::sleep(RELEASE_REST).await;
