@@ -297,7 +297,7 @@ impl Inbox for RemoteStore {
         refused("post inputs")
     }
 
-    fn posted(&self, _owner: &Owner, _key: &str) -> Answer<'_, Option<KeyedPost>> {
+    fn posted(&self, _owner: &Owner, _keys: &[Text]) -> Answer<'_, Vec<Option<KeyedPost>>> {
         refused("look posts up")
     }
 

@@ -114,5 +114,14 @@ impl Settings {
     /// The time between two signs of life in a stream, within its bounds.
     pub(crate) fn heartbeat(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.heartbeat_ms.clamp(100, LONGEST_SILENCE_MS))
+impl Limits {
+    /// Whether requests that begin runs are counted at all.
+    pub(crate) fn bound_requests(&self) -> bool {
+        [&self.owner, &self.agent]
+            .iter()
+            .any(|quota| quota.requests_per_minute.is_some() || quota.usd_cents_per_day.is_some())
+    }
+}
+
     }
 }

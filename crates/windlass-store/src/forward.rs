@@ -75,8 +75,8 @@ macro_rules! forward_store {
         }
     };
     (posted $log:tt) => {
-        fn posted(&self, owner: &$crate::Owner, key: &str) -> $crate::Answer<'_, Option<$crate::KeyedPost>> {
-            self.$log.posted(owner, key)
+        fn posted(&self, owner: &$crate::Owner, keys: &[$crate::Text]) -> $crate::Answer<'_, Vec<Option<$crate::KeyedPost>>> {
+            self.$log.posted(owner, keys)
         }
     };
     (inbox $log:tt) => {

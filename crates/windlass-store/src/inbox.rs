@@ -78,10 +78,10 @@ pub trait Inbox: Send + Sync + std::fmt::Debug {
     /// [`Ended`](crate::StoreError::Ended): no holder of the run will ever read it.
     fn post(&self, run: RunId, post: Post) -> Answer<'_, PostId>;
 
-    /// The post of an owner that came under a key, to whichever run; found by an index. `None`: there is none, or all were refused or ended with
-    /// their run unread. Of several the newest that was used counts, else the newest that waits: what one run did not take may have been
-    /// sent to the next.
-    fn posted(&self, owner: &Owner, key: &str) -> Answer<'_, Option<KeyedPost>>;
+    /// The posts of an owner that came under these keys, one for each in their order, to whichever run; found by an index. `None`: there is
+    /// none, or all were refused or ended with their run unread. Of several under one key the newest that was used counts, else the newest
+    /// that waits: what one run did not take may have been sent to the next.
+    fn posted(&self, owner: &Owner, keys: &[Text]) -> Answer<'_, Vec<Option<KeyedPost>>>;
 
     /// The posts after that place, in order. A successful append removes the post that it uses; if the process crashed
     /// in between, the post may still be listed, and [`Log::used`](crate::Log::used) names it.

@@ -194,11 +194,11 @@ impl Inbox for FaultLog {
         })
     }
 
-    fn posted(&self, owner: &Owner, key: &str) -> Answer<'_, Option<KeyedPost>> {
-        let (owner, key) = (owner.clone(), key.to_owned());
+    fn posted(&self, owner: &Owner, keys: &[Text]) -> Answer<'_, Vec<Option<KeyedPost>>> {
+        let (owner, keys) = (owner.clone(), keys.to_vec());
         Box::pin(async move {
             self.check()?;
-            self.inner.posted(&owner, &key).await
+            self.inner.posted(&owner, &keys).await
         })
     }
 

@@ -197,9 +197,9 @@ impl Inbox for VolatileLog {
         })
     }
 
-    fn posted(&self, owner: &Owner, key: &str) -> Answer<'_, Option<KeyedPost>> {
-        let (owner, key) = (owner.clone(), key.to_owned());
-        Box::pin(async move { self.log().posted(&owner, &key).await })
+    fn posted(&self, owner: &Owner, keys: &[Text]) -> Answer<'_, Vec<Option<KeyedPost>>> {
+        let (owner, keys) = (owner.clone(), keys.to_vec());
+        Box::pin(async move { self.log().posted(&owner, &keys).await })
     }
 
     fn inbox(&self, run: RunId, after: Option<PostId>) -> Answer<'_, Vec<Posted>> {

@@ -67,23 +67,6 @@ pub(crate) fn admit(
     input: RunMessages,
     options: DriveOptions,
 ) -> BoxFuture<'_, Result<Admitted, Error>> {
-    if options.key.is_none() {
-        return admit_new(agent, input, options);
-    }
-    Box::pin(async move {
-        match Box::pin(sent_before(agent, &input, &options)).await? {
-            Some(admitted) => Ok(admitted),
-            None => admit_new(agent, input, options).await,
-        }
-    })
-}
-
-/// As [`admit`], for a request that is known not to have been sent before.
-pub(crate) fn admit_new(
-    agent: &Agent,
-    input: RunMessages,
-    options: DriveOptions,
-) -> BoxFuture<'_, Result<Admitted, Error>> {
     let session = options.session.clone().filter(|_| agent.policy().past.memory != Memory::Off);
     match session {
         None => begin_alone(agent, input, options),

@@ -23,7 +23,7 @@ use crate::driver::run::Run;
 use crate::driver::updates::Updates;
 use crate::host::admission::requests::sent_before;
 use crate::host::admission::turns::wait_for_another;
-use crate::host::admission::{Admitted, admit_new};
+use crate::host::admission::{Admitted, admit};
 use crate::platform::error::Error;
 use crate::platform::error::host::HostError;
 use crate::work::prepared::Prepared;
@@ -147,6 +147,34 @@ impl Host {
         self.started(start).boxed()
     }
 
+    pub(super) async fn started(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
+        if let Err(refused) = self.check_room(&start) {
+            // What was sent before meets no limit.
+            return Box::pin(self.fate_before(&start)).await?.ok_or(refused);
+        }
+        let Start { agent, input, options, whole_replies } = start;
+        let session = options.session.clone();
+        match admit(&agent, input, options).await? {
+            Admitted::Started(prepared) => {
+                let audience = if whole_replies { Audience::Nobody } else { self.audience(&prepared) };
+                let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
+                Ok(Admitted::Started(self.drive_before(&agent, begun, audience)))
+            }
+            admitted @ (Admitted::Steered { .. } | Admitted::Queued { .. } | Admitted::Repeated { .. }) => {
+                Ok(self.admitted(&agent, admitted))
+            }
+        }
+    }
+
+    /// Refuses a start for which there is no place, now or later.
+    fn check_room(&self, start: &Start) -> Result<(), Error> {
+        if self.inner.closing.is_cancelled() {
+            return Err(HostError::Closing.into());
+        }
+        let whose = Whose { owner: start.options.owner.clone(), agent: start.agent.name().clone() };
+        self.inner.slots.is_full(&whose).map_or(Ok(()), |full| Err(too_many(full)))
+    }
+
     /// The fate of an earlier sending of a start under its key.
     ///
     /// # Errors
@@ -158,36 +186,6 @@ impl Host {
         }
         let earlier = Box::pin(sent_before(agent, input, options)).await?;
         Ok(earlier.map(|admitted| self.admitted(agent, admitted)))
-    }
-
-    async fn started(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
-        match self.fate_before(&start).await? {
-            Some(admitted) => Ok(admitted),
-            None => self.start_new(start).await,
-        }
-    }
-
-    /// Starts what was not sent before.
-    pub(super) async fn start_new(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
-        if self.inner.closing.is_cancelled() {
-            return Err(HostError::Closing.into());
-        }
-        let Start { agent, input, options, whole_replies } = start;
-        let whose = Whose { owner: options.owner.clone(), agent: agent.name().clone() };
-        if let Some(full) = self.inner.slots.is_full(&whose) {
-            return Err(too_many(full));
-        }
-        let session = options.session.clone();
-        match admit_new(&agent, input, options).await? {
-            Admitted::Started(prepared) => {
-                let audience = if whole_replies { Audience::Nobody } else { self.audience(&prepared) };
-                let begun = Box::pin(prepared.begun()).await.map_err(|error| busy(error, session))?;
-                Ok(Admitted::Started(self.drive_before(&agent, begun, audience)))
-            }
-            admitted @ (Admitted::Steered { .. } | Admitted::Queued { .. } | Admitted::Repeated { .. }) => {
-                Ok(self.admitted(&agent, admitted))
-            }
-        }
     }
 
     /// The fate of a message, which may have begun a run durably.

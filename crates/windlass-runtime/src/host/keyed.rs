@@ -64,7 +64,8 @@ impl Keyed {
     /// Another request has the key ([`Error::KeyReused`]), or the log failed.
     pub(super) async fn earlier(keyed: Option<&Self>, log: &dyn Inbox) -> Result<Earlier, Error> {
         let Some(keyed) = keyed else { return Ok(Earlier::None) };
-        match log.posted(&keyed.post.owner, &keyed.post.key).await? {
+        let found = log.posted(&keyed.post.owner, std::slice::from_ref(&keyed.post.key)).await?;
+        match found.into_iter().flatten().next() {
             Some(found) if found.digest != keyed.post.digest => Err(keyed.reused(found.run)),
             Some(KeyedPost { run, is_used: true, .. }) => Ok(Earlier::Taken(run)),
             Some(KeyedPost { run, is_used: false, .. }) => Ok(Earlier::Waits(run)),

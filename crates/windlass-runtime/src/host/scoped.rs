@@ -1,5 +1,7 @@
 //! Whose runs a client sees: a host as one owner may use it.
 
+use std::future::Ready;
+
 use windlass_core::{Owner, RunId, SessionId, State};
 use windlass_store::{
     DailyUsage, Page, RunFilter, RunSummary, SessionFilter, SessionSummary, StoreError, UsageFilter,
@@ -104,26 +106,28 @@ impl Scoped {
     /// # Errors
     /// As for [`Host::start`].
     pub async fn start(&self, start: Start) -> Result<Admitted<LiveRun>, Error> {
-        self.start_within(start, async { Ok::<_, Error>(()) }).await
+        self.start_within(start, None::<Ready<Result<(), Error>>>).await
     }
 
-    /// The same, within limits of the caller's own. They are asked before anything begins, but not for a request that was sent before: a
-    /// repeat meets no limit (E65).
+    /// The same, within limits of the caller's own, if there are any. They are asked before anything begins, but not for a request that was
+    /// sent before: a repeat meets no limit (E65).
     ///
     /// # Errors
     /// As for [`start`](Self::start), and those of the limits.
     pub async fn start_within<E: From<Error>>(
         &self,
         start: Start,
-        limits: impl Future<Output = Result<(), E>>,
+        limits: Option<impl Future<Output = Result<(), E>>>,
     ) -> Result<Admitted<LiveRun>, E> {
         let mut start = start;
         start.options.owner = self.scope.owner.clone();
-        if let Some(admitted) = Box::pin(self.host.fate_before(&start)).await? {
-            return Ok(admitted);
+        if let Some(limits) = limits {
+            if let Some(admitted) = Box::pin(self.host.fate_before(&start)).await? {
+                return Ok(admitted);
+            }
+            limits.await?;
         }
-        limits.await?;
-        Ok(Box::pin(self.host.start_new(start)).await?)
+        Ok(Box::pin(self.host.started(start)).await?)
     }
 
     /// Follows a run from a position on ([`Host::follow`]).

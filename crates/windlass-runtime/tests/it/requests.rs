@@ -6,7 +6,7 @@ use windlass_core::event::PeopleFact;
 
 use serde_json::json;
 use tokio::sync::Notify;
-use windlass_core::{Answer, Fact, InputKind, Owner, RunId, RunState, SessionId};
+use windlass_core::{Answer, Fact, InputKind, Owner, RunId, RunState, SessionId, Text};
 use windlass_error::Diagnostic as _;
 use windlass_read::RunPages;
 use windlass_runtime::{Admitted, Agent, DriveOptions, Error, Run};
@@ -244,12 +244,11 @@ struct Late {
 }
 
 impl Inbox for Late {
-    fn posted(&self, owner: &Owner, key: &str) -> Reply<'_, Option<KeyedPost>> {
-        let found = self.inner.posted(owner, key);
-        let is_last = key.starts_with("start.steer/");
+    fn posted(&self, owner: &Owner, keys: &[Text]) -> Reply<'_, Vec<Option<KeyedPost>>> {
+        let found = self.inner.posted(owner, keys);
         Box::pin(async move {
             let found = found.await?;
-            if is_last && !self.once.swap(true, Ordering::Relaxed) {
+            if !self.once.swap(true, Ordering::Relaxed) {
                 self.looked.notify_one();
                 self.goes_on.notified().await;
             }

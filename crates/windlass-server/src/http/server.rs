@@ -171,6 +171,15 @@ impl Server {
         })
     }
 
+    /// The quotas of an owner and an agent, within which a request that begins a run is counted. `None`: neither has any.
+    pub(crate) fn limits_on<'s>(
+        &'s self,
+        owner: &'s Owner,
+        agent: &'s Text,
+    ) -> Option<impl Future<Output = Result<(), Error>> + 's> {
+        self.settings().limits.bound_requests().then(|| self.admit(owner, agent))
+    }
+
     /// Counts a request of an owner that begins a run of an agent, within their quotas.
     pub(crate) async fn admit(&self, owner: &Owner, agent: &Text) -> Result<(), Error> {
         let (limits, now) = (&self.settings().limits, self.now());

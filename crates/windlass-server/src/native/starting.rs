@@ -106,7 +106,7 @@ pub(super) async fn start(call: Call<Nothing, Nothing, StartRun>) -> Result<Made
     // Who waits for the answer reads no pieces.
     let start = Start::new(&agent, input(given)?).options(options).whole_replies(wait_ms > 0);
     let host = call.caller.host(&call.server);
-    let limits = call.server.admit(call.caller.owner(), agent.name());
+    let limits = call.server.limits_on(call.caller.owner(), agent.name());
     match host.start_within(start, limits).await? {
         Admitted::Started(live) => begun(&call, live, wait_ms).await,
         Admitted::Steered { run } => answered(&call, run, Fate::Steered, None).await,

@@ -57,7 +57,9 @@ async fn e50_runs_beyond_their_places_wait_and_beyond_that_are_refused() {
     let limits = Limits { at_once: 1, waiting: 1, ..Limits::default() };
     let ground = Ground::with(Settings { limits, ..settings() }, Arc::new(MemoryLog::new())).await;
     let first = ground.run("wait").await;
-    let second = ground.run("wait").await;
+    let waits = json!({ "agent": "clerk", "input": "wait" });
+    let second = ground.client.post_under("k1", "/v1/runs", &waits).await.good().json();
+    let second = second["run"].as_str().unwrap().to_owned();
     let third = ground.client.post("/v1/runs", &json!({ "agent": "clerk", "input": "hi" })).await;
     assert_eq!(third.refusal(), (429, "host.full".to_owned()));
     assert!(third.headers.contains_key("retry-after"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::{Owner, RunState, Status};
+use windlass_core::{Owner, RunState, Status, Text};
 
 use super::sample::{append, begin, claim, ended, fence, holder, steer, steered};
 use super::{LostRemovals, Verdict, holds, refused, same, waits, works};
@@ -183,7 +183,10 @@ pub async fn a_post_is_found_by_its_key(log: Arc<dyn Store>) -> Verdict {
         key: Some(PostKey { owner: Owner::default(), key: "k1".into(), digest: [digest; 32] }),
         ..Post::new(1, steer(text))
     };
-    let found = async |owner: &Owner, key: &str| works("a look for a key", log.posted(owner, key).await);
+    let all = async |owner: &Owner, keys: &[Text]| works("a look for keys", log.posted(owner, keys).await);
+    let found = async |owner: &Owner, key: &str| {
+        all(owner, &[key.into()]).await.map(|found| found.into_iter().flatten().next())
+    };
     same("before it was posted", &found(&local, "k1").await?, &None)?;
     let refused = works("a post", log.post(first, under(1, "refused")).await)?;
     let waits = KeyedPost { run: first, post: refused, digest: [1; 32], is_used: false };
@@ -195,7 +198,9 @@ pub async fn a_post_is_found_by_its_key(log: Arc<dyn Store>) -> Verdict {
     let older = works("a post to one run", log.post(first, under(2, "older")).await)?;
     let newer = works("a post to another run", log.post(second, under(3, "newer")).await)?;
     let newest = KeyedPost { run: second, post: newer, digest: [3; 32], is_used: false };
-    same("the newest that waits", &found(&local, "k1").await?, &Some(newest))?;
+    same("the newest that waits", &found(&local, "k1").await?, &Some(newest.clone()))?;
+    let several = all(&local, &["k".into(), "k1".into()]).await?;
+    same("several keys in their order", &several, &vec![None, Some(newest)])?;
     works(
         "using the older",
         log.append(Append { uses: Some(older), ..append(first, 1, steered(2, 1)) }).await,

@@ -121,8 +121,13 @@ impl Inbox for MemoryLog {
         }))
     }
 
-    fn posted(&self, owner: &Owner, key: &str) -> BoxFuture<'_, Result<Option<KeyedPost>, StoreError>> {
-        ready(Ok(self.lock().posted(owner, key)))
+    fn posted(
+        &self,
+        owner: &Owner,
+        keys: &[Text],
+    ) -> BoxFuture<'_, Result<Vec<Option<KeyedPost>>, StoreError>> {
+        let runs = self.lock();
+        ready(Ok(keys.iter().map(|key| runs.posted(owner, key)).collect()))
     }
 
     fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {

@@ -308,9 +308,16 @@ impl Inbox for SqliteLog {
         })
     }
 
-    fn posted(&self, owner: &Owner, key: &str) -> BoxFuture<'_, Result<Option<KeyedPost>, StoreError>> {
-        let (owner, key) = (owner.clone(), key.to_owned());
-        Box::pin(self.inner.readers.read(move |connection| inbox::posted(connection, owner.as_str(), &key)))
+    fn posted(
+        &self,
+        owner: &Owner,
+        keys: &[Text],
+    ) -> BoxFuture<'_, Result<Vec<Option<KeyedPost>>, StoreError>> {
+        let (owner, keys) = (owner.clone(), keys.to_vec());
+        let posted = move |connection: &Connection| {
+            keys.iter().map(|key| inbox::posted(connection, owner.as_str(), key)).collect()
+        };
+        Box::pin(self.inner.readers.read(posted))
     }
 
     fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use futures_util::StreamExt;
 use windlass_core::event::Cause;
-use windlass_core::{Event, Owner, RunId, RunState, SessionId};
+use windlass_core::{Event, Owner, RunId, RunState, SessionId, Text};
 use windlass_store::{
     Answer, Append, Batch, Batches, Claim, DailyUsage, Due, Fence, Head, Headline, Holder, Inbox, Index,
     KeyedPost, Leases, Log, MemoryLog, Millis, Page, Payloads, Post, PostId, Posted, Prunable, Prune,
@@ -46,6 +46,7 @@ enum Fault {
     GivesDueRunsAgain,
     LooksAtAHundredDueRuns,
     ForgetsKeysOnceUsed,
+    MixesKeysUp,
     TakesAnyPostForUsed,
     MixesKeysOfOwners,
     ListsAllRunsForQueues,
@@ -146,19 +147,26 @@ impl Inbox for Broken {
         self.0.discard(run, post, fence)
     }
 
-    fn posted(&self, owner: &Owner, key: &str) -> Answer<'_, Option<KeyedPost>> {
-        let (owner, key) = (owner.clone(), key.to_owned());
+    fn posted(&self, owner: &Owner, keys: &[Text]) -> Answer<'_, Vec<Option<KeyedPost>>> {
+        let (owner, keys) = (owner.clone(), keys.to_vec());
         Box::pin(async move {
-            let mut found = self.0.posted(&owner, &key).await?;
-            if found.is_none() && matches!(self.1, Fault::MixesKeysOfOwners) {
-                found = self.0.posted(&Owner::default(), &key).await?;
+            let mut all = self.0.posted(&owner, &keys).await?;
+            for (found, key) in all.iter_mut().zip(&keys) {
+                if found.is_none() && matches!(self.1, Fault::MixesKeysOfOwners) {
+                    let others = self.0.posted(&Owner::default(), std::slice::from_ref(key)).await?;
+                    *found = others.into_iter().flatten().next();
+                }
+                if matches!(self.1, Fault::TakesAnyPostForUsed)
+                    && let Some(found) = found
+                {
+                    found.is_used = true;
+                }
+                found.take_if(|found| found.is_used && matches!(self.1, Fault::ForgetsKeysOnceUsed));
             }
-            if matches!(self.1, Fault::TakesAnyPostForUsed)
-                && let Some(found) = &mut found
-            {
-                found.is_used = true;
+            if matches!(self.1, Fault::MixesKeysUp) {
+                all.reverse();
             }
-            Ok(found.filter(|found| !found.is_used || !matches!(self.1, Fault::ForgetsKeysOnceUsed)))
+            Ok(all)
         })
     }
 
@@ -349,6 +357,7 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::GivesDueRunsAgain, "due_runs_are_acquired"),
         (Fault::LooksAtAHundredDueRuns, "many_held_runs_hide_no_free_one"),
         (Fault::ForgetsKeysOnceUsed, "a_post_is_found_by_its_key"),
+        (Fault::MixesKeysUp, "a_post_is_found_by_its_key"),
         (Fault::TakesAnyPostForUsed, "a_post_is_found_by_its_key"),
         (Fault::MixesKeysOfOwners, "a_post_is_found_by_its_key"),
         (Fault::PrunesNothing, "pruning_goes_in_chunks"),

@@ -39,19 +39,28 @@ pub(super) fn begin_alone(
     }
 }
 
+/// An earlier sending that has begun the run is met where this one would begin it: who is the first pays for no look.
 async fn begin_under_key(
     agent: &Agent,
     input: RunMessages,
     options: DriveOptions,
 ) -> Result<Admitted, Error> {
+    if let Some(admitted) = posted_before(agent, &input, &options).await? {
+        return Ok(admitted);
+    }
     loop {
-        let prepared = prepare_after(agent, input.clone(), None, options.clone()).await?;
-        if let Some(prepared) = begun(Box::pin(prepared.begun()).await)? {
+        let begun = match prepare_after(agent, input.clone(), None, options.clone()).await {
+            Ok(prepared) => begun(Box::pin(prepared.begun()).await),
+            Err(error) => Err(error),
+        };
+        if let Ok(Some(prepared)) = begun {
             return Ok(Admitted::Started(prepared));
         }
-        // Another sending was faster.
-        if let Some(admitted) = Box::pin(sent_before(agent, &input, &options)).await? {
-            return Ok(admitted);
+        match (Box::pin(sent_before(agent, &input, &options)).await?, begun) {
+            (Some(admitted), _) => return Ok(admitted),
+            (None, Err(error)) => return Err(error),
+            // What was faster has freed the key by now.
+            (None, Ok(_)) => {}
         }
     }
 }
@@ -73,13 +82,24 @@ pub(crate) async fn sent_before(
         Ok(start) => {
             let (taken, _) = take_input(agent, input.clone())?;
             let is_same = start.request_digest == digest_of(agent, &taken, options);
-            return if is_same { Ok(Some(Admitted::Repeated { run })) } else { Err(reused(run)) };
+            if is_same { Ok(Some(Admitted::Repeated { run })) } else { Err(reused(run)) }
         }
-        Err(Error::Log(StoreError::UnknownRun { .. })) => {}
-        Err(error) => return Err(error),
+        Err(Error::Log(StoreError::UnknownRun { .. })) => posted_before(agent, input, options).await,
+        Err(error) => Err(error),
     }
-    for verb in [START, STEERED] {
-        let Some(found) = log.posted(&options.owner, &key_under(verb, key)).await? else { continue };
+}
+
+/// The fate of an earlier sending that was posted to a run: it waits in the session to begin one, or has steered one.
+async fn posted_before(
+    agent: &Agent,
+    input: &RunMessages,
+    options: &DriveOptions,
+) -> Result<Option<Admitted>, Error> {
+    let Some(key) = &options.key else { return Ok(None) };
+    let (verbs, run) = ([START, STEERED], run_for(agent, options));
+    let found = agent.log().posted(&options.owner, &verbs.map(|verb| key_under(verb, key))).await?;
+    for (verb, found) in verbs.into_iter().zip(found) {
+        let Some(found) = found else { continue };
         let (taken, _) = take_input(agent, input.clone())?;
         let ours = key_of(agent, verb, &taken, options).map(|key| key.digest);
         let (of, admitted) = match verb {
@@ -87,7 +107,7 @@ pub(crate) async fn sent_before(
             _ => (found.run, Admitted::Steered { run: found.run }),
         };
         if ours != Some(found.digest) {
-            return Err(reused(of));
+            return Err(Error::KeyReused { key: key.clone(), run: of });
         }
         if found.is_used {
             return Ok(Some(admitted));
