@@ -18,6 +18,12 @@ const REQUEST_S: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
 /// Bounds of the times of appends, in seconds.
 const APPEND_S: [f64; 8] = [0.000_1, 0.000_5, 0.002, 0.01, 0.05, 0.25, 1.0, 5.0];
 
+/// The limits that refuse requests: [`Metrics::limited`].
+pub(crate) const REQUESTS_PER_MINUTE: &str = "requests_per_minute";
+pub(crate) const USD_PER_DAY: &str = "usd_per_day";
+pub(crate) const WAITING: &str = "waiting";
+const LIMITS: [&str; 3] = [REQUESTS_PER_MINUTE, USD_PER_DAY, WAITING];
+
 type Seconds = Gauge<f64, AtomicU64>;
 
 /// Counts of a server.
@@ -159,6 +165,10 @@ impl Metrics {
             Unit::Seconds,
             metrics.times.clone(),
         );
+        // A count that is absent until it has happened once looks like one that is not there.
+        for limit in LIMITS {
+            drop(metrics.refused.get_or_create(&OfLimit { limit }));
+        }
         registry.register("refused", "Requests that a limit refused", metrics.refused.clone());
         registry.register("connections", "Connections that are open", metrics.connections.clone());
         registry.register("streams", "Event streams that are open", metrics.streams.clone());

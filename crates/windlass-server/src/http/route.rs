@@ -122,7 +122,8 @@ where
                 Ok(read) => read.call,
                 Err(error) => return error.into_response(),
             };
-            answered(work(call).await)
+            let server = call.server.clone();
+            answered(&server, work(call).await)
         }
         .boxed()
     });
@@ -146,14 +147,16 @@ where
                 Ok(call) => call,
                 Err(error) => return error.into_response(),
             };
-            answered(work(call).await)
+            let server = call.server.clone();
+            answered(&server, work(call).await)
         }
         .boxed()
     });
     Route { method: Method::POST, path, access, summary, takes_body: true, shapes, handler }
 }
 
-fn answered<R: Reply>(result: Result<R, Error>) -> Response {
+fn answered<R: Reply>(server: &Server, result: Result<R, Error>) -> Response {
+    let result = result.inspect_err(|error| server.refused(error));
     result.map_or_else(axum::response::IntoResponse::into_response, Reply::respond)
 }
 

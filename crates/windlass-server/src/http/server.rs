@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 use windlass_api::Ready;
 use windlass_core::{Owner, Text};
-use windlass_runtime::host::{self, Host, Reloaded};
-use windlass_runtime::{Environment, SystemEnvironment};
+use windlass_runtime::host::{self, Host, HostError, Reloaded};
+use windlass_runtime::{Environment, Error as RunError, SystemEnvironment};
 use windlass_store::Store;
 
 use crate::error::Error;
 use crate::http::encoded::Encoded;
 use crate::http::given_up::GivenUp;
 use crate::http::measured::MeasuredLog;
-use crate::http::metrics::Metrics;
+use crate::http::metrics::{Metrics, REQUESTS_PER_MINUTE, USD_PER_DAY, WAITING};
 use crate::http::quotas::{Quotas, check_dollars};
 use crate::http::readiness::Readiness;
 use crate::http::tokens::Tokens;
@@ -156,7 +156,7 @@ impl Server {
     /// The folder cannot be read. A file that cannot be used is one of [`Reloaded::failed`].
     pub async fn load(&self, folder: &Path) -> Result<Reloaded, Error> {
         let loaded = self.host().registry().load(folder).await;
-        loaded.map_err(|source| Error::Folder { folder: folder.to_owned(), source })
+        self.metered(loaded).map_err(|source| Error::Folder { folder: folder.to_owned(), source })
     }
 
     /// Reads the folder of agent files again. Runs go on with the agents that they began with (E71).
@@ -165,10 +165,25 @@ impl Server {
     /// The folder cannot be read.
     pub async fn reload(&self) -> Result<Reloaded, Error> {
         let reloaded = self.host().registry().reload().await;
-        reloaded.map_err(|source| Error::Folder {
+        self.metered(reloaded).map_err(|source| Error::Folder {
             folder: self.host().registry().folder().unwrap_or_default(),
             source,
         })
+    }
+
+    /// Agents are counted from the moment on at which they are offered.
+    fn metered<E>(&self, loaded: Result<Reloaded, E>) -> Result<Reloaded, E> {
+        for name in loaded.iter().flat_map(|loaded| &loaded.added) {
+            self.metrics().uses(name);
+        }
+        loaded
+    }
+
+    /// Counts an error by which a limit has refused a request.
+    pub(crate) fn refused(&self, error: &Error) {
+        if matches!(error, Error::Run(RunError::Host(HostError::Full { .. }))) {
+            self.metrics().limited(WAITING);
+        }
     }
 
     /// The quotas of an owner and an agent, within which a request that begins a run is counted. `None`: neither has any.
@@ -184,11 +199,11 @@ impl Server {
     pub(crate) async fn admit(&self, owner: &Owner, agent: &Text) -> Result<(), Error> {
         let (limits, now) = (&self.settings().limits, self.now());
         let taken = self.quotas().take(limits, owner, agent, now);
-        taken.inspect_err(|_| self.metrics().limited("requests_per_minute"))?;
+        taken.inspect_err(|_| self.metrics().limited(REQUESTS_PER_MINUTE))?;
         let checked = check_dollars(&**self.host().log(), limits, owner, agent, now).await;
         checked.inspect_err(|error| {
             if matches!(error, Error::Limit { .. }) {
-                self.metrics().limited("usd_per_day");
+                self.metrics().limited(USD_PER_DAY);
             }
         })
     }

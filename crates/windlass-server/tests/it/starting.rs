@@ -63,6 +63,12 @@ async fn e50_runs_beyond_their_places_wait_and_beyond_that_are_refused() {
     let third = ground.client.post("/v1/runs", &json!({ "agent": "clerk", "input": "hi" })).await;
     assert_eq!(third.refusal(), (429, "host.full".to_owned()));
     assert!(third.headers.contains_key("retry-after"));
+    let metrics = ground.client.get("/metrics").await.good();
+    let refused = r#"windlass_refused_total{limit="waiting"} 1"#;
+    assert!(String::from_utf8_lossy(&metrics.body).lines().any(|line| line == refused));
+    // What was sent before needs no place (E65).
+    let again = ground.client.post_under("k1", "/v1/runs", &waits).await.good().json();
+    assert_eq!((&again["fate"], &again["run"]), (&json!("repeated"), &json!(second)));
     for run in [&first, &second] {
         ground.go_on.notify_one();
         until(&ground.client, run, "answered").await;

@@ -145,6 +145,25 @@ async fn e50_an_owner_whose_dollars_of_the_day_are_used_up_begins_nothing_more()
     assert_eq!(count(&ground.client, "windlass_refused_total", "usd_per_day").await, 1);
 }
 
+/// A count that is absent until it has happened once cannot be told from one that is not kept.
+#[tokio::test]
+async fn e53_metrics_of_limits_and_agents_are_there_before_anything_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("guide.yaml"), "name: guide\nmodel: tour\n").unwrap();
+    let ground = Ground::new().await;
+    ground.server.load(folder.path()).await.unwrap();
+    let text = String::from_utf8(ground.client.get("/metrics").await.good().body.to_vec()).unwrap();
+    for line in [
+        r#"windlass_refused_total{limit="requests_per_minute"} 0"#,
+        r#"windlass_refused_total{limit="usd_per_day"} 0"#,
+        r#"windlass_refused_total{limit="waiting"} 0"#,
+        r#"windlass_tokens_total{agent="guide",kind="Input"} 0"#,
+        r#"windlass_cost_usd_total{agent="guide"} 0.0"#,
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+}
+
 #[tokio::test]
 async fn e50_the_dollars_of_a_day_are_there_again_from_midnight_on() {
     let mut settings = settings();
