@@ -48,6 +48,31 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// The file of tokens cannot be written.
+    #[error("the tokens in {} were not changed", path.display())]
+    #[diagnostic(
+        kind = windlass_error::Kind::of_io(source),
+        code = "token.unwritten",
+        help = "make room on the disk, or mend the rights of the folder: the tokens are as they were"
+    )]
+    TokensUnwritten {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A setting of the server is out of its bounds.
+    #[error("`{setting}` is {found}, expected {expected}")]
+    #[diagnostic(kind = Invalid, code = "server.setting", help = "docs/serve.md, \"Settings\", lists all with their bounds")]
+    Setting {
+        /// Its path.
+        setting: &'static str,
+        /// Its value.
+        found: u64,
+        /// The values that it may have.
+        expected: String,
+    },
     /// The request names a host that this server is not known by (DNS rebinding).
     #[error("this server is not known as {host:?}")]
     #[diagnostic(kind = Forbidden, code = "request.host", help = "add the name to the server's `hosts`")]

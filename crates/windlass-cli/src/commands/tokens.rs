@@ -1,5 +1,6 @@
 //! `windlass tokens`: who may use a server, and for what.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use windlass_core::Text;
@@ -47,6 +48,9 @@ enum TokensCommand {
         /// How long the old one is still good, such as 1d or 10m [default: not at all]
         #[arg(long, value_name = "TIME", value_parser = age)]
         grace: Option<u64>,
+        /// How long the new one is good, such as 30d [default: as long as the old one was made for]
+        #[arg(long, value_name = "TIME", value_parser = lifetime)]
+        expires: Option<u64>,
         /// One JSON object
         #[arg(long)]
         json: bool,
@@ -62,13 +66,13 @@ enum TokensCommand {
 #[derive(Debug, Args)]
 struct CreateArgs {
     /// Whose runs it starts and sees
-    #[arg(long, value_name = "OWNER", default_value = "local")]
+    #[arg(long, value_name = "OWNER", default_value = "local", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
     /// It sees the runs of all owners. That of the owner `local` does
     #[arg(long)]
     all: bool,
     /// An agent that it is for (may be repeated) [default: all]
-    #[arg(long = "agent", value_name = "NAME")]
+    #[arg(long = "agent", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     agents: Vec<String>,
     /// What it allows (may be repeated) [default: all]
     #[arg(long = "verb", value_name = "VERB", value_parser = verb)]
@@ -77,7 +81,7 @@ struct CreateArgs {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// How long it is good, such as 30d or 12h [default: until it is revoked]
-    #[arg(long, value_name = "TIME", value_parser = age)]
+    #[arg(long, value_name = "TIME", value_parser = lifetime)]
     expires: Option<u64>,
     /// One JSON object
     #[arg(long)]
@@ -87,6 +91,14 @@ struct CreateArgs {
 fn verb(name: &str) -> Result<Verb, String> {
     let all = || Verb::ALL.iter().map(|verb| verb.name()).collect::<Vec<_>>().join(", ");
     Verb::from_name(name).ok_or_else(|| format!("expected one of {}", all()))
+}
+
+/// The time for which a token is good: one that has ended before anybody used it is a slip.
+fn lifetime(text: &str) -> Result<u64, String> {
+    match age(text)? {
+        0 => Err("a token needs a time in which it is good, such as 30d".to_owned()),
+        ms => Ok(ms),
+    }
 }
 
 /// Carries out one of the commands.
@@ -107,9 +119,10 @@ pub(crate) fn run(args: TokensArgs) -> Result<Exit, Failure> {
             let (token, text) = tokens.make(new)?;
             show(&token, &text, json)?;
         }
-        TokensCommand::Rotate { id, grace, json } => {
-            let old_until = from_now(grace.unwrap_or_default());
-            let Some((token, text)) = tokens.rotate(&id, old_until)? else { return Err(unknown(&id)) };
+        TokensCommand::Rotate { id, grace, expires, json } => {
+            let (old_until, expires_at) = (from_now(grace.unwrap_or_default()), expires.map(from_now));
+            let rotated = tokens.rotate(&id, old_until, expires_at)?;
+            let Some((token, text)) = rotated else { return Err(unknown(&id)) };
             show(&token, &text, json)?;
         }
         TokensCommand::Revoke { id } => {

@@ -137,6 +137,10 @@ impl Tokens {
         Error::Tokens { path: self.path.clone(), source }
     }
 
+    fn unwritten(&self, source: io::Error) -> Error {
+        Error::TokensUnwritten { path: self.path.clone(), source }
+    }
+
     /// All tokens by id, as the file has them now.
     ///
     /// # Errors
@@ -199,7 +203,7 @@ impl Tokens {
     /// The file cannot be read or written.
     pub fn make(&self, new: NewToken) -> Result<(Token, String), Error> {
         let NewToken { owner, sees_all, agents, verbs, name, expires_at } = new;
-        let (id, secret) = fresh().map_err(|source| self.failed(source))?;
+        let (id, secret) = fresh().map_err(|source| self.unwritten(source))?;
         let token = Token {
             id: id.clone(),
             sha256: hash(&secret),
@@ -228,16 +232,24 @@ impl Tokens {
         })
     }
 
-    /// Makes a token with the rights of another one, which is refused from `old_until` on (at once: now). `None`: there is none with that id.
+    /// Makes a token with the rights of another one, which is refused from `old_until` on (at once: now). The new one is good until
+    /// `expires_at`; `None`: for as long as the old one was made for. `None` is given if there is none with that id.
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn rotate(&self, id: &str, old_until: u64) -> Result<Option<(Token, String)>, Error> {
-        let (fresh_id, secret) = fresh().map_err(|source| self.failed(source))?;
+    pub fn rotate(
+        &self,
+        id: &str,
+        old_until: u64,
+        expires_at: Option<u64>,
+    ) -> Result<Option<(Token, String)>, Error> {
+        let (fresh_id, secret) = fresh().map_err(|source| self.unwritten(source))?;
         self.change(|tokens| {
             let old = tokens.iter_mut().find(|token| *token.id == *id)?;
-            let (id, sha256) = (fresh_id.clone(), hash(&secret));
-            let token = Token { id, sha256, created_at: SystemEnvironment.now(), ..old.clone() };
+            let (id, sha256, created_at) = (fresh_id.clone(), hash(&secret), SystemEnvironment.now());
+            let as_long = || Some(created_at.saturating_add(old.expires_at?.saturating_sub(old.created_at)));
+            let token =
+                Token { id, sha256, created_at, expires_at: expires_at.or_else(as_long), ..old.clone() };
             old.expires_at = Some(old.expires_at.map_or(old_until, |end| end.min(old_until)));
             tokens.push(token.clone());
             Some((token, written(&fresh_id, &secret)))
@@ -246,35 +258,71 @@ impl Tokens {
 
     /// Changes the file: readers see the old one or the new one, whole. Two that change it wait for each other.
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Token>) -> T) -> Result<T, Error> {
-        self.changed(change).map_err(|source| self.failed(source))
+        let lock = self.locked().map_err(|source| self.unwritten(source))?;
+        let known = self.read().map_err(|source| self.failed(source))?;
+        let mut tokens: Vec<Token> = known.tokens.values().cloned().collect();
+        let done = change(&mut tokens);
+        tokens.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        self.write(tokens).map_err(|source| self.unwritten(source))?;
+        drop(lock);
+        Ok(done)
     }
 
-    fn changed<T>(&self, change: impl FnOnce(&mut Vec<Token>) -> T) -> io::Result<T> {
+    /// The path with an ending after its own.
+    fn with_ending(&self, ending: &str) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    }
+
+    /// A lock on the file until it is dropped.
+    fn locked(&self) -> io::Result<File> {
         if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        let with_ending = |ending: &str| {
-            let mut name = self.path.as_os_str().to_owned();
-            name.push(ending);
-            PathBuf::from(name)
-        };
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(with_ending(".lock"))?;
+        let path = self.with_ending(".lock");
+        let lock = match self.made(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+                OpenOptions::new().write(true).custom_flags(no_follow).open(&path)
+            }
+            made => made,
+        }?;
         lock.lock()?;
-        let mut tokens: Vec<Token> = self.read()?.tokens.values().cloned().collect();
-        let done = change(&mut tokens);
-        tokens.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        Ok(lock)
+    }
+
+    /// Replaces the file as a whole.
+    fn write(&self, tokens: Vec<Token>) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(&TokenFile { tokens }).map_err(io::Error::from)?;
-        let fresh = with_ending(".new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        let fresh = self.with_ending(".new");
+        match std::fs::remove_file(&fresh) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = self.made(&fresh)?;
         file.write_all(&text)?;
         file.sync_all()?;
-        std::fs::rename(&fresh, &self.path)?;
-        Ok(done)
+        std::fs::rename(&fresh, &self.path)
+    }
+
+    /// A file that was not there. One that root makes is given to whom the tokens belong: else the server, which is another user, could not
+    /// read them any more. It is made anew, because a link that this user has laid there would lead root to any file.
+    fn made(&self, path: &Path) -> io::Result<File> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        if rustix::process::geteuid().is_root() {
+            self.give(&file)?;
+        }
+        Ok(file)
+    }
+
+    fn give(&self, file: &File) -> io::Result<()> {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let there = std::fs::metadata(&self.path).or_else(|_| folder.unwrap_or(Path::new(".")).metadata())?;
+        if file.metadata()?.uid() == there.uid() {
+            return Ok(());
+        }
+        std::os::unix::fs::fchown(file, Some(there.uid()), Some(there.gid()))
     }
 }
 

@@ -1,8 +1,11 @@
 //! E52, E66: who is let in, to what.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use serde_json::{Value, json};
 use windlass_core::Owner;
-use windlass_server::{NewToken, Verb};
+use windlass_error::Diagnostic as _;
+use windlass_server::{NewToken, Token, Tokens, Verb};
 
 use crate::client::Client;
 use crate::ground::{Ground, question, start, until};
@@ -158,15 +161,84 @@ async fn e52_tokens_expire_are_rotated_and_taken_back_while_the_server_runs() {
     let (token, text) = tokens.make(new).unwrap();
     assert_eq!(reads(&text).await, "good");
     let far = token.created_at + 3_600_000;
-    let (next, next_text) = tokens.rotate(&token.id, far).unwrap().unwrap();
+    let (next, next_text) = tokens.rotate(&token.id, far, None).unwrap().unwrap();
     assert_eq!((next.owner.as_str(), &next.verbs), ("ada", &token.verbs), "the rights are the same");
     assert_eq!((reads(&text).await, reads(&next_text).await), ("good".to_owned(), "good".to_owned()));
-    tokens.rotate(&next.id, 0).unwrap().unwrap();
+    tokens.rotate(&next.id, 0, None).unwrap().unwrap();
     assert_eq!(reads(&next_text).await, "token.expired", "at once");
     assert!(tokens.revoke(&token.id).unwrap() && !tokens.revoke(&token.id).unwrap());
     assert_eq!(reads(&text).await, "token.unknown");
     let kept = std::fs::read_to_string(tokens.path()).unwrap();
     assert!(!kept.contains(text.rsplit('_').next().unwrap()), "only hashes are kept");
+}
+
+/// Rotation renews: a token of 30 days is one of 30 days from now on, unless it is said otherwise.
+#[test]
+fn e52_a_rotated_token_is_good_for_as_long_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = Tokens::of_file(folder.path().join("tokens.json"));
+    let (for_ever, _) = tokens.make(NewToken::default()).unwrap();
+    let (ended, _) = tokens.make(NewToken { expires_at: Some(1), ..NewToken::default() }).unwrap();
+    let soon = for_ever.created_at + 60_000;
+    let (short, _) = tokens.make(NewToken { expires_at: Some(soon), ..NewToken::default() }).unwrap();
+    let next = |token: &Token, expires_at| tokens.rotate(&token.id, 0, expires_at).unwrap().unwrap().0;
+    assert_eq!(next(&for_ever, None).expires_at, None);
+    let (was, renewed) = (soon - short.created_at, next(&short, None));
+    assert_eq!(renewed.expires_at, Some(renewed.created_at + was));
+    assert_eq!(next(&renewed, Some(soon + 1)).expires_at, Some(soon + 1));
+    let dead = next(&ended, None);
+    assert_eq!(dead.expires_at, Some(dead.created_at), "it was made for no time");
+}
+
+/// Root makes a token for a server that is another user: it must still be able to read the file.
+#[test]
+fn e52_tokens_that_root_makes_belong_to_the_user_of_the_service() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let owner = |path: &std::path::Path| (path.metadata().unwrap().uid(), path.metadata().unwrap().gid());
+    std::os::unix::fs::chown(folder.path(), Some(4_711), Some(4_712)).unwrap();
+    let tokens = Tokens::of_file(folder.path().join("tokens.json"));
+    for _ in 0..2 {
+        tokens.make(NewToken::default()).unwrap();
+        assert_eq!(owner(tokens.path()), (4_711, 4_712));
+        assert_eq!(owner(&folder.path().join("tokens.json.lock")), (4_711, 4_712));
+    }
+    // Whose the file is, and not whose the folder is, counts once it is there.
+    std::os::unix::fs::chown(tokens.path(), Some(4_713), Some(4_714)).unwrap();
+    tokens.make(NewToken::default()).unwrap();
+    assert_eq!(owner(tokens.path()), (4_713, 4_714));
+}
+
+/// The folder belongs to the user of the service: no link that this user lays there leads root elsewhere.
+#[test]
+fn e52_tokens_are_written_through_no_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = Tokens::of_file(folder.path().join("tokens.json"));
+    let other = folder.path().join("other");
+    for ending in ["new", "lock"] {
+        std::fs::write(&other, "kept").unwrap();
+        let link = folder.path().join(format!("tokens.json.{ending}"));
+        drop(std::fs::remove_file(&link));
+        std::os::unix::fs::symlink(&other, link).unwrap();
+        let made = tokens.make(NewToken::default());
+        assert_eq!(made.is_ok(), ending == "new", "{made:?}");
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "kept");
+    }
+    assert_eq!(tokens.all().unwrap().len(), 1);
+}
+
+#[test]
+fn e52_tokens_that_cannot_be_written_stay_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = Tokens::of_file(folder.path().join("tokens.json"));
+    let (token, _) = tokens.make(NewToken::default()).unwrap();
+    std::fs::create_dir(folder.path().join("tokens.json.new")).unwrap();
+    let error = tokens.make(NewToken::default()).unwrap_err();
+    assert_eq!(error.code(), "token.unwritten");
+    assert!(error.to_string().ends_with("tokens.json were not changed"), "{error}");
+    assert!(tokens.all().unwrap().keys().eq([&token.id]));
 }
 
 #[tokio::test]
