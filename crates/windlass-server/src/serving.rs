@@ -36,6 +36,7 @@ impl Server {
     /// # Errors
     /// An address or socket cannot be listened on.
     pub async fn listen(&self) -> Result<Listening, Error> {
+        self.settings().check()?;
         let Settings { listen, socket, .. } = self.settings();
         let listeners = Listeners::bind(listen, socket.as_deref()).await?;
         let connections = Connections::new(self, app(self, crate::routes()));

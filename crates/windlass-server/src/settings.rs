@@ -6,6 +6,10 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::error::Error;
+
+/// The shortest time between two signs of life in a stream, in milliseconds.
+const SHORTEST_SILENCE_MS: u64 = 100;
 /// The longest silence of a stream, in milliseconds (E64).
 pub const LONGEST_SILENCE_MS: u64 = 10_000;
 
@@ -26,7 +30,7 @@ pub struct Settings {
     /// Addresses of proxies, whose `X-Forwarded-For` is believed.
     #[schemars(with = "Vec<String>")]
     pub proxies: Vec<IpAddr>,
-    /// The time between two signs of life in a stream, in milliseconds: at most 10,000. Default: 8,000.
+    /// The time between two signs of life in a stream, in milliseconds: 100 to 10,000. Default: 8,000.
     pub heartbeat_ms: u64,
     /// The longest time of a stream, after which its reader comes back, in seconds. Default: 3,600.
     pub stream_seconds: u64,
@@ -110,10 +114,6 @@ impl Default for Limits {
     }
 }
 
-impl Settings {
-    /// The time between two signs of life in a stream, within its bounds.
-    pub(crate) fn heartbeat(&self) -> std::time::Duration {
-        std::time::Duration::from_millis(self.heartbeat_ms.clamp(100, LONGEST_SILENCE_MS))
 impl Limits {
     /// Whether requests that begin runs are counted at all.
     pub(crate) fn bound_requests(&self) -> bool {
@@ -123,5 +123,38 @@ impl Limits {
     }
 }
 
+impl Settings {
+    /// Refuses settings with which the server would not do what it promises, or nothing at all.
+    ///
+    /// # Errors
+    /// The first one that is out of its bounds.
+    pub fn check(&self) -> Result<(), Error> {
+        let Requests { body_bytes, head_ms, body_ms, send_ms, connections } = self.requests;
+        let Limits { at_once, owner, agent, .. } = &self.limits;
+        let heartbeat = SHORTEST_SILENCE_MS..=LONGEST_SILENCE_MS;
+        if !heartbeat.contains(&self.heartbeat_ms) {
+            let expected = format!("{} to {}", heartbeat.start(), heartbeat.end());
+            return Err(Error::Setting { setting: "heartbeat_ms", found: self.heartbeat_ms, expected });
+        }
+        let is_zero = [
+            ("stream_seconds", self.stream_seconds == 0),
+            ("requests.body_bytes", body_bytes == 0),
+            ("requests.head_ms", head_ms == 0),
+            ("requests.body_ms", body_ms == 0),
+            ("requests.send_ms", send_ms == 0),
+            ("requests.connections", connections == 0),
+            ("limits.at_once", *at_once == 0),
+            ("limits.owner.at_once", owner.at_once == Some(0)),
+            ("limits.agent.at_once", agent.at_once == Some(0)),
+        ];
+        match is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
+            Some((setting, _)) => Err(Error::Setting { setting, found: 0, expected: "1 or more".to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The time between two signs of life in a stream.
+    pub(crate) fn heartbeat(&self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.heartbeat_ms)
     }
 }

@@ -114,12 +114,15 @@ fn settings(args: &ServeArgs) -> Result<Settings, Failure> {
     if args.socket.is_some() {
         settings.socket.clone_from(&args.socket);
     }
+    settings.check()?;
     Ok(settings)
 }
 
 fn read_settings(path: &Path) -> Result<Settings, Failure> {
     let unusable = |cause: String| {
-        Failure::new(Exit::BadFile, format!("cannot use the settings {}", path.display())).cause(cause)
+        Failure::new(Exit::BadFile, format!("cannot use the settings {}", path.display())).cause(cause).hint(
+            "docs/serve.md, \"Settings\", lists all keys; packaging/server.yaml is a file to begin with",
+        )
     };
     let bytes = files::read(path, SETTINGS_BYTES).map_err(|error| unusable(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|error| unusable(error.to_string()))?;

@@ -133,4 +133,37 @@ fn a_check_says_why_nothing_would_be_offered() {
     assert_end!(home, home.windlass(["serve", "nowhere", "--check"]));
     home.write("server.yaml", "heartbeat: 500\n");
     assert_end!(home, home.windlass(["serve", "agents", "--check", "--config", "server.yaml"]));
+    home.write("server.yaml", "limits: { at_once: 0 }\n");
+    assert_end!(home, home.windlass(["serve", "agents", "--check", "--config", "server.yaml"]));
+}
+
+#[test]
+fn tokens_that_nobody_could_use_are_not_made() {
+    let home = Home::new();
+    for slip in [["--owner", ""], ["--agent", ""], ["--expires", "0s"]] {
+        let refused = home.windlass(["tokens", "create", slip[0], slip[1]]);
+        assert_eq!((refused.code, &*refused.stdout), (2, ""), "{slip:?}: {refused:?}");
+    }
+    assert_eq!(home.windlass(["tokens", "list", "--json"]).stdout, "");
+    let made: Value =
+        serde_json::from_str(&home.windlass(["tokens", "create", "--expires", "30d", "--json"]).stdout)
+            .unwrap();
+    let id = made["id"].as_str().unwrap();
+    let rotated = home.windlass(["tokens", "rotate", id, "--expires", "1d", "--json"]);
+    let rotated: Value = serde_json::from_str(&rotated.stdout).unwrap();
+    let days = |token: &Value| {
+        let ms = token["expires_at"].as_u64().unwrap() - token["created_at"].as_u64().unwrap();
+        (ms as f64 / 86_400_000.0).round() as u64
+    };
+    assert_eq!((days(&made), days(&rotated)), (30, 1), "{made} {rotated}");
+}
+
+#[test]
+fn a_chat_with_an_agent_that_the_server_does_not_have_says_so_before_the_first_word() {
+    let home = Home::new();
+    home.write("agents/guide.yaml", GUIDE);
+    let server = Served::start(&home, "127.0.0.1:0");
+    let refused = home.windlass(["chat", "--server", &server.url, "nosuch"]);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    assert!(refused.stderr.contains("there is no agent `nosuch` here"), "{refused:?}");
 }
