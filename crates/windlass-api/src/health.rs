@@ -24,7 +24,7 @@ pub struct Ready {
 /// One thing that the server needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Its name: `append`, `read`, `supervisor`, and `closing` while the server ends.
+    /// Its name: `append`, `read`, `tokens`, `supervisor`, and `closing` while the server ends.
     pub name: String,
     /// Whether it is there.
     pub ok: bool,

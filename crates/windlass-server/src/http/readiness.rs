@@ -1,4 +1,4 @@
-//! Readiness: whether the log can be appended to, read and leased, by trying each (E70).
+//! Readiness: whether the log can be appended to, read and leased, and the tokens read, by trying each (E70).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,6 +8,8 @@ use windlass_api::{Check, Ready};
 use windlass_error::in_full;
 use windlass_store::{RunFilter, Store};
 use windlass_text::secret::mask;
+
+use crate::http::tokens::Tokens;
 
 /// How long a check may take: an unready log shows within 2 s.
 const LIMIT: Duration = Duration::from_millis(1_500);
@@ -26,6 +28,7 @@ impl Readiness {
     pub(crate) async fn look(
         &self,
         log: &Arc<dyn Store>,
+        tokens: &Tokens,
         supervisor: Option<String>,
         is_closing: bool,
     ) -> Ready {
@@ -33,7 +36,7 @@ impl Readiness {
         match &*last {
             Some((at, ready)) if at.elapsed() < STANDS => ready.clone(),
             _ => {
-                let ready = look(log, supervisor, is_closing).await;
+                let ready = look(log, tokens, supervisor, is_closing).await;
                 *last = Some((Instant::now(), ready.clone()));
                 ready
             }
@@ -41,8 +44,10 @@ impl Readiness {
     }
 }
 
-async fn look(log: &Arc<dyn Store>, supervisor: Option<String>, is_closing: bool) -> Ready {
+async fn look(log: &Arc<dyn Store>, tokens: &Tokens, supervisor: Option<String>, is_closing: bool) -> Ready {
     let mut checks = vec![timed("append", append(log)).await, timed("read", read(log)).await];
+    let unread = tokens.all().err().map(|error| mask(&in_full(&error)).into_owned());
+    checks.push(Check { name: "tokens".to_owned(), ok: unread.is_none(), message: unread });
     checks.push(Check { name: "supervisor".to_owned(), ok: supervisor.is_none(), message: supervisor });
     if is_closing {
         let message = Some("the server is ending".to_owned());

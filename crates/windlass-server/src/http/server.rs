@@ -124,7 +124,7 @@ impl Server {
     /// Whether the server can work, as of half a second ago at most.
     pub(crate) async fn ready(&self) -> Ready {
         let (fault, is_closing) = (self.supervisor_fault(), self.closing().is_cancelled());
-        self.inner.readiness.look(self.host().log(), fault, is_closing).await
+        self.inner.readiness.look(self.host().log(), self.tokens(), fault, is_closing).await
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

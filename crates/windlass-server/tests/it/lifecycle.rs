@@ -70,6 +70,44 @@ async fn e70_ready_means_able() {
     while ground.client.get("/ready").await.status != 200 {}
 }
 
+#[tokio::test]
+async fn e70_a_server_that_can_let_nobody_in_is_not_ready() {
+    let ground = Ground::new().await;
+    assert_eq!(ground.client.get("/ready").await.status, 200);
+    std::fs::write(ground.server.tokens().path(), "{").unwrap();
+    let began = std::time::Instant::now();
+    let reply = loop {
+        let reply = ground.client.get("/ready").await;
+        if reply.status == 503 {
+            break reply.json();
+        }
+        assert!(began.elapsed().as_secs() < 2, "it is still green");
+    };
+    let failed: Vec<_> =
+        reply["checks"].as_array().unwrap().iter().filter(|check| check["ok"] == false).collect();
+    assert!(matches!(&*failed, [check] if check["name"] == "tokens"), "{reply}");
+}
+
+#[tokio::test]
+async fn settings_with_which_nothing_would_go_on_keep_a_server_from_listening() {
+    let refused = async |settings: Settings| {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::of_file(folder.path().join("tokens.json"));
+        let server = Server::new(Arc::new(MemoryLog::new()), tokens, settings);
+        server.listen().await.map(|_| ()).unwrap_err().to_string()
+    };
+    let silent = Settings { heartbeat_ms: 10_001, ..settings() };
+    assert_eq!(refused(silent).await, "`heartbeat_ms` is 10001, expected 100 to 10000");
+    let flood = Settings { heartbeat_ms: 99, ..settings() };
+    assert_eq!(refused(flood).await, "`heartbeat_ms` is 99, expected 100 to 10000");
+    let mut idle = settings();
+    idle.limits.at_once = 0;
+    assert_eq!(refused(idle).await, "`limits.at_once` is 0, expected 1 or more");
+    let mut owners = settings();
+    owners.limits.owner.at_once = Some(0);
+    assert_eq!(refused(owners).await, "`limits.owner.at_once` is 0, expected 1 or more");
+}
+
 /// A stopped server takes nothing on any more.
 #[tokio::test]
 async fn e51_nothing_is_begun_once_the_server_is_to_end() {
