@@ -145,7 +145,7 @@ pub enum Error {
     },
     /// A part of the path does not fit.
     #[error("the path does not fit: {fault}")]
-    #[diagnostic(kind = Invalid, code = "request.path_part", help = "/openapi.json has the parameters of every path")]
+    #[diagnostic(kind = Invalid, code = "request.path_part", help = "write ids whole, as listings have them; /openapi.json has the parameters of every path")]
     PathPart {
         /// What is wrong.
         fault: String,
@@ -161,7 +161,7 @@ pub enum Error {
     },
     /// The body is too large.
     #[error("the body has more than {max} bytes")]
-    #[diagnostic(kind = Invalid, code = "request.too_large", help = "send less: `limits.body_bytes` of the server bounds it")]
+    #[diagnostic(kind = Invalid, code = "request.too_large", help = "send less: `requests.body_bytes` of the server bounds it")]
     TooLarge {
         /// The most that is read.
         max: usize,

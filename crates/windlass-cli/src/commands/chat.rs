@@ -155,6 +155,8 @@ async fn on_a_server(server: Server, args: ChatArgs) -> Result<Exit, Failure> {
     if args.overrides != Overrides::default() || args.cassette.is_given() || args.session.hands_over() {
         return Err(not_on_a_server());
     }
+    // One that is not there is said before the first word.
+    server.client.agent(&agent.display().to_string()).await?;
     let named = args.session.name.is_some();
     let session = args.session.name.map_or_else(new_session, SessionId::from);
     let talk = Talk::new(server, agent.display().to_string(), session.clone(), args.view);

@@ -7,7 +7,7 @@ use windlass_client::ClientError;
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::policy::LimitKind;
 use windlass_core::{InvalidInput, Status};
-use windlass_error::Diagnostic;
+use windlass_error::{Diagnostic, in_full};
 use windlass_models::ModelError;
 use windlass_models::cassette::CassetteError;
 use windlass_runtime::agent_file::AgentFileError;
@@ -99,7 +99,26 @@ impl Hinted for RecordedError {}
 impl Hinted for ToolSetError {}
 impl Hinted for YamlError {}
 impl Hinted for windlass_server::Error {}
-impl Hinted for ClientError {}
+
+impl Hinted for ClientError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
+    fn about(&self) -> Option<String> {
+        match self {
+            Self::Unreachable { source, .. } => {
+                let why = in_full(&**source);
+                let hint = if why.contains("certificate") {
+                    "for a certificate of your own authority, set SSL_CERT_FILE to the file of that authority"
+                } else if why.contains("Permission denied") {
+                    "the socket takes the user of the server alone: type the command as that user (`sudo -u USER …`), or use http with a token"
+                } else {
+                    return None;
+                };
+                Some(hint.to_owned())
+            }
+            _ => None,
+        }
+    }
+}
 
 /// The hint for what a server has refused, by the code that it gave.
 pub(crate) fn of_refusal(error: &ClientError) -> Option<String> {

@@ -32,8 +32,10 @@ fn mark(next: Option<Cursor>) -> Option<String> {
 }
 
 fn status(name: &str) -> Result<RunStatus, Error> {
-    let unknown = || Error::Value { what: "status", fault: format!("there is no state `{name}`") };
-    RunStatus::from_name(name).ok_or_else(unknown)
+    RunStatus::from_name(name).ok_or_else(|| {
+        let all = RunStatus::ALL.map(RunStatus::name).join(", ");
+        Error::Value { what: "status", fault: format!("there is no state `{name}`: expected one of {all}") }
+    })
 }
 
 pub(super) async fn runs(call: Call<Nothing, ListRuns>) -> Result<Json<Page<RunSummary>>, Error> {
