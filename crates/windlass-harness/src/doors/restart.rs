@@ -339,7 +339,7 @@ impl<'p> Crowd<'p> {
     }
 
     fn follow(&self, run: &str) -> Result<Seen, String> {
-        let (mut seen, mut since, mut looked) = (Seen::default(), Instant::now(), false);
+        let (mut seen, mut since) = (Seen::default(), Instant::now());
         while !seen.is_finished() {
             let before = seen.position.clone();
             seen.end = None;
@@ -354,10 +354,10 @@ impl<'p> Crowd<'p> {
                 Err(_) => thread::sleep(Duration::from_millis(20)),
             }
             if seen.position != before {
-                (since, looked) = (Instant::now(), false);
+                since = Instant::now();
             }
-            if since.elapsed() > LOOK && !looked {
-                looked = true;
+            if since.elapsed() > LOOK {
+                // The server may be away, or just about to see it: the next look comes soon.
                 self.look_at(run);
             }
             if since.elapsed() > STUCK {
