@@ -261,8 +261,7 @@ impl From<ClientError> for Failure {
                 Exit::Failed
             }
         };
-        let hint = hints::of_refusal(&error).or_else(|| error.hint());
-        Self::of(exit, &error).maybe_hint(hint)
+        Self::of(exit, &error).maybe_hint(hints::advice(&error))
     }
 }
 

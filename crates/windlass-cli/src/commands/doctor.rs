@@ -4,6 +4,7 @@ mod files;
 mod log;
 mod models;
 mod programs;
+mod server;
 
 use clap::Args;
 use futures_util::future::join;
@@ -13,6 +14,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
+use crate::remote::Server;
 use crate::waiting::awaited;
 
 pub(crate) use models::providers;
@@ -23,7 +25,8 @@ missing  it is not there; only what you want to use needs to be
 problem  it is there and cannot be used: the exit code is then 1
 
 The log is looked through as a whole: its pages, the boundaries of appends, references, the digest of each stored result, \
-and every event of every run, folded from the first one on. `--log FILE` names another one.";
+and every event of every run, folded from the first one on. `--log FILE` names another one. With a server (`--server URL`, \
+WINDLASS_SERVER) it says whether that is reached, can work, and lets you in.";
 
 /// The arguments of `windlass doctor`.
 #[derive(Debug, Args)]
@@ -88,7 +91,11 @@ impl Finding {
 /// Looks at everything.
 pub(crate) async fn run(args: DoctorArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
+    let server = Server::of(&args.log)?;
     let look = async {
+        if let Some(server) = &server {
+            return server::look(server).await;
+        }
         let (providers, auto) = join(providers(), models::auto()).await;
         let mut findings = files::home();
         findings.push(files::default_agent());
@@ -99,7 +106,8 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<Exit, Failure> {
         findings
     };
     out::calm(args.json);
-    let findings = interrupts.or(awaited("the providers and the log", Box::pin(look))).await?;
+    let what = if server.is_some() { "the server" } else { "the providers and the log" };
+    let findings = interrupts.or(awaited(what, Box::pin(look))).await?;
     for finding in &findings {
         finding.show(args.json)?;
     }

@@ -120,9 +120,10 @@ impl Hinted for ClientError {
     }
 }
 
-/// The hint for what a server has refused, by the code that it gave.
-pub(crate) fn of_refusal(error: &ClientError) -> Option<String> {
-    by_code(INSTEAD, error.reason()).or_else(|| by_code(OF_SERVERS, error.reason()))
+/// The remedy for what came of asking a server: by the code that it gave, if it has refused.
+pub(crate) fn advice(error: &ClientError) -> Option<String> {
+    let of_refusal = by_code(INSTEAD, error.reason()).or_else(|| by_code(OF_SERVERS, error.reason()));
+    of_refusal.or_else(|| error.hint())
 }
 
 impl Hinted for ModelError {
