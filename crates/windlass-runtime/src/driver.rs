@@ -113,6 +113,8 @@ pub(crate) struct Driver<W> {
     durable_inbox: InboxReader,
     changes: Option<Changes>,
     first: Option<InputKind>,
+    /// The post of the request that takes the run over: its first append uses it.
+    first_uses: Option<PostId>,
     /// Whether its first events were made durable before it was driven.
     begun: bool,
     /// What its first append does to the head of its session.
@@ -178,6 +180,7 @@ impl<W: Work> Driver<W> {
             inbox: LocalInbox::default(),
             durable_inbox: InboxReader::new(log, run),
             first,
+            first_uses: None,
             begun: false,
             head: Head::Stays,
             broken: Broken::default(),

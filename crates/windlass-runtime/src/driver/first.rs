@@ -7,7 +7,7 @@ use windlass_core::event::RunInput;
 use windlass_core::policy::WhileRunning;
 use windlass_core::run::OpenCall;
 use windlass_core::{InputKind, SessionId};
-use windlass_store::{Head, StoreError};
+use windlass_store::{Head, Post, PostKey, StoreError};
 
 use super::Driver;
 use super::work::Work;
@@ -16,6 +16,7 @@ use crate::driver::parents::settled;
 use crate::driver::telemetry::RunTrace;
 use crate::platform::clock::RunClock;
 use crate::platform::error::Error;
+use crate::platform::retry::again;
 
 impl<W: Work> Driver<W> {
     pub(super) fn open_trace(&mut self) {
@@ -27,6 +28,23 @@ impl<W: Work> Driver<W> {
     /// The run's first append moves the head of its session so.
     pub(crate) fn move_head(&mut self, head: Head) {
         self.head = head;
+    }
+
+    /// Posts the first input under the key of a request, for the first append to use: from then on the key is known as that of a request
+    /// that was done.
+    ///
+    /// # Errors
+    /// It was done before ([`Error::Repeated`]), another request has the key, or the log failed.
+    pub(crate) async fn take_over_under(&mut self, key: PostKey) -> Result<(), Error> {
+        let Some(what) = self.first.clone() else { return Ok(()) };
+        let (run, log, environment) = (self.state.run(), self.agent.log(), &**self.agent.environment());
+        let post = Post { at: environment.now(), what, key: Some(key) };
+        let post = again(environment, || log.post(run, post.clone())).await?;
+        if log.used(run, &[post]).await?.contains(&post) {
+            return Err(Error::Repeated { run });
+        }
+        self.first_uses = Some(post);
+        Ok(())
     }
 
     /// Makes the run's first events durable before it is driven.
@@ -53,7 +71,8 @@ impl<W: Work> Driver<W> {
         }
         if let Some(first) = first {
             let session = refusing(&first);
-            self.take(first, None).await.map_err(|error| busy(error, session))?.map_err(Error::Refused)?;
+            let uses = self.first_uses.take();
+            self.take(first, uses).await.map_err(|error| busy(error, session))?.map_err(Error::Refused)?;
         }
         self.clock = RunClock::after(self.state.clock(), &**self.agent.environment());
         self.adjust().await?;

@@ -70,7 +70,9 @@ impl<W: Work> Driver<W> {
         self.durable_inbox.seen(newest);
         abort_first(&mut posts, |post| &post.what);
         for post in posts {
-            let done = used.contains(&post.id) || self.take(post.what, Some(post.id)).await?.is_err();
+            // A request to resume that waits here was left by a process that died before it took the run over, and somebody has by now.
+            let is_over = used.contains(&post.id) || matches!(post.what, InputKind::Resumed { .. });
+            let done = is_over || self.take(post.what, Some(post.id)).await?.is_err();
             if done && !self.state.is_finished() {
                 // A refused post stays refused: it must not wait there for ever (E28).
                 let discard = || self.agent.log().discard(self.state.run(), post.id, self.lease.fence());

@@ -15,6 +15,7 @@ pub(super) enum Verb {
     Answer,
     Steer,
     Pause,
+    Resume,
     Cancel,
 }
 
@@ -87,7 +88,7 @@ impl Keyed {
         }
     }
 
-    fn reused(&self, run: RunId) -> Error {
+    pub(super) fn reused(&self, run: RunId) -> Error {
         Error::KeyReused { key: self.key.clone(), run }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
 use windlass_core::event::{AnswerSource, AnsweredBy};
 use windlass_core::{Answer, QuestionId, RunId, State, Text};
 use windlass_read::words::{self, Calls, Cuts};
@@ -119,6 +120,7 @@ pub struct Taking {
     pub(super) state: Option<State>,
     pub(super) with: Option<With>,
     pub(super) options: DriveOptions,
+    pub(super) key: Option<Text>,
 }
 
 /// The agent that a sender names for a run.
@@ -132,7 +134,7 @@ pub(super) struct With {
 impl Taking {
     /// A run, with the agent that it has.
     pub fn new(run: RunId) -> Self {
-        Self { run, state: None, with: None, options: DriveOptions::default() }
+        Self { run, state: None, with: None, options: DriveOptions::default(), key: None }
     }
 
     /// The run was read already: only what has come since is read.
@@ -157,6 +159,19 @@ impl Taking {
     pub fn options(mut self, options: DriveOptions) -> Self {
         self.options = options;
         self
+    }
+
+    /// Gives the request an idempotency key ([`Request::key`]), or none.
+    pub fn under(mut self, key: Option<Text>) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// The parts that make it the same request: the agent, the version that was seen, and whether a pause ends, with which message.
+    pub(super) fn asked(&self) -> impl Serialize + '_ {
+        let with = self.with.as_ref().map(|with| (with.agent.name(), with.switches, with.seen));
+        let unpause = self.options.unpause.as_ref();
+        (with, unpause.is_some(), unpause.and_then(|unpause| unpause.text.as_deref()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Verbs: requests to a run, each with what its sender saw (E75) and under the key that it sent (E65).
 
-use windlass_core::event::Steered;
-use windlass_core::{InputKind, RunId, State, Text};
+use windlass_core::event::{AnsweredBy, Steered};
+use windlass_core::{Answer, InputKind, RunId, State, Text};
 use windlass_read::load;
 use windlass_store::StoreError;
 
@@ -18,6 +18,7 @@ use crate::host::cancelling::{Cancelled, being_cancelled, cancel, cancel_under};
 use crate::host::forking::{Fork, new_fork};
 use crate::host::resume::Resume;
 use crate::platform::error::Error;
+use crate::platform::error::host::HostError;
 
 impl Scoped {
     /// Answers a question of a run, wherever it is driven. The run is read once. A run that nobody drives takes the answer once it is
@@ -166,14 +167,63 @@ impl Scoped {
         }
     }
 
+    /// Whether a run was resumed, or its pause ended, by an earlier sending of this request under its key.
+    ///
+    /// # Errors
+    /// The run is unknown; another request has the key; the log failed.
+    pub async fn resumed_before(&self, taking: &Taking) -> Result<bool, Error> {
+        self.summary(taking.run).await?;
+        let keyed = self.resume_keyed(taking)?;
+        let earlier = Keyed::earlier(keyed.as_ref(), &**self.host.log()).await?;
+        Ok(matches!(earlier, Earlier::Taken(_)))
+    }
+
+    fn resume_keyed(&self, taking: &Taking) -> Result<Option<Keyed>, Error> {
+        Keyed::of(self.scope().owner(), Verb::Resume, taking.key.as_ref(), taking.run, &taking.asked())
+    }
+
+    /// Ends the pause of a run, wherever it is driven, as somebody's answer. A run that nobody drives goes on once it is resumed, here by
+    /// [`supervise`](super::Host::supervise).
+    ///
+    /// # Errors
+    /// The run is not paused. Another request has the key.
+    pub async fn end_pause(&self, taking: Taking, by: AnsweredBy) -> Result<Delivery, Error> {
+        let keyed = self.resume_keyed(&taking)?;
+        let ended = Box::pin(self.pause_ended(taking, by, keyed.as_ref())).await;
+        self.delivered(ended, keyed).await
+    }
+
+    async fn pause_ended(
+        &self,
+        taking: Taking,
+        by: AnsweredBy,
+        keyed: Option<&Keyed>,
+    ) -> Result<Delivery, Error> {
+        let Taking { run, state, options, .. } = taking;
+        self.check_seen(run).await?;
+        let state = match state {
+            Some(state) => state,
+            None => load(&**self.host.log(), run).await?,
+        };
+        let paused = state.pause().ok_or_else(|| HostError::NotPaused { run })?;
+        let answer = Answer::Resume { text: options.unpause.and_then(|unpause| unpause.text) };
+        let what = InputKind::Answered { question: paused.id.clone(), answer, by: Some(by) };
+        self.deliver(&state, what, keyed).await
+    }
+
     /// Resumes a run with the agent that it began with, or with another one, and drives it here.
     ///
     /// # Errors
-    /// As for [`Registry::of_run`](super::Registry::of_run); the run has ended or has a live driver; it has gone on since it was seen.
+    /// As for [`Registry::of_run`](super::Registry::of_run); the run has ended or has a live driver; it has gone on since it was seen. It
+    /// was resumed by the same request before ([`Error::Repeated`]); another request has the key.
     pub async fn resume(&self, taking: Taking) -> Result<LiveRun, Error> {
-        let Taking { run, state, with, options } = taking;
+        let keyed = self.resume_keyed(&taking)?;
+        let Taking { run, state, with, options, key: _ } = taking;
         self.check_seen(run).await?;
         let log = &**self.host.log();
+        if let Earlier::Taken(run) = Keyed::earlier(keyed.as_ref(), log).await? {
+            return Err(Error::Repeated { run });
+        }
         let state = match state {
             Some(state) => state,
             None => load(log, run).await?,
@@ -190,6 +240,13 @@ impl Scoped {
         let prepared = resume.prepare().await?;
         // Another holder may have driven it until its lease was held here.
         Box::pin(check_version(log, prepared.state(), seen)).await?;
+        let prepared = match keyed {
+            Some(keyed) => match Box::pin(prepared.under(keyed.post())).await {
+                Err(Error::Log(StoreError::KeyReused { run, .. })) => return Err(keyed.reused(run)),
+                prepared => prepared?,
+            },
+            None => prepared,
+        };
         Ok(self.host.drive(&agent, prepared))
     }
 

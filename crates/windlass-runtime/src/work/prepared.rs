@@ -4,6 +4,7 @@ use futures_core::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::Millis;
 use windlass_core::{Owner, RunId, State};
+use windlass_store::PostKey;
 
 use crate::agent::delegates::Task;
 use crate::driver::Driver;
@@ -75,6 +76,15 @@ impl Prepared {
     pub(crate) fn drawing_on(mut self, task: &Task) -> Self {
         self.driver.draw_on(task.account.clone());
         self
+    }
+
+    /// Takes the run over under the key of a request, which is known by it from the first append on.
+    ///
+    /// # Errors
+    /// The same request has taken the run over before ([`Error::Repeated`]); another request has the key; the log failed.
+    pub(crate) async fn under(mut self, key: PostKey) -> Result<Self, Error> {
+        self.driver.take_over_under(key).await?;
+        Ok(self)
     }
 
     /// Makes the run's start durable now.

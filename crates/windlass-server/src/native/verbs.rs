@@ -9,11 +9,11 @@ use windlass_api::{
 use windlass_core::event::{AgentRef, AnswerSource, AnsweredBy, ResumedBy, SteerKind, Steered};
 use windlass_core::policy::LimitKind;
 use windlass_core::{Answer, RunId};
-use windlass_read::{json, load, load_until, question_digest};
+use windlass_read::{json, load, load_until};
 use windlass_runtime::control::{Cancelled, Delivery};
 use windlass_runtime::host::{Answering, Forked, Position, QuestionSeen, Request, Taking, check_version};
-use windlass_runtime::{Agent, DriveOptions, ForkOptions, RunMessages, Unpause};
-use windlass_store::RunSummary;
+use windlass_runtime::{Agent, DriveOptions, Error as RunError, ForkOptions, RunMessages, Unpause};
+use windlass_store::{RunSummary, StoreError};
 
 use super::agents::named;
 use super::forms::{OfRun, seen};
@@ -52,8 +52,11 @@ fn answering<P, Q, B>(
     question: QuestionSeen,
     answer: Answer,
 ) -> Result<Answering, Error> {
-    let by = AnsweredBy { from: AnswerSource::Client, name: Some(call.caller.owner().to_string().into()) };
-    Ok(Answering { by, key: call.key()?, ..Answering::new(run, question, answer) })
+    Ok(Answering { by: by_client(call), key: call.key()?, ..Answering::new(run, question, answer) })
+}
+
+fn by_client<P, Q, B>(call: &Call<P, Q, B>) -> AnsweredBy {
+    AnsweredBy { from: AnswerSource::Client, name: Some(call.caller.owner().to_string().into()) }
 }
 
 pub(super) async fn answer(call: Call<OfRun, Nothing, AnswerQuestion>) -> Result<Json<Taken>, Error> {
@@ -141,18 +144,30 @@ pub(super) async fn resume(call: Call<OfRun, Nothing, ResumeRun>) -> Result<Json
     let line = seen(&call, call.path.run).await?;
     let host = call.caller.host(&call.server);
     let log = &**call.server.host().log();
-    let state = load(log, line.run).await?;
     let ResumeRun { message, limits, with, seen: version } = &call.body;
     let other = match (with, version) {
         (Some(name), Some(_)) => Some(named(&call, name)?),
         (Some(_), None) => return Err(Error::NoVersion),
         (None, _) => None,
     };
+    let unpause = Some(Unpause { text: message.as_deref().map(Into::into) });
+    let taking = Taking::new(line.run).options(DriveOptions { unpause, ..by_hand() }).under(call.key()?);
+    let taking = match &other {
+        Some(agent) => taking.with(agent.clone(), *version),
+        None => taking,
+    };
+    if host.resumed_before(&taking).await? {
+        return match call.key()? {
+            // What went on beyond a limit was another request.
+            Some(key) if !limits.is_empty() => Err(RunError::KeyReused { key, run: line.run }.into()),
+            _ => taken(&call, line.run, TakenState::Taken).await,
+        };
+    }
+    let state = load(log, line.run).await?;
     if message.is_some() && state.pause().is_none() {
         let fault = "the run is not paused: `steer` says something to it".to_owned();
         return Err(Error::Value { what: "message", fault });
     }
-    let text = message.as_deref().map(Into::into);
     if !limits.is_empty() {
         let agent = match other {
             Some(agent) => {
@@ -163,23 +178,20 @@ pub(super) async fn resume(call: Call<OfRun, Nothing, ResumeRun>) -> Result<Json
         };
         return continued(&call, &line, &agent).await;
     }
-    if let Some(agent) = other {
-        let options = DriveOptions { unpause: Some(Unpause { text }), ..by_hand() };
-        host.resume(Taking::new(line.run).state(state).with(agent, *version).options(options)).await?;
-        call.server.given_up().resumed(line.run);
-        return taken(&call, line.run, TakenState::Taken).await;
-    }
-    if let Some(pause) = state.pause() {
-        let question = QuestionSeen { question: pause.id.clone(), digest: Some(question_digest(pause)) };
-        let delivery = host.answer(answering(&call, line.run, question, Answer::Resume { text })?).await?;
+    if other.is_none() && state.pause().is_some() {
+        let delivery = host.end_pause(taking.state(state), by_client(&call)).await?;
         return taken(&call, line.run, delivered(&delivery)).await;
     }
-    // One that is driven is resumed already.
-    if line.holder.is_some() {
+    // One that is driven is resumed already. Such a request keeps no key: it changes nothing.
+    if other.is_none() && line.holder.is_some() {
         return taken(&call, line.run, TakenState::Taken).await;
     }
-    host.resume(Taking::new(line.run).state(state).options(by_hand())).await?;
-    call.server.given_up().resumed(line.run);
+    match host.resume(taking.state(state)).await {
+        Ok(_) | Err(RunError::Repeated { .. }) => call.server.given_up().resumed(line.run),
+        // The same request, sent at the same moment, was faster.
+        Err(RunError::Log(StoreError::Held { .. })) if call.key()?.is_some() => {}
+        Err(error) => return Err(error.into()),
+    }
     taken(&call, line.run, TakenState::Taken).await
 }
 

@@ -165,6 +165,32 @@ async fn e65_a_fork_that_is_sent_twice_begins_once() {
 }
 
 #[tokio::test]
+async fn e65_a_resume_that_is_sent_twice_is_done_once() {
+    let ground = Ground::new().await;
+    let run = start(&ground.client, "wait").await;
+    let path = |verb: &str| format!("/v1/runs/{run}/{verb}");
+    ground.client.post(&path("pause"), &json!({})).await.good();
+    ground.go_on.notify_one();
+    until(&ground.client, &run, "suspended").await;
+    let now = json!({ "message": "now" });
+    ground.client.post_under("r1", &path("resume"), &now).await.good();
+    until(&ground.client, &run, "answered").await;
+    let events =
+        async || ground.client.get(&path("events")).await.good().json()["items"].as_array().unwrap().len();
+    let before = events().await;
+    // The run is paused no longer, and has ended: its repeat is told what became of the first one.
+    let again = ground.client.post_under("r1", &path("resume"), &now).await.good().json();
+    assert_eq!((&again["state"], &again["status"]), (&json!("taken"), &json!("answered")));
+    assert_eq!(events().await, before);
+    for other in [json!({ "message": "later" }), json!({}), json!({ "limits": { "turns": 9 } })] {
+        let reused = ground.client.post_under("r1", &path("resume"), &other).await;
+        assert_eq!(reused.refusal(), (409, "request.key_reused".to_owned()), "{other}");
+    }
+    let late = ground.client.post_under("r2", &path("resume"), &json!({})).await;
+    assert_eq!(late.refusal(), (409, "input.ended".to_owned()));
+}
+
+#[tokio::test]
 async fn e75_another_agent_needs_the_version_that_was_seen() {
     let ground = Ground::new().await;
     let run = start(&ground.client, "pay").await;

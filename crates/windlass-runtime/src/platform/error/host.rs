@@ -8,6 +8,13 @@ use windlass_error::{AnyDiagnostic, Diagnostic};
 #[derive(Debug, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum HostError {
+    /// The run is not paused.
+    #[error("run {run} is not paused")]
+    #[diagnostic(kind = Conflict, code = "run.not_paused", help = "to say something to a run that goes on is to steer it")]
+    NotPaused {
+        /// The run.
+        run: RunId,
+    },
     /// The process is about to end.
     #[error("this process is about to end and begins nothing any more")]
     #[diagnostic(kind = Unavailable, code = "host.closing", help = "send it again")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use windlass_core::event::{PeopleFact, RunFact};
+use windlass_core::event::{AnswerSource, PeopleFact, ResumedBy, RunFact};
 
 use futures_core::future::BoxFuture;
 use tokio::sync::Notify;
@@ -13,8 +13,8 @@ use windlass_runtime::control::{Cancelled, Delivery};
 use windlass_runtime::host::{Answering, Host, QuestionSeen, Request, Scope, Scoped, Start, Taking};
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions};
 use windlass_store::{
-    Answer as Reply, Claim, Fence, Holder, Leases, MemoryLog, RunFilter, SqliteLog, Store, StoreError,
-    forward_store,
+    Answer as Reply, Claim, Fence, Holder, Leases, MemoryLog, Post, PostKey, RunFilter, SqliteLog, Store,
+    StoreError, forward_store,
 };
 use windlass_testing::{FnModel, FnTool, called, text_reply};
 
@@ -373,4 +373,98 @@ async fn e65_forks_of_one_request_at_the_same_moment_are_one_run_also_of_a_run_t
         assert!(found.iter().all(|(run, saved, _)| (*run, *saved) == (found[0].0, found[0].1)), "{round}");
         assert_eq!(log.list(RunFilter::default()).await.unwrap().len(), 2, "{round}");
     }
+}
+
+async fn resumed_once(log: Arc<dyn Store>) {
+    let (agent, host) = payer(&log);
+    let ada = host.within(Scope::of("ada"));
+    let (run, other) = (waiting(&host, &agent).await, waiting(&host, &agent).await);
+    let taking = |run| Taking::new(run).under(Some("k1".into()));
+    let question: QuestionSeen = "q1".parse().unwrap();
+    ada.answer(Answering::new(run, question, Answer::Approve)).await.unwrap();
+    assert!(!ada.resumed_before(&taking(run)).await.unwrap());
+    let done = ada.resume(taking(run)).await.unwrap().end().await.unwrap();
+    assert_eq!(done.status(), Some(Status::Answered));
+    assert!(log.inbox(run, None).await.unwrap().is_empty());
+    // A restarted process knows it still, after the run's end, too.
+    let (_, restarted) = payer(&log);
+    let ada = restarted.within(Scope::of("ada"));
+    let before = log.summary(run).await.unwrap().version;
+    assert!(ada.resumed_before(&taking(run)).await.unwrap());
+    let again = ada.resume(taking(run)).await.unwrap_err();
+    assert!(matches!(again, Error::Repeated { run: of } if of == run), "{again:?}");
+    let unpause = Some(windlass_runtime::Unpause::default());
+    let different = taking(run).options(DriveOptions { unpause, ..DriveOptions::default() });
+    reused(ada.resume(different).await, run);
+    reused(ada.resume(taking(other)).await, run);
+    let late = ada.resume(Taking::new(run).under(Some("k2".into()))).await.unwrap_err();
+    assert_eq!(late.code(), "input.ended");
+    assert_eq!(log.summary(run).await.unwrap().version, before, "nothing was done twice");
+    // Another owner's key is another key.
+    let carol = restarted.within(Scope::all("carol"));
+    let parked = carol.resume(taking(other)).await.unwrap().end().await.unwrap();
+    assert_eq!(parked.run_state(), RunState::Suspended);
+}
+
+#[tokio::test]
+async fn e65_a_run_is_resumed_once_under_a_key() {
+    resumed_once(Arc::new(MemoryLog::new())).await;
+}
+
+#[tokio::test]
+async fn e65_a_run_is_resumed_once_under_a_key_in_sqlite_too() {
+    let folder = tempfile::tempdir().unwrap();
+    resumed_once(Arc::new(SqliteLog::open(folder.path().join("log.db")).unwrap())).await;
+}
+
+/// A process that died between the post and its first append has resumed nothing: who takes the run up passes the post over.
+#[tokio::test]
+async fn e65_a_request_to_resume_that_was_left_behind_is_no_input_of_the_next_holder() {
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
+    let (agent, host) = payer(&log);
+    let ada = host.within(Scope::of("ada"));
+    let run = waiting(&host, &agent).await;
+    let question: QuestionSeen = "q1".parse().unwrap();
+    ada.answer(Answering::new(run, question, Answer::Approve)).await.unwrap();
+    let key = PostKey { owner: "ada".into(), key: "resume/k1".into(), digest: [7; 32] };
+    let what = InputKind::resumed("dead", 1, ResumedBy::Person);
+    log.post(run, Post { key: Some(key), ..Post::new(1, what) }).await.unwrap();
+    let done = ada.resume(Taking::new(run)).await.unwrap().end().await.unwrap();
+    assert_eq!(done.status(), Some(Status::Answered));
+    assert!(log.posted(&"ada".into(), &["resume/k1".into()]).await.unwrap()[0].is_none(), "the key is free");
+    let (mut pages, mut resumed) = (RunPages::new(&*log, run), 0);
+    while let Some(batches) = pages.next().await.unwrap() {
+        let events = batches.iter().flat_map(|batch| batch.events.iter());
+        resumed += events.filter(|event| matches!(event.fact, Fact::Run(RunFact::Resumed(_)))).count();
+    }
+    assert_eq!(resumed, 1);
+}
+
+/// The end of a pause is a request to resume, too: its repeat finds the run unpaused.
+#[tokio::test]
+async fn e65_a_pause_is_ended_once_under_a_key() {
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
+    let (agent, host) = payer(&log);
+    let ada = host.within(Scope::of("ada"));
+    let run = waiting(&host, &agent).await;
+    ada.pause(run, None, Request::default()).await.unwrap();
+    assert_eq!(
+        ada.resume(Taking::new(run)).await.unwrap().end().await.unwrap().run_state(),
+        RunState::Suspended
+    );
+    let taking = |text: &str| {
+        let unpause = Some(windlass_runtime::Unpause { text: Some(text.into()) });
+        Taking::new(run).options(DriveOptions { unpause, ..DriveOptions::default() }).under(Some("k1".into()))
+    };
+    let by = || AnswerSource::Client.into();
+    for _ in 0..2 {
+        assert_eq!(ada.end_pause(taking("go on"), by()).await.unwrap(), Delivery::Waiting);
+    }
+    assert_eq!(log.inbox(run, None).await.unwrap().len(), 1);
+    drop(ada.resume(Taking::new(run)).await.unwrap().end().await.unwrap());
+    assert!(ada.resumed_before(&taking("go on")).await.unwrap());
+    assert_eq!(ada.end_pause(taking("go on"), by()).await.unwrap(), Delivery::Taken);
+    reused(ada.end_pause(taking("wait"), by()).await, run);
+    let late = ada.end_pause(Taking::new(run), by()).await.unwrap_err();
+    assert_eq!(late.code(), "run.not_paused");
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
+use windlass_core::event::AnswerSource;
 use windlass_core::{Answer, Owner, RunId};
 use windlass_error::Diagnostic as _;
 use windlass_runtime::host::{
@@ -19,7 +20,7 @@ use crate::scenarios::calls_then_answers;
 type Verb = for<'a> fn(&'a Scoped, &'a Agent, RunId) -> BoxFuture<'a, Result<(), Error>>;
 
 /// Each verb that names a run, in an order in which all of them succeed.
-const VERBS: [(&str, Verb); 9] = [
+const VERBS: [(&str, Verb); 11] = [
     ("summary", |client, _, run| Box::pin(async move { client.summary(run).await.map(drop) })),
     ("follow", |client, _, run| {
         Box::pin(async move { client.follow(run, Position::default()).await.map(drop) })
@@ -44,8 +45,15 @@ const VERBS: [(&str, Verb); 9] = [
         let fork = ForkOptions { at: 1, ..ForkOptions::default() };
         Box::pin(async move { client.fork(run, agent, fork, DriveOptions::default()).await.map(drop) })
     }),
+    ("resumed_before", |client, _, run| {
+        Box::pin(async move { client.resumed_before(&Taking::new(run)).await.map(drop) })
+    }),
     ("resume", |client, _, run| {
         Box::pin(async move { client.resume(Taking::new(run)).await?.end().await.map(drop) })
+    }),
+    ("end_pause", |client, _, run| {
+        let by = AnswerSource::Program.into();
+        Box::pin(async move { client.end_pause(Taking::new(run), by).await.map(drop) })
     }),
     ("cancel", |client, _, run| {
         Box::pin(async move { client.cancel(run, "no", Request::default()).await.map(drop) })
