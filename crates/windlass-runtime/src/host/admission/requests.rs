@@ -39,7 +39,7 @@ pub(super) fn begin_alone(
     }
 }
 
-/// An earlier sending that has begun the run is met where this one would begin it: who is the first pays for no look.
+/// An earlier sending that has begun the run is met where this one would begin it: the first one looks for posts under its key alone.
 async fn begin_under_key(
     agent: &Agent,
     input: RunMessages,
