@@ -228,6 +228,8 @@ pub enum Error {
     #[error("{limit} is used up: {used} of {max}")]
     #[diagnostic(kind = Exhausted, code = "limit.reached", help = "send it again after the time in `Retry-After`")]
     Limit {
+        /// Its name among the metrics.
+        name: &'static str,
         /// The limit, such as `requests a minute of owner ada`.
         limit: String,
         /// The amount that is used.

@@ -7,6 +7,7 @@ use windlass_core::{Owner, Text};
 use windlass_store::{Store, UsageFilter};
 
 use crate::error::Error;
+use crate::http::metrics::{REQUESTS_PER_MINUTE, USD_PER_DAY};
 use crate::settings::{Limits, Quota};
 
 const MINUTE_MS: u64 = 60_000;
@@ -58,6 +59,7 @@ impl Quotas {
             let early = next.saturating_sub(now).saturating_sub(MINUTE_MS);
             if early > 0 || most == 0 {
                 return Err(Error::Limit {
+                    name: REQUESTS_PER_MINUTE,
                     limit: format!("requests a minute of {whose}"),
                     used: most.to_string(),
                     max: most.to_string(),
@@ -100,6 +102,7 @@ pub(crate) async fn check_dollars(
                 runs => format!(" (and {runs} runs of unknown cost)"),
             };
             return Err(Error::Limit {
+                name: USD_PER_DAY,
                 limit: format!("US dollars a day of {whose}"),
                 used: dollars(cost) + &uncounted,
                 max: dollars(most),

@@ -60,7 +60,7 @@ pub(crate) fn fault(error: &Error) -> Fault {
 /// The values of an error that a program needs.
 fn details(error: &Error) -> Option<Value> {
     match error {
-        Error::Limit { limit, used, max, retry_after } => {
+        Error::Limit { limit, used, max, retry_after, .. } => {
             Some(json!({ "limit": limit, "used": used, "max": max, "retry_after_s": retry_after }))
         }
         Error::Run(RunError::Host(HostError::Full { waiting })) => {

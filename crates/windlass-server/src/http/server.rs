@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::http::encoded::Encoded;
 use crate::http::given_up::GivenUp;
 use crate::http::measured::MeasuredLog;
-use crate::http::metrics::{Metrics, REQUESTS_PER_MINUTE, USD_PER_DAY, WAITING};
+use crate::http::metrics::{Metrics, WAITING};
 use crate::http::quotas::{Quotas, check_dollars};
 use crate::http::readiness::Readiness;
 use crate::http::tokens::Tokens;
@@ -181,8 +181,10 @@ impl Server {
 
     /// Counts an error by which a limit has refused a request.
     pub(crate) fn refused(&self, error: &Error) {
-        if matches!(error, Error::Run(RunError::Host(HostError::Full { .. }))) {
-            self.metrics().limited(WAITING);
+        match error {
+            Error::Limit { name, .. } => self.metrics().limited(name),
+            Error::Run(RunError::Host(HostError::Full { .. })) => self.metrics().limited(WAITING),
+            _ => {}
         }
     }
 
@@ -198,13 +200,7 @@ impl Server {
     /// Counts a request of an owner that begins a run of an agent, within their quotas.
     pub(crate) async fn admit(&self, owner: &Owner, agent: &Text) -> Result<(), Error> {
         let (limits, now) = (&self.settings().limits, self.now());
-        let taken = self.quotas().take(limits, owner, agent, now);
-        taken.inspect_err(|_| self.metrics().limited(REQUESTS_PER_MINUTE))?;
-        let checked = check_dollars(&**self.host().log(), limits, owner, agent, now).await;
-        checked.inspect_err(|error| {
-            if matches!(error, Error::Limit { .. }) {
-                self.metrics().limited(USD_PER_DAY);
-            }
-        })
+        self.quotas().take(limits, owner, agent, now)?;
+        check_dollars(&**self.host().log(), limits, owner, agent, now).await
     }
 }
