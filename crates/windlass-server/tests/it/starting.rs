@@ -7,6 +7,7 @@ use serde_json::json;
 use windlass_server::{Limits, Quota, Settings};
 use windlass_store::MemoryLog;
 
+use crate::client::Client;
 use crate::ground::{Ground, settings, start, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,9 +48,17 @@ async fn e65_a_repeat_meets_no_limit_and_a_refusal_frees_its_key() {
     until(&ground.client, first["run"].as_str().unwrap(), "answered").await;
     let forked = ground.client.post(&fork, &json!({ "at": 1, "message": "and?" })).await;
     assert_eq!(forked.refusal(), (429, "limit.reached".to_owned()), "a fork begins a run, too");
+    assert!(refused(&ground.client, "requests_per_minute", 2).await);
     // Another owner has a minute of its own, and the refused key is free for another request.
     let other = json!({ "agent": "clerk", "input": "other" });
     ground.owner("ada").post_under("k2", "/v1/runs", &other).await.good();
+}
+
+/// Whether a limit has refused so many requests, by the server's metrics.
+async fn refused(client: &Client, limit: &str, requests: u64) -> bool {
+    let metrics = client.get("/metrics").await.good();
+    let line = format!("windlass_refused_total{{limit=\"{limit}\"}} {requests}");
+    String::from_utf8_lossy(&metrics.body).lines().any(|told| told == line)
 }
 
 #[tokio::test]
@@ -63,9 +72,7 @@ async fn e50_runs_beyond_their_places_wait_and_beyond_that_are_refused() {
     let third = ground.client.post("/v1/runs", &json!({ "agent": "clerk", "input": "hi" })).await;
     assert_eq!(third.refusal(), (429, "host.full".to_owned()));
     assert!(third.headers.contains_key("retry-after"));
-    let metrics = ground.client.get("/metrics").await.good();
-    let refused = r#"windlass_refused_total{limit="waiting"} 1"#;
-    assert!(String::from_utf8_lossy(&metrics.body).lines().any(|line| line == refused));
+    assert!(refused(&ground.client, "waiting", 1).await);
     // What was sent before needs no place (E65).
     let again = ground.client.post_under("k1", "/v1/runs", &waits).await.good().json();
     assert_eq!((&again["fate"], &again["run"]), (&json!("repeated"), &json!(second)));
