@@ -2,6 +2,7 @@
 //! the same table.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts as _, Path, Query};
@@ -111,21 +112,13 @@ where
     P: DeserializeOwned + JsonSchema + Send + 'static,
     Q: DeserializeOwned + JsonSchema + Send + 'static,
     R: Reply + 'static,
-    F: Fn(Call<P, Q>) -> W + Clone + Send + Sync + 'static,
+    F: Fn(Call<P, Q>) -> W + Send + Sync + 'static,
     W: Future<Output = Result<R, Error>> + Send + 'static,
 {
     let shapes = Shapes { path: shape::<P>, query: shape::<Q>, body: shape::<Nothing>, reply: R::describe };
-    let handler: Handler = Arc::new(move |arrived| {
-        let work = work.clone();
-        async move {
-            let call = match read_parts(arrived).await {
-                Ok(read) => read.call,
-                Err(error) => return error.into_response(),
-            };
-            let server = call.server.clone();
-            answered(&server, work(call).await)
-        }
-        .boxed()
+    let handler: Handler = Arc::new(move |arrived| match read_parts(arrived) {
+        Ok(read) => answered(read.call.server.clone(), work(read.call)),
+        Err(error) => refused(error),
     });
     Route { method: Method::GET, path, access, summary, takes_body: false, shapes, handler }
 }
@@ -136,28 +129,32 @@ where
     P: DeserializeOwned + JsonSchema + Send + 'static,
     B: DeserializeOwned + JsonSchema + Send + 'static,
     R: Reply + 'static,
-    F: Fn(Call<P, Nothing, B>) -> W + Clone + Send + Sync + 'static,
+    F: Fn(Call<P, Nothing, B>) -> W + Send + Sync + 'static,
     W: Future<Output = Result<R, Error>> + Send + 'static,
 {
     let shapes = Shapes { path: shape::<P>, query: shape::<Nothing>, body: shape::<B>, reply: R::describe };
-    let handler: Handler = Arc::new(move |arrived| {
-        let work = work.clone();
-        async move {
-            let call = match read_parts::<P, Nothing>(arrived).await.and_then(with_body) {
-                Ok(call) => call,
-                Err(error) => return error.into_response(),
-            };
-            let server = call.server.clone();
-            answered(&server, work(call).await)
-        }
-        .boxed()
-    });
+    let handler: Handler =
+        Arc::new(move |arrived| match read_parts::<P, Nothing>(arrived).and_then(with_body) {
+            Ok(call) => answered(call.server.clone(), work(call)),
+            Err(error) => refused(error),
+        });
     Route { method: Method::POST, path, access, summary, takes_body: true, shapes, handler }
 }
 
-fn answered<R: Reply>(server: &Server, result: Result<R, Error>) -> Response {
-    let result = result.inspect_err(|error| server.refused(error));
-    result.map_or_else(axum::response::IntoResponse::into_response, Reply::respond)
+fn refused(error: Error) -> BoxFuture<'static, Response> {
+    ready(error.into_response()).boxed()
+}
+
+fn answered<R, W>(server: Server, work: W) -> BoxFuture<'static, Response>
+where
+    R: Reply,
+    W: Future<Output = Result<R, Error>> + Send + 'static,
+{
+    async move {
+        let result = work.await.inspect_err(|error| server.refused(error));
+        result.map_or_else(axum::response::IntoResponse::into_response, Reply::respond)
+    }
+    .boxed()
 }
 
 /// A request whose path and query were read.
@@ -166,14 +163,17 @@ struct PartsRead<P, Q> {
     body: bytes::Bytes,
 }
 
-async fn read_parts<P, Q>(arrived: Arrived) -> Result<PartsRead<P, Q>, Error>
+fn read_parts<P, Q>(arrived: Arrived) -> Result<PartsRead<P, Q>, Error>
 where
     P: DeserializeOwned + Send,
     Q: DeserializeOwned,
 {
     let Arrived { server, caller, mut parts, body } = arrived;
-    let path = Path::<P>::from_request_parts(&mut parts, &()).await;
-    let Path(path) = path.map_err(|rejection| Error::PathPart { fault: rejection.body_text() })?;
+    // The router has read it, so it is there at once.
+    let path = Path::<P>::from_request_parts(&mut parts, &()).now_or_never();
+    let fault = |fault: String| Error::PathPart { fault };
+    let path = path.ok_or_else(|| fault("it was not read".to_owned()))?;
+    let Path(path) = path.map_err(|rejection| fault(rejection.body_text()))?;
     let query = Query::<Q>::try_from_uri(&parts.uri);
     let Query(query) = query.map_err(|rejection| Error::Query { fault: rejection.body_text() })?;
     Ok(PartsRead {
