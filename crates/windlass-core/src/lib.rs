@@ -139,6 +139,7 @@ pub mod event {
     pub use crate::protocol::fact::turns::*;
     pub use crate::protocol::fact::verdict::*;
     pub use crate::protocol::fact::*;
+    pub use crate::protocol::stored_events::{read_events, write_events};
     pub use crate::vocabulary::binding::{BindingDigest, BindingDigests};
     pub use crate::vocabulary::history::Splice;
     pub use crate::vocabulary::ids::{CLOCK_JUMP_MS, Millis};

@@ -6,5 +6,6 @@ pub(crate) mod fact;
 pub(crate) mod input;
 pub(crate) mod invalid_input;
 pub(crate) mod size;
+pub(crate) mod stored_events;
 pub(crate) mod stored_reply;
 pub(crate) mod upcast;

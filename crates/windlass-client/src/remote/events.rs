@@ -17,7 +17,8 @@ pub fn batches(run: RunId, events: Vec<Event>) -> Result<Vec<Batch>, StoreError>
         let unfit = |source: serde_json::Error| StoreError::Corrupt { run, seq, source: source.into() };
         let fact = Fact::from_body(&event.event, &event.data.to_string()).map_err(unfit)?;
         if let Some(cause) = event.cause {
-            batches.push((seq, serde_json::from_value(cause).map_err(unfit)?, Vec::new()));
+            let cause = Cause::from_json_of(Fact::SCHEMA, &cause.to_string()).map_err(unfit)?;
+            batches.push((seq, cause, Vec::new()));
         }
         let Some((_, _, events)) = batches.last_mut() else {
             let source = "the server does not say what caused it".into();

@@ -107,7 +107,7 @@ macro_rules! facts {
             ///
             /// # Errors
             /// As for [`Fact::from_body`].
-            pub fn deserialize_body<'de, D>(kind: &str, data: D) -> Result<Self, D::Error>
+            pub(crate) fn deserialize_body<'de, D>(kind: &str, data: D) -> Result<Self, D::Error>
             where
                 D: serde::Deserializer<'de>,
             {

@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use rusqlite::Connection;
-use windlass_core::event::Millis;
+use windlass_core::event::{Millis, write_events};
 use windlass_core::{Owner, RunId, SessionId, Text};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
@@ -240,7 +240,7 @@ fn stored(append: Append) -> Result<Box<NewEvents>, StoreError> {
     let opening = (expected == 0).then(|| (Opening::of(Some(first)), opening::base(Some(first))));
     let times = (first.at, last.at);
     let failed = |error| StoreError::Failed(Box::new(error));
-    let body = body::write(last.at, &events).map_err(failed)?;
+    let body = write_events(last.at, &events).map_err(failed)?;
     let cause = serde_json::to_string(&cause).map_err(failed)?;
     let count = events.len() as u64;
     let needs = payload::needed(&events)?;
