@@ -11,6 +11,7 @@ pub(crate) mod merge;
 pub(crate) mod message;
 pub(crate) mod model;
 pub(crate) mod notation;
+pub(crate) mod options;
 pub(crate) mod outcome;
 pub(crate) mod payload;
 pub(crate) mod purpose;

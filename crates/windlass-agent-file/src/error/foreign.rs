@@ -196,6 +196,9 @@ const MODEL_KEYS: &[(&[&str], Here)] = &[
     (&["effort", "reasoning_effort", "thinking"], Key("reasoning")),
     (&["max_output_tokens", "max_completion_tokens", "num_predict"], Key("max_tokens")),
     (&["price", "pricing", "cost"], Key("prices")),
+    (&["random_seed"], Key("seed")),
+    (&["prompt_cache_key"], Key("cache_key")),
+    (&["extra_body", "model_kwargs", "additional_kwargs"], Key("extra")),
 ];
 
 /// The error of a foreign key with what it is here; other errors stay.

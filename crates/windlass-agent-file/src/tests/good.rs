@@ -458,6 +458,23 @@ fn a41_further_settings_of_a_model_reach_its_runs() {
 }
 
 #[test]
+fn options_of_a_model_reach_its_runs() {
+    let text = "model: { use: openai/m, seed: 7, top_k: 40, frequency_penalty: -0.5, service_tier: flex, verbosity: low, user: u1, \
+                cache_key: k1, extra: { logit_bias: { \"50256\": -100 }, n: [1, 2.5, null, yes] } }";
+    let options = serde_json::to_value(parse(text).unwrap().models[0].choice().options).unwrap();
+    assert_eq!(
+        options,
+        serde_json::json!({
+            "seed": 7, "top_k": 40, "frequency_penalty": -0.5, "service_tier": "flex", "verbosity": "low", "user": "u1",
+            "cache_key": "k1", "extra": { "logit_bias": { "50256": -100 }, "n": [1, 2.5, null, "yes"] },
+        })
+    );
+    for text in ["model: openai/m", "model: { use: openai/m, extra: {} }"] {
+        assert_eq!(parse(text).unwrap().models[0].choice().options, None, "{text}");
+    }
+}
+
+#[test]
 fn a_key_that_stands_for_none_is_no_secret_too_short_to_mask() {
     for (key, told) in [("none", 0), ("null-key", 0), ("k3y", 1)] {
         let agent =

@@ -56,6 +56,8 @@ const GOOD: &[&str] = &[
     "loop: { cache: [ { location: message, role: system }, { location: message, index: -1 } ] }",
     "model: { use: a/b, top_p: 0.5, presence_penalty: -1.5, reasoning: high, metadata: { team: x, n: 1 }, cache_control: true }",
     "model: { use: a/b, reasoning: true }",
+    "model: { use: a/b, seed: 7, top_k: 1, frequency_penalty: -2, service_tier: flex, verbosity: low, user: u, cache_key: k }",
+    "model: { use: a/b, extra: { a: { b: [1, null] } } }",
     "model: { use: a/b, rate: { requests_per_minute: 3, tokens_per_minute: 9, max_wait_ms: 0, per: key } }",
     "loop: { preset: kaos, max_steps: 3, talk: { remind: 2 }, malformed: answer, batch: { concurrent: 3 } }",
     "loop: { limits: { tool_calls: { max: 0, at_limit: { text: \"{n}\" } } }, repetition: { note_at: 2 }, verify: off }",

@@ -1,6 +1,7 @@
 //! Inputs of a run beside its messages: the models that it may use, their prices, and usage carried over.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use windlass_macros::Named;
 
 use crate::vocabulary::amount::Amount;
 use crate::vocabulary::ids::Text;
+use crate::vocabulary::options::{ModelOption, ModelOptions, OptionValue};
 use crate::vocabulary::reply::Usage;
 
 /// The most bytes of one reply, where its model has no other bound (16 MiB).
@@ -71,6 +73,9 @@ pub struct ModelChoice {
     /// Metadata that the provider stores with the request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<Text, Text>,
+    /// Settings that few agents use, behind one pointer: a choice is cloned for each request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Arc<ModelOptions>>,
     /// After how many milliseconds without a reply the next model of the list is asked beside it; `None`: it never is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hedge_ms: Option<u64>,
@@ -96,6 +101,11 @@ impl ModelChoice {
     /// The sampling temperature that it is asked with, where a preset has one: its own, or the preset's unless it takes none.
     pub fn temperature_or(&self, presets: Option<f64>) -> Option<f64> {
         self.temperature.or(presets.filter(|_| self.sampling != Some(false)))
+    }
+
+    /// The value of an option; `None`: it is not set.
+    pub fn option(&self, option: ModelOption) -> Option<OptionValue<'_>> {
+        self.options.as_ref()?.get(option)
     }
 
     /// The most bytes that one reply may have.

@@ -91,7 +91,9 @@ impl Model for HttpModel {
     }
 
     fn refuses(&self, request: &ModelRequest) -> Option<String> {
-        self.server.wire.refuses(&self.server.dialect, request)
+        let Server { wire, dialect, .. } = &*self.server;
+        let options = wire.facts().options.refusal(dialect, &request.model);
+        options.or_else(|| wire.refuses(dialect, request))
     }
 
     fn written(&self, mut request: ModelRequest) -> Option<WrittenRequest> {

@@ -215,6 +215,10 @@ pub enum Quirk {
     StoredReplies,
     /// [`Quirks::thoughts_beside`].
     ThoughtsBeside,
+    /// [`Quirks::no_top_k`].
+    NoTopK,
+    /// [`Quirks::random_seed`].
+    RandomSeed,
 }
 
 impl Quirk {
@@ -227,6 +231,8 @@ impl Quirk {
             short_ids: has(Self::ShortIds),
             stored_replies: has(Self::StoredReplies),
             thoughts_beside: has(Self::ThoughtsBeside),
+            no_top_k: has(Self::NoTopK),
+            random_seed: has(Self::RandomSeed),
         }
     }
 }

@@ -64,6 +64,16 @@ pub(crate) fn field(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b"\":");
 }
 
+/// Writes `,"name":{…}` of fields with a comma in front of each; nothing if there is none.
+pub(crate) fn object(out: &mut Vec<u8>, name: &str, fields: &[u8]) {
+    if let [b',', fields @ ..] = fields {
+        field(out, name);
+        out.push(b'{');
+        out.extend_from_slice(fields);
+        out.push(b'}');
+    }
+}
+
 /// Writes a setting that is a number, if it is one that JSON can say.
 pub(crate) fn number(out: &mut Vec<u8>, name: &str, value: Option<f64>) {
     if let Some(value) = value.filter(|value| value.is_finite()) {

@@ -23,6 +23,7 @@ mod layout;
 mod loose;
 mod money;
 pub(crate) mod once;
+pub(crate) mod options;
 mod own_ids;
 mod pieced;
 mod prefix;
@@ -36,6 +37,7 @@ mod wrapped;
 
 pub(crate) use effort::is_off;
 pub(crate) use layout::reworded;
+pub use options::Options;
 pub(crate) use pieced::IdentifiedBy;
 pub use pieced::PiecedTexts;
 pub(crate) use root::sent;
@@ -137,6 +139,8 @@ pub struct WireFacts {
     pub headers: &'static [(&'static str, &'static str)],
     /// The words of the wire's servers for failures that their statuses do not tell.
     pub errors: &'static ErrorWords,
+    /// How it takes the options of a model call.
+    pub options: Options,
     /// The way back from another form of a schema, where the wire sends one. `None`: schemas keep their form, and the pieces of
     /// a reply are given out as they come.
     pub restore: Option<Restore>,
@@ -173,6 +177,10 @@ pub struct Quirks {
     pub stored_replies: bool,
     /// Thoughts of Gemini models are in neither the counted output nor the total.
     pub thoughts_beside: bool,
+    /// The server knows no `top_k`.
+    pub no_top_k: bool,
+    /// A seed is written as `random_seed`, not `seed`.
+    pub random_seed: bool,
 }
 
 impl Quirks {
@@ -184,6 +192,8 @@ impl Quirks {
         short_ids: false,
         stored_replies: false,
         thoughts_beside: false,
+        no_top_k: false,
+        random_seed: false,
     };
 
     /// The quirks of both.
@@ -196,6 +206,8 @@ impl Quirks {
             short_ids: self.short_ids || other.short_ids,
             stored_replies: self.stored_replies || other.stored_replies,
             thoughts_beside: self.thoughts_beside || other.thoughts_beside,
+            no_top_k: self.no_top_k || other.no_top_k,
+            random_seed: self.random_seed || other.random_seed,
         }
     }
 }

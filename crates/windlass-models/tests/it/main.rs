@@ -25,6 +25,7 @@ mod probing_wires;
 mod resolving;
 mod responses;
 mod server;
+mod settings;
 mod timeouts;
 mod tls;
 mod turns;

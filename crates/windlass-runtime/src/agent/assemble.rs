@@ -25,7 +25,7 @@ use windlass_core::model::ModelChoice;
 use windlass_models::cassette::{Cassette, Player};
 use windlass_models::mock::MockReplies;
 use windlass_models::resolve::Env;
-use windlass_models::{Model, choose_auto, resolve};
+use windlass_models::{Model, ModelRequest, choose_auto, resolve};
 use windlass_store::Store;
 use windlass_tools::builtin::Given;
 use windlass_tools::command::CommandTool;
@@ -336,6 +336,7 @@ async fn looked_up(
             let found = choose_auto(env).await;
             chosen.push(format!("model: {} ({})", found.name, found.reason));
             choice.name = found.name.as_str().into();
+            takes(file, entry, &choice, &*found.model)?;
             found.model
         } else {
             resolved(file, entry, env)?
@@ -350,11 +351,34 @@ async fn looked_up(
 /// # Errors
 /// The name or a setting is invalid, or its key is missing.
 pub fn resolved(file: &AgentFile, entry: &ModelEntry, env: Env<'_>) -> Result<Arc<dyn Model>, AssembleError> {
-    resolve(&entry.settings(file.timeouts()), env).map_err(|source| AssembleError::Model {
+    let place = Some(entry.place).filter(|place| *place != Place::default());
+    let model = resolve(&entry.settings(file.timeouts()), env).map_err(|source| AssembleError::Model {
         file: file.file.clone(),
-        place: Some(entry.place).filter(|place| *place != Place::default()),
+        place,
         model: entry.use_.clone(),
         source: Box::new(source),
+    })?;
+    takes(file, entry, &entry.choice(), &*model)?;
+    Ok(model)
+}
+
+/// Checks that the API of a model has a place for the settings of its entry.
+///
+/// # Errors
+/// It has none for one of them.
+fn takes(
+    file: &AgentFile,
+    entry: &ModelEntry,
+    choice: &ModelChoice,
+    model: &dyn Model,
+) -> Result<(), AssembleError> {
+    model.refuses(&ModelRequest::new(choice.clone(), [])).map_or(Ok(()), |why| {
+        Err(AssembleError::NotTaken {
+            file: file.file.clone(),
+            place: Some(entry.place).filter(|place| *place != Place::default()),
+            model: choice.name.to_string(),
+            why,
+        })
     })
 }
 

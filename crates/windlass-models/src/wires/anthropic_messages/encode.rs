@@ -12,6 +12,7 @@ use windlass_core::model::ToolChoice;
 use self::content::{Form, Role, blocks, role_of, system_block};
 pub(super) use self::ids::is_odd;
 use self::settings::Scene;
+pub(super) use self::settings::refusal;
 use crate::ModelRequest;
 use crate::model::MAX_MARKED;
 use crate::wires::json::json_string;
@@ -120,7 +121,7 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         if !tools.is_empty() {
             tools::choice(&mut tail, &request.choice, request.model.parallel);
         }
-        let scene = Scene { has_tools: !tools.is_empty(), lacks_thought: messages.lacks_thought() };
+        let scene = Scene { dialect, has_tools: !tools.is_empty(), lacks_thought: messages.lacks_thought() };
         settings::settings(&mut tail, name, request, scene);
 
         let (begin, close): (&[u8], &[u8]) =

@@ -15,6 +15,7 @@ use crate::http::{ErrorWords, Framing};
 pub mod decode;
 pub mod encode;
 mod models;
+mod options;
 
 /// Anthropic Messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Named("x-api-key"),
     headers: &[("anthropic-version", "2023-06-01")],
     errors: &ERRORS,
+    options: options::OPTIONS,
     restore: None,
 };
 
@@ -63,6 +65,10 @@ impl Wire for AnthropicMessages {
 
     fn holds_to_objects(&self) -> bool {
         true
+    }
+
+    fn refuses(&self, dialect: &Dialect, request: &ModelRequest) -> Option<String> {
+        encode::refusal(dialect, &request.model)
     }
 
     fn path(&self, _: &str, _: bool) -> Cow<'static, str> {

@@ -9,9 +9,11 @@ use windlass_core::{Message, ToolSpec};
 
 use self::content::Contents;
 use super::generation::{is_third, thinking};
+use super::options::OPTIONS;
 use crate::ModelRequest;
-use crate::wires::json::{field, json_value, number};
+use crate::wires::json::{field, json_value, number, object};
 use crate::wires::once::{dropped, report};
+use crate::wires::options::with_extra;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::tools::{Brackets, offered};
 use crate::wires::{Dialect, Encoding};
@@ -60,6 +62,7 @@ fn body<const THIRD: bool>(
     }
     generation_config(&mut tail, dialect, request);
     tail.push(b'}');
+    with_extra(&mut tail, &request.model);
     let parts: [&[u8]; 7] = match (system, contents) {
         // The API wants contents: instructions alone are what is said.
         (system, []) if !system.is_empty() => {
@@ -160,11 +163,8 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
     {
         report(model, "reasoning", "the nearest effort that the model knows is sent");
     }
-    if let Some(fields) = fields.get(1..).filter(|fields| !fields.is_empty()) {
-        out.extend_from_slice(b",\"generationConfig\":{");
-        out.extend_from_slice(fields);
-        out.push(b'}');
-    }
+    OPTIONS.write(&mut fields, dialect, Some("generationConfig"), model);
+    object(out, "generationConfig", &fields);
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub mod encode;
 mod ends;
 mod generation;
 mod metadata;
+mod options;
 mod partial;
 mod shapes;
 
@@ -48,6 +49,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Named("x-goog-api-key"),
     headers: &[],
     errors: &ERRORS,
+    options: options::OPTIONS,
     restore: None,
 };
 

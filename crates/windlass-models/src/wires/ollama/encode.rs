@@ -6,10 +6,12 @@ use windlass_core::model::ToolChoice;
 use windlass_core::{Message, ToolSpec};
 
 use self::content::{is_left_out, message};
+use super::options::OPTIONS;
 use crate::ModelRequest;
 use crate::wires::effort::is_off;
-use crate::wires::json::{field, json_string, json_value, number};
+use crate::wires::json::{field, json_string, json_value, number, object};
 use crate::wires::once::{dropped, report};
+use crate::wires::options::with_extra;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::tools::{Brackets, offered};
 use crate::wires::{Dialect, Encoding};
@@ -48,7 +50,7 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
     json_string(&mut head, dialect.plain_name(&request.model.name));
     head.extend_from_slice(b",\"messages\":[");
     let mut tail = Vec::with_capacity(128);
-    settings(&mut tail, request);
+    settings(&mut tail, dialect, request);
 
     with_kept(&request.prefix, dialect, request, |kept: &Kept<Messages>| {
         let only;
@@ -80,7 +82,7 @@ fn tools<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> Vec<u8> {
 }
 
 /// Everything behind messages and tools, with the closing brace.
-fn settings(out: &mut Vec<u8>, request: &ModelRequest) {
+fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     if let Some((_, schema)) = &request.response_schema {
         field(out, "format");
         json_value(out, &**schema);
@@ -92,11 +94,12 @@ fn settings(out: &mut Vec<u8>, request: &ModelRequest) {
             report(&request.model, "reasoning", "low is sent, because the API knows no lower effort");
         }
     }
-    options(out, request);
+    options(out, dialect, request);
     // By default a server drops the oldest messages that do not fit into its context, and the beginning of a reply that grows
     // beyond it. Without, both are seen: as an error, and as a reply that its limit cut off.
     out.extend_from_slice(b",\"truncate\":false,\"shift\":false,\"stream\":");
     out.extend_from_slice(if request.stream { b"true}" } else { b"false}" });
+    with_extra(out, &request.model);
 }
 
 /// An effort as Ollama names it: a level, or whether to think at all. Other words go out as they are, for the server to judge.
@@ -111,7 +114,7 @@ fn think(out: &mut Vec<u8>, effort: &str) {
 }
 
 /// `,"options":{…}` of the sampling settings; nothing if there is none (Ollama, "Modelfile: valid parameters and values").
-fn options(out: &mut Vec<u8>, request: &ModelRequest) {
+fn options(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     let model = &request.model;
     if model.parallel.is_some() {
         dropped(model, "parallel");
@@ -122,23 +125,20 @@ fn options(out: &mut Vec<u8>, request: &ModelRequest) {
     if model.strict {
         dropped(model, "strict");
     }
-    let before = out.len();
-    number(out, "temperature", model.temperature);
-    number(out, "top_p", model.top_p);
-    number(out, "presence_penalty", model.presence_penalty);
+    let mut fields = Vec::new();
+    number(&mut fields, "temperature", model.temperature);
+    number(&mut fields, "top_p", model.top_p);
+    number(&mut fields, "presence_penalty", model.presence_penalty);
     if let Some(max) = model.max_tokens {
-        field(out, "num_predict");
-        json_value(out, &max);
+        field(&mut fields, "num_predict");
+        json_value(&mut fields, &max);
     }
     if !model.stop.is_empty() {
-        field(out, "stop");
-        json_value(out, &model.stop);
+        field(&mut fields, "stop");
+        json_value(&mut fields, &model.stop);
     }
-    if out.len() > before {
-        // The first field's comma gives way to the head.
-        out.splice(before..=before, *b",\"options\":{");
-        out.push(b'}');
-    }
+    OPTIONS.write(&mut fields, dialect, Some("options"), model);
+    object(out, "options", &fields);
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::http::{ErrorWords, Framing};
 
 pub mod decode;
 pub mod encode;
+mod options;
 mod shapes;
 
 /// Ollama's `/api/chat`.
@@ -34,6 +35,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Bearer,
     headers: &[],
     errors: &ERRORS,
+    options: options::OPTIONS,
     restore: None,
 };
 

@@ -7,11 +7,13 @@ use windlass_core::model::ToolChoice;
 
 use self::content::{is_left_out, message};
 pub(super) use self::ids::is_long;
+use super::options::OPTIONS;
 use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number};
 use crate::wires::once::report;
+use crate::wires::options::with_extra;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
@@ -163,10 +165,12 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         field(out, "stop");
         json_value(out, &request.model.stop);
     }
+    OPTIONS.write(out, dialect, None, &request.model);
     if request.stream {
         out.extend_from_slice(b",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
     }
     out.push(b'}');
+    with_extra(out, &request.model);
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::http::{ErrorWords, Framing};
 pub mod decode;
 pub mod encode;
 mod metadata;
+mod options;
 mod parts;
 mod salvage;
 pub(super) mod shapes;
@@ -33,6 +34,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Bearer,
     headers: &[],
     errors: &ERRORS,
+    options: options::OPTIONS,
     restore: Some(strict::restored),
 };
 

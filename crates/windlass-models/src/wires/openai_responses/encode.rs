@@ -12,11 +12,13 @@ use windlass_core::model::{ModelChoice, ToolChoice};
 
 pub(super) use self::items::is_odd;
 use self::items::{CallIds, Open, message};
+use super::options::OPTIONS;
 use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
-use crate::wires::json::{field, json_string, json_value, number};
+use crate::wires::json::{field, json_string, json_value, number, object};
 use crate::wires::once::{dropped, report};
+use crate::wires::options::with_extra;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
@@ -153,12 +155,15 @@ fn tool_choice(out: &mut Vec<u8>, request: &ModelRequest) {
 /// The API has no `stop` and no `presence_penalty` (API reference, "Create a model response") and refuses requests with one.
 fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     let model = &request.model;
+    let mut text = Vec::new();
     if let Some((name, schema)) = &request.response_schema {
         let form = strict::output_form(request);
         let form = form.as_deref().and_then(|form| form.as_ref().ok());
         let held = form.filter(|form| model.strict || *form == &**schema);
-        response_format(out, name, held.unwrap_or(schema), held.is_some());
+        response_format(&mut text, name, held.unwrap_or(schema), held.is_some());
     }
+    OPTIONS.write(&mut text, dialect, Some("text"), model);
+    object(out, "text", &text);
     number(out, "temperature", model.temperature);
     if let Some(max) = model.max_tokens {
         field(out, "max_output_tokens");
@@ -182,6 +187,7 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     if !model.stop.is_empty() {
         dropped(model, "stop");
     }
+    OPTIONS.write(out, dialect, None, model);
     field(out, "store");
     json_value(out, &dialect.quirks.stored_replies);
     if thinks(dialect, model) {
@@ -191,11 +197,12 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         out.extend_from_slice(b",\"stream\":true");
     }
     out.push(b'}');
+    with_extra(out, model);
 }
 
 /// `text.format`. A schema that strict mode takes as it is costs nothing to be enforced; another one only where it is asked.
 fn response_format(out: &mut Vec<u8>, name: &str, schema: &serde_json::Value, strict: bool) {
-    out.extend_from_slice(b",\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":");
+    out.extend_from_slice(b",\"format\":{\"type\":\"json_schema\",\"name\":");
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let name = name.chars().map(|letter| if allowed(letter) { letter } else { '_' });
     json_string(out, &name.take(MAX_SCHEMA_NAME).collect::<String>());
@@ -203,7 +210,7 @@ fn response_format(out: &mut Vec<u8>, name: &str, schema: &serde_json::Value, st
     json_value(out, schema);
     field(out, "strict");
     json_value(out, &strict);
-    out.extend_from_slice(b"}}");
+    out.push(b'}');
 }
 
 /// `reasoning`. The setting is the effort; behind a slash it may name the summary: `high/auto`, `/detailed`. Without one no

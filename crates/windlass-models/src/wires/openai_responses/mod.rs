@@ -20,6 +20,7 @@ use crate::http::{Framing, Report};
 pub mod decode;
 pub mod encode;
 mod ends;
+mod options;
 mod own;
 mod shapes;
 
@@ -39,6 +40,7 @@ static FACTS: WireFacts = WireFacts {
     key: KeyHeader::Bearer,
     headers: &[],
     errors: &ends::ERRORS,
+    options: options::OPTIONS,
     restore: Some(strict::restored),
 };
 

@@ -138,7 +138,7 @@ pub(super) fn stand_ins(
         let looked_up = match if auto { Ok(None) } else { resolved(file, &entry, env).map(Some) } {
             Err(AssembleError::Model { source, .. }) if matches!(*source, ModelError::MissingKey { .. }) => {
                 notes.missing.push(source.to_string());
-                keyless(file, &entry, env)
+                keyless(file, &entry, env)?
             }
             looked_up => looked_up?,
         };
@@ -149,11 +149,21 @@ pub(super) fn stand_ins(
     Ok(models)
 }
 
-/// A model whose key is not set, on whichever machine it is.
-fn keyless(file: &AgentFile, entry: &ModelEntry, env: Env<'_>) -> Option<Arc<dyn Model>> {
+/// A model whose key is not set, on whichever machine it is; `None`: more than its key is missing.
+///
+/// # Errors
+/// Its API does not take its settings.
+fn keyless(
+    file: &AgentFile,
+    entry: &ModelEntry,
+    env: Env<'_>,
+) -> Result<Option<Arc<dyn Model>>, AssembleError> {
     let keyed = ModelEntry { key: Some(NO_KEY.to_owned().into()), ..entry.clone() };
     let online = |name: &str| env(name).filter(|_| name != "WINDLASS_OFFLINE");
-    resolved(file, &keyed, &online).ok()
+    match resolved(file, &keyed, &online) {
+        Err(AssembleError::Model { .. }) => Ok(None),
+        looked_up => looked_up.map(Some),
+    }
 }
 
 /// Gives a builder sources in place of the tool servers of a file that is only checked: which tools they have is not known.

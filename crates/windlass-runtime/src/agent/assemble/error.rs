@@ -197,6 +197,23 @@ pub enum AssembleError {
         /// The tool or output, and the place in its schema.
         why: String,
     },
+    /// The API of a model has no place for a setting.
+    #[error("{}model `{model}` does not take its settings: {why}", at(file, *place))]
+    #[diagnostic(
+        kind = Invalid,
+        code = "agent.not_taken",
+        help = "leave the setting out of this model; the table in docs/models.md says which API takes what"
+    )]
+    NotTaken {
+        /// The agent's file.
+        file: String,
+        /// Position of the model in the file; `None`: it was given from outside.
+        place: Option<Place>,
+        /// Its name.
+        model: String,
+        /// The setting, and why.
+        why: String,
+    },
     /// The parts do not fit together.
     #[error(transparent)]
     #[diagnostic(transparent)]

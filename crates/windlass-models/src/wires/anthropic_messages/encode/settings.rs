@@ -1,14 +1,17 @@
 //! Owns the settings of a request: limits, sampling, thinking, structured output.
 
 use serde_json::Value;
-use windlass_core::model::{ModelChoice, ToolChoice};
+use windlass_core::model::{ModelChoice, ModelOption, ToolChoice};
 
 use super::schema::held_to;
 use crate::ModelRequest;
+use crate::wires::Dialect;
 use crate::wires::anthropic_messages::models::Model;
+use crate::wires::anthropic_messages::options::OPTIONS;
 use crate::wires::effort::is_off;
-use crate::wires::json::{field, json_string, json_value};
+use crate::wires::json::{field, json_string, json_value, object};
 use crate::wires::once::{dropped, report};
+use crate::wires::options::with_extra;
 
 /// The least budget of thinking, in tokens ("Extended thinking").
 const MIN_BUDGET: u64 = 1024;
@@ -59,7 +62,8 @@ impl<'r> Thinking<'r> {
 
 /// What of the rest of a request decides on its settings.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scene {
+pub(super) struct Scene<'d> {
+    pub(super) dialect: &'d Dialect,
     /// A choice among tools counts.
     pub(super) has_tools: bool,
     /// The turn that goes on did not begin with thinking.
@@ -67,7 +71,7 @@ pub(super) struct Scene {
 }
 
 /// Writes everything behind messages and tools, with the closing brace.
-pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, scene: Scene) {
+pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, scene: Scene<'_>) {
     let (settings, model) = (&request.model, Model::named(name));
     let max_tokens = settings.max_tokens.unwrap_or_else(|| model.max_tokens());
     field(out, "max_tokens");
@@ -109,15 +113,36 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
             "of the metadata only user_id is sent: the provider's API knows nothing else",
         );
     }
-    if let Some(user) = settings.metadata.get("user_id") {
-        out.extend_from_slice(b",\"metadata\":{\"user_id\":");
-        json_string(out, user);
-        out.push(b'}');
+    let mut metadata = Vec::new();
+    OPTIONS.write(&mut metadata, scene.dialect, Some("metadata"), settings);
+    if let Some(user) = settings.metadata.get("user_id").filter(|_| metadata.is_empty()) {
+        field(&mut metadata, "user_id");
+        json_string(&mut metadata, user);
     }
+    object(out, "metadata", &metadata);
+    OPTIONS.write(out, scene.dialect, None, settings);
     if request.stream {
         out.extend_from_slice(b",\"stream\":true");
     }
     out.push(b'}');
+    with_extra(out, settings);
+}
+
+/// Why a model does not take its options: `top_k` is a sampling setting, which newer models refuse, and which others refuse while they
+/// think ("Extended thinking", "Feature compatibility").
+pub(in crate::wires::anthropic_messages) fn refusal(
+    dialect: &Dialect,
+    settings: &ModelChoice,
+) -> Option<String> {
+    settings.option(ModelOption::TopK)?;
+    let thinks = settings.reasoning.as_deref().is_some_and(|effort| !is_off(effort));
+    if !Model::named(dialect.plain_name(&settings.name)).takes_sampling() {
+        Some("`top_k`: the model takes no sampling settings".to_owned())
+    } else if thinks {
+        Some("`top_k` beside `reasoning`: the model takes it only where it does not think".to_owned())
+    } else {
+        None
+    }
 }
 
 /// What of the effort is not sent as it is set.

@@ -1,0 +1,116 @@
+//! Owns the options of a model call: settings of a request that few agents use. One table gives their type here, their keys in
+//! agent files with documentation and schema, and the names by which each wire says where it writes them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::vocabulary::ids::Text;
+
+/// Gives the table of options to a macro, each as `doc key: Variant kind;`. A kind is a way of writing the value: `whole` a whole number,
+/// `positive` one from 1, `penalty` a number from -2 to 2, `level` one of `low`, `medium` and `high`, `text` a text that is not empty.
+#[macro_export]
+macro_rules! model_options {
+    ($then:ident) => {
+        $then! {
+            /// A number that the provider draws tokens by: equal requests then have equal replies, as far as it can.
+            seed: Seed whole;
+            /// How many of the most likely tokens the next one is drawn from.
+            top_k: TopK positive;
+            /// Frequency penalty: penalizes tokens by how often they have occurred.
+            frequency_penalty: FrequencyPenalty penalty;
+            /// The provider's class of service, such as `flex` or `priority`: it decides on price and speed.
+            service_tier: ServiceTier text;
+            /// How long the model's answers are.
+            verbosity: Verbosity level;
+            /// An id of the person who asks, without personal data: the provider traces abuse by it.
+            user: User text;
+            /// Requests with one key are led to one cache of the provider.
+            cache_key: CacheKey text;
+        }
+    };
+}
+
+macro_rules! declare {
+    ($($(#[$doc:meta])* $key:ident: $Variant:ident $kind:ident;)*) => {
+        /// Settings of a request that few agents use. What is `None` is not sent, and the provider's default counts.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        pub struct ModelOptions {
+            $($(#[$doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $key: Option<declare!(@type $kind)>,)*
+            /// Parts of the request's body that Windlass has no name for: they are merged into it as they are, objects key by key.
+            #[serde(default, skip_serializing_if = "Map::is_empty")]
+            pub extra: Map<String, Value>,
+        }
+
+        /// An option of a model call.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ModelOption {
+            $($(#[$doc])* $Variant,)*
+        }
+
+        impl ModelOption {
+            /// All options.
+            pub const ALL: &'static [Self] = &[$(Self::$Variant,)*];
+
+            /// Its key in agent files.
+            pub fn key(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => stringify!($key),)*
+                }
+            }
+        }
+
+        impl ModelOptions {
+            /// The value of an option; `None`: it is not set.
+            pub fn get(&self, option: ModelOption) -> Option<OptionValue<'_>> {
+                match option {
+                    $(ModelOption::$Variant => self.$key.as_ref().map(OptionValue::from),)*
+                }
+            }
+        }
+    };
+    (@type whole) => { u64 };
+    (@type positive) => { u64 };
+    (@type penalty) => { f64 };
+    (@type level) => { Text };
+    (@type text) => { Text };
+}
+model_options!(declare);
+
+impl ModelOptions {
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        self.extra.is_empty() && ModelOption::ALL.iter().all(|option| self.get(*option).is_none())
+    }
+}
+
+/// The value of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum OptionValue<'o> {
+    /// A whole number.
+    Whole(u64),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(&'o str),
+}
+
+impl From<&u64> for OptionValue<'_> {
+    fn from(number: &u64) -> Self {
+        Self::Whole(*number)
+    }
+}
+
+impl From<&f64> for OptionValue<'_> {
+    fn from(number: &f64) -> Self {
+        Self::Number(*number)
+    }
+}
+
+impl<'o> From<&'o Text> for OptionValue<'o> {
+    fn from(text: &'o Text) -> Self {
+        Self::Text(text)
+    }
+}

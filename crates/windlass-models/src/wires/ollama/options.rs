@@ -1,0 +1,29 @@
+//! Owns the places of options in requests of this API, and the keys that a request has anyway.
+
+use windlass_core::model::ModelOption;
+
+use crate::wires::Options;
+
+/// API reference, `options` ("Modelfile: valid parameters and values").
+pub(super) const OPTIONS: Options = Options {
+    places: &[
+        (ModelOption::Seed, "options.seed"),
+        (ModelOption::TopK, "options.top_k"),
+        (ModelOption::FrequencyPenalty, "options.frequency_penalty"),
+    ],
+    written: &[
+        "model",
+        "messages",
+        "tools",
+        "format",
+        "think",
+        "truncate",
+        "shift",
+        "stream",
+        "options.temperature",
+        "options.top_p",
+        "options.presence_penalty",
+        "options.num_predict",
+        "options.stop",
+    ],
+};

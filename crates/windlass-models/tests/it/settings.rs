@@ -1,0 +1,138 @@
+//! The table of docs/models.md: for each setting of a model and each wire, the key that it is written as, or that it is refused. It is
+//! made from requests: one with the setting, one without.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use windlass_core::model::{ModelChoice, ModelOption};
+use windlass_core::{Message, ToolSpec};
+use windlass_models::wires::{Dialect, WIRES, Wire};
+use windlass_models::{HttpModel, HttpModelConfig, Model as _, ModelRequest};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/models.md");
+const HEAD: &str = "| setting |";
+
+/// Settings that have no entry in the table of options, with a value.
+fn others() -> Vec<(&'static str, Value)> {
+    vec![
+        ("temperature", json!(0.5)),
+        ("top_p", json!(0.5)),
+        ("presence_penalty", json!(0.5)),
+        ("max_tokens", json!(3_000)),
+        ("stop", json!(["END"])),
+        ("reasoning", json!("high")),
+        ("parallel", json!(false)),
+        ("strict", json!(true)),
+        ("metadata", json!({ "user_id": "u1" })),
+    ]
+}
+
+fn option(option: ModelOption) -> (&'static str, Value) {
+    let value = match option {
+        ModelOption::Seed | ModelOption::TopK => json!(7),
+        ModelOption::FrequencyPenalty => json!(0.5),
+        ModelOption::ServiceTier | ModelOption::Verbosity | ModelOption::User | ModelOption::CacheKey => {
+            json!("low")
+        }
+    };
+    (option.key(), value)
+}
+
+/// A request of a model that takes as many settings as any of its API.
+fn request(wire: &dyn Wire, settings: Value) -> ModelRequest {
+    let mut choice = settings;
+    choice["name"] = json!(match wire.facts().name {
+        "anthropic_messages" => "claude-3-7-sonnet",
+        "gemini" => "gemini-2.5-flash",
+        "ollama" => "qwen3",
+        _ => "gpt-5.1",
+    });
+    let choice: ModelChoice = serde_json::from_value(choice).expect("a choice");
+    let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    let tools = Arc::new(vec![ToolSpec::new("t", "", schema)]);
+    ModelRequest { tools, ..ModelRequest::new(choice, [Message::user("Hi")]) }
+}
+
+fn body(wire: &dyn Wire, settings: Value) -> Value {
+    let dialect = Dialect { label: "x".into(), ..Dialect::default() };
+    serde_json::from_slice(&wire.encode(&dialect, &request(wire, settings)).body).expect("JSON")
+}
+
+/// The paths below which two bodies differ; `[]` is each element of a list.
+fn differences(one: &Value, other: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            for (key, value) in one {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                differences(value, other.get(key).unwrap_or(&Value::Null), &path, found);
+            }
+        }
+        (Value::Object(one), Value::Null) if !one.is_empty() && !path.is_empty() => {
+            for (key, value) in one {
+                differences(value, &Value::Null, &format!("{path}.{key}"), found);
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            for (one, other) in one.iter().zip(other) {
+                differences(one, other, &format!("{path}[]"), found);
+            }
+        }
+        _ if one != other => drop(found.insert(path.to_owned())),
+        _ => {}
+    }
+}
+
+/// The cell of a setting and a wire.
+fn cell(wire: &'static dyn Wire, settings: &Value) -> String {
+    let model = HttpModel::new(HttpModelConfig::new(wire, "x", "http://127.0.0.1:9")).expect("a model");
+    if model.refuses(&request(wire, settings.clone())).is_some() {
+        return "refused".to_owned();
+    }
+    let mut found = BTreeSet::new();
+    differences(&body(wire, settings.clone()), &body(wire, json!({})), "", &mut found);
+    if found.is_empty() {
+        return "left out".to_owned();
+    }
+    found.into_iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn table() -> String {
+    let mut table = HEAD.to_owned();
+    let wires: Vec<_> = WIRES.iter().filter(|wire| wire.facts().name != "gemini_vertex").collect();
+    for wire in &wires {
+        write!(table, " {} |", wire.facts().name).expect("a text");
+    }
+    table.push_str("\n|---|");
+    table.push_str(&"---|".repeat(wires.len()));
+    let options = ModelOption::ALL.iter().map(|known| {
+        let (key, value) = option(*known);
+        (key, json!({ "options": { key: value } }))
+    });
+    for (key, settings) in
+        others().into_iter().map(|(key, value)| (key, json!({ key: value }))).chain(options)
+    {
+        write!(table, "\n| `{key}` |").expect("a text");
+        for wire in &wires {
+            write!(table, " {} |", cell(**wire, &settings)).expect("a text");
+        }
+    }
+    table
+}
+
+#[test]
+fn the_table_of_settings_and_wires_is_what_requests_say() {
+    let (page, table) = (std::fs::read_to_string(PAGE).expect("the page"), table());
+    let start = page.find(HEAD).expect("the table");
+    let end = start + page[start..].find("\n\n").expect("its end");
+    if std::env::var_os("WINDLASS_UPDATE").is_some() {
+        let page = format!("{}{table}{}", &page[..start], &page[end..]);
+        return std::fs::write(PAGE, page).expect("the page");
+    }
+    assert_eq!(
+        &page[start..end],
+        table,
+        "docs/models.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-models the_table_of_settings"
+    );
+}
