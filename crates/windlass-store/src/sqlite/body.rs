@@ -36,13 +36,22 @@ pub(super) fn read(run: RunId, head: Head, cause: &str, text: &str) -> Result<Ba
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::event::Steered;
+    use windlass_core::{Event, Fact};
+
     use super::*;
 
     #[test]
     fn e34_an_append_of_no_known_schema_names_its_first_event() {
-        let head = Head { last: 9, count: 2, at: 5, schema: 0 };
-        let body = r#"[{"type":"Steered","data":{"text":"hi"}}]"#;
-        let error = read(RunId::from_number(1), head, r#"{"type":"steer"}"#, body).unwrap_err();
+        let (run, cause) = (RunId::from_number(1), r#"{"type":"steer"}"#);
+        let body =
+            r#"[{"type":"Steered","data":{"text":"hi"}},{"at":4,"type":"Steered","data":{"text":"ho"}}]"#;
+        let head = Head { last: 9, count: 2, at: 5, schema: Fact::SCHEMA };
+        let said = |at, text: &str| Event { at, fact: Steered::from(text).into() };
+        let events = [said(5, "hi"), said(4, "ho")].into();
+        let batch = read(run, head, cause, body).unwrap();
+        assert_eq!(batch, Batch { first: 8, cause: Cause::Steer, events });
+        let error = read(run, Head { schema: 0, ..head }, cause, body).unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { seq: 8, .. }), "{error:?}");
     }
 }
