@@ -56,7 +56,7 @@ impl Campaign {
             ),
             Self::Slow => (
                 "500 readers that never read, of 10 runs that stream replies of 2 MB, beside good readers and clients that come and go",
-                "memory in the last third of the time is at most a tenth and 4 MiB above the second third; descriptors come back; good readers \
+                "in the mean, memory in the last third of the time is at most a tenth and 4 MiB above the second third, and never above 256 MiB; descriptors come back; good readers \
                  see everything, and are never left in silence",
             ),
         }
