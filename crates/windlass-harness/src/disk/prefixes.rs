@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use tokio::runtime::{Builder, Runtime};
 use windlass_core::{RunState, State, evolve};
 use windlass_runtime::in_full;
 use windlass_store::{Append, Batch, Fence, Holder, Leases, Log, SqliteLog};
@@ -163,11 +164,13 @@ pub fn played(ground: &Ground, scene: Scene) -> Result<Files, HarnessError> {
     Ok(files)
 }
 
-/// The files of each scripted conversation beneath a folder.
+/// The files of each scripted conversation beneath a folder. Their write-ahead files hold appends alone: the pages of a log that is
+/// being made are the same in all, and those of the scenes have them.
 ///
 /// # Errors
 /// A file cannot be read, or its appends cannot be stored.
 pub fn scripted(ground: &Ground, folder: &Path) -> Result<Vec<Files>, HarnessError> {
+    let made = made(&ground.folder().join("made.db"))?;
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -176,18 +179,33 @@ pub fn scripted(ground: &Ground, folder: &Path) -> Result<Vec<Files>, HarnessErr
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "yaml") {
-                found.extend(cases(ground, &path)?);
+                found.extend(cases(ground, &path, &made)?);
             }
         }
     }
     Ok(found)
 }
 
-fn cases(ground: &Ground, path: &Path) -> Result<Vec<Files>, HarnessError> {
+fn runtime() -> Result<Runtime, HarnessError> {
+    Builder::new_current_thread().build().map_err(HarnessError::system("start a runtime"))
+}
+
+/// The database of a log without runs.
+fn made(log: &Path) -> Result<Vec<u8>, HarnessError> {
+    let broken = |error| HarnessError::Broken {
+        place: "a log without runs".to_owned(),
+        breach: in_full(&error),
+        kept: log.to_owned(),
+    };
+    let open = SqliteLog::open(log).map_err(broken)?;
+    runtime()?.block_on(open.checkpoint()).map_err(broken)?;
+    fs::read(log).map_err(HarnessError::file("read", log))
+}
+
+fn cases(ground: &Ground, path: &Path, made: &[u8]) -> Result<Vec<Files>, HarnessError> {
     let bad = |why: String| HarnessError::BadFixtures { path: path.to_owned(), why };
     let file = FixtureFile::read(path).map_err(|error| bad(in_full(&error)))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let runtime = runtime.map_err(HarnessError::system("start a runtime"))?;
+    let runtime = runtime()?;
     let mut all = Vec::new();
     for case in file.cases {
         let case = case.map_err(|error| bad(error.to_string()))?;
@@ -199,11 +217,11 @@ fn cases(ground: &Ground, path: &Path) -> Result<Vec<Files>, HarnessError> {
             continue;
         }
         let log = ground.folder().join("case.db");
-        for path in [log.clone(), side_file(&log)] {
-            if path.exists() {
-                fs::remove_file(&path).map_err(HarnessError::file("remove", &path))?;
-            }
+        let ahead = side_file(&log);
+        if ahead.exists() {
+            fs::remove_file(&ahead).map_err(HarnessError::file("remove", &ahead))?;
         }
+        fs::write(&log, made).map_err(HarnessError::file("write", &log))?;
         let open = SqliteLog::open(&log).map_err(|error| bad(in_full(&error)))?;
         for (run, batches) in runs {
             runtime.block_on(store(&open, run, &batches)).map_err(&bad)?;
