@@ -1,4 +1,4 @@
-//! The MCP client against the reference servers from npm. Runs with `--features peers` and
+//! The MCP client against the reference servers from npm. Runs with `--ignored`, Node and
 //! `WINDLASS_NPM_PEERS=<the folder with node_modules>`, into which
 //! `npm i @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-everything` went.
 
@@ -101,6 +101,7 @@ async fn everything(server: &McpServer) {
 }
 
 #[tokio::test]
+#[ignore = "needs Node and npm's servers at WINDLASS_NPM_PEERS"]
 async fn peers_everything_over_stdio() {
     let server = open(McpConfig::stdio("evil", ["node", &script("server-everything"), "stdio"])).await;
     everything(&server).await;
@@ -111,6 +112,7 @@ async fn peers_everything_over_stdio() {
 }
 
 #[tokio::test]
+#[ignore = "needs Node and npm's servers at WINDLASS_NPM_PEERS"]
 async fn peers_everything_over_http_and_after_its_restart() {
     let mut web = Web::start().await;
     let server = open(McpConfig::http("evil", format!("http://127.0.0.1:{}/mcp", web.1))).await;
@@ -131,6 +133,7 @@ async fn peers_everything_over_http_and_after_its_restart() {
 }
 
 #[tokio::test]
+#[ignore = "needs Node and npm's servers at WINDLASS_NPM_PEERS"]
 async fn peers_a_restarted_server_knows_no_session_and_gets_a_new_one() {
     let mut web = Web::start().await;
     let server = open(McpConfig::http("evil", format!("http://127.0.0.1:{}/mcp", web.1))).await;
@@ -155,6 +158,7 @@ async fn peers_a_restarted_server_knows_no_session_and_gets_a_new_one() {
 }
 
 #[tokio::test]
+#[ignore = "needs Node and npm's servers at WINDLASS_NPM_PEERS"]
 async fn peers_a_long_operation_can_be_given_up() {
     let server = open(McpConfig::stdio("evil", ["node", &script("server-everything"), "stdio"])).await;
     let long = tool(&server, "trigger-long-running-operation");
@@ -167,6 +171,7 @@ async fn peers_a_long_operation_can_be_given_up() {
 }
 
 #[tokio::test]
+#[ignore = "needs Node and npm's servers at WINDLASS_NPM_PEERS"]
 async fn peers_filesystem_reads_and_writes_its_folder_only() {
     let scratch = Scratch::new();
     let root = scratch.path("root");
@@ -188,6 +193,7 @@ async fn peers_filesystem_reads_and_writes_its_folder_only() {
 }
 
 #[tokio::test]
+#[ignore = "needs Node and npm's servers at WINDLASS_NPM_PEERS"]
 async fn peers_npx_and_all_that_it_starts_go_with_the_server() {
     let scratch = Scratch::new();
     let root = scratch.path("a-root-that-nobody-else-has");
