@@ -1,5 +1,6 @@
 //! The models of a file.
 
+mod keys;
 mod words;
 
 use std::path::PathBuf;
@@ -7,21 +8,19 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use windlass_core::model::{ModelChoice, ModelOptions, Prices, Role};
-use windlass_core::model_options;
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
 use windlass_core::text::did_you_mean;
 use windlass_models::{ModelSettings, Rate, Timeouts};
 
-use self::words::{Api, Reasoning, ReturnReasoning};
+use self::keys::{ModelMap, SimpleModel, effort};
 use super::AgentFile;
 use super::address::Address;
-use super::kinds::{AddressText, Filled, LooseText, Number, Pairs, SecretText, Short, TextOr};
-use super::rate::{RateKeys, rate};
+use super::kinds::{Number, TextOr};
+use super::rate::rate;
 use super::reading::{ModelNames, Reading};
-use super::timeouts::{ModelTimeouts, TimeoutSettings};
+use super::timeouts::TimeoutSettings;
 use crate::yaml::{At, Field, OneOrMany, Place, Problem, YamlError};
 
 /// The most entries of `metadata` (OpenAI API reference, chat completions).
@@ -159,150 +158,11 @@ impl ModelEntry {
 /// The model or models of a file.
 pub(super) type ModelKeys = OneOrMany<At<TextOr<ModelMap>>>;
 
-macro_rules! model_map {
-    ($($(#[$doc:meta])* $key:ident: $Variant:ident $kind:ident;)*) => {
-        /// A model with settings.
-        #[derive(Clone, Debug, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields)]
-        #[schemars(rename = "model")]
-        pub(super) struct ModelMap {
-            /// provider/model, auto or tour; with a `base_url` any name.
-            #[serde(rename = "use")]
-            use_: At<Filled>,
-            /// Base URL of the API, with or without a trailing slash or /v1.
-            base_url: Option<At<AddressText>>,
-            /// The key, instead of the provider's usual variable.
-            key: Option<At<SecretText>>,
-            /// A command that prints the key, in place of `key`: a line for the shell, or a list of a program and its arguments. It
-            /// runs when the model is called, and again when the key expires or is refused.
-            #[serde(default)]
-            key_command: At<OneOrMany<String>>,
-            /// More headers for every request.
-            #[serde(default)]
-            headers: Pairs<At<SecretText>>,
-            /// Sampling temperature. Default: the provider's.
-            temperature: Option<Number>,
-            /// The most tokens of a reply. Default: the provider's.
-            max_tokens: Option<Whole<1>>,
-            /// The most bytes of a reply: text, reasoning and arguments together. Default: 16 MiB.
-            max_reply_bytes: Option<Whole<1, MOST_REPLY_BYTES>>,
-            /// Texts that end a reply.
-            #[serde(default)]
-            stop: OneOrMany<String>,
-            /// Nucleus sampling: the share of probability that tokens are drawn from.
-            top_p: Option<Number<0, 1>>,
-            /// Presence penalty: penalizes tokens that have already occurred.
-            presence_penalty: Option<Number<-2, 2>>,
-            /// Reasoning effort. `true` is `medium`; `none`, `off` and `false` ask for none, or for as little as the model takes.
-            reasoning: Option<Reasoning>,
-            $($(#[$doc])*
-            ///
-            /// Default: the provider's.
-            $key: Option<model_map!(@kind $kind)>,)*
-            /// Parts of the request's body that no other key says, merged into it as they are, objects key by key: the provider's
-            /// own. A key that Windlass writes itself is refused.
-            extra: Option<Map<String, Value>>,
-            /// Whether the model may make several calls in one reply. Default: the provider's.
-            parallel: Option<bool>,
-            /// Whether the provider holds the model to the schemas of tools, where it offers that. A tool whose schema cannot be
-            /// written in the provider's strict form is refused, with the place in it.
-            #[serde(default)]
-            strict: bool,
-            /// The API that the server speaks. Default: the provider's.
-            api: Option<Api>,
-            /// Whether readable reasoning goes back to the provider that made it. Default: as the provider wants it.
-            return_reasoning: Option<ReturnReasoning>,
-            /// Whether the provider keeps replies, so that a turn sends only what follows the last one (OpenAI Responses). Default: no.
-            stored_replies: Option<bool>,
-            /// Whether the server holds replies to a JSON Schema: with `wire: auto` a model that refuses tools is then asked by schema.
-            /// Default: as the provider's entry says.
-            structured_output: Option<bool>,
-            /// Metadata that the provider stores with each request.
-            #[serde(default)]
-            #[schemars(extend("maxProperties" = MAX_METADATA))]
-            metadata: At<Pairs<LooseText>>,
-            /// Whether the marks of `loop.cache` are sent. Default: to Anthropic and OpenRouter.
-            cache_control: Option<bool>,
-            /// List prices. Without them a run has no cost, and a limit on cost is refused.
-            prices: Option<PriceKeys>,
-            /// The most requests and tokens a minute with the key, for all runs of the process together: a request that is one too many waits
-            /// for its turn. Default: the provider's, else any number.
-            rate: Option<At<RateKeys>>,
-            /// After so many milliseconds without a reply the next model of the list is asked beside this one. The first whole reply
-            /// counts; the other call is stopped, and its usage is counted. Default: the next model is asked only once this one
-            /// has failed.
-            hedge_ms: Option<At<Whole<1>>>,
-            /// Timeouts of this model's calls. Default: the agent's.
-            #[serde(default)]
-            timeouts: ModelTimeouts,
-            /// The model for simple turns: those that only follow up on results of tools. The name of another model of the list
-            /// has its settings. Only of the first model.
-            simple: Option<Box<At<TextOr<SimpleModel>>>>,
-        }
-
-        impl ModelMap {
-            /// The options that are set; `None`: there are none.
-            fn options(&self) -> Option<Arc<ModelOptions>> {
-                let options = ModelOptions {
-                    $($key: self.$key.as_ref().map(|value| model_map!(@value $kind value)),)*
-                    extra: self.extra.clone().unwrap_or_default(),
-                };
-                Some(options).filter(|options| !options.is_empty()).map(Arc::new)
-            }
-        }
-    };
-    (@kind whole) => { Whole };
-    (@kind positive) => { Whole<1> };
-    (@kind penalty) => { Number<-2, 2> };
-    (@kind level) => { Level };
-    (@kind text) => { Filled };
-    (@value whole $value:ident) => { $value.get() };
-    (@value positive $value:ident) => { $value.get() };
-    (@value penalty $value:ident) => { $value.0 };
-    (@value level $value:ident) => { $value.name().into() };
-    (@value text $value:ident) => { $value.0.as_str().into() };
-}
-model_options!(model_map);
-
-/// `low`, `medium` or `high`.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-enum Level {
-    Low,
-    Medium,
-    High,
-}
-
-impl Level {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-}
-
-/// The model for simple turns.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(transparent)]
-pub(super) struct SimpleModel(ModelMap);
-
-impl Short for SimpleModel {
-    const EXPECTED: &'static str = "a model's name or a map";
-}
-
-impl Short for ModelMap {
-    const EXPECTED: &'static str = "a model's name, a map, or a list of these";
-}
-
 /// List prices in USD per million tokens.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
-struct PriceKeys {
+pub(super) struct PriceKeys {
     /// USD per million tokens of requests.
     input: Number,
     /// USD per million tokens of replies.
@@ -404,6 +264,7 @@ fn named<T: AsRef<str>>(name: &At<T>, reading: &Reading<'_>) -> Result<ModelEntr
 fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<ModelEntry, YamlError> {
     let key_command = command(&keys)?;
     let options = keys.options();
+    let effort = keys.reasoning.as_ref().map(effort).transpose()?.flatten();
     let metadata = keys.metadata.value.0;
     if metadata.len() > MAX_METADATA {
         let found =
@@ -430,7 +291,7 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         stop: keys.stop.0,
         top_p: keys.top_p.map(|number| number.0),
         presence_penalty: keys.presence_penalty.map(|number| number.0),
-        reasoning: keys.reasoning.map(|effort| effort.0.to_owned()),
+        reasoning: effort.map(|effort| effort.0.to_owned()),
         options,
         parallel: keys.parallel,
         strict: keys.strict,

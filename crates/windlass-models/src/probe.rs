@@ -158,7 +158,13 @@ async fn calls(model: &dyn Model, name: &str, wanted: usize, prompt: &str) -> Lo
         "additionalProperties": false,
     });
     asked.tools = Arc::new(vec![ToolSpec::new("add", "Adds two numbers.", parameters)]);
-    asked.model.parallel = (wanted > 1).then_some(true);
+    if wanted > 1 {
+        asked.model.parallel = Some(true);
+        // Some APIs have no setting for it: the model calls as it likes.
+        if model.refuses(&asked).is_some() {
+            asked.model.parallel = None;
+        }
+    }
     let reply = assemble(model.call(asked), name).await?;
     let fits = |args: &str| {
         let args: Option<Value> = serde_json::from_str(args).ok();

@@ -9,22 +9,22 @@ use windlass_models::wires::wire_names;
 
 /// Reasoning effort.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reasoning(pub(super) &'static str);
+pub(super) struct Effort(pub(super) &'static str);
 
-const EFFORTS: [&str; 4] = [OFF, "low", "medium", "high"];
+const EFFORTS: [&str; 7] = [OFF, "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// The effort that asks for no reasoning.
 const OFF: &str = "none";
 
-impl<'de> Deserialize<'de> for Reasoning {
+impl<'de> Deserialize<'de> for Effort {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Effort;
+        struct Words;
 
-        impl Visitor<'_> for Effort {
+        impl Visitor<'_> for Words {
             type Value = &'static str;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("none, low, medium, high or true")
+                f.write_str("none, minimal, low, medium, high, xhigh, max or true")
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<&'static str, E> {
@@ -39,12 +39,12 @@ impl<'de> Deserialize<'de> for Reasoning {
             }
         }
 
-        deserializer.deserialize_any(Effort).map(Self)
+        deserializer.deserialize_any(Words).map(Self)
     }
 }
 
-windlass_core::schema_as!(inline [] Reasoning, "reasoning", |_| {
-    json_schema!({ "enum": [true, "low", "medium", "high", "none", "off", false] })
+windlass_core::schema_as!(inline [] Effort, "effort", |_| {
+    json_schema!({ "enum": [true, "minimal", "low", "medium", "high", "xhigh", "max", "none", "off", false] })
 });
 
 /// The name of a wire.

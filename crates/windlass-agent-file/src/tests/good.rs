@@ -1,5 +1,6 @@
 use serde_json::json;
 use windlass_core::Message;
+use windlass_core::model::ReasoningOptions;
 use windlass_core::policy::{AtLimit, LimitKind, Preset};
 use windlass_core::secret::mask;
 use windlass_core::tool::Effect;
@@ -458,6 +459,32 @@ fn a41_further_settings_of_a_model_reach_its_runs() {
 }
 
 #[test]
+fn the_way_in_which_a_model_reasons_is_an_effort_or_a_map() {
+    let of = |reasoning: &str| {
+        let choice =
+            parse(&format!("model: {{ use: openai/m, reasoning: {reasoning} }}")).unwrap().models[0].choice();
+        let set = choice.reasoning_options().cloned().unwrap_or_default();
+        (choice.reasoning.map(|effort| effort.to_string()), set)
+    };
+    for effort in ["none", "minimal", "low", "medium", "high", "xhigh", "max"] {
+        assert_eq!(of(effort), (Some(effort.to_owned()), ReasoningOptions::default()));
+        assert_eq!(of(&format!("{{ effort: {effort} }}")), of(effort));
+    }
+    assert_eq!(of("false"), of("off"));
+    assert_eq!(
+        of("{ budget_tokens: 2000, show: false }"),
+        (None, ReasoningOptions { budget_tokens: Some(2000), show: Some(false), summary: None })
+    );
+    assert_eq!(
+        of("{ effort: true, summary: concise }"),
+        (
+            Some("medium".to_owned()),
+            ReasoningOptions { summary: Some("concise".into()), ..ReasoningOptions::default() }
+        )
+    );
+}
+
+#[test]
 fn options_of_a_model_reach_its_runs() {
     let text = "model: { use: openai/m, seed: 7, top_k: 40, frequency_penalty: -0.5, service_tier: flex, verbosity: low, user: u1, \
                 cache_key: k1, extra: { logit_bias: { \"50256\": -100 }, n: [1, 2.5, null, yes] } }";
@@ -469,7 +496,13 @@ fn options_of_a_model_reach_its_runs() {
             "cache_key": "k1", "extra": { "logit_bias": { "50256": -100 }, "n": [1, 2.5, null, "yes"] },
         })
     );
-    for text in ["model: openai/m", "model: { use: openai/m, extra: {} }"] {
+    let safe = parse("model: { use: gemini/m, safety: { HARM_CATEGORY_HARASSMENT: BLOCK_NONE } }")
+        .unwrap()
+        .models[0]
+        .choice();
+    let safe = serde_json::to_value(safe.options).unwrap();
+    assert_eq!(safe, serde_json::json!({ "safety": { "HARM_CATEGORY_HARASSMENT": "BLOCK_NONE" } }));
+    for text in ["model: openai/m", "model: { use: openai/m, extra: {}, reasoning: { effort: low } }"] {
         assert_eq!(parse(text).unwrap().models[0].choice().options, None, "{text}");
     }
 }

@@ -29,6 +29,7 @@ const TOP: &str = "Top level";
 const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("", TOP, "The keys of the file itself.", "agent-file.md#write-and-check-a-first-file"),
     ("model", "model", "A model with settings: an entry of `model`.", "agent-file.md#models"),
+    ("reasoning", "model.reasoning", "", "models.md#reasoning"),
     ("model.prices", "", "", "models.md#prices"),
     ("model.rate", "", "", "models.md#rate-limits"),
     ("model.timeouts", "", "", "limits.md#what-if-nothing-happens-any-more"),

@@ -58,6 +58,8 @@ const GOOD: &[&str] = &[
     "model: { use: a/b, reasoning: true }",
     "model: { use: a/b, seed: 7, top_k: 1, frequency_penalty: -2, service_tier: flex, verbosity: low, user: u, cache_key: k }",
     "model: { use: a/b, extra: { a: { b: [1, null] } } }",
+    "model: { use: a/b, reasoning: { effort: xhigh, summary: detailed, show: true }, safety: { A: B } }",
+    "model: { use: a/b, reasoning: { budget_tokens: 1024 } }",
     "model: { use: a/b, rate: { requests_per_minute: 3, tokens_per_minute: 9, max_wait_ms: 0, per: key } }",
     "loop: { preset: kaos, max_steps: 3, talk: { remind: 2 }, malformed: answer, batch: { concurrent: 3 } }",
     "loop: { limits: { tool_calls: { max: 0, at_limit: { text: \"{n}\" } } }, repetition: { note_at: 2 }, verify: off }",
@@ -100,6 +102,7 @@ const MAPS: &[(&str, &[&str])] = &[
     ("model: { use: a/b, rate: { requests_per_minute: 1, ZZZ: 1 } }", &["#/$defs/model/properties/rate"]),
     ("model: { use: a/b, timeouts: { ZZZ: 1 } }", &["#/$defs/model/properties/timeouts"]),
     ("instructions: { file: x, ZZZ: 1 }", &["#/properties/instructions/oneOf/1"]),
+    ("model: { use: a/b, reasoning: { ZZZ: 1 } }", &["#/$defs/reasoning"]),
     ("prompt: { use: react, ZZZ: 1 }", &["#/$defs/prompt"]),
     ("examples: [ { user: a, assistant: b, ZZZ: 1 } ]", &["#/$defs/example"]),
     (

@@ -53,6 +53,17 @@ fn a_setting_that_an_api_has_no_place_for_is_refused_before_anything_is_sent() {
         ("openai/gpt-5.1, top_k: 3", "`top_k` has no place in its API"),
         ("openai/gpt-5.1, api: openai_responses, frequency_penalty: 1", "`frequency_penalty` has no place"),
         ("gemini/gemini-2.5-flash, user: u", "`user` has no place"),
+        ("gemini/gemini-2.5-flash, parallel: false", "`parallel` has no place"),
+        ("openai/gpt-5.1, reasoning: { budget_tokens: 2000 }", "`reasoning.budget_tokens` has no place"),
+        (
+            "anthropic/claude-opus-4-7, reasoning: { budget_tokens: 2000 }",
+            "decides itself how much it thinks",
+        ),
+        (
+            "anthropic/claude-opus-4-7, metadata: { team: blue }",
+            "`metadata.team`: its API knows `user_id` alone",
+        ),
+        ("ollama/qwen3, strict: true", "`strict` has no place"),
         ("ollama/qwen3, extra: { options: { temperature: 1 } }", "`extra` sets `options.temperature`"),
         ("openai/gpt-5.1, extra: { messages: [] }", "`extra` sets `messages`"),
     ] {

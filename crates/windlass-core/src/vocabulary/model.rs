@@ -9,7 +9,7 @@ use windlass_macros::Named;
 
 use crate::vocabulary::amount::Amount;
 use crate::vocabulary::ids::Text;
-use crate::vocabulary::options::{ModelOption, ModelOptions, OptionValue};
+use crate::vocabulary::options::{ModelOption, ModelOptions, OptionValue, ReasoningOptions};
 use crate::vocabulary::reply::Usage;
 
 /// The most bytes of one reply, where its model has no other bound (16 MiB).
@@ -61,7 +61,7 @@ pub struct ModelChoice {
     /// Presence penalty, from -2 to 2; `None`: the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence_penalty: Option<f64>,
-    /// Reasoning effort: `low`, `medium`, `high`, or another value that the provider accepts.
+    /// Reasoning effort: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, or another word that the provider takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Text>,
     /// Whether the model may make several calls in one reply; `None`: the provider's default.
@@ -106,6 +106,11 @@ impl ModelChoice {
     /// The value of an option; `None`: it is not set.
     pub fn option(&self, option: ModelOption) -> Option<OptionValue<'_>> {
         self.options.as_ref()?.get(option)
+    }
+
+    /// How it reasons, beside its effort; `None`: as the provider does by itself.
+    pub fn reasoning_options(&self) -> Option<&ReasoningOptions> {
+        self.options.as_deref().map(|options| &options.reasoning).filter(|reasoning| !reasoning.is_empty())
     }
 
     /// The most bytes that one reply may have.

@@ -39,6 +39,7 @@ impl HttpModel {
         let Dialect { label, .. } = &self.server.dialect;
         match &model.reasoning {
             Some(effort) => !is_off(effort),
+            None if model.reasoning_options().is_some() => true,
             None => providers::provider(label)
                 .is_some_and(|provider| provider.reasons(self.server.dialect.plain_name(&model.name))),
         }

@@ -219,6 +219,10 @@ pub enum Quirk {
     NoTopK,
     /// [`Quirks::random_seed`].
     RandomSeed,
+    /// [`Quirks::reasoning_object`].
+    ReasoningObject,
+    /// [`Quirks::allowed_tools`].
+    AllowedTools,
 }
 
 impl Quirk {
@@ -233,6 +237,8 @@ impl Quirk {
             thoughts_beside: has(Self::ThoughtsBeside),
             no_top_k: has(Self::NoTopK),
             random_seed: has(Self::RandomSeed),
+            reasoning_object: has(Self::ReasoningObject),
+            allowed_tools: has(Self::AllowedTools),
         }
     }
 }

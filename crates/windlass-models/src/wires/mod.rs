@@ -181,6 +181,10 @@ pub struct Quirks {
     pub no_top_k: bool,
     /// A seed is written as `random_seed`, not `seed`.
     pub random_seed: bool,
+    /// How the model reasons is an object of the request: `reasoning`, not `reasoning_effort`.
+    pub reasoning_object: bool,
+    /// A call of one of several tools can be forced (`allowed_tools`).
+    pub allowed_tools: bool,
 }
 
 impl Quirks {
@@ -194,6 +198,8 @@ impl Quirks {
         thoughts_beside: false,
         no_top_k: false,
         random_seed: false,
+        reasoning_object: false,
+        allowed_tools: false,
     };
 
     /// The quirks of both.
@@ -208,6 +214,8 @@ impl Quirks {
             thoughts_beside: self.thoughts_beside || other.thoughts_beside,
             no_top_k: self.no_top_k || other.no_top_k,
             random_seed: self.random_seed || other.random_seed,
+            reasoning_object: self.reasoning_object || other.reasoning_object,
+            allowed_tools: self.allowed_tools || other.allowed_tools,
         }
     }
 }

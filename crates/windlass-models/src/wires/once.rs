@@ -1,4 +1,4 @@
-//! Reports once for each model which settings of the file its API does not take, or takes in another form.
+//! Reports once for each model which settings of the file go out in another form than they are set.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,11 +34,6 @@ pub(crate) fn report(model: &ModelChoice, setting: &'static str, what: &str) {
     if is_new(model, setting) {
         tracing::warn!(model = &*model.name, setting, "{what}");
     }
-}
-
-/// Reports a setting that the API has no place for.
-pub(crate) fn dropped(model: &ModelChoice, setting: &'static str) {
-    report(model, setting, "the setting is left out: the provider's API does not know it");
 }
 
 fn is_new(model: &ModelChoice, setting: &'static str) -> bool {
@@ -90,20 +85,15 @@ mod tests {
     }
 
     #[test]
-    fn k54_what_a_wire_drops_or_clamps_is_said() {
+    fn k54_what_a_wire_clamps_is_said() {
         let dialect = Dialect::default();
         anthropic_messages::encode::encode(&dialect, &full("a/claude-sonnet-4-5-all"));
-        let thinking = ["metadata", "presence_penalty", "reasoning", "stop", "temperature", "top_p"];
+        let thinking = ["reasoning", "stop", "temperature", "top_p"];
         assert_eq!(reported("a/claude-sonnet-4-5-all"), thinking);
         anthropic_messages::encode::encode(&dialect, &full("a/claude-opus-4-7-all"));
-        assert_eq!(
-            reported("a/claude-opus-4-7-all"),
-            ["metadata", "presence_penalty", "stop", "temperature", "top_p"]
-        );
+        assert_eq!(reported("a/claude-opus-4-7-all"), ["stop", "temperature", "top_p"]);
         gemini::encode::encode(&dialect, &full("g/gemini-3-pro-all"));
-        assert_eq!(reported("g/gemini-3-pro-all"), ["metadata", "parallel", "reasoning"]);
-        ollama::encode::encode(&dialect, &full("o/qwen-all"));
-        assert_eq!(reported("o/qwen-all"), ["metadata", "parallel", "strict"]);
+        assert_eq!(reported("g/gemini-3-pro-all"), ["reasoning"]);
         let off = |name: &str| {
             let mut request = full(name);
             request.model.reasoning = Some("off".into());
@@ -114,7 +104,7 @@ mod tests {
         openai_chat::encode::encode(&dialect, &off("c/gpt-5.1"));
         assert_eq!(
             (reported("c/o3-all"), reported("r/o3-all"), reported("c/gpt-5.1")),
-            (vec!["reasoning"], vec!["presence_penalty", "reasoning", "stop"], vec![])
+            (vec!["reasoning"], vec!["reasoning"], vec![])
         );
     }
 

@@ -6,14 +6,61 @@ use windlass_core::model::{ModelChoice, ModelOption};
 use super::Dialect;
 use super::json::{field, json_value};
 
+/// A setting that every choice of a model has a field for, and that not every API has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// [`ModelChoice::stop`].
+    Stop,
+    /// [`ModelChoice::presence_penalty`].
+    PresencePenalty,
+    /// [`ModelChoice::parallel`].
+    Parallel,
+    /// [`ModelChoice::strict`].
+    Strict,
+    /// [`ModelChoice::metadata`].
+    Metadata,
+}
+
+impl Setting {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::PresencePenalty => "presence_penalty",
+            Self::Parallel => "parallel",
+            Self::Strict => "strict",
+            Self::Metadata => "metadata",
+        }
+    }
+
+    fn is_set(self, model: &ModelChoice) -> bool {
+        match self {
+            Self::Stop => !model.stop.is_empty(),
+            Self::PresencePenalty => model.presence_penalty.is_some(),
+            Self::Parallel => model.parallel.is_some(),
+            Self::Strict => model.strict,
+            Self::Metadata => !model.metadata.is_empty(),
+        }
+    }
+}
+
 /// How a wire takes options.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The places of the options that it takes: a key of the body, or of an object in it (`generationConfig.seed`).
     pub places: &'static [(ModelOption, &'static str)],
+    /// The places of those that it writes in a form of its own.
+    pub formed: &'static [(ModelOption, &'static str)],
+    /// The other settings that it has no place for.
+    pub lacks: &'static [Setting],
     /// Every other key that it writes, in the same form: none of them may stand in [`extra`](windlass_core::model::ModelOptions::extra).
     pub written: &'static [&'static str],
 }
+
+/// The places of options in an object of the request that is called `reasoning`, where a server has one (OpenRouter, "Reasoning Tokens").
+const REASONING_OBJECT: [(ModelOption, &str); 2] = [
+    (ModelOption::ReasoningBudget, "reasoning.max_tokens"),
+    (ModelOption::ShowReasoning, "reasoning.exclude"),
+];
 
 impl Options {
     /// The place of an option at a server; `None`: it has none.
@@ -21,7 +68,12 @@ impl Options {
         match option {
             ModelOption::TopK if dialect.quirks.no_top_k => None,
             ModelOption::Seed if dialect.quirks.random_seed => Some("random_seed"),
-            _ => self.places.iter().find(|(known, _)| *known == option).map(|(_, place)| *place),
+            _ => {
+                let object: &[_] =
+                    if dialect.quirks.reasoning_object { &REASONING_OBJECT } else { Default::default() };
+                let mut places = self.places.iter().chain(self.formed).chain(object);
+                places.find(|(known, _)| *known == option).map(|(_, place)| *place)
+            }
         }
     }
 
@@ -35,7 +87,9 @@ impl Options {
     ) {
         let Some(options) = &model.options else { return };
         for option in ModelOption::ALL {
-            let Some(place) = self.place(dialect, *option) else { continue };
+            let Some(place) = self.place(dialect, *option).filter(|_| self.is_plain(*option)) else {
+                continue;
+            };
             let (within, key) =
                 place.split_once('.').map_or((None, place), |(within, key)| (Some(within), key));
             if let Some(value) = options.get(*option).filter(|_| within == object) {
@@ -45,12 +99,22 @@ impl Options {
         }
     }
 
-    /// Why the options of a model cannot be sent; `None`: they can.
+    /// Whether an option is written as its value.
+    fn is_plain(&self, option: ModelOption) -> bool {
+        let mut formed = self.formed.iter().chain(&REASONING_OBJECT);
+        !formed.any(|(known, _)| *known == option)
+    }
+
+    /// Why the settings of a model cannot be sent; `None`: they can.
     pub(crate) fn refusal(&self, dialect: &Dialect, model: &ModelChoice) -> Option<String> {
+        let no_place = |key: &str| Some(format!("`{key}` has no place in its API"));
+        if let Some(setting) = self.lacks.iter().find(|setting| setting.is_set(model)) {
+            return no_place(setting.key());
+        }
         let options = model.options.as_deref()?;
         let mut set = ModelOption::ALL.iter().filter(|option| options.get(**option).is_some());
         if let Some(option) = set.find(|option| self.place(dialect, **option).is_none()) {
-            return Some(format!("`{}` has no place in its API", option.key()));
+            return no_place(option.key());
         }
         let path = self.taken(dialect, &mut Vec::new(), &options.extra)?;
         Some(format!("`extra` sets `{path}`, which Windlass writes itself"))
@@ -70,7 +134,8 @@ impl Options {
             let is_within =
                 |known: &str| known.strip_prefix(&*path).is_some_and(|rest| rest.starts_with('.'));
             let is_taken = |known: &str| known == path || (is_within(known) && !value.is_object());
-            if self.written.iter().copied().chain(places).any(is_taken) {
+            let effort = dialect.quirks.reasoning_object.then_some("reasoning.effort");
+            if self.written.iter().copied().chain(effort).chain(places).any(is_taken) {
                 return Some(path);
             }
             if let Value::Object(within) = value

@@ -273,7 +273,6 @@ async fn e58_any_history_is_one_that_the_schema_allows() {
                     max_tokens: Some(50),
                     reasoning: Some("high".into()),
                     strict: number % 2 == 0,
-                    parallel: Some(false),
                     ..ModelChoice::default()
                 };
                 asked.response_schema = Some(("answer".into(), Arc::new(json!({ "type": "object" }))));

@@ -59,7 +59,8 @@ async fn k47_a_union_goes_out_under_a_property_and_comes_back_alone() {
                 ..HttpModelConfig::new(wire, "test", server.url.as_str())
             };
             let mut asked = request(stream);
-            asked.model.strict = strict;
+            // Ollama's API knows no strict schemas.
+            asked.model.strict = strict && name != "ollama";
             asked.response_schema = Some(("output".into(), Arc::new(union.clone())));
             let reply = assemble(HttpModel::new(config).expect("a good base URL").call(asked), "test/m")
                 .await

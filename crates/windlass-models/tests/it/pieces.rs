@@ -59,7 +59,8 @@ fn strict() -> ModelRequest {
 
 #[tokio::test]
 async fn pieces_wait_only_for_wires_that_send_another_form_of_a_schema() {
-    for wire in WIRES.iter().copied() {
+    // Ollama's API knows no strict schemas.
+    for wire in WIRES.iter().copied().filter(|wire| wire.facts().name != "ollama") {
         let name = wire.facts().name;
         let (_, beginning) = BEGINNINGS.iter().find(|(of, _)| *of == name).expect("a beginning");
         let server = Server::start(broken(wire, beginning)).await;

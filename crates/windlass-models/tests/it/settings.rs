@@ -32,6 +32,10 @@ fn others() -> Vec<(&'static str, Value)> {
 fn option(option: ModelOption) -> (&'static str, Value) {
     let value = match option {
         ModelOption::Seed | ModelOption::TopK => json!(7),
+        ModelOption::ReasoningBudget => json!(2_000),
+        ModelOption::ReasoningSummary => json!("concise"),
+        ModelOption::ShowReasoning => json!(true),
+        ModelOption::Safety => json!({ "HARM_CATEGORY_HARASSMENT": "BLOCK_NONE" }),
         ModelOption::FrequencyPenalty => json!(0.5),
         ModelOption::ServiceTier | ModelOption::Verbosity | ModelOption::User | ModelOption::CacheKey => {
             json!("low")
@@ -108,7 +112,7 @@ fn table() -> String {
     table.push_str(&"---|".repeat(wires.len()));
     let options = ModelOption::ALL.iter().map(|known| {
         let (key, value) = option(*known);
-        (key, json!({ "options": { key: value } }))
+        (key, json!({ "options": key.rsplit('.').fold(value, |value, key| json!({ key: value })) }))
     });
     for (key, settings) in
         others().into_iter().map(|(key, value)| (key, json!({ key: value }))).chain(options)

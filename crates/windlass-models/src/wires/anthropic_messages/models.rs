@@ -47,6 +47,11 @@ impl<'n> Model<'n> {
         self.name.contains("sonnet") && self.version == Some((5, 5))
     }
 
+    /// Whether it takes a budget of thinking: models from 4.7 on refuse one ("Adaptive thinking").
+    pub(super) fn takes_budget(self) -> bool {
+        !self.is_from(4, 7)
+    }
+
     /// Whether it takes a temperature and nucleus sampling: models from 4.7 on refuse them.
     pub(super) fn takes_sampling(self) -> bool {
         !self.is_from(4, 7)

@@ -3,6 +3,7 @@
 use windlass_core::model::ModelOption;
 
 use crate::wires::Options;
+use crate::wires::options::Setting;
 
 /// API reference, "Create a Message".
 pub(super) const OPTIONS: Options = Options {
@@ -11,6 +12,11 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::ServiceTier, "service_tier"),
         (ModelOption::User, "metadata.user_id"),
     ],
+    formed: &[
+        (ModelOption::ReasoningBudget, "thinking.budget_tokens"),
+        (ModelOption::ShowReasoning, "thinking.display"),
+    ],
+    lacks: &[Setting::PresencePenalty],
     written: &[
         "model",
         "system",

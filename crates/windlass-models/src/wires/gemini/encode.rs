@@ -4,7 +4,8 @@
 //! first and everything that may change from turn to turn behind them, so that a turn's body begins with that of the one before.
 //! The last content stays open: what its side says next belongs to it.
 
-use windlass_core::model::ToolChoice;
+use serde::Serialize;
+use windlass_core::model::{ModelChoice, ToolChoice};
 use windlass_core::{Message, ToolSpec};
 
 use self::content::Contents;
@@ -12,7 +13,7 @@ use super::generation::{is_third, thinking};
 use super::options::OPTIONS;
 use crate::ModelRequest;
 use crate::wires::json::{field, json_value, number, object};
-use crate::wires::once::{dropped, report};
+use crate::wires::once::report;
 use crate::wires::options::with_extra;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::tools::{Brackets, offered};
@@ -121,9 +122,10 @@ fn tool_config(out: &mut Vec<u8>, request: &ModelRequest) {
     out.extend_from_slice(b",\"toolConfig\":{\"functionCallingConfig\":{\"mode\":\"");
     out.extend_from_slice(mode);
     out.push(b'"');
-    if let ToolChoice::Named(name) = &request.choice {
+    let names = request.choice.tools();
+    if !names.is_empty() {
         field(out, "allowedFunctionNames");
-        json_value(out, &[&**name]);
+        json_value(out, &names);
     }
     out.extend_from_slice(b"}}");
 }
@@ -140,12 +142,6 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
     for (name, value) in numbers {
         number(&mut fields, name, value);
     }
-    if model.parallel.is_some() {
-        dropped(model, "parallel");
-    }
-    if !model.metadata.is_empty() {
-        dropped(model, "metadata");
-    }
     if let Some(max) = model.max_tokens {
         field(&mut fields, "maxOutputTokens");
         json_value(&mut fields, &max);
@@ -158,13 +154,25 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
         fields.extend_from_slice(b",\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
         json_value(&mut fields, &**schema);
     }
-    if let Some(effort) = &model.reasoning
-        && thinking(&mut fields, dialect.plain_name(&model.name), effort)
-    {
+    if thinking(&mut fields, dialect.plain_name(&model.name), model) {
         report(model, "reasoning", "the nearest effort that the model knows is sent");
     }
     OPTIONS.write(&mut fields, dialect, Some("generationConfig"), model);
     object(out, "generationConfig", &fields);
+    safety(out, model);
+}
+
+/// `safetySettings`, where there are any ("Safety settings").
+fn safety(out: &mut Vec<u8>, model: &ModelChoice) {
+    #[derive(Serialize)]
+    struct Setting<'s> {
+        category: &'s str,
+        threshold: &'s str,
+    }
+    let Some(categories) = model.options.as_ref().and_then(|options| options.safety.as_ref()) else { return };
+    let settings = categories.iter().map(|(category, threshold)| Setting { category, threshold });
+    field(out, "safetySettings");
+    json_value(out, &settings.collect::<Vec<_>>());
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use windlass_core::model::ModelOption;
 
 use crate::wires::Options;
+use crate::wires::options::Setting;
 
 /// API reference, `GenerationConfig`.
 pub(super) const OPTIONS: Options = Options {
@@ -11,6 +12,12 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::TopK, "generationConfig.topK"),
         (ModelOption::FrequencyPenalty, "generationConfig.frequencyPenalty"),
     ],
+    formed: &[
+        (ModelOption::Safety, "safetySettings"),
+        (ModelOption::ReasoningBudget, "generationConfig.thinkingConfig.thinkingBudget"),
+        (ModelOption::ShowReasoning, "generationConfig.thinkingConfig.includeThoughts"),
+    ],
+    lacks: &[Setting::Parallel, Setting::Metadata],
     written: &[
         "systemInstruction",
         "contents",

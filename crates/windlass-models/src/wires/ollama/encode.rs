@@ -10,7 +10,7 @@ use super::options::OPTIONS;
 use crate::ModelRequest;
 use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value, number, object};
-use crate::wires::once::{dropped, report};
+use crate::wires::once::report;
 use crate::wires::options::with_extra;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::tools::{Brackets, offered};
@@ -116,15 +116,6 @@ fn think(out: &mut Vec<u8>, effort: &str) {
 /// `,"options":{…}` of the sampling settings; nothing if there is none (Ollama, "Modelfile: valid parameters and values").
 fn options(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     let model = &request.model;
-    if model.parallel.is_some() {
-        dropped(model, "parallel");
-    }
-    if !model.metadata.is_empty() {
-        dropped(model, "metadata");
-    }
-    if model.strict {
-        dropped(model, "strict");
-    }
     let mut fields = Vec::new();
     number(&mut fields, "temperature", model.temperature);
     number(&mut fields, "top_p", model.top_p);

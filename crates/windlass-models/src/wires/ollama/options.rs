@@ -3,6 +3,7 @@
 use windlass_core::model::ModelOption;
 
 use crate::wires::Options;
+use crate::wires::options::Setting;
 
 /// API reference, `options` ("Modelfile: valid parameters and values").
 pub(super) const OPTIONS: Options = Options {
@@ -11,6 +12,8 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::TopK, "options.top_k"),
         (ModelOption::FrequencyPenalty, "options.frequency_penalty"),
     ],
+    formed: &[],
+    lacks: &[Setting::Parallel, Setting::Strict, Setting::Metadata],
     written: &[
         "model",
         "messages",

@@ -3,7 +3,7 @@
 //! A turn encodes only its new messages; the body is put together by copying bytes.
 
 use windlass_core::Message;
-use windlass_core::model::ToolChoice;
+use windlass_core::model::{ModelChoice, ToolChoice};
 
 use self::content::{is_left_out, message};
 pub(super) use self::ids::is_long;
@@ -11,7 +11,7 @@ use super::options::OPTIONS;
 use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
-use crate::wires::json::{field, json_string, json_value, number};
+use crate::wires::json::{field, json_string, json_value, number, object};
 use crate::wires::once::report;
 use crate::wires::options::with_extra;
 use crate::wires::own_ids::OwnIds;
@@ -147,16 +147,7 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     }
     number(out, "top_p", request.model.top_p);
     number(out, "presence_penalty", request.model.presence_penalty);
-    if let Some(reasoning) = &request.model.reasoning {
-        let least = is_off(reasoning).then(|| least(dialect.plain_name(&request.model.name)));
-        if least.is_some_and(|least| !least.is_some_and(is_off)) {
-            report(&request.model, "reasoning", LEAST);
-        }
-        if let Some(effort) = least.unwrap_or(Some(reasoning)) {
-            field(out, "reasoning_effort");
-            json_string(out, effort);
-        }
-    }
+    reasoning(out, dialect, &request.model);
     if !request.model.metadata.is_empty() {
         field(out, "metadata");
         json_value(out, &request.model.metadata);
@@ -175,3 +166,36 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
 
 #[cfg(test)]
 mod tests;
+/// The effort, and at servers that have one the object of how the model reasons: tokens, and whether the reply has its thoughts.
+fn reasoning(out: &mut Vec<u8>, dialect: &Dialect, model: &ModelChoice) {
+    let mut effort = model.reasoning.as_deref();
+    if effort.is_some_and(is_off) {
+        effort = least(dialect.plain_name(&model.name));
+        if !effort.is_some_and(is_off) {
+            report(model, "reasoning", LEAST);
+        }
+    }
+    if !dialect.quirks.reasoning_object {
+        if let Some(effort) = effort {
+            field(out, "reasoning_effort");
+            json_string(out, effort);
+        }
+        return;
+    }
+    let mut own = Vec::new();
+    if let Some(effort) = effort {
+        field(&mut own, "effort");
+        json_string(&mut own, effort);
+    }
+    let set = model.reasoning_options();
+    if let Some(budget) = set.and_then(|set| set.budget_tokens) {
+        field(&mut own, "max_tokens");
+        json_value(&mut own, &budget);
+    }
+    if let Some(show) = set.and_then(|set| set.show) {
+        field(&mut own, "exclude");
+        json_value(&mut own, &!show);
+    }
+    object(out, "reasoning", &own);
+}
+

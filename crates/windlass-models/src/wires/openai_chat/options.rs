@@ -15,6 +15,8 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::User, "user"),
         (ModelOption::CacheKey, "prompt_cache_key"),
     ],
+    formed: &[],
+    lacks: &[],
     written: &[
         "model",
         "messages",

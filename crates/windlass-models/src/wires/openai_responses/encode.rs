@@ -17,7 +17,7 @@ use crate::ModelRequest;
 use crate::wires::effort::{LEAST, is_off, least};
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, number, object};
-use crate::wires::once::{dropped, report};
+use crate::wires::once::report;
 use crate::wires::options::with_extra;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
@@ -170,22 +170,10 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         json_value(out, &max);
     }
     number(out, "top_p", model.top_p);
-    if model.presence_penalty.is_some() {
-        dropped(model, "presence_penalty");
-    }
-    if let Some(reasoning) = &model.reasoning {
-        let name = dialect.plain_name(&model.name);
-        if is_off(reasoning.split('/').next().unwrap_or_default()) && !least(name).is_some_and(is_off) {
-            report(model, "reasoning", LEAST);
-        }
-        reasoning_of(out, reasoning, name);
-    }
+    reasoning(out, dialect, model);
     if !model.metadata.is_empty() {
         field(out, "metadata");
         json_value(out, &model.metadata);
-    }
-    if !model.stop.is_empty() {
-        dropped(model, "stop");
     }
     OPTIONS.write(out, dialect, None, model);
     field(out, "store");
@@ -213,31 +201,33 @@ fn response_format(out: &mut Vec<u8>, name: &str, schema: &serde_json::Value, st
     out.push(b'}');
 }
 
-/// `reasoning`. The setting is the effort; behind a slash it may name the summary: `high/auto`, `/detailed`. Without one no
-/// summary is asked for: OpenAI gives them to verified organizations only and refuses the others' requests.
-fn reasoning_of(out: &mut Vec<u8>, setting: &str, name: &str) {
-    let (effort, summary) = setting.split_once('/').unwrap_or((setting, ""));
-    let effort = if is_off(effort) { least(name).unwrap_or_default() } else { effort };
-    if effort.is_empty() && summary.is_empty() {
-        return;
-    }
-    out.extend_from_slice(b",\"reasoning\":{");
-    let mut comma = "";
-    for (name, value) in [("effort", effort), ("summary", summary)] {
-        if !value.is_empty() {
-            out.extend_from_slice(format!("{comma}\"{name}\":").as_bytes());
-            json_string(out, value);
-            comma = ",";
+/// `reasoning`: the effort, and the summary of its thoughts. Without a setting no summary is asked for: OpenAI gives them to verified
+/// organizations only and refuses the others' requests.
+fn reasoning(out: &mut Vec<u8>, dialect: &Dialect, model: &ModelChoice) {
+    let mut effort = model.reasoning.as_deref();
+    if effort.is_some_and(is_off) {
+        effort = least(dialect.plain_name(&model.name));
+        if !effort.is_some_and(is_off) {
+            report(model, "reasoning", LEAST);
         }
     }
-    out.push(b'}');
+    let set = model.reasoning_options();
+    let auto = set.and_then(|set| set.show).filter(|show| *show).map(|_| "auto");
+    let summary = set.and_then(|set| set.summary.as_deref()).or(auto);
+    let mut own = Vec::new();
+    for (name, value) in [("effort", effort), ("summary", summary)] {
+        if let Some(value) = value {
+            field(&mut own, name);
+            json_string(&mut own, value);
+        }
+    }
+    object(out, "reasoning", &own);
 }
 
 /// Whether the model may reason, so that its reasoning is asked for in the form that can go back. OpenAI refuses that for its
 /// models that do not reason, so there it goes by the name (guide "Reasoning models").
 fn thinks(dialect: &Dialect, model: &ModelChoice) -> bool {
-    if let Some(effort) = &model.reasoning
-        && !is_off(effort)
+    if model.reasoning.as_deref().is_some_and(|effort| !is_off(effort)) || model.reasoning_options().is_some()
     {
         return true;
     }

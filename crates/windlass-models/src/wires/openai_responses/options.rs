@@ -3,6 +3,7 @@
 use windlass_core::model::ModelOption;
 
 use crate::wires::Options;
+use crate::wires::options::Setting;
 
 /// API reference, "Create a model response".
 pub(super) const OPTIONS: Options = Options {
@@ -12,6 +13,11 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::User, "user"),
         (ModelOption::CacheKey, "prompt_cache_key"),
     ],
+    formed: &[
+        (ModelOption::ReasoningSummary, "reasoning.summary"),
+        (ModelOption::ShowReasoning, "reasoning.summary"),
+    ],
+    lacks: &[Setting::Stop, Setting::PresencePenalty],
     written: &[
         "model",
         "input",
@@ -24,7 +30,6 @@ pub(super) const OPTIONS: Options = Options {
         "max_output_tokens",
         "top_p",
         "reasoning.effort",
-        "reasoning.summary",
         "metadata",
         "store",
         "include",

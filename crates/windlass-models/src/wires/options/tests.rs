@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use windlass_core::model::{ModelChoice, ModelOption, ModelOptions, ToolChoice};
 use windlass_core::{Message, ToolSpec};
 
@@ -14,7 +14,8 @@ fn options(options: Value) -> Arc<ModelOptions> {
 fn every_option() -> Value {
     json!({
         "seed": 7, "top_k": 40, "frequency_penalty": 0.5, "service_tier": "flex", "verbosity": "low", "user": "u1",
-        "cache_key": "k1",
+        "cache_key": "k1", "safety": { "HARM_CATEGORY_HARASSMENT": "BLOCK_NONE" },
+        "reasoning": { "budget_tokens": 2_048, "summary": "auto", "show": true },
     })
 }
 
@@ -42,17 +43,23 @@ fn each_option_is_written_at_its_place_or_refused_by_name() {
     for wire in WIRES {
         let name = wire.facts().name;
         for option in ModelOption::ALL {
-            let value = &set[option.key()];
-            let mut one = Map::new();
-            one.insert(option.key().to_owned(), value.clone());
-            let place = wire.facts().options.places.iter().find(|(known, _)| known == option);
-            let refused = refusal(*wire, &Dialect::default(), one.clone().into());
-            match place {
-                Some((_, place)) => {
-                    let body = body(*wire, &asks("x/m", one.into()));
+            let value = at(&set, option.key());
+            let one = nested(option.key(), value.clone());
+            let of = |places: &[(ModelOption, &'static str)]| {
+                places.iter().find(|(known, _)| known == option).map(|(_, place)| *place)
+            };
+            let options = wire.facts().options;
+            let refused = refusal(*wire, &Dialect::default(), one.clone());
+            match (of(options.places), of(options.formed)) {
+                (Some(place), _) => {
+                    let body = body(*wire, &asks("x/m", one));
                     assert_eq!((at(&body, place), refused), (value, None), "{name} {option:?}");
                 }
-                None => {
+                (None, Some(place)) => {
+                    let body = body(*wire, &asks("x/m", one));
+                    assert!(!at(&body, place).is_null() && refused.is_none(), "{name} {option:?}: {body}");
+                }
+                (None, None) => {
                     assert_eq!(
                         refused,
                         Some(format!("`{}` has no place in its API", option.key())),
@@ -62,6 +69,45 @@ fn each_option_is_written_at_its_place_or_refused_by_name() {
             }
         }
     }
+}
+
+#[test]
+fn what_an_api_has_no_place_for_is_refused_by_name() {
+    let set = [
+        ("stop", json!(["x"])),
+        ("presence_penalty", json!(0.5)),
+        ("parallel", json!(true)),
+        ("strict", json!(true)),
+        ("metadata", json!({ "user_id": "u" })),
+    ];
+    for wire in WIRES {
+        let refused: Vec<_> = set
+            .iter()
+            .filter(|(key, value)| {
+                let choice = serde_json::from_value(json!({ "name": "x/m", *key: value })).expect("a choice");
+                let words = wire.facts().options.refusal(&Dialect::default(), &choice);
+                assert!(
+                    words.as_ref().is_none_or(|words| words.starts_with(&format!("`{key}` has no place")))
+                );
+                words.is_some()
+            })
+            .map(|(key, _)| *key)
+            .collect();
+        let expected: &[_] = match wire.facts().name {
+            "openai_chat" => &[],
+            "openai_responses" => &["stop", "presence_penalty"],
+            "anthropic_messages" => &["presence_penalty"],
+            "gemini" | "gemini_vertex" => &["parallel", "metadata"],
+            "ollama" => &["parallel", "strict", "metadata"],
+            other => panic!("{other}"),
+        };
+        assert_eq!(refused, expected, "{}", wire.facts().name);
+    }
+    let anthropic = wire("anthropic_messages").expect("a wire");
+    let mut asked = asks("claude-sonnet-4-5", json!({}));
+    asked.model.metadata = [("team".into(), "blue".into())].into();
+    let words = anthropic.refuses(&Dialect::default(), &asked);
+    assert_eq!(words.as_deref(), Some("`metadata.team`: its API knows `user_id` alone"));
 }
 
 #[test]
@@ -75,6 +121,86 @@ fn servers_differ_in_options() {
     let body: Value = serde_json::from_slice(&body).expect("JSON");
     assert_eq!((&body["random_seed"], body.get("seed")), (&json!(7), None));
     assert!(refusal(chat, &mistral, json!({ "extra": { "random_seed": 1 } })).is_some());
+}
+
+#[test]
+fn how_a_model_reasons_is_said_as_its_server_says_it() {
+    let sent = |api: &str, dialect: &Dialect, name: &str, effort: Option<&str>, set: Value| {
+        let mut asked = asks(name, json!({ "reasoning": set }));
+        asked.model.reasoning = effort.map(Into::into);
+        let wire = wire(api).expect("a wire");
+        assert_eq!(wire.facts().options.refusal(dialect, &asked.model), None, "{api} {set}");
+        serde_json::from_slice::<Value>(&wire.encode(dialect, &asked).body).expect("JSON")
+    };
+    let plain = Dialect::default();
+    let responses = |effort, set| sent("openai_responses", &plain, "o3", effort, set)["reasoning"].clone();
+    assert_eq!(
+        responses(Some("high"), json!({ "summary": "detailed" })),
+        json!({ "effort": "high", "summary": "detailed" })
+    );
+    assert_eq!(responses(None, json!({ "show": true })), json!({ "summary": "auto" }));
+    assert_eq!(responses(Some("max"), json!({ "show": false })), json!({ "effort": "max" }));
+
+    let open =
+        Dialect { label: "openrouter".into(), quirks: Quirks { reasoning_object: true, ..Quirks::NONE } };
+    let routed = |effort, set| sent("openai_chat", &open, "openrouter/x/y", effort, set)["reasoning"].clone();
+    assert_eq!(routed(None, json!({ "budget_tokens": 2_000 })), json!({ "max_tokens": 2_000 }));
+    assert_eq!(
+        routed(Some("xhigh"), json!({ "show": false })),
+        json!({ "effort": "xhigh", "exclude": true })
+    );
+    let chat = wire("openai_chat").expect("a wire");
+    let taken = |dialect, path: &str| refusal(chat, dialect, json!({ "extra": nested(path, json!("high")) }));
+    assert!(taken(&open, "reasoning.effort").is_some() && taken(&plain, "reasoning.effort").is_none());
+    assert_eq!(taken(&open, "reasoning.enabled"), None);
+
+    let gemini = |name, effort, set| {
+        sent("gemini", &plain, name, effort, set)["generationConfig"]["thinkingConfig"].clone()
+    };
+    assert_eq!(
+        gemini("gemini-2.5-flash", None, json!({ "budget_tokens": 512, "show": false })),
+        json!({ "includeThoughts": false, "thinkingBudget": 512 })
+    );
+    assert_eq!(gemini("gemini-3-pro", None, json!({ "show": true })), json!({ "includeThoughts": true }));
+    assert_eq!(
+        gemini("gemini-3-pro", Some("low"), json!({ "show": false })),
+        json!({ "includeThoughts": false, "thinkingLevel": "LOW" })
+    );
+
+    let claude = |name, effort, set| {
+        let body = sent("anthropic_messages", &plain, name, effort, set);
+        (body["thinking"].clone(), body["output_config"]["effort"].clone())
+    };
+    assert_eq!(
+        claude("claude-sonnet-4-5", None, json!({ "budget_tokens": 5_000 })),
+        (json!({ "type": "enabled", "budget_tokens": 5_000 }), Value::Null)
+    );
+    assert_eq!(
+        claude("claude-opus-4-6", Some("max"), json!({ "show": false })),
+        (json!({ "type": "adaptive", "display": "omitted" }), json!("max"))
+    );
+    assert_eq!(
+        claude("claude-opus-4-7", None, json!({ "show": true })),
+        (json!({ "type": "adaptive", "display": "summarized" }), Value::Null)
+    );
+}
+
+#[test]
+fn a_claude_refuses_a_budget_that_it_cannot_think_with() {
+    let anthropic = wire("anthropic_messages").expect("a wire");
+    let refused = |name: &str, max_tokens: Option<u64>, set: Value| {
+        let mut asked = asks(name, json!({ "reasoning": set }));
+        asked.model.max_tokens = max_tokens;
+        anthropic.refuses(&Dialect::default(), &asked).unwrap_or_default()
+    };
+    let budget = |tokens: u64| json!({ "budget_tokens": tokens });
+    assert_eq!(refused("claude-sonnet-4-5", None, budget(31_999)), "");
+    assert_eq!(refused("claude-opus-4-6", Some(2_000), budget(1_024)), "", "old, but taken");
+    assert!(refused("claude-sonnet-4-5", None, budget(32_000)).contains("less than the 32000 tokens"));
+    assert!(refused("claude-sonnet-4-5", Some(1_024), budget(1_024)).contains("less than the 1024 tokens"));
+    assert!(refused("claude-sonnet-4-5", None, budget(1_023)).contains("the least budget is 1024"));
+    assert!(refused("claude-opus-4-7", None, budget(2_048)).contains("led by `effort`"));
+    assert!(refused("claude-sonnet-4-5", None, json!({ "show": true })).contains("does not think without"));
 }
 
 #[test]
@@ -110,7 +236,7 @@ fn nested(path: &str, value: Value) -> Value {
 #[test]
 fn no_key_that_a_wire_writes_may_stand_in_extra() {
     for wire in WIRES {
-        for reasoning in ["high", "off", "low/auto"] {
+        for reasoning in ["high", "off"] {
             let mut request = testing::request("x/m", vec![Message::system("S"), Message::user("Hi")]);
             request.tools = Arc::new(vec![ToolSpec::new("t", "", json!({ "type": "object" }))]);
             request.choice = ToolChoice::Required;

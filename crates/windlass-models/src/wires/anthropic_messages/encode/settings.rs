@@ -1,7 +1,7 @@
 //! Owns the settings of a request: limits, sampling, thinking, structured output.
 
 use serde_json::Value;
-use windlass_core::model::{ModelChoice, ModelOption, ToolChoice};
+use windlass_core::model::{ModelChoice, ModelOption};
 
 use super::schema::held_to;
 use crate::ModelRequest;
@@ -10,13 +10,13 @@ use crate::wires::anthropic_messages::models::Model;
 use crate::wires::anthropic_messages::options::OPTIONS;
 use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value, object};
-use crate::wires::once::{dropped, report};
+use crate::wires::once::report;
 use crate::wires::options::with_extra;
 
 /// The least budget of thinking, in tokens ("Extended thinking").
 const MIN_BUDGET: u64 = 1024;
 
-/// Budgets of the efforts that have names, in tokens; numbers stand for themselves.
+/// Budgets of efforts, in tokens.
 const BUDGETS: [(&str, u64); 6] = [
     ("minimal", 1_024),
     ("low", 2_048),
@@ -33,20 +33,26 @@ enum Thinking<'r> {
     Unsaid,
     /// As little as it can.
     Least,
-    /// As its effort says.
-    Adaptive(&'r str),
+    /// As its effort says, or as much as it decides by itself.
+    Adaptive(Option<&'r str>),
     /// Up to this many tokens.
     Budget(u64),
 }
 
 impl<'r> Thinking<'r> {
     fn of(model: Model<'_>, settings: &'r ModelChoice, max_tokens: u64) -> Self {
-        let Some(effort) = settings.reasoning.as_deref() else { return Self::Unsaid };
+        let set = settings.reasoning_options();
+        if let Some(budget) = set.and_then(|set| set.budget_tokens) {
+            return Self::Budget(budget);
+        }
+        let Some(effort) = settings.reasoning.as_deref() else {
+            return if set.is_some() { Self::Adaptive(None) } else { Self::Unsaid };
+        };
         if is_off(effort) {
             return Self::Least;
         }
         if model.thinks_adaptively() {
-            return Self::Adaptive(if effort == "minimal" { "low" } else { effort });
+            return Self::Adaptive(Some(if effort == "minimal" { "low" } else { effort }));
         }
         let wanted = budget_of(effort).unwrap_or(MIN_BUDGET);
         // The budget is part of the limit, and an answer needs room beside it.
@@ -88,9 +94,9 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
     if let Some(words) = unlike(settings, asked, thinking) {
         report(settings, "reasoning", words);
     }
-    write_thinking(out, thinking, model);
+    write_thinking(out, thinking, model, settings.reasoning_options().and_then(|set| set.show));
     let effort = match asked {
-        Thinking::Adaptive(effort) => Some(effort),
+        Thinking::Adaptive(effort) => effort,
         Thinking::Least if model.always_thinks() => Some("low"),
         Thinking::Unsaid | Thinking::Least | Thinking::Budget(_) => None,
     };
@@ -104,14 +110,6 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
     if !stop.is_empty() {
         field(out, "stop_sequences");
         json_value(out, &stop);
-    }
-    // The API stores nothing else.
-    if settings.metadata.keys().any(|key| **key != *"user_id") {
-        report(
-            settings,
-            "metadata",
-            "of the metadata only user_id is sent: the provider's API knows nothing else",
-        );
     }
     let mut metadata = Vec::new();
     OPTIONS.write(&mut metadata, scene.dialect, Some("metadata"), settings);
@@ -128,38 +126,67 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
     with_extra(out, settings);
 }
 
-/// Why a model does not take its options: `top_k` is a sampling setting, which newer models refuse, and which others refuse while they
-/// think ("Extended thinking", "Feature compatibility").
+/// Why a model does not take its settings; `None`: it does.
+///
+/// `top_k` is a sampling setting, which newer models refuse, and which others refuse while they think. A budget is at least 1,024 tokens
+/// and less than `max_tokens` ("Extended thinking"); models from 4.7 on have none, older ones do not think unless they are asked to
+/// ("Adaptive thinking").
 pub(in crate::wires::anthropic_messages) fn refusal(
     dialect: &Dialect,
     settings: &ModelChoice,
 ) -> Option<String> {
-    settings.option(ModelOption::TopK)?;
-    let thinks = settings.reasoning.as_deref().is_some_and(|effort| !is_off(effort));
-    if !Model::named(dialect.plain_name(&settings.name)).takes_sampling() {
-        Some("`top_k`: the model takes no sampling settings".to_owned())
-    } else if thinks {
-        Some("`top_k` beside `reasoning`: the model takes it only where it does not think".to_owned())
-    } else {
-        None
+    let model = Model::named(dialect.plain_name(&settings.name));
+    let set = settings.reasoning_options();
+    let budget = set.and_then(|set| set.budget_tokens);
+    let thinks = budget.is_some() || settings.reasoning.as_deref().is_some_and(|effort| !is_off(effort));
+    if settings.option(ModelOption::TopK).is_some() {
+        if !model.takes_sampling() {
+            return Some("`top_k`: the model takes no sampling settings".to_owned());
+        }
+        if thinks {
+            return Some(
+                "`top_k` beside `reasoning`: the model takes it only where it does not think".to_owned(),
+            );
+        }
+    }
+    if let Some(key) = settings.metadata.keys().find(|key| ***key != *"user_id") {
+        return Some(format!("`metadata.{key}`: its API knows `user_id` alone"));
+    }
+    let max_tokens = settings.max_tokens.unwrap_or_else(|| model.max_tokens());
+    match budget {
+        Some(_) if !model.takes_budget() => Some(
+            "`reasoning.budget_tokens`: the model decides itself how much it thinks, led by `effort`"
+                .to_owned(),
+        ),
+        Some(budget) if budget < MIN_BUDGET => {
+            Some(format!("`reasoning.budget_tokens` is {budget}: the least budget is {MIN_BUDGET}"))
+        }
+        Some(budget) if budget >= max_tokens => Some(format!(
+            "`reasoning.budget_tokens` is {budget}: it must be less than the {max_tokens} tokens of a whole reply (`max_tokens`)"
+        )),
+        None if set.is_some() && !thinks && !model.thinks_adaptively() => {
+            Some("`reasoning.show`: the model does not think without `effort` or `budget_tokens`".to_owned())
+        }
+        Some(_) | None => None,
     }
 }
 
 /// What of the effort is not sent as it is set.
 fn unlike(settings: &ModelChoice, asked: Thinking<'_>, sent: Thinking<'_>) -> Option<&'static str> {
-    let effort = settings.reasoning.as_deref()?;
+    let effort = settings.reasoning.as_deref().unwrap_or_default();
     match sent {
         Thinking::Unsaid if asked == Thinking::Unsaid => {
-            Some("the setting is left out: max_tokens has no room for thinking")
+            (!effort.is_empty()).then_some("the setting is left out: max_tokens has no room for thinking")
         }
         // A turn that must call a tool, and what follows it, cannot think.
         Thinking::Unsaid => {
             Some("the setting is left out where a tool must be called: the provider refuses both")
         }
-        Thinking::Adaptive(level) if level != effort => {
+        Thinking::Adaptive(Some(level)) if level != effort => {
             Some("low is sent, because the model knows no lower effort")
         }
-        Thinking::Budget(budget) => (budget_of(effort) != Some(budget))
+        Thinking::Budget(budget) => budget_of(effort)
+            .is_some_and(|wanted| wanted != budget)
             .then_some("the nearest budget that the API and max_tokens allow is sent"),
         Thinking::Least | Thinking::Adaptive(_) => None,
     }
@@ -167,11 +194,11 @@ fn unlike(settings: &ModelChoice, asked: Thinking<'_>, sent: Thinking<'_>) -> Op
 
 /// The budget that an effort means.
 fn budget_of(effort: &str) -> Option<u64> {
-    let named = BUDGETS.iter().find(|(name, _)| *name == effort).map(|(_, budget)| *budget);
-    named.or_else(|| effort.parse().ok())
+    BUDGETS.iter().find(|(name, _)| *name == effort).map(|(_, budget)| *budget)
 }
 
-fn write_thinking(out: &mut Vec<u8>, thinking: Thinking<'_>, model: Model<'_>) {
+fn write_thinking(out: &mut Vec<u8>, thinking: Thinking<'_>, model: Model<'_>, show: Option<bool>) {
+    let display = |show| if show { "summarized" } else { "omitted" };
     match thinking {
         Thinking::Unsaid => {}
         Thinking::Least if model.always_thinks() => {}
@@ -181,11 +208,18 @@ fn write_thinking(out: &mut Vec<u8>, thinking: Thinking<'_>, model: Model<'_>) {
         Thinking::Least => out.extend_from_slice(b",\"thinking\":{\"type\":\"disabled\"}"),
         // Without `display` newer models show nothing of it.
         Thinking::Adaptive(_) => {
-            out.extend_from_slice(b",\"thinking\":{\"type\":\"adaptive\",\"display\":\"summarized\"}");
+            out.extend_from_slice(b",\"thinking\":{\"type\":\"adaptive\"");
+            field(out, "display");
+            json_string(out, display(show.unwrap_or(true)));
+            out.push(b'}');
         }
         Thinking::Budget(budget) => {
             out.extend_from_slice(b",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":");
             json_value(out, &budget);
+            if let Some(show) = show {
+                field(out, "display");
+                json_string(out, display(show));
+            }
             out.push(b'}');
         }
     }
@@ -214,9 +248,6 @@ fn output_config(out: &mut Vec<u8>, effort: Option<&str>, schema: Option<&Value>
 /// Temperature from 0 to 1 and nucleus sampling, as far as the model takes them. With thinking the temperature is 1, and nucleus
 /// sampling at least 0.95 ("Extended thinking", "Feature compatibility").
 fn sampling(out: &mut Vec<u8>, settings: &ModelChoice, model: Model<'_>, thinks: bool) {
-    if settings.presence_penalty.is_some() {
-        dropped(settings, "presence_penalty");
-    }
     if !model.takes_sampling() {
         for (setting, value) in [("temperature", settings.temperature), ("top_p", settings.top_p)] {
             if value.is_some() {

@@ -36,8 +36,6 @@ fn thinking_by_budget_stays_below_the_limit() {
     assert_eq!(thinking("high", Some(4000)), Some(2000));
     assert_eq!(thinking("medium", Some(1500)), Some(1024));
     assert_eq!(thinking("medium", Some(1024)), None, "too little for any");
-    assert_eq!(thinking("5000", None), Some(5000));
-    assert_eq!(thinking("1", None), Some(1024));
     for off in ["none", "off", "false", "disabled"] {
         let none = settings("claude-sonnet-4-5", |turn| turn.model.reasoning = Some(off.into()));
         assert_eq!(none["thinking"], json!({"type": "disabled"}), "{off}");
