@@ -6,7 +6,10 @@ use windlass_core::Policy;
 use windlass_core::policy::LoopKeys;
 use windlass_core::policy::{Alias, DefaultLoop, LATER, LimitKey, LimitKeys, Named, Preset};
 
-use crate::yaml::{Field, Node, Place, YamlError};
+use crate::yaml::{Field, Node, Place, Problem, YamlError};
+
+/// The key of the calls that turns must make.
+const CHOICE: &str = "tool_choice";
 
 /// A `loop` section that was read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,6 +52,17 @@ impl LoopSection {
             keys.limits.get_or_insert_default().0.extend(limits.0);
         }
         keys.retries = retries.or(keys.retries);
+        if keys.tool_choice.is_some()
+            && let Some((message, help)) = keys.clone().policy(default_loop).choice_fault()
+        {
+            let place = field.node.locate(CHOICE);
+            let problem = Problem::Other {
+                code: "agent.tool_choice",
+                message: format!("`{}.{CHOICE}`: {message}", field.path),
+                help: Some(help.into()),
+            };
+            return Err(YamlError::new(place, format!("{}.{CHOICE}", field.path), problem));
+        }
         Ok(Self { keys, later })
     }
 

@@ -1,4 +1,4 @@
-//! Patterns of `approve`, `deny` and `require` that match no tool. A mistyped pattern turns a safeguard off, so it is reported wherever
+//! Patterns of `approve`, `deny` and `require`, and names of `tool_choice`, that match no tool. A mistyped pattern turns a safeguard off, so it is reported wherever
 //! an agent is checked or started.
 
 use std::fmt;
@@ -30,6 +30,8 @@ pub enum PatternList {
     Deny,
     /// `loop.require`.
     Require,
+    /// The names in `loop.tool_choice`.
+    ToolChoice,
 }
 
 impl PatternList {
@@ -39,6 +41,7 @@ impl PatternList {
             Self::Approve => "loop.approve",
             Self::Deny => "loop.deny",
             Self::Require => "loop.require",
+            Self::ToolChoice => "loop.tool_choice",
         }
     }
 }
@@ -71,7 +74,7 @@ impl fmt::Display for UnmatchedPattern {
         let effect = match list {
             PatternList::Approve => "requires no approval",
             PatternList::Deny => "denies nothing",
-            PatternList::Require => "can never be met",
+            PatternList::Require | PatternList::ToolChoice => "can never be met",
         };
         write!(f, "`{pattern}` in `{}` matches no tool of agent `{agent}` and {effect}; ", list.path())?;
         match (nearest.as_slice(), tools.as_slice()) {
@@ -164,10 +167,13 @@ impl AgentFile {
 
     fn unmatched(&self, names: &[String], unknown: &[String], found: &mut Vec<UnmatchedPattern>) {
         let keys = &self.loop_section.keys;
+        let chosen: Option<Vec<Text>> =
+            keys.tool_choice.as_ref().map(|choices| choices.tools().cloned().collect());
         let lists = [
             (PatternList::Approve, keys.approve.as_ref().map(|approvals| &approvals.0)),
             (PatternList::Deny, keys.deny.as_ref()),
             (PatternList::Require, keys.require.as_ref()),
+            (PatternList::ToolChoice, chosen.as_ref()),
         ];
         for (list, patterns) in lists {
             for (at, pattern) in patterns.into_iter().flatten().enumerate() {
@@ -177,7 +183,10 @@ impl AgentFile {
                 if found.len() >= MOST || matches || unknown.iter().any(|prefix| may_begin(pattern, prefix)) {
                     continue;
                 }
-                let place = self.node.at(&format!("{}.{at}", list.path())).map(Node::place);
+                let place = match list {
+                    PatternList::ToolChoice => self.node.at(list.path()).map(Node::place),
+                    _ => self.node.at(&format!("{}.{at}", list.path())).map(Node::place),
+                };
                 found.push(UnmatchedPattern {
                     agent: self.name.clone(),
                     file: self.file.clone(),

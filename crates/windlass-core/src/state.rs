@@ -6,6 +6,7 @@ pub(crate) mod candidates;
 pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod conversation;
+pub(crate) mod demands;
 pub(crate) mod ending;
 pub(crate) mod hedging;
 pub(crate) mod ledger;

@@ -161,7 +161,7 @@ fn forced(tools: &[&ToolSpec], choice: &ToolChoice, text: &str) -> Option<ReplyC
     let spec = match choice {
         ToolChoice::Auto | ToolChoice::None => return None,
         ToolChoice::Required => tools.iter().find(ends).or(tools.first())?,
-        ToolChoice::Named(name) => tools.iter().find(|spec| spec.name == *name)?,
+        ToolChoice::Named(_) | ToolChoice::OneOf(_) => tools.iter().find(|spec| choice.allows(&spec.name))?,
     };
     Some(called(spec, &fill(&spec.parameters, text)))
 }

@@ -7,6 +7,7 @@ pub(crate) mod calls;
 pub(crate) mod code;
 pub(crate) mod context;
 pub(crate) mod delegation;
+pub(crate) mod demands;
 pub(crate) mod doubts;
 pub(crate) mod finish;
 pub(crate) mod fork;

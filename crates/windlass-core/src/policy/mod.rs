@@ -6,6 +6,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod cache;
+pub(crate) mod choices;
 pub(crate) mod code;
 pub(crate) mod context;
 pub(crate) mod iterations;
@@ -30,6 +31,7 @@ pub use crate::vocabulary::merge::Merge;
 pub use crate::vocabulary::model::Wire;
 pub use approvals::{Approvals, EFFECTS};
 pub use cache::{CachePoint, CachePoints};
+pub use choices::ToolChoices;
 pub use code::{CodeLimits, CodeMode};
 pub use context::{Compact, Context, ContextKey};
 pub use iterations::{Another, Contracts, Objective};
@@ -80,6 +82,11 @@ policy! {
         /// then, holds nothing, and goes on by itself.
         #[serde(skip_serializing_if = "is_default")]
         wait_for_quota: bool = false,
+        /// The calls that the model's turns must make: `auto`, `required` (some call), `none`, a tool's name, or a list of names; or a map of
+        /// these by turns, such as `{ first: search, 3: none, then: auto }`. A reply that does not keep to it is asked for again, twice at
+        /// most.
+        #[serde(skip_serializing_if = "is_default")]
+        tool_choice: ToolChoices = ToolChoices::default(),
     } internal {
         /// Purpose of the loop's model calls.
         purpose: Purpose = Purpose::Act,

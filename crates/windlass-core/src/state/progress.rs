@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::state::blackboard::Blackboard;
+use crate::state::demands::{Demands, NONE};
 use crate::state::plan::Plan;
 use crate::vocabulary::history::{History, Splice};
 use crate::vocabulary::ids::Text;
@@ -34,6 +35,8 @@ pub(crate) struct Progress {
     vain: Vec<usize>,
     /// The conversation without them and without reasoning, where the view is made of it.
     essence: Essence,
+    /// The calls that turns must make, up to this turn; `None`: none was demanded yet.
+    demands: Option<Box<Demands>>,
 }
 
 /// A conversation without reasoning and without attempts that were in vain. It only grows, so that the request's prefix
@@ -48,6 +51,16 @@ pub(crate) struct Essence {
 }
 
 impl Progress {
+    /// The calls that turns must make, up to this turn.
+    pub(crate) fn demands(&self) -> &Demands {
+        self.demands.as_deref().unwrap_or(&NONE)
+    }
+
+    /// The same, for a reply that came.
+    pub(crate) fn demands_mut(&mut self) -> &mut Demands {
+        self.demands.get_or_insert_default()
+    }
+
     /// The plan of a loop that a perception ends.
     pub(crate) fn plan(&self) -> Option<&Arc<Plan>> {
         self.plan.as_ref()

@@ -88,6 +88,45 @@ pub enum ToolChoice {
     Required,
     /// A call of this tool.
     Named(Text),
+    /// A call of one of these tools.
+    OneOf(Vec<Text>),
+}
+
+impl ToolChoice {
+    /// The tools that it names.
+    pub fn tools(&self) -> &[Text] {
+        match self {
+            Self::Auto | Self::None | Self::Required => &[],
+            Self::Named(name) => std::slice::from_ref(name),
+            Self::OneOf(names) => names,
+        }
+    }
+
+    /// Whether some call must be made.
+    pub fn is_forced(&self) -> bool {
+        match self {
+            Self::Auto | Self::None => false,
+            Self::Required | Self::Named(_) | Self::OneOf(_) => true,
+        }
+    }
+
+    /// Whether it allows a call of this tool.
+    pub fn allows(&self, tool: &str) -> bool {
+        match self {
+            Self::Auto | Self::Required => true,
+            Self::None => false,
+            Self::Named(_) | Self::OneOf(_) => self.tools().iter().any(|name| **name == *tool),
+        }
+    }
+
+    /// Whether a reply that calls these tools keeps to it.
+    pub(crate) fn is_kept_by<'n>(&self, mut calls: impl Iterator<Item = &'n str>) -> bool {
+        match self {
+            Self::Auto => true,
+            Self::None => calls.next().is_none(),
+            Self::Required | Self::Named(_) | Self::OneOf(_) => calls.any(|name| self.allows(name)),
+        }
+    }
 }
 
 /// Role of a call in the loop.

@@ -9,13 +9,13 @@ use serde_json::json;
 use windlass_core::event::{Adjusted, Splice};
 use windlass_core::message::{Content, Media, MediaSource, Part};
 use windlass_core::model::{
-    FailureKind, ModelChoice, ModelFailure, Prices, Refusal, Reply, Role, StopReason, Usage,
+    FailureKind, ModelChoice, ModelFailure, Prices, Refusal, Reply, Role, StopReason, ToolChoice, Usage,
 };
 use windlass_core::policy::Results;
 use windlass_core::policy::{
     Another, AtLimit, Batch, CodeLimits, CodeMode, Compact, Context, Discovery, Hooks, Limit, LimitKind,
-    Malformed, OnReplan, Preset, Repetition, Stop, Stuck, Talk, Turns, Verification, Verify, View, Watched,
-    Wire,
+    Malformed, OnReplan, Preset, Repetition, Stop, Stuck, Talk, ToolChoices, Turns, Verification, Verify,
+    View, Watched, Wire,
 };
 use windlass_core::run::{Found, HookEnd, HostCall, StepEdits};
 use windlass_core::{Answer, CallOutcome, Policy};
@@ -171,8 +171,10 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
         policy.calls.code =
             code.map_or(CodeMode::Off, |calls| CodeMode::Tool(CodeLimits { calls, ..CodeLimits::default() }));
         policy.request.wait_for_quota = plan % 2 == 1;
+        policy.request.tool_choice = choices(retry_wait_ms, finish);
         if plan == 0 {
             planning(&mut policy, asks);
+            policy.request.tool_choice = ToolChoices::default();
         }
         policy.transport.retries = transport;
         (policy.replies.talk, policy.replies.malformed) = (talk, malformed);
@@ -181,6 +183,18 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
         (policy.bounds.limits, policy.bounds.at_limit) = (limits, at_limit);
         policy
     })
+}
+
+/// The calls that turns must make: by the value of another slot, so that every mixture comes.
+fn choices(slot: u64, finish: bool) -> ToolChoices {
+    match slot % 6 {
+        0 => ToolChoices::default().with(1, ToolChoice::Named("read".into())),
+        1 => ToolChoices::default()
+            .with(1, ToolChoice::OneOf(vec!["put".into(), "pay".into()]))
+            .with(2, ToolChoice::None),
+        2 if finish => ToolChoices::all(ToolChoice::Required),
+        _ => ToolChoices::default(),
+    }
 }
 
 /// The loop of plans in place of the one of calls.

@@ -289,7 +289,11 @@ fn asked(turn: &TurnStarted) -> String {
         ToolChoice::Auto => String::new(),
         ToolChoice::None => " without tools".to_owned(),
         ToolChoice::Required => " for a call".to_owned(),
-        ToolChoice::Named(tool) => format!(" for a call of `{}`", name(tool)),
+        ToolChoice::Named(_) | ToolChoice::OneOf(_) => {
+            let names: Vec<_> =
+                turn.tool_choice.tools().iter().map(|tool| format!("`{}`", name(tool))).collect();
+            format!(" for a call of {}", names.join(" or "))
+        }
     };
     let without = refused::probing(turn).map(|words| format!(" {words}")).unwrap_or_default();
     format!("asked {who}{what}{how}{without}{}", again(turn.attempt))

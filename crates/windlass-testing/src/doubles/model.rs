@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use futures_util::{StreamExt, stream};
 use windlass_core::event::Millis;
-use windlass_core::model::{FailureKind, ModelFailure, ToolChoice};
+use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_models::cassette::Recorded;
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 use windlass_runtime::Environment;
@@ -68,9 +68,7 @@ async fn answer(model: ScriptedModel, request: ModelRequest) -> Deltas {
     let (entry, call) = model.begin(request);
     let script = &call.script;
     let Some(entry) = entry else { return call.fail(beyond) };
-    if entry.tool_choice_unsupported
-        && matches!(call.request.choice, ToolChoice::Required | ToolChoice::Named(_))
-    {
+    if entry.tool_choice_unsupported && call.request.choice.is_forced() {
         // The entry answers the repeat.
         script.lock().scene(script.path()).next_entry = call.number as usize - 1;
         return call.fail(|call| {

@@ -120,6 +120,7 @@ files! {
     chat_agents => "chat/agents",
     chat_basics => "chat/basics",
     chat_batches => "chat/batches",
+    chat_choices => "chat/choices",
     chat_endings => "chat/endings",
     chat_reasoning => "chat/reasoning",
     chat_sessions => "chat/sessions",

@@ -23,13 +23,13 @@ pub(crate) enum Wanted<'v> {
 pub(crate) fn alternatives(tools: &[ToolSpec], choice: &ToolChoice, answer: Option<Wanted<'_>>) -> Value {
     let offered = tools.iter().filter(|tool| tool.is_offered()).filter(|tool| match choice {
         ToolChoice::None => false,
-        ToolChoice::Named(name) => tool.name == *name,
+        ToolChoice::Named(_) | ToolChoice::OneOf(_) => choice.allows(&tool.name),
         ToolChoice::Auto | ToolChoice::Required => true,
     });
     let mut definitions = Map::new();
     let mut all: Vec<Value> =
         offered.enumerate().map(|(at, tool)| call(tool, &format!("t{at}"), &mut definitions)).collect();
-    let forced = matches!(choice, ToolChoice::Required | ToolChoice::Named(_));
+    let forced = choice.is_forced();
     let only = || all.is_empty().then_some(answer.unwrap_or(Wanted::Text));
     if let Some(wanted) = answer.filter(|_| !forced).or_else(only) {
         let schema = match wanted {

@@ -8,7 +8,7 @@ use crate::state::model_calls::ModelCall;
 use crate::vocabulary::ids::ActionId;
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::model::Role;
-use crate::vocabulary::purpose::{Place, ToolChoice};
+use crate::vocabulary::purpose::Place;
 use crate::vocabulary::reply::{FailureKind, ModelFailure, Reply};
 use crate::vocabulary::tool::ToolKind;
 
@@ -68,6 +68,7 @@ impl Decision {
             return Ok(());
         }
         if self.forced_choice_refused(&model_call, &failure)
+            || self.demand_refused(&model_call, &failure)
             || self.one_tool_refused(&model_call, &failure)
             || self.tools_refused(&model_call, &failure)
         {
@@ -110,7 +111,7 @@ impl Decision {
     /// request cannot do without stays: the one that it demands, and the one that ends the run.
     fn one_tool_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         let Some(name) = failure.tool() else { return false };
-        let demanded = matches!(model_call.choice(), ToolChoice::Named(demanded) if demanded == name);
+        let demanded = model_call.choice().tools().contains(name);
         let offered =
             self.state.toolbox.visible().iter().find(|tool| tool.name == *name && tool.is_offered());
         if demanded || offered.is_none_or(|tool| matches!(tool.kind, ToolKind::Finish(_))) {

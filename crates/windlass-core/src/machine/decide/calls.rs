@@ -44,6 +44,9 @@ impl Decision {
     /// A reply with calls was recorded: decides on each of them, in order, and starts what may run.
     pub(crate) fn begin_calls(&mut self) {
         let mut finish = self.finish_in_turn();
+        if !self.state.finish_tool().is_none_or(|tool| self.is_allowed_now(&tool.name)) {
+            finish = Finish::None;
+        }
         if self.state.conversation.steering().is_empty() {
             finish = self.held_to_proof(finish);
         }
@@ -92,7 +95,9 @@ impl Decision {
         let mut sure = self.state.ledger.counters().tool_calls;
         for (place, open) in calls {
             let id = open.call.id.clone();
-            if self.is_finish(&open.call) {
+            if open.origin().is_model() && !self.is_allowed_now(&open.call.name) {
+                self.skip_beyond_choice(id);
+            } else if self.is_finish(&open.call) {
                 self.finish_call(id, finish.outcome(&open.call.id));
             } else if place > 0 && self.state.setup.policy().calls.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);

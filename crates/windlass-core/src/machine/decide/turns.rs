@@ -49,7 +49,7 @@ impl Decision {
         }
         // Where no call could be let run, only a finish is asked for.
         let choice = match (self.state.none_may_run(), self.state.finish_tool()) {
-            (false, _) => ToolChoice::Auto,
+            (false, _) => self.state.choice_of_turn(),
             (true, Some(finish)) => ToolChoice::Named(finish.name.clone()),
             (true, None) => ToolChoice::None,
         };
@@ -91,6 +91,8 @@ impl Decision {
         } else if let Some((reason, kind, note)) = self.cut(stop) {
             self.skip_all("the reply was not complete");
             self.ask_again_after_cut(reason, kind, note);
+        } else if self.state.progress.demands().unmet() > 0 {
+            self.demand_again();
         } else if calls > 0 {
             self.begin_calls();
             self.compact_during_calls();

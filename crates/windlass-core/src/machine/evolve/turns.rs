@@ -89,6 +89,7 @@ impl State {
     pub(crate) fn turn_completed(&mut self, turn: &TurnCompleted) {
         let model_call = self.model_calls.close(turn.purpose, turn.about.as_ref());
         self.asked_for(&turn.usage, model_call.as_ref());
+        self.held_to_demand(turn, model_call.as_ref());
         self.request_counted(&turn.usage, model_call.and_then(|model_call| model_call.sent()));
         let rules = turn.purpose.rules();
         self.ledger.model_called(turn.purpose);
@@ -120,6 +121,9 @@ impl State {
             self.turn.failed_for_good(turn.failure.clone().with_reply_of(None));
         }
         self.note_failed_model(turn, failed.model());
+        if failed.is_refused_choice(&turn.failure) {
+            self.progress.demands_mut().refused_by(failed.model());
+        }
         failed.has_failed(self.remedies_of(&failed, &turn.failure, self.clock.now()), turn.for_quota);
         if turn.purpose.place() == Place::Turn {
             self.search_refused(turn, &failed);

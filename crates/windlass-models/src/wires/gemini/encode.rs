@@ -117,7 +117,7 @@ fn tool_config(out: &mut Vec<u8>, request: &ModelRequest) {
     let mode: &[u8] = match &request.choice {
         ToolChoice::Auto if request.model.strict => b"VALIDATED",
         ToolChoice::Auto | ToolChoice::None => return,
-        ToolChoice::Required | ToolChoice::Named(_) => b"ANY",
+        ToolChoice::Required | ToolChoice::Named(_) | ToolChoice::OneOf(_) => b"ANY",
     };
     out.extend_from_slice(b",\"toolConfig\":{\"functionCallingConfig\":{\"mode\":\"");
     out.extend_from_slice(mode);

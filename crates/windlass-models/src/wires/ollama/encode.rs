@@ -58,8 +58,8 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
             ToolChoice::None => &[],
             ToolChoice::Auto | ToolChoice::Required => kept.tools(),
             // The API cannot ask for a tool: the model is shown no other.
-            ToolChoice::Named(name) => {
-                only = tools(request.tools.iter().filter(|spec| spec.name == *name));
+            ToolChoice::Named(_) | ToolChoice::OneOf(_) => {
+                only = tools(request.tools.iter().filter(|spec| request.choice.allows(&spec.name)));
                 &only
             }
         };

@@ -67,7 +67,7 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         let tools = if request.choice == ToolChoice::None { &[] } else { kept.tools() };
         let mut choice = Vec::new();
         if !tools.is_empty() {
-            tool_choice(&mut choice, &request.choice);
+            tool_choice(&mut choice, dialect, &request.choice);
             if let Some(parallel) = request.model.parallel {
                 field(&mut choice, "parallel_tool_calls");
                 json_value(&mut choice, &parallel);
@@ -113,14 +113,30 @@ fn tools(request: &ModelRequest) -> Vec<u8> {
     })
 }
 
-fn tool_choice(out: &mut Vec<u8>, choice: &ToolChoice) {
+fn tool_choice(out: &mut Vec<u8>, dialect: &Dialect, choice: &ToolChoice) {
     match choice {
         ToolChoice::Auto | ToolChoice::None => {}
-        ToolChoice::Required => out.extend_from_slice(b",\"tool_choice\":\"required\""),
         ToolChoice::Named(name) => {
             out.extend_from_slice(b",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":");
             json_string(out, name);
             out.extend_from_slice(b"}}");
+        }
+        ToolChoice::OneOf(names) if dialect.quirks.allowed_tools => {
+            out.extend_from_slice(
+                b",\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"required\",\"tools\":[",
+            );
+            for (at, name) in names.iter().enumerate() {
+                let open: &[u8] = if at == 0 { b"" } else { b"," };
+                out.extend_from_slice(open);
+                out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");
+                json_string(out, name);
+                out.extend_from_slice(b"}}");
+            }
+            out.extend_from_slice(b"]}}");
+        }
+        // Other servers do not know a choice among some: the engine holds the model to it.
+        ToolChoice::Required | ToolChoice::OneOf(_) => {
+            out.extend_from_slice(b",\"tool_choice\":\"required\"");
         }
     }
 }
@@ -164,8 +180,6 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     with_extra(out, &request.model);
 }
 
-#[cfg(test)]
-mod tests;
 /// The effort, and at servers that have one the object of how the model reasons: tokens, and whether the reply has its thoughts.
 fn reasoning(out: &mut Vec<u8>, dialect: &Dialect, model: &ModelChoice) {
     let mut effort = model.reasoning.as_deref();
@@ -199,3 +213,5 @@ fn reasoning(out: &mut Vec<u8>, dialect: &Dialect, model: &ModelChoice) {
     object(out, "reasoning", &own);
 }
 
+#[cfg(test)]
+mod tests;

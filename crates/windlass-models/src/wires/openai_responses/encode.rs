@@ -143,6 +143,19 @@ fn tool_choice(out: &mut Vec<u8>, request: &ModelRequest) {
             json_string(out, name);
             out.push(b'}');
         }
+        ToolChoice::OneOf(names) => {
+            out.extend_from_slice(
+                b",\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"required\",\"tools\":[",
+            );
+            for (at, name) in names.iter().enumerate() {
+                let open: &[u8] = if at == 0 { b"" } else { b"," };
+                out.extend_from_slice(open);
+                out.extend_from_slice(b"{\"type\":\"function\",\"name\":");
+                json_string(out, name);
+                out.push(b'}');
+            }
+            out.extend_from_slice(b"]}");
+        }
     }
     if let Some(parallel) = request.model.parallel {
         field(out, "parallel_tool_calls");

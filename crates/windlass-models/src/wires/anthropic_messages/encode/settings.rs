@@ -82,7 +82,7 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
     let max_tokens = settings.max_tokens.unwrap_or_else(|| model.max_tokens());
     field(out, "max_tokens");
     json_value(out, &max_tokens);
-    let forced = scene.has_tools && matches!(request.choice, ToolChoice::Required | ToolChoice::Named(_));
+    let forced = scene.has_tools && request.choice.is_forced();
     let asked = Thinking::of(model, settings, max_tokens);
     let thinking = match asked {
         // "Thinking may not be enabled when tool_choice forces tool use."

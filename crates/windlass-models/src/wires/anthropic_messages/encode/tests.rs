@@ -340,6 +340,7 @@ fn tools_and_the_choice_among_them() {
     assert_eq!(choice(ToolChoice::None, one), json!({"type": "none"}));
     assert_eq!(choice(ToolChoice::Required, None), json!({"type": "any"}));
     assert_eq!(choice(ToolChoice::Named("f".into()), None), json!({"type": "tool", "name": "f"}));
+    assert_eq!(choice(ToolChoice::OneOf(vec!["f".into()]), None), json!({"type": "any"}));
     let without = body(&ModelRequest { choice: ToolChoice::Required, ..request(vec![]) });
     assert_eq!(without.get("tool_choice"), None, "no choice without tools");
     let mut first = request(vec![Message::user("Hi")]);

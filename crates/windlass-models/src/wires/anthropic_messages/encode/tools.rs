@@ -41,7 +41,10 @@ pub(super) fn choice(out: &mut Vec<u8>, choice: &ToolChoice, parallel: Option<bo
             out.extend_from_slice(b",\"tool_choice\":{\"type\":\"none\"}");
             return;
         }
-        ToolChoice::Required => out.extend_from_slice(b",\"tool_choice\":{\"type\":\"any\""),
+        // The API has no choice among some: the engine holds the model to it.
+        ToolChoice::Required | ToolChoice::OneOf(_) => {
+            out.extend_from_slice(b",\"tool_choice\":{\"type\":\"any\"");
+        }
         ToolChoice::Named(name) => {
             out.extend_from_slice(b",\"tool_choice\":{\"type\":\"tool\",\"name\":");
             json_string(out, name);

@@ -388,6 +388,8 @@ fn tools_and_the_choice_among_them() {
     assert_eq!(config(&asked), Some(json!({ "mode": "ANY" })));
     asked.choice = ToolChoice::Named("one".into());
     assert_eq!(config(&asked), Some(json!({ "mode": "ANY", "allowedFunctionNames": ["one"] })));
+    asked.choice = ToolChoice::OneOf(vec!["one".into(), "two".into()]);
+    assert_eq!(config(&asked), Some(json!({ "mode": "ANY", "allowedFunctionNames": ["one", "two"] })));
     asked.choice = ToolChoice::None;
     assert_eq!((config(&asked), body(&asked).get("tools")), (None, None));
 }

@@ -140,6 +140,7 @@ fn tools_by_choice() {
     assert_eq!(names(ToolChoice::Required), ["f", "g"]);
     assert_eq!(names(ToolChoice::Named("g".into())), ["g"]);
     assert!(names(ToolChoice::Named("hidden".into())).is_empty());
+    assert_eq!(names(ToolChoice::OneOf(vec!["g".into(), "other".into()])), ["g"]);
     assert!(names(ToolChoice::None).is_empty());
 }
 

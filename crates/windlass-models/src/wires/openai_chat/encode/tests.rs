@@ -185,6 +185,13 @@ fn tools_are_encoded_once_a_list() {
     assert_eq!(body(&turn).get("tools"), None);
     turn.choice = ToolChoice::Named("g".into());
     assert_eq!(body(&turn)["tool_choice"], json!({"type": "function", "function": {"name": "g"}}));
+    turn.choice = ToolChoice::OneOf(vec!["f".into(), "g".into()]);
+    assert_eq!(body(&turn)["tool_choice"], "required", "servers differ: the engine holds the model to it");
+    let openai = with_quirks(Quirks { allowed_tools: true, ..Quirks::NONE });
+    let sent: Value = serde_json::from_slice(&encode(&openai, &turn).body).expect("JSON");
+    let function = |name: &str| json!({"type": "function", "function": {"name": name}});
+    let allowed = json!({"mode": "required", "tools": [function("f"), function("g")]});
+    assert_eq!(sent["tool_choice"], json!({"type": "allowed_tools", "allowed_tools": allowed}));
     turn.choice = ToolChoice::Auto;
     assert_eq!(body(&turn).get("tool_choice"), None);
     turn.tools = Arc::new(vec![tool("h")]);

@@ -163,6 +163,12 @@ fn tools_and_their_choice() {
     assert_eq!((sent.get("tool_choice"), &sent["parallel_tool_calls"]), (None, &json!(true)));
     turn.choice = ToolChoice::Named("g".into());
     assert_eq!(body(&turn)["tool_choice"], json!({"type": "function", "name": "g"}));
+    turn.choice = ToolChoice::OneOf(vec!["f".into(), "g".into()]);
+    let allowed = json!([{"type": "function", "name": "f"}, {"type": "function", "name": "g"}]);
+    assert_eq!(
+        body(&turn)["tool_choice"],
+        json!({"type": "allowed_tools", "mode": "required", "tools": allowed})
+    );
     turn.choice = ToolChoice::None;
     let none = body(&turn);
     assert_eq!((none.get("tools"), none.get("parallel_tool_calls")), (None, None));
