@@ -79,7 +79,7 @@ fn a_setting_that_an_api_has_no_place_for_is_refused_before_anything_is_sent() {
     }
     home.write(
         "a.yaml",
-        "name: a\nmodel: { use: ollama/qwen3, seed: 7, extra: { options: { num_ctx: 8192 } } }\n",
+        "name: a\nmodel: { use: ollama/qwen3, seed: 7, num_ctx: 8192, keep_alive: 10m, extra: { options: { num_gpu: 1 } } }\n",
     );
     assert_eq!(home.windlass(["agents", "check", "a.yaml"]).code, 0);
 }

@@ -33,6 +33,10 @@ macro_rules! model_options {
                 cache_key: CacheKey text;
                 /// From which probability on a category of harm is blocked, in the provider's words: `HARM_CATEGORY_HARASSMENT: BLOCK_NONE`.
                 safety: Safety texts;
+                /// The context window that the server keeps for the model, in tokens: what is longer is refused (Ollama).
+                num_ctx: NumCtx positive;
+                /// How long the server keeps the model in memory after the call, such as `10m` (Ollama).
+                keep_alive: KeepAlive text;
             }
             reasoning {
                 /// The most tokens that the model thinks with, in place of `effort`.

@@ -116,6 +116,11 @@ impl Options {
         if let Some(option) = set.find(|option| self.place(dialect, **option).is_none()) {
             return no_place(option.key());
         }
+        if let Some(path) = CHOICES.iter().find(|path| several(&options.extra, path)) {
+            return Some(format!(
+                "`extra` sets `{path}`: a run goes on with one reply, and the others would be paid for nothing"
+            ));
+        }
         let path = self.taken(dialect, &mut Vec::new(), &options.extra)?;
         Some(format!("`extra` sets `{path}`, which Windlass writes itself"))
     }
@@ -147,6 +152,18 @@ impl Options {
         }
         None
     }
+}
+
+/// The places at which APIs take a number of replies.
+const CHOICES: [&str; 3] = ["n", "best_of", "generationConfig.candidateCount"];
+
+/// Whether that place holds another number than one.
+fn several(extra: &Map<String, Value>, path: &str) -> bool {
+    let mut keys = path.split('.');
+    let first = keys.next().and_then(|key| extra.get(key));
+    keys.try_fold(first, |value, key| value.map(|value| value.get(key)))
+        .flatten()
+        .is_some_and(|count| *count != 1)
 }
 
 /// Merges a user's own parts into the end of a body: everything behind the last key that is never a user's, with a comma in front

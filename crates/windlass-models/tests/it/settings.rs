@@ -31,13 +31,17 @@ fn others() -> Vec<(&'static str, Value)> {
 
 fn option(option: ModelOption) -> (&'static str, Value) {
     let value = match option {
-        ModelOption::Seed | ModelOption::TopK => json!(7),
+        ModelOption::Seed | ModelOption::TopK | ModelOption::NumCtx => json!(7),
         ModelOption::ReasoningBudget => json!(2_000),
         ModelOption::ReasoningSummary => json!("concise"),
         ModelOption::ShowReasoning => json!(true),
         ModelOption::Safety => json!({ "HARM_CATEGORY_HARASSMENT": "BLOCK_NONE" }),
         ModelOption::FrequencyPenalty => json!(0.5),
-        ModelOption::ServiceTier | ModelOption::Verbosity | ModelOption::User | ModelOption::CacheKey => {
+        ModelOption::ServiceTier
+        | ModelOption::Verbosity
+        | ModelOption::User
+        | ModelOption::CacheKey
+        | ModelOption::KeepAlive => {
             json!("low")
         }
     };

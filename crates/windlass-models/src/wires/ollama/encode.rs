@@ -5,6 +5,7 @@
 use windlass_core::model::ToolChoice;
 use windlass_core::{Message, ToolSpec};
 
+pub(super) use self::content::takes;
 use self::content::{is_left_out, message};
 use super::options::OPTIONS;
 use crate::ModelRequest;
@@ -97,6 +98,7 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     options(out, dialect, request);
     // By default a server drops the oldest messages that do not fit into its context, and the beginning of a reply that grows
     // beyond it. Without, both are seen: as an error, and as a reply that its limit cut off.
+    OPTIONS.write(out, dialect, None, &request.model);
     out.extend_from_slice(b",\"truncate\":false,\"shift\":false,\"stream\":");
     out.extend_from_slice(if request.stream { b"true}" } else { b"false}" });
     with_extra(out, &request.model);

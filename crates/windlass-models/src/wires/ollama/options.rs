@@ -11,6 +11,8 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::Seed, "options.seed"),
         (ModelOption::TopK, "options.top_k"),
         (ModelOption::FrequencyPenalty, "options.frequency_penalty"),
+        (ModelOption::NumCtx, "options.num_ctx"),
+        (ModelOption::KeepAlive, "keep_alive"),
     ],
     formed: &[],
     lacks: &[Setting::Parallel, Setting::Strict, Setting::Metadata],

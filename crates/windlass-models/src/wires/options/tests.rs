@@ -15,6 +15,7 @@ fn every_option() -> Value {
     json!({
         "seed": 7, "top_k": 40, "frequency_penalty": 0.5, "service_tier": "flex", "verbosity": "low", "user": "u1",
         "cache_key": "k1", "safety": { "HARM_CATEGORY_HARASSMENT": "BLOCK_NONE" },
+        "num_ctx": 8_192, "keep_alive": "10m",
         "reasoning": { "budget_tokens": 2_048, "summary": "auto", "show": true },
     })
 }
@@ -108,6 +109,22 @@ fn what_an_api_has_no_place_for_is_refused_by_name() {
     asked.model.metadata = [("team".into(), "blue".into())].into();
     let words = anthropic.refuses(&Dialect::default(), &asked);
     assert_eq!(words.as_deref(), Some("`metadata.team`: its API knows `user_id` alone"));
+}
+
+#[test]
+fn several_choices_are_refused_with_the_reason() {
+    for wire in WIRES {
+        for extra in [
+            json!({ "n": 2 }),
+            json!({ "best_of": 3 }),
+            json!({ "generationConfig": { "candidateCount": 2 } }),
+        ] {
+            let words = refusal(*wire, &Dialect::default(), json!({ "extra": extra })).unwrap_or_default();
+            assert!(words.contains("a run goes on with one reply"), "{}: {words}", wire.facts().name);
+        }
+        let one = json!({ "extra": { "n": 1, "generationConfig": { "candidateCount": 1 } } });
+        assert_eq!(refusal(*wire, &Dialect::default(), one), None, "{}", wire.facts().name);
+    }
 }
 
 #[test]
@@ -277,7 +294,7 @@ fn extra_is_merged_key_by_key_and_leaves_the_rest_as_it_is() {
         plain.model.temperature = Some(0.5);
         let mut with = plain.clone();
         // An object that some of them write, and one that none does.
-        let inner = [("generationConfig", "x"), ("options", "num_ctx"), ("text", "x"), ("metadata", "x")];
+        let inner = [("generationConfig", "x"), ("options", "num_gpu"), ("text", "x"), ("metadata", "x")];
         let mut extra = json!({ "unheard_of": { "a": [1, { "b": null }] } });
         for (object, key) in inner {
             extra[object] = json!({ key: 8_192 });
