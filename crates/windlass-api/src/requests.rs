@@ -84,6 +84,8 @@ pub enum AttachmentSource {
     Base64(String),
     /// A public `https` address, from which the model's provider gets them.
     Url(String),
+    /// The provider's id of a file that was uploaded to it.
+    ProviderFile(String),
 }
 
 /// The fate of a message (E61).

@@ -1,4 +1,5 @@
-//! Files that are sent with an input: text and images, as parts of its message.
+//! Files that are sent with an input, as parts of its message: texts, and images, documents, sound and film in place, at an address or under
+//! the id that a provider gave them.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,7 +11,6 @@ use windlass_core::message::{Media, MediaSource, Part};
 use windlass_runtime::agent_file::files;
 
 use crate::failure::{Exit, Failure};
-use crate::home::quoted;
 use crate::stdin;
 
 /// Maximum number of attachments of an input.
@@ -21,8 +21,8 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The attachments of an input.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AttachArgs {
-    /// Send this file with the input: text, or an image as PNG, JPEG, GIF or WebP; `-` is what comes on stdin (may be
-    /// repeated)
+    /// Send this file with the input: text, an image, a PDF, sound or film; `-` is what comes on stdin. Also an address that the
+    /// provider reads (`https://…`), or the id of a file that it has (`TYPE=id:ID`) (may be repeated)
     #[arg(short = 'a', long = "attach", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Keep the input through every compaction of the conversation, in later runs of the session, too
@@ -55,6 +55,9 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 fn part(path: &Path, left: &mut u64) -> Result<Part, Failure> {
+    if let Some(elsewhere) = path.to_str().and_then(elsewhere) {
+        return elsewhere;
+    }
     let bytes = if is_stdin(path) { stdin::bytes(*left) } else { files::read(path, *left) };
     let bytes = bytes.map_err(|error| unreadable(path, &error))?;
     if bytes.is_empty() {
@@ -64,15 +67,61 @@ fn part(path: &Path, left: &mut u64) -> Result<Part, Failure> {
     let name =
         if is_stdin(path) { Some("stdin".into()) } else { path.file_name().map(OsStr::to_string_lossy) };
     let name = name.unwrap_or_default();
-    match image_type(&bytes) {
-        Some(media_type) => Ok(Part::Image(Media {
-            media_type: media_type.into(),
-            name: Some(name.into()),
-            source: MediaSource::Base64(BASE64.encode(&bytes).into()),
-        })),
+    match media_type(&bytes) {
+        Some(media_type) => {
+            Ok(media(media_type, Some(&name), MediaSource::Base64(BASE64.encode(&bytes).into())))
+        }
         None => text(path, &name, bytes),
     }
 }
+
+fn media(media_type: &str, name: Option<&str>, source: MediaSource) -> Part {
+    let media = Media { media_type: media_type.into(), name: name.map(Into::into), source };
+    if media_type.starts_with("image/") { Part::Image(media) } else { Part::File(media) }
+}
+
+/// What lies elsewhere: `https://…`, `TYPE=https://…` or `TYPE=id:ID`. `None`: it is the path of a file.
+fn elsewhere(given: &str) -> Option<Result<Part, Failure>> {
+    let is_address = |text: &str| text.starts_with("https://") || text.starts_with("http://");
+    if is_address(given) {
+        let path = given.split(['?', '#']).next().unwrap_or_default();
+        let name = path.rsplit('/').next().filter(|name| !name.is_empty());
+        let ending =
+            name.and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending.to_ascii_lowercase());
+        let known = ending.and_then(|ending| ENDINGS.iter().find(|(known, _)| *known == ending));
+        return Some(match known {
+            Some((_, media_type)) => Ok(media(media_type, name, MediaSource::Url(given.into()))),
+            None => Err(Failure::new(Exit::Usage, format!("{given} does not say of which kind it is"))
+                .hint(format!("say so: `-a image/png={given}`"))),
+        });
+    }
+    let (media_type, place) = given.split_once('=').filter(|(kind, _)| kind.contains('/'))?;
+    let source = match place.strip_prefix("id:") {
+        Some(id) if !id.is_empty() => MediaSource::ProviderFile(id.into()),
+        _ if is_address(place) => MediaSource::Url(place.into()),
+        _ => return None,
+    };
+    Some(Ok(media(media_type, None, source)))
+}
+
+/// Media types by the ending of an address.
+const ENDINGS: [(&str, &str); 15] = [
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("webp", "image/webp"),
+    ("heic", "image/heic"),
+    ("pdf", "application/pdf"),
+    ("wav", "audio/wav"),
+    ("mp3", "audio/mpeg"),
+    ("ogg", "audio/ogg"),
+    ("flac", "audio/flac"),
+    ("m4a", "audio/mp4"),
+    ("mp4", "video/mp4"),
+    ("mov", "video/quicktime"),
+    ("webm", "video/webm"),
+];
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::FileTooLarge {
@@ -87,27 +136,20 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 
 /// A text file between marks with its name, so that the model can tell files and question apart.
 fn text(path: &Path, name: &str, bytes: Vec<u8>) -> Result<Part, Failure> {
-    let is_pdf = bytes.starts_with(b"%PDF-");
-    let text = String::from_utf8(bytes).ok().filter(|text| !is_pdf && !text.contains('\0'));
-    let Some(text) = text else { return Err(unknown_kind(path, is_pdf)) };
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    let Some(text) = text else { return Err(unknown_kind(path)) };
     let name = name.replace('"', "'");
     let text = text.trim_end_matches(['\n', '\r']);
     Ok(Part::Text { text: format!("<attachment name=\"{name}\">\n{text}\n</attachment>").into() })
 }
 
-fn unknown_kind(path: &Path, is_pdf: bool) -> Failure {
-    let display_path = path.display().to_string();
-    let failure = Failure::new(
-        Exit::BadFile,
-        format!(
-            "cannot attach {display_path}: expected text in UTF-8, or an image as PNG, JPEG, GIF or WebP"
-        ),
+fn unknown_kind(path: &Path) -> Failure {
+    let message = format!(
+        "cannot attach {}: expected text in UTF-8, an image (PNG, JPEG, GIF, WebP), a PDF, sound (WAV, MP3, Ogg, FLAC, M4A) or film (MP4, \
+         QuickTime, WebM)",
+        path.display()
     );
-    if is_pdf {
-        let file = quoted(&display_path);
-        return failure.hint(format!("send its text: `pdftotext {file} - | windlass \"your question\"`"));
-    }
-    failure.hint("convert the file to one of these forms first")
+    Failure::new(Exit::BadFile, message).hint("convert the file to one of these forms first")
 }
 
 fn too_large(path: &Path) -> Failure {
@@ -120,15 +162,33 @@ fn too_large(path: &Path) -> Failure {
     Failure::new(Exit::BadFile, message).hint("attach a smaller image, or a part of the text")
 }
 
-/// The media type of an image that models take, known by its first bytes.
-fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    let known: [(&[u8], &str); 4] = [
+/// The media type of an image, a document, sound or film that some models take, known by its first bytes (WHATWG, "MIME Sniffing").
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    let known: [(&[u8], &str); 12] = [
         (b"\x89PNG\r\n\x1a\n", "image/png"),
         (b"\xff\xd8\xff", "image/jpeg"),
         (b"GIF87a", "image/gif"),
         (b"GIF89a", "image/gif"),
+        (b"%PDF-", "application/pdf"),
+        (b"ID3", "audio/mpeg"),
+        (b"\xff\xfb", "audio/mpeg"),
+        (b"\xff\xf3", "audio/mpeg"),
+        (b"\xff\xf2", "audio/mpeg"),
+        (b"OggS", "audio/ogg"),
+        (b"fLaC", "audio/flac"),
+        (b"\x1a\x45\xdf\xa3", "video/webm"),
     ];
-    let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
-    let found = known.iter().find(|(first, _)| bytes.starts_with(first)).map(|(_, media_type)| *media_type);
-    found.or(is_webp.then_some("image/webp"))
+    if let Some((_, found)) = known.iter().find(|(first, _)| bytes.starts_with(first)) {
+        return Some(found);
+    }
+    // Files of parts: what they hold stands behind the first part's length (RIFF; ISO 14496-12, 4.3).
+    match (bytes.get(..4)?, bytes.get(4..8)?, bytes.get(8..12)?) {
+        (b"RIFF", _, b"WEBP") => Some("image/webp"),
+        (b"RIFF", _, b"WAVE") => Some("audio/wav"),
+        (_, b"ftyp", b"M4A ") => Some("audio/mp4"),
+        (_, b"ftyp", b"qt  ") => Some("video/quicktime"),
+        (_, b"ftyp", b"heic" | b"heix" | b"mif1") => Some("image/heic"),
+        (_, b"ftyp", _) => Some("video/mp4"),
+        _ => None,
+    }
 }

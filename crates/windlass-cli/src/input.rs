@@ -93,19 +93,26 @@ impl Input {
     }
 }
 
-/// An attachment as it is sent: those of a command line are texts and images.
+/// An attachment as it is sent.
 fn sent(part: Part) -> Option<InputPart> {
-    match part {
-        Part::Text { text } => Some(InputPart::Text { text: text.to_string() }),
-        Part::Image(Media { media_type, name, source: MediaSource::Base64(data) }) => {
-            Some(InputPart::Image {
-                media_type: media_type.to_string(),
-                name: name.map(|name| name.to_string()),
-                source: AttachmentSource::Base64(data.to_string()),
-            })
-        }
-        Part::Image(_) | Part::File(_) | Part::Stored(_) => None,
-    }
+    let (is_image, Media { media_type, name, source }) = match part {
+        Part::Text { text } => return Some(InputPart::Text { text: text.to_string() }),
+        Part::Image(media) => (true, media),
+        Part::File(media) => (false, media),
+        Part::Stored(_) => return None,
+    };
+    let source = match source {
+        MediaSource::Base64(data) => AttachmentSource::Base64(data.to_string()),
+        MediaSource::Url(url) => AttachmentSource::Url(url.to_string()),
+        MediaSource::ProviderFile(id) => AttachmentSource::ProviderFile(id.to_string()),
+        MediaSource::Stored(_) => return None,
+    };
+    let (media_type, name) = (media_type.to_string(), name.map(|name| name.to_string()));
+    Some(if is_image {
+        InputPart::Image { media_type, name, source }
+    } else {
+        InputPart::File { media_type, name, source }
+    })
 }
 
 fn on_stdin() -> Result<String, Failure> {

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_core::Stream;
-use windlass_core::message::{Media, ProviderMetadata};
+use windlass_core::message::{Media, Part, ProviderMetadata};
 use windlass_core::model::{
     Messages, ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice, Usage,
 };
@@ -210,6 +210,11 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// Whether its API can be sent this part of a person's message. Default: every part.
+    fn takes(&self, _part: &Part) -> bool {
+        true
+    }
+
     /// The HTTP request that [`call`](Self::call) sends, byte for byte. Default: it sends none.
     fn written(&self, _request: ModelRequest) -> Option<WrittenRequest> {
         None
@@ -243,6 +248,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn refuses(&self, request: &ModelRequest) -> Option<String> {
         (**self).refuses(request)
+    }
+
+    fn takes(&self, part: &Part) -> bool {
+        (**self).takes(part)
     }
 
     fn written(&self, request: ModelRequest) -> Option<WrittenRequest> {

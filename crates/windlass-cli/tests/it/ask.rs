@@ -108,6 +108,52 @@ fn images_are_sent_with_the_question_and_named_in_the_transcript() {
 }
 
 #[test]
+fn documents_sound_addresses_and_ids_are_sent_as_the_api_says_them() {
+    let home = Home::new();
+    std::fs::write(home.path("paper.pdf"), b"%PDF-1.7").unwrap();
+    std::fs::write(home.path("call.wav"), b"RIFF\x04\0\0\0WAVEfmt ").unwrap();
+    let image = |url: &str| json!({ "type": "image_url", "image_url": { "url": url } });
+    for (given, part) in [
+        (
+            "paper.pdf",
+            json!({ "type": "file", "file": { "filename": "paper.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjc=" } }),
+        ),
+        (
+            "call.wav",
+            json!({ "type": "input_audio", "input_audio": { "data": "UklGRgQAAABXQVZFZm10IA==", "format": "wav" } }),
+        ),
+        ("https://example.org/a/cat.PNG?w=9", image("https://example.org/a/cat.PNG?w=9")),
+        ("image/webp=https://example.org/cat", image("https://example.org/cat")),
+        ("application/pdf=id:file-7", json!({ "type": "file", "file": { "file_id": "file-7" } })),
+    ] {
+        let server = hello();
+        let said = end(at(&server, &home, &["-q", "-a", given, "What is this?"]).output().unwrap());
+        assert_eq!(said.code, 0, "{given}: {said:?}");
+        assert_eq!(sent(&server)["content"][1], part, "{given}");
+    }
+}
+
+#[test]
+fn what_a_model_cannot_be_sent_is_refused_with_its_name() {
+    let (home, server) = (Home::new(), hello());
+    std::fs::write(home.path("clip.mp4"), b"\0\0\0\x18ftypisom....").unwrap();
+    let film = end(at(&server, &home, &["-a", "clip.mp4", "What is this?"]).output().unwrap());
+    assert!(
+        film.code == 1 && film.stderr.contains("the file `clip.mp4` (video/mp4) cannot be sent to"),
+        "{film:?}"
+    );
+    let pdf =
+        end(at(&server, &home, &["-a", "https://example.org/a.pdf", "What is this?"]).output().unwrap());
+    assert!(
+        pdf.code == 1 && pdf.stderr.contains("(application/pdf) at an address cannot be sent"),
+        "{pdf:?}"
+    );
+    assert!(server.requests.try_recv().is_err(), "nothing is sent");
+    assert!(home.windlass(["runs", "list"]).stdout.trim().is_empty(), "no run begins");
+    assert_end!(home, home.windlass(["-a", "https://example.org/cat", "What is this?"]));
+}
+
+#[test]
 fn what_is_piped_in_can_be_attached() {
     let (home, server) =
         (Home::new(), Server::start((0..2).map(|_| Reply::Pieces(vec!["Hello."])).collect()));
@@ -154,10 +200,9 @@ fn attached(home: &Home, name: &str, content: &[u8]) -> End {
 }
 
 #[test]
-fn a_file_that_is_neither_text_nor_an_image_is_refused() {
+fn a_file_of_no_known_kind_is_refused() {
     let home = Home::new();
     assert_end!(home, attached(&home, "a.bin", b"\x00\x01\xff"));
-    assert_end!(home, attached(&home, "a b.pdf", b"%PDF-1.7 ..."));
     assert_end!(home, attached(&home, "none.txt", b""));
 }
 

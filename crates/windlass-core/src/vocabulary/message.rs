@@ -183,6 +183,8 @@ pub enum MediaSource {
     Base64(Text),
     /// A URL that the provider fetches itself.
     Url(Text),
+    /// The provider's id of a file that was uploaded to it.
+    ProviderFile(Text),
     /// In the log's content-addressed store, in the base64 form.
     Stored(Ref),
 }
@@ -192,7 +194,7 @@ impl Media {
     pub fn bytes(&self) -> u64 {
         match &self.source {
             MediaSource::Base64(data) => data.len() as u64,
-            MediaSource::Url(url) => url.len() as u64,
+            MediaSource::Url(place) | MediaSource::ProviderFile(place) => place.len() as u64,
             MediaSource::Stored(stored) => (stored.head.len() + stored.tail.len()) as u64,
         }
     }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use serde_json::Value;
+use windlass_core::message::Part;
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::secret::Secret;
 
@@ -105,6 +106,10 @@ struct Recorded {
 }
 
 impl Model for Recorded {
+    fn takes(&self, part: &Part) -> bool {
+        self.model.takes(part)
+    }
+
     fn provider(&self) -> &str {
         self.model.provider()
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::ready;
 use futures_util::{FutureExt, TryFutureExt};
+use windlass_core::message::Part;
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure};
 use windlass_core::secret::{Secret, mask};
 
@@ -95,6 +96,10 @@ impl Model for HttpModel {
         let Server { wire, dialect, .. } = &*self.server;
         let options = wire.facts().options.refusal(dialect, &request.model);
         options.or_else(|| wire.refuses(dialect, request))
+    }
+
+    fn takes(&self, part: &Part) -> bool {
+        self.server.wire.takes(part)
     }
 
     fn written(&self, mut request: ModelRequest) -> Option<WrittenRequest> {

@@ -72,7 +72,9 @@ pub(crate) fn note(what: &str, media: &Media) -> String {
         MediaSource::Base64(data) => {
             format!("[{what}{name}: {kind}, {} bytes, not shown]", data.len() / 4 * 3)
         }
-        MediaSource::Url(url) => format!("[{what}{name}: {kind}, {url}]"),
+        MediaSource::Url(place) | MediaSource::ProviderFile(place) => {
+            format!("[{what}{name}: {kind}, {place}]")
+        }
         MediaSource::Stored(stored) => {
             format!("[{what}{name}: {kind}, {} bytes, not shown]", stored.bytes / 4 * 3)
         }

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::Text;
+use windlass_core::message::Part;
 use windlass_core::model::{FailureKind, Refusal, Reply, Usage};
 
 use crate::http::{ErrorWords, Framing, Report};
@@ -86,6 +87,9 @@ pub trait Wire: Send + Sync + fmt::Debug {
     fn holds_to_objects(&self) -> bool {
         false
     }
+
+    /// Whether a message of a person may hold this part. Where it may not, the model is told of it in a note.
+    fn takes(&self, part: &Part) -> bool;
 
     /// Why the request cannot be written for this API without another meaning; the call fails with these words, and nothing
     /// is sent. Default: every request can.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use windlass_core::Message;
 use windlass_core::event::RunInput;
+use windlass_core::message::{Content, MediaSource, Part};
 use windlass_core::policy::Stop;
 use windlass_core::schema::check_value;
 use windlass_core::text::{from_xml, to_xml};
@@ -126,6 +127,7 @@ pub(crate) fn take_input(agent: &Agent, input: RunMessages) -> Result<(RunInput,
     let RunMessages { messages, object, pinned } = input;
     let pin = |message: Message| if pinned { message.pinned() } else { message };
     let messages: Vec<Message> = messages.into_iter().map(pin).collect();
+    media_are_taken(agent, &messages)?;
     let object = match (object, agent.input_schema()) {
         (None, Some(_)) => Some(object_in(agent, &messages)?),
         (object, _) => object,
@@ -151,6 +153,34 @@ pub(crate) fn take_input(agent: &Agent, input: RunMessages) -> Result<(RunInput,
     let others = messages.into_iter().filter(|message| !typed || !is_input(message));
     let all = std::iter::once(pin(Message::user(text))).chain(others).collect();
     Ok((messages_input(all), Value::Object(object)))
+}
+
+/// Refuses an image or a file that the agent's first model cannot be sent. A fallback is told of it in a note.
+fn media_are_taken(agent: &Agent, messages: &[Message]) -> Result<(), Error> {
+    let Some(choice) = agent.models().first() else { return Ok(()) };
+    let Some(model) = agent.model(&choice.name) else { return Ok(()) };
+    let parts = messages.iter().filter_map(|message| match message {
+        Message::User { content: Content::Parts(parts), .. } => Some(parts),
+        _ => None,
+    });
+    let Some((what, media)) = parts.flatten().find_map(|part| match part {
+        Part::Image(media) if !model.takes(part) => Some(("image", media)),
+        Part::File(media) if !model.takes(part) => Some(("file", media)),
+        _ => None,
+    }) else {
+        return Ok(());
+    };
+    let name = media.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
+    let source = match media.source {
+        MediaSource::Url(_) => " at an address",
+        MediaSource::ProviderFile(_) => " under a provider's id",
+        MediaSource::Base64(_) | MediaSource::Stored(_) => "",
+    };
+    Err(Error::MediaNotTaken {
+        agent: agent.name().to_string(),
+        model: choice.name.to_string(),
+        what: format!("the {what}{name} ({}){source}", media.media_type),
+    })
 }
 
 /// The templates' `input` value of a run that began with `input`.

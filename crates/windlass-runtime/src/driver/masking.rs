@@ -132,8 +132,8 @@ fn mask_media(media: &mut Media) -> Option<()> {
     media.name.iter_mut().for_each(hide);
     match &mut media.source {
         MediaSource::Base64(data) => matches!(mask(data), Cow::Borrowed(_)).then_some(()),
-        MediaSource::Url(url) => {
-            hide(url);
+        MediaSource::Url(place) | MediaSource::ProviderFile(place) => {
+            hide(place);
             Some(())
         }
         MediaSource::Stored(_) => Some(()),

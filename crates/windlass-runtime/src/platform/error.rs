@@ -224,6 +224,23 @@ pub enum Error {
         /// The error and its place.
         fault: String,
     },
+    /// The API of the agent's first model has no place for an image or a file of the input.
+    #[error(
+        "{what} cannot be sent to {model}, the first model of agent `{agent}`: its API takes no such part"
+    )]
+    #[diagnostic(
+        kind = Invalid,
+        code = "run.media_not_taken",
+        help = "ask a model whose API takes it (docs/models.md has a table), or send its text"
+    )]
+    MediaNotTaken {
+        /// The agent.
+        agent: String,
+        /// The model.
+        model: String,
+        /// The image or file, with its media type.
+        what: String,
+    },
     /// A typed input is no object.
     #[error("the input is not a JSON object: {fault}")]
     #[diagnostic(kind = Invalid, code = "run.bad_input", help = "give a struct or a map with text keys")]

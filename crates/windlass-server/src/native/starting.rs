@@ -61,6 +61,7 @@ fn media(media_type: String, name: Option<String>, source: AttachmentSource) -> 
             check_url(&url)?;
             MediaSource::Url(url.into())
         }
+        AttachmentSource::ProviderFile(id) => MediaSource::ProviderFile(id.into()),
     };
     Ok(Media { media_type: media_type.into(), name: name.map(Into::into), source })
 }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use windlass_core::Message;
 use windlass_core::model::ToolChoice;
 
+pub(super) use self::content::takes;
 use self::content::{Form, Role, blocks, role_of, system_block};
 pub(super) use self::ids::is_odd;
 use self::settings::Scene;

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use windlass_core::message::Part;
 use windlass_core::model::Reply;
 
 use self::decode::Decoder;
@@ -61,6 +62,10 @@ static ERRORS: ErrorWords = ErrorWords {
 impl Wire for AnthropicMessages {
     fn facts(&self) -> &WireFacts {
         &FACTS
+    }
+
+    fn takes(&self, part: &Part) -> bool {
+        encode::takes(part)
     }
 
     fn holds_to_objects(&self) -> bool {

@@ -2,11 +2,41 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_core::Message;
-use windlass_core::message::{AssistantMessage, Content, Part, ToolCall, ToolMessage};
+use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, Part, ToolCall, ToolMessage};
 use windlass_core::policy::CachePoint;
 
 use crate::wires::testing::request;
-use crate::wires::{Dialect, Quirks, Wire, wire};
+use crate::wires::{Dialect, Quirks, WIRES, Wire, wire};
+
+#[test]
+fn a_part_that_a_wire_takes_is_in_its_request_and_another_is_a_note() {
+    let kinds = ["image/png", "application/pdf", "audio/wav", "audio/ogg", "video/mp4"];
+    let sources = [
+        MediaSource::Base64("QUJD".into()),
+        MediaSource::Url("https://example.org/ABC".into()),
+        MediaSource::ProviderFile("file-ABC".into()),
+    ];
+    let mut taken = Vec::new();
+    for wire in WIRES {
+        for kind in kinds {
+            for (source, form) in sources.iter().zip(["in place", "address", "id"]) {
+                let media = Media { media_type: kind.into(), name: None, source: source.clone() };
+                let part = if kind == "image/png" { Part::Image(media) } else { Part::File(media) };
+                let said = Content::Parts(vec![Part::Text { text: "What?".into() }, part.clone()]);
+                let body =
+                    sent(*wire, vec![Message::User { content: said, pinned: false }], Quirks::NONE, false)
+                        .to_string();
+                let has =
+                    (body.contains("QUJD") || body.contains("ABC")) && !body.contains(&format!(": {kind}, "));
+                assert_eq!(has, wire.takes(&part), "{} {kind} {form}: {body}", wire.facts().name);
+                if has {
+                    taken.push(format!("{} {kind} {form}", wire.facts().name));
+                }
+            }
+        }
+    }
+    insta::assert_snapshot!(taken.join("\n"));
+}
 
 fn reply(text: Option<&str>, calls: &[&str]) -> Message {
     let calls = calls.iter().map(|id| ToolCall {

@@ -9,6 +9,7 @@ use windlass_core::model::{ModelChoice, ToolChoice};
 use windlass_core::{Message, ToolSpec};
 
 use self::content::Contents;
+pub(super) use self::media::takes;
 use super::generation::{is_third, thinking};
 use super::options::OPTIONS;
 use crate::ModelRequest;

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use windlass_core::message::Part;
 use windlass_core::model::Reply;
 
 use self::decode::Decoder;
@@ -91,6 +92,10 @@ pub(super) static ERRORS: ErrorWords = ErrorWords {
 impl Wire for Gemini {
     fn facts(&self) -> &WireFacts {
         self.facts
+    }
+
+    fn takes(&self, part: &Part) -> bool {
+        encode::takes(part)
     }
 
     fn path(&self, model: &str, stream: bool) -> Cow<'static, str> {

@@ -5,6 +5,7 @@
 use windlass_core::Message;
 use windlass_core::model::{ModelChoice, ToolChoice};
 
+pub(super) use self::content::takes;
 use self::content::{is_left_out, message};
 pub(super) use self::ids::is_long;
 use super::options::OPTIONS;

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use windlass_core::message::Part;
 use windlass_core::model::Reply;
 
 use self::decode::Decoder;
@@ -87,6 +88,10 @@ pub(super) static ERRORS: ErrorWords = ErrorWords {
 impl Wire for OpenAiChat {
     fn facts(&self) -> &WireFacts {
         &FACTS
+    }
+
+    fn takes(&self, part: &Part) -> bool {
+        encode::takes(part)
     }
 
     fn holds_to_objects(&self) -> bool {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use windlass_core::Message;
 use windlass_core::model::{ModelChoice, ToolChoice};
 
+pub(super) use self::content::takes;
 pub(super) use self::items::is_odd;
 use self::items::{CallIds, Open, message};
 use super::options::OPTIONS;

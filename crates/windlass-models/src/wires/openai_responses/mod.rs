@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 
+use windlass_core::message::Part;
 use windlass_core::model::{FailureKind, Reply};
 
 use self::decode::Decoder;
@@ -47,6 +48,10 @@ static FACTS: WireFacts = WireFacts {
 impl Wire for OpenAiResponses {
     fn facts(&self) -> &WireFacts {
         &FACTS
+    }
+
+    fn takes(&self, part: &Part) -> bool {
+        encode::takes(part)
     }
 
     fn holds_to_objects(&self) -> bool {

@@ -61,6 +61,10 @@ impl fmt::Debug for Remembered {
 }
 
 impl Wire for Remembered {
+    fn takes(&self, part: &windlass_core::message::Part) -> bool {
+        self.wire.takes(part)
+    }
+
     fn facts(&self) -> &WireFacts {
         self.wire.facts()
     }

@@ -251,6 +251,7 @@ impl<'o> Writer<'o> {
         let (form, key, content) = match &media.source {
             MediaSource::Base64(data) => ("base64", "data", data),
             MediaSource::Url(url) => ("url", "url", url),
+            MediaSource::ProviderFile(id) => ("file", "file_id", id),
             MediaSource::Stored(_) => return self.text(&note(kind, media), None),
         };
         self.block(kind, true, |out| {
@@ -282,12 +283,21 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
+/// Whether a person's message may hold the part.
+pub(in crate::wires::anthropic_messages) fn takes(part: &Part) -> bool {
+    match part {
+        Part::Text { .. } | Part::Stored(_) => true,
+        Part::Image(media) => is_image(media),
+        Part::File(media) => is_image(media) || is_pdf(media),
+    }
+}
+
 /// Whether the API takes it as an image: one of four kinds ("Vision"), or an address that names no kind.
 fn is_image(media: &Media) -> bool {
     let known = matches!(&*media.media_type, "image/jpeg" | "image/png" | "image/gif" | "image/webp");
     match &media.source {
         MediaSource::Base64(_) => known,
-        MediaSource::Url(_) => known || &*media.media_type == "image/*",
+        MediaSource::Url(_) | MediaSource::ProviderFile(_) => known || &*media.media_type == "image/*",
         MediaSource::Stored(_) => false,
     }
 }

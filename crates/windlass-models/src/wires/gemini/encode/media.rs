@@ -1,6 +1,6 @@
 //! Owns how images and files become parts, and which of them the API takes.
 
-use windlass_core::message::{Media, MediaSource};
+use windlass_core::message::{Media, MediaSource, Part};
 
 use crate::wires::json::{field, json_string};
 
@@ -28,7 +28,9 @@ pub(super) fn write(out: &mut Vec<u8>, media: &Media) -> bool {
     }
     let (begin, key, data): (&[u8], _, _) = match &media.source {
         MediaSource::Base64(data) => (b"\"inlineData\":{\"mimeType\":", "data", data),
-        MediaSource::Url(url) => (b"\"fileData\":{\"mimeType\":", "fileUri", url),
+        MediaSource::Url(place) | MediaSource::ProviderFile(place) => {
+            (b"\"fileData\":{\"mimeType\":", "fileUri", place)
+        }
         MediaSource::Stored(_) => return false,
     };
     out.extend_from_slice(begin);
@@ -37,6 +39,16 @@ pub(super) fn write(out: &mut Vec<u8>, media: &Media) -> bool {
     json_string(out, data);
     out.push(b'}');
     true
+}
+
+/// Whether a person's message may hold the part.
+pub(in crate::wires::gemini) fn takes(part: &Part) -> bool {
+    match part {
+        Part::Text { .. } | Part::Stored(_) => true,
+        Part::Image(media) | Part::File(media) => {
+            is_taken(plain_type(media)) && !matches!(media.source, MediaSource::Stored(_))
+        }
+    }
 }
 
 /// Whether a result of a function may hold it. The Gemini API takes no addresses there.

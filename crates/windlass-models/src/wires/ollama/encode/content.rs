@@ -53,11 +53,23 @@ fn parts(out: &mut Vec<u8>, content: &Content) {
     write_images(out, &images);
 }
 
+/// Whether a person's message may hold the part.
+pub(in crate::wires::ollama) fn takes(part: &Part) -> bool {
+    match part {
+        Part::Text { .. } | Part::Stored(_) => true,
+        Part::Image(media) => inline_image(media).is_some(),
+        Part::File(_) => false,
+    }
+}
+
 /// The base64 of an image in place.
 fn inline_image(media: &Media) -> Option<&str> {
     match &media.source {
         MediaSource::Base64(data) if media.media_type.starts_with("image/") => Some(data),
-        MediaSource::Base64(_) | MediaSource::Url(_) | MediaSource::Stored(_) => None,
+        MediaSource::Base64(_)
+        | MediaSource::Url(_)
+        | MediaSource::ProviderFile(_)
+        | MediaSource::Stored(_) => None,
     }
 }
 

@@ -186,7 +186,21 @@ fn user_part(out: &mut Vec<u8>, part: &Part) {
             image(out, &format!("data:{media_type};base64,{data}"));
         }
         Part::Image(Media { source: MediaSource::Url(url), .. }) => image(out, url),
-        Part::File(Media { media_type, name, source: MediaSource::Base64(data) }) => {
+        Part::File(media @ Media { source: MediaSource::Base64(data), .. }) if sound(media).is_some() => {
+            out.extend_from_slice(b"{\"type\":\"input_audio\",\"input_audio\":{\"data\":");
+            json_string(out, data);
+            field(out, "format");
+            json_string(out, sound(media).unwrap_or_default());
+            out.extend_from_slice(b"}}");
+        }
+        Part::File(Media { source: MediaSource::ProviderFile(id), .. }) => {
+            out.extend_from_slice(b"{\"type\":\"file\",\"file\":{\"file_id\":");
+            json_string(out, id);
+            out.extend_from_slice(b"}}");
+        }
+        Part::File(Media { media_type, name, source: MediaSource::Base64(data) })
+            if !is_heard_or_seen(media_type) =>
+        {
             out.extend_from_slice(b"{\"type\":\"file\",\"file\":{\"filename\":");
             json_string(out, name.as_deref().unwrap_or("file"));
             field(out, "file_data");
@@ -196,6 +210,32 @@ fn user_part(out: &mut Vec<u8>, part: &Part) {
         Part::Image(media) => text(out, &note("image", media)),
         Part::File(media) => text(out, &note("file", media)),
     }
+}
+
+/// Whether a person's message may hold the part.
+pub(in crate::wires::openai_chat) fn takes(part: &Part) -> bool {
+    match part {
+        Part::Text { .. } | Part::Stored(_) => true,
+        Part::Image(media) => matches!(media.source, MediaSource::Base64(_) | MediaSource::Url(_)),
+        Part::File(media) => match media.source {
+            MediaSource::Base64(_) => sound(media).is_some() || !is_heard_or_seen(&media.media_type),
+            MediaSource::ProviderFile(_) => true,
+            MediaSource::Url(_) | MediaSource::Stored(_) => false,
+        },
+    }
+}
+
+/// The name of a kind of sound that the API takes (API reference, `input_audio`).
+fn sound(media: &Media) -> Option<&'static str> {
+    match &*media.media_type {
+        "audio/wav" | "audio/x-wav" | "audio/wave" => Some("wav"),
+        "audio/mpeg" | "audio/mp3" => Some("mp3"),
+        _ => None,
+    }
+}
+
+fn is_heard_or_seen(media_type: &str) -> bool {
+    media_type.starts_with("audio/") || media_type.starts_with("video/")
 }
 
 fn image(out: &mut Vec<u8>, url: &str) {

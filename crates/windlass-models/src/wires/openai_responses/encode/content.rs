@@ -83,12 +83,36 @@ fn part(out: &mut Vec<u8>, part: &Part) {
     }
 }
 
+/// Whether a person's message may hold the part.
+pub(in crate::wires::openai_responses) fn takes(part: &Part) -> bool {
+    match part {
+        Part::Text { .. } | Part::Stored(_) => true,
+        Part::Image(media) => match media.source {
+            MediaSource::Base64(_) => IMAGES.contains(&&*media.media_type),
+            MediaSource::Url(_) | MediaSource::ProviderFile(_) => true,
+            MediaSource::Stored(_) => false,
+        },
+        Part::File(media) => !matches!(media.source, MediaSource::Stored(_)) && !is_heard_or_seen(media),
+    }
+}
+
+/// Sound and film are no files for the API.
+fn is_heard_or_seen(media: &Media) -> bool {
+    media.media_type.starts_with("audio/") || media.media_type.starts_with("video/")
+}
+
 fn image(out: &mut Vec<u8>, media: &Media) {
     let url = match &media.source {
         MediaSource::Base64(data) if IMAGES.contains(&&*media.media_type) => {
             format!("data:{};base64,{data}", media.media_type)
         }
         MediaSource::Url(url) => url.to_string(),
+        MediaSource::ProviderFile(id) => {
+            out.extend_from_slice(b"{\"type\":\"input_image\",\"detail\":\"auto\",\"file_id\":");
+            json_string(out, id);
+            out.push(b'}');
+            return;
+        }
         MediaSource::Base64(_) | MediaSource::Stored(_) => return input_text(out, &note("image", media)),
     };
     out.extend_from_slice(b"{\"type\":\"input_image\",\"detail\":\"auto\",\"image_url\":");
@@ -97,9 +121,13 @@ fn image(out: &mut Vec<u8>, media: &Media) {
 }
 
 fn file(out: &mut Vec<u8>, media: &Media) {
-    // Sound and film are no files for the API.
-    let heard = media.media_type.starts_with("audio/") || media.media_type.starts_with("video/");
+    let heard = is_heard_or_seen(media);
     match &media.source {
+        MediaSource::ProviderFile(id) if !heard => {
+            out.extend_from_slice(b"{\"type\":\"input_file\",\"file_id\":");
+            json_string(out, id);
+            out.push(b'}');
+        }
         MediaSource::Base64(data) if !heard => {
             out.extend_from_slice(b"{\"type\":\"input_file\",\"filename\":");
             json_string(out, media.name.as_deref().unwrap_or("file"));
@@ -112,7 +140,10 @@ fn file(out: &mut Vec<u8>, media: &Media) {
             json_string(out, url);
             out.push(b'}');
         }
-        MediaSource::Base64(_) | MediaSource::Url(_) | MediaSource::Stored(_) => {
+        MediaSource::Base64(_)
+        | MediaSource::Url(_)
+        | MediaSource::ProviderFile(_)
+        | MediaSource::Stored(_) => {
             input_text(out, &note("file", media));
         }
     }
