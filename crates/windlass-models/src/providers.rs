@@ -11,7 +11,6 @@ use windlass_core::policy::Wire as CallWire;
 use windlass_core::text::{covers, nearest};
 use windlass_error::Diagnostic;
 
-use self::entry::Quirk;
 use crate::Rate;
 use crate::wires::{Quirks, Wire, wire};
 
@@ -21,7 +20,7 @@ mod near;
 
 pub use self::entry::{
     AutoEntry, BaseUrl, CallsEntry, Day, Entries, Entry, ListPrice, ModelEntry, Names, Probe, ProviderFile,
-    Quirk as QuirkName, Variable, Variables, Wires, Words,
+    Variable, Variables, Wires, Words,
 };
 pub(crate) use self::expand::placeholders;
 pub use self::near::{models_near, named_alone};
@@ -178,7 +177,7 @@ impl Provider {
         self.hosts_only = hosts_only.unwrap_or(self.hosts_only);
         self.structured_output = structured_output.unwrap_or(self.structured_output);
         self.calls.splice(0..0, calls.iter().cloned());
-        self.quirks = quirks.as_ref().map_or(self.quirks, |quirks| Quirk::all(quirks));
+        self.quirks = quirks.as_ref().map_or(self.quirks, |quirks| Quirks::of(quirks));
         set(&mut self.hosts, hosts.as_ref());
         self.local = local.unwrap_or(self.local);
         set(&mut self.start, start.as_ref());

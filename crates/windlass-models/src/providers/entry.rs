@@ -9,7 +9,7 @@ use windlass_core::policy::Wire as CallWire;
 
 use super::expand::placeholders;
 use crate::Rate;
-use crate::wires::{Quirks, wire, wire_names};
+use crate::wires::{Quirk, wire, wire_names};
 
 /// A file of providers.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -197,50 +197,6 @@ pub struct ListPrice {
     /// The page where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-}
-
-/// A difference between servers of one wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quirk {
-    /// [`Quirks::completion_tokens`].
-    CompletionTokens,
-    /// [`Quirks::cache_control`].
-    CacheControl,
-    /// [`Quirks::return_reasoning`].
-    ReturnReasoning,
-    /// [`Quirks::short_ids`].
-    ShortIds,
-    /// [`Quirks::stored_replies`].
-    StoredReplies,
-    /// [`Quirks::thoughts_beside`].
-    ThoughtsBeside,
-    /// [`Quirks::no_top_k`].
-    NoTopK,
-    /// [`Quirks::random_seed`].
-    RandomSeed,
-    /// [`Quirks::reasoning_object`].
-    ReasoningObject,
-    /// [`Quirks::allowed_tools`].
-    AllowedTools,
-}
-
-impl Quirk {
-    pub(super) fn all(quirks: &[Self]) -> Quirks {
-        let has = |quirk| quirks.contains(&quirk);
-        Quirks {
-            completion_tokens: has(Self::CompletionTokens),
-            cache_control: has(Self::CacheControl),
-            return_reasoning: has(Self::ReturnReasoning),
-            short_ids: has(Self::ShortIds),
-            stored_replies: has(Self::StoredReplies),
-            thoughts_beside: has(Self::ThoughtsBeside),
-            no_top_k: has(Self::NoTopK),
-            random_seed: has(Self::RandomSeed),
-            reasoning_object: has(Self::ReasoningObject),
-            allowed_tools: has(Self::AllowedTools),
-        }
-    }
 }
 
 pub(super) fn is_name(name: &str) -> bool {

@@ -28,6 +28,7 @@ pub(crate) mod options;
 mod own_ids;
 mod pieced;
 mod prefix;
+mod quirks;
 mod replies;
 mod root;
 pub(crate) mod strict;
@@ -41,6 +42,7 @@ pub(crate) use layout::reworded;
 pub use options::Options;
 pub(crate) use pieced::IdentifiedBy;
 pub use pieced::PiecedTexts;
+pub use quirks::{Quirk, Quirks};
 pub(crate) use root::sent;
 pub(crate) use wrapped::{unwrapped, wrapped};
 
@@ -162,66 +164,6 @@ pub enum KeyHeader {
     Bearer,
     /// A header of this name, in lower case, with the key alone.
     Named(&'static str),
-}
-
-/// Differences between servers of one wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a server")]
-pub struct Quirks {
-    /// The output limit is written as `max_completion_tokens`, not `max_tokens`.
-    pub completion_tokens: bool,
-    /// Messages that are marked for the provider's cache carry `cache_control`. Strict servers refuse it.
-    pub cache_control: bool,
-    /// The provider wants its reasoning back with the calls that followed it.
-    pub return_reasoning: bool,
-    /// Ids of calls must be nine letters and digits.
-    pub short_ids: bool,
-    /// The provider keeps replies, and a turn sends only what follows the last one (OpenAI Responses: `store` and
-    /// `previous_response_id`). A run then depends on the provider's memory.
-    pub stored_replies: bool,
-    /// Thoughts of Gemini models are in neither the counted output nor the total.
-    pub thoughts_beside: bool,
-    /// The server knows no `top_k`.
-    pub no_top_k: bool,
-    /// A seed is written as `random_seed`, not `seed`.
-    pub random_seed: bool,
-    /// How the model reasons is an object of the request: `reasoning`, not `reasoning_effort`.
-    pub reasoning_object: bool,
-    /// A call of one of several tools can be forced (`allowed_tools`).
-    pub allowed_tools: bool,
-}
-
-impl Quirks {
-    /// No quirks.
-    pub const NONE: Self = Self {
-        completion_tokens: false,
-        cache_control: false,
-        return_reasoning: false,
-        short_ids: false,
-        stored_replies: false,
-        thoughts_beside: false,
-        no_top_k: false,
-        random_seed: false,
-        reasoning_object: false,
-        allowed_tools: false,
-    };
-
-    /// The quirks of both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            completion_tokens: self.completion_tokens || other.completion_tokens,
-            cache_control: self.cache_control || other.cache_control,
-            return_reasoning: self.return_reasoning || other.return_reasoning,
-            short_ids: self.short_ids || other.short_ids,
-            stored_replies: self.stored_replies || other.stored_replies,
-            thoughts_beside: self.thoughts_beside || other.thoughts_beside,
-            no_top_k: self.no_top_k || other.no_top_k,
-            random_seed: self.random_seed || other.random_seed,
-            reasoning_object: self.reasoning_object || other.reasoning_object,
-            allowed_tools: self.allowed_tools || other.allowed_tools,
-        }
-    }
 }
 
 /// Provider-specific settings for encoding: its label and quirks.
