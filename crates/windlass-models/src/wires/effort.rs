@@ -1,15 +1,32 @@
 //! Owns the words that switch reasoning off, and what a model of OpenAI's APIs takes in their place.
 
+use windlass_core::model::ModelChoice;
+
+use super::Dialect;
+use super::once::report;
+
 /// Efforts that mean no reasoning.
 const OFF: [&str; 4] = ["none", "off", "false", "disabled"];
 
 /// Words for an effort that means no reasoning and is not sent.
-pub(crate) const LEAST: &str =
-    "the model knows no such effort: its least one is sent, or none if it does not reason";
+const LEAST: &str = "the model knows no such effort: its least one is sent, or none if it does not reason";
 
 /// Whether an effort means no reasoning.
 pub(crate) fn is_off(effort: &str) -> bool {
     OFF.iter().any(|word| effort.trim().eq_ignore_ascii_case(word))
+}
+
+/// The effort that a model of OpenAI's APIs is sent: one that means no reasoning becomes its least one, which is reported.
+pub(crate) fn effort<'m>(dialect: &Dialect, model: &'m ModelChoice) -> Option<&'m str> {
+    let asked = model.reasoning.as_deref();
+    if !asked.is_some_and(is_off) {
+        return asked;
+    }
+    let least = least(dialect.plain_name(&model.name));
+    if !least.is_some_and(is_off) {
+        report(model, "reasoning", LEAST);
+    }
+    least
 }
 
 /// The least effort of a model by its plain name, as OpenAI's APIs name it; `None`: the setting is left out, because the model does
@@ -17,7 +34,7 @@ pub(crate) fn is_off(effort: &str) -> bool {
 ///
 /// Source: the OpenAI API reference, `reasoning_effort`: models before GPT-5.1 do not take `none`, and GPT-5 Pro takes `high` alone;
 /// the models' pages: GPT-5 takes `minimal`, the models for Codex, the o series and gpt-oss nothing below `low`.
-pub(crate) fn least(model: &str) -> Option<&'static str> {
+fn least(model: &str) -> Option<&'static str> {
     let name = model.rsplit('/').next().unwrap_or(model);
     let of =
         |family: &str| name == family || name.strip_prefix(family).is_some_and(|rest| rest.starts_with('-'));

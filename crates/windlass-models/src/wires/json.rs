@@ -74,6 +74,20 @@ pub(crate) fn object(out: &mut Vec<u8>, name: &str, fields: &[u8]) {
     }
 }
 
+/// Writes items as `each` writes one, with commas between them.
+pub(crate) fn listed<I>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = I>,
+    mut each: impl FnMut(&mut Vec<u8>, I),
+) {
+    for (at, item) in items.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        each(out, item);
+    }
+}
+
 /// Writes a setting that is a number, if it is one that JSON can say.
 pub(crate) fn number(out: &mut Vec<u8>, name: &str, value: Option<f64>) {
     if let Some(value) = value.filter(|value| value.is_finite()) {

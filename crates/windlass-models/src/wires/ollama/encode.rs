@@ -96,9 +96,9 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         }
     }
     options(out, dialect, request);
+    OPTIONS.write(out, dialect, None, &request.model);
     // By default a server drops the oldest messages that do not fit into its context, and the beginning of a reply that grows
     // beyond it. Without, both are seen: as an error, and as a reply that its limit cut off.
-    OPTIONS.write(out, dialect, None, &request.model);
     out.extend_from_slice(b",\"truncate\":false,\"shift\":false,\"stream\":");
     out.extend_from_slice(if request.stream { b"true}" } else { b"false}" });
     with_extra(out, &request.model);

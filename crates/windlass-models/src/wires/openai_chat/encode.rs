@@ -10,10 +10,9 @@ use self::content::{is_left_out, message};
 pub(super) use self::ids::is_long;
 use super::options::OPTIONS;
 use crate::ModelRequest;
-use crate::wires::effort::{LEAST, is_off, least};
+use crate::wires::effort::effort;
 use crate::wires::elements::Elements;
-use crate::wires::json::{field, json_string, json_value, number, object};
-use crate::wires::once::report;
+use crate::wires::json::{field, json_string, json_value, listed, number, object};
 use crate::wires::options::with_extra;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
@@ -126,13 +125,11 @@ fn tool_choice(out: &mut Vec<u8>, dialect: &Dialect, choice: &ToolChoice) {
             out.extend_from_slice(
                 b",\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"required\",\"tools\":[",
             );
-            for (at, name) in names.iter().enumerate() {
-                let open: &[u8] = if at == 0 { b"" } else { b"," };
-                out.extend_from_slice(open);
+            listed(out, names, |out, name| {
                 out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");
                 json_string(out, name);
                 out.extend_from_slice(b"}}");
-            }
+            });
             out.extend_from_slice(b"]}}");
         }
         // Other servers do not know a choice among some: the engine holds the model to it.
@@ -183,13 +180,7 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
 
 /// The effort, and at servers that have one the object of how the model reasons: tokens, and whether the reply has its thoughts.
 fn reasoning(out: &mut Vec<u8>, dialect: &Dialect, model: &ModelChoice) {
-    let mut effort = model.reasoning.as_deref();
-    if effort.is_some_and(is_off) {
-        effort = least(dialect.plain_name(&model.name));
-        if !effort.is_some_and(is_off) {
-            report(model, "reasoning", LEAST);
-        }
-    }
+    let effort = effort(dialect, model);
     if !dialect.quirks.reasoning_object {
         if let Some(effort) = effort {
             field(out, "reasoning_effort");

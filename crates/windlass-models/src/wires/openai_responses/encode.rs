@@ -15,10 +15,9 @@ pub(super) use self::items::is_odd;
 use self::items::{CallIds, Open, message};
 use super::options::OPTIONS;
 use crate::ModelRequest;
-use crate::wires::effort::{LEAST, is_off, least};
+use crate::wires::effort::{effort, is_off};
 use crate::wires::elements::Elements;
-use crate::wires::json::{field, json_string, json_value, number, object};
-use crate::wires::once::report;
+use crate::wires::json::{field, json_string, json_value, listed, number, object};
 use crate::wires::options::with_extra;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
@@ -148,13 +147,11 @@ fn tool_choice(out: &mut Vec<u8>, request: &ModelRequest) {
             out.extend_from_slice(
                 b",\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"required\",\"tools\":[",
             );
-            for (at, name) in names.iter().enumerate() {
-                let open: &[u8] = if at == 0 { b"" } else { b"," };
-                out.extend_from_slice(open);
+            listed(out, names, |out, name| {
                 out.extend_from_slice(b"{\"type\":\"function\",\"name\":");
                 json_string(out, name);
                 out.push(b'}');
-            }
+            });
             out.extend_from_slice(b"]}");
         }
     }
@@ -218,13 +215,7 @@ fn response_format(out: &mut Vec<u8>, name: &str, schema: &serde_json::Value, st
 /// `reasoning`: the effort, and the summary of its thoughts. Without a setting no summary is asked for: OpenAI gives them to verified
 /// organizations only and refuses the others' requests.
 fn reasoning(out: &mut Vec<u8>, dialect: &Dialect, model: &ModelChoice) {
-    let mut effort = model.reasoning.as_deref();
-    if effort.is_some_and(is_off) {
-        effort = least(dialect.plain_name(&model.name));
-        if !effort.is_some_and(is_off) {
-            report(model, "reasoning", LEAST);
-        }
-    }
+    let effort = effort(dialect, model);
     let set = model.reasoning_options();
     let auto = set.and_then(|set| set.show).filter(|show| *show).map(|_| "auto");
     let summary = set.and_then(|set| set.summary.as_deref()).or(auto);
