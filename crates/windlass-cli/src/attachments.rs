@@ -80,7 +80,7 @@ fn media(media_type: &str, name: Option<&str>, source: MediaSource) -> Part {
     if media_type.starts_with("image/") { Part::Image(media) } else { Part::File(media) }
 }
 
-/// What lies elsewhere: `https://…`, `TYPE=https://…` or `TYPE=id:ID`. `None`: it is the path of a file.
+/// A part that lies elsewhere: `https://…`, `TYPE=https://…` or `TYPE=id:ID`. `None`: it is the path of a file.
 fn elsewhere(given: &str) -> Option<Result<Part, Failure>> {
     let is_address = |text: &str| text.starts_with("https://") || text.starts_with("http://");
     if is_address(given) {

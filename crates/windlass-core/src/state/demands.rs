@@ -1,4 +1,4 @@
-//! What the policy demands of the calls of a turn (`tool_choice`), and how far the run has kept to it.
+//! The policy's demands on the calls of a turn (`tool_choice`), and how far the run has kept to them.
 
 use crate::policy::values::{Phases, Stop};
 use crate::protocol::fact::turns::TurnCompleted;
@@ -40,7 +40,7 @@ impl Demands {
     }
 
     /// A reply came that makes these calls.
-    pub(crate) fn replied<'n>(&mut self, demand: ToolChoice, calls: impl Iterator<Item = &'n str>) {
+    fn replied<'n>(&mut self, demand: ToolChoice, calls: impl Iterator<Item = &'n str>) {
         if demand.is_kept_by(calls) {
             (self.kept, self.unmet) = (self.next(), 0);
         } else {
@@ -74,12 +74,12 @@ impl ModelCall {
 }
 
 impl State {
-    /// What is demanded of the loop's next turn.
+    /// The demand on the loop's next turn.
     pub(crate) fn demand(&self) -> &ToolChoice {
         self.setup.policy().request.tool_choice.at(self.progress.demands().next())
     }
 
-    /// What the loop's next turn asks its model for: where the server knows no forced choice, or the model is told of no tools because two
+    /// The choice that the loop's next turn sends: where the server knows no forced choice, or the model is told of no tools because two
     /// phases ask for actions in words, nothing is forced, and the reply is looked at all the same.
     pub(crate) fn choice_of_turn(&self) -> ToolChoice {
         let (demand, replies) = (self.demand(), &self.setup.policy().replies);

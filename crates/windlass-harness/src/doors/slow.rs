@@ -78,7 +78,7 @@ impl fmt::Display for SlowReport {
     }
 }
 
-/// What looks at the memory of a process say, in KiB.
+/// Looks at the memory of a process, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Memory {
     /// The mean of the second third of the time.

@@ -21,11 +21,7 @@ pub(crate) enum Wanted<'v> {
 
 /// The schema of a reply to a request with this choice. Without a wanted answer there is one only where nothing else is possible.
 pub(crate) fn alternatives(tools: &[ToolSpec], choice: &ToolChoice, answer: Option<Wanted<'_>>) -> Value {
-    let offered = tools.iter().filter(|tool| tool.is_offered()).filter(|tool| match choice {
-        ToolChoice::None => false,
-        ToolChoice::Named(_) | ToolChoice::OneOf(_) => choice.allows(&tool.name),
-        ToolChoice::Auto | ToolChoice::Required => true,
-    });
+    let offered = tools.iter().filter(|tool| tool.is_offered() && choice.allows(&tool.name));
     let mut definitions = Map::new();
     let mut all: Vec<Value> =
         offered.enumerate().map(|(at, tool)| call(tool, &format!("t{at}"), &mut definitions)).collect();

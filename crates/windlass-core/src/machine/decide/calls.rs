@@ -44,7 +44,7 @@ impl Decision {
     /// A reply with calls was recorded: decides on each of them, in order, and starts what may run.
     pub(crate) fn begin_calls(&mut self) {
         let mut finish = self.finish_in_turn();
-        if !self.state.finish_tool().is_none_or(|tool| self.is_allowed_now(&tool.name)) {
+        if self.state.finish_tool().is_some_and(|tool| !self.is_allowed_now(&tool.name)) {
             finish = Finish::None;
         }
         if self.state.conversation.steering().is_empty() {

@@ -121,7 +121,7 @@ impl State {
             self.turn.failed_for_good(turn.failure.clone().with_reply_of(None));
         }
         self.note_failed_model(turn, failed.model());
-        if failed.is_refused_choice(&turn.failure) {
+        if failed.is_refused_choice(&turn.failure) && !self.setup.policy().request.tool_choice.is_auto() {
             self.progress.demands_mut().refused_by(failed.model());
         }
         failed.has_failed(self.remedies_of(&failed, &turn.failure, self.clock.now()), turn.for_quota);
