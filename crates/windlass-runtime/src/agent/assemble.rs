@@ -336,7 +336,7 @@ async fn looked_up(
             let found = choose_auto(env).await;
             chosen.push(format!("model: {} ({})", found.name, found.reason));
             choice.name = found.name.as_str().into();
-            takes(file, entry, &choice, &*found.model)?;
+            takes(file, entry.place, &*found.model, &ModelRequest::new(choice.clone(), []))?;
             found.model
         } else {
             resolved(file, entry, env)?
@@ -351,32 +351,36 @@ async fn looked_up(
 /// # Errors
 /// The name or a setting is invalid, or its key is missing.
 pub fn resolved(file: &AgentFile, entry: &ModelEntry, env: Env<'_>) -> Result<Arc<dyn Model>, AssembleError> {
-    let place = Some(entry.place).filter(|place| *place != Place::default());
     let model = resolve(&entry.settings(file.timeouts()), env).map_err(|source| AssembleError::Model {
         file: file.file.clone(),
-        place,
+        place: within(entry.place),
         model: entry.use_.clone(),
         source: Box::new(source),
     })?;
-    takes(file, entry, &entry.choice(), &*model)?;
+    takes(file, entry.place, &*model, &ModelRequest::new(entry.choice(), []))?;
     Ok(model)
 }
 
-/// Checks that the API of a model has a place for the settings of its entry.
+/// The place of a model in its file; `None`: it was given from outside.
+fn within(place: Place) -> Option<Place> {
+    Some(place).filter(|place| *place != Place::default())
+}
+
+/// Checks that the API of a model can be sent a request, which has the settings of the model's entry at `place`.
 ///
 /// # Errors
-/// It has none for one of them.
+/// It has no place for a part of it.
 fn takes(
     file: &AgentFile,
-    entry: &ModelEntry,
-    choice: &ModelChoice,
+    place: Place,
     model: &dyn Model,
+    request: &ModelRequest,
 ) -> Result<(), AssembleError> {
-    model.refuses(&ModelRequest::new(choice.clone(), [])).map_or(Ok(()), |why| {
+    model.refuses(request).map_or(Ok(()), |why| {
         Err(AssembleError::NotTaken {
             file: file.file.clone(),
-            place: Some(entry.place).filter(|place| *place != Place::default()),
-            model: choice.name.to_string(),
+            place: within(place),
+            model: request.model.name.to_string(),
             why,
         })
     })

@@ -16,7 +16,7 @@ use windlass_tools::Tool;
 
 use super::error::AssembleError;
 use super::family::member;
-use super::{Gathered, Named, entries, once_each, resolved};
+use super::{Gathered, Named, entries, once_each, resolved, takes};
 use crate::agent::Agent;
 use crate::agent::builder::AgentBuilder;
 use crate::agent::models::OUTPUT_NAME;
@@ -41,8 +41,8 @@ pub struct Checked {
 pub(super) struct Notes {
     missing: Vec<String>,
     warnings: Vec<String>,
-    /// The models of the agent that is being assembled that are held to schemas, each with its place in the file.
-    held: Vec<(ModelChoice, Place, Arc<dyn Model>)>,
+    /// The models of the agent that is being assembled, each with its place in the file.
+    asked: Vec<(ModelChoice, Place, Arc<dyn Model>)>,
 }
 
 /// Checks a file and those of all its delegates as [`assemble`](super::assemble) would, without starting a server or
@@ -65,20 +65,19 @@ pub fn check(file: &AgentFile, env: Env<'_>) -> Result<Checked, AssembleError> {
 const NO_KEY: &str = "no-key";
 
 impl Gathered {
-    /// Looks whether the models that are to be held to schemas (`strict: true`) can be sent those of an agent that is only
-    /// checked.
+    /// Looks whether the models can be sent the tools and the output of an agent that is only checked.
     ///
     /// # Errors
-    /// A schema has no strict form.
-    pub(super) fn check_strict(&mut self, file: &AgentFile, agent: &Agent) -> Result<(), AssembleError> {
+    /// An API has no place for a part of them, or a schema that calls are to be held to (`strict`) has no strict form.
+    pub(super) fn check_requests(&mut self, file: &AgentFile, agent: &Agent) -> Result<(), AssembleError> {
         let Some(notes) = &mut self.checking else { return Ok(()) };
-        let held = std::mem::take(&mut notes.held);
+        let asked = std::mem::take(&mut notes.asked);
         let policy = agent.policy();
         let native = matches!(policy.request.wire, Wire::Auto | Wire::Native);
         if policy.request.view != View::Full || !native {
             return Ok(());
         }
-        for (choice, place, model) in held {
+        for (choice, place, model) in asked {
             let name = choice.name.clone();
             let structured =
                 model.known(&name).structured != Some(false) && policy.replies.stop == Stop::Text;
@@ -88,11 +87,7 @@ impl Gathered {
                 response_schema: output.map(|schema| (OUTPUT_NAME.into(), schema.clone())),
                 ..ModelRequest::new(choice, [])
             };
-            if let Some(why) = model.refuses(&request) {
-                let place = Some(place).filter(|place| *place != Place::default());
-                let file = file.file.clone();
-                return Err(AssembleError::NotStrict { file, place, model: name.to_string(), why });
-            }
+            takes(file, place, &*model, &request)?;
         }
         Ok(())
     }
@@ -142,8 +137,7 @@ pub(super) fn stand_ins(
             }
             looked_up => looked_up?,
         };
-        let held = looked_up.filter(|_| entry.strict);
-        notes.held.extend(held.map(|model| (entry.choice(), entry.place, model)));
+        notes.asked.extend(looked_up.map(|model| (entry.choice(), entry.place, model)));
         models.push(Named { choice: entry.choice(), model: Arc::new(Tour), auto });
     }
     Ok(models)

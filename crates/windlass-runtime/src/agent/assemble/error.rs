@@ -180,29 +180,12 @@ pub enum AssembleError {
         /// The agent's file.
         file: String,
     },
-    /// A model that is to be held to schemas (`strict: true`) cannot be sent one of them.
-    #[error("{}model `{model}` cannot be held to its schemas: {why}", at(file, *place))]
-    #[diagnostic(
-        kind = Invalid,
-        code = "agent.not_strict",
-        help = "leave `strict` out, or give each object of the schema named properties only"
-    )]
-    NotStrict {
-        /// The agent's file.
-        file: String,
-        /// Position of the model in the file; `None`: it was given from outside, for example by `--model`.
-        place: Option<Place>,
-        /// Its name.
-        model: String,
-        /// The tool or output, and the place in its schema.
-        why: String,
-    },
-    /// The API of a model has no place for a setting.
-    #[error("{}model `{model}` does not take its settings: {why}", at(file, *place))]
+    /// The API of a model has no place for a setting or a tool of the file.
+    #[error("{}model `{model}` cannot be asked as the file says: {why}", at(file, *place))]
     #[diagnostic(
         kind = Invalid,
         code = "agent.not_taken",
-        help = "leave the setting out of this model; the table in docs/models.md says which API takes what"
+        help = "take it out of the file, or give the agent another model; the tables in docs/models.md say which API takes what"
     )]
     NotTaken {
         /// The agent's file.
@@ -211,7 +194,7 @@ pub enum AssembleError {
         place: Option<Place>,
         /// Its name.
         model: String,
-        /// The setting, and why.
+        /// The setting, the tool or the place in a schema, and why.
         why: String,
     },
     /// The parts do not fit together.

@@ -41,7 +41,7 @@ pub(super) fn member<'a>(
         // Child runs go on with their parent, and its files are theirs.
         let files = if ancestors.is_empty() { gathered.agent_files() } else { None };
         let agent = with_models(builder, models).files(files).build()?;
-        gathered.check_strict(file, &agent)?;
+        gathered.check_requests(file, &agent)?;
         Ok(agent)
     })
 }
