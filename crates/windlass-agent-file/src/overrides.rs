@@ -12,6 +12,7 @@ pub(super) struct Overrides {
     pub(super) retries: Option<u32>,
     pub(super) summary_above: Option<u64>,
     pub(super) poll: Option<bool>,
+    pub(super) strict: Option<bool>,
     pub(super) prefix: Option<String>,
 }
 
@@ -25,6 +26,7 @@ impl Overrides {
             retries: self.retries.or(outer.retries),
             summary_above: self.summary_above.or(outer.summary_above),
             poll: self.poll.or(outer.poll),
+            strict: self.strict.or(outer.strict),
             prefix: self.prefix.or_else(|| outer.prefix.clone()),
         }
     }
@@ -37,6 +39,7 @@ impl Overrides {
             retries: self.retries,
             summary_above: self.summary_above,
             poll: self.poll,
+            strict: self.strict,
             prefix: self.prefix.map(Into::into),
         }
     }
@@ -63,6 +66,8 @@ macro_rules! with_overrides {
             summary_above: Option<windlass_core::settings::Whole<0>>,
             /// Whether equal calls in a row are legitimate.
             poll: Option<bool>,
+            /// Whether the provider holds calls to the schema. Default: as the model's `strict` says.
+            strict: Option<bool>,
             /// Put before the tool's name. For an MCP server: put before its tools' names, with `__` between; default: the
             /// server's name.
             prefix: Option<String>,
@@ -77,6 +82,7 @@ macro_rules! with_overrides {
                     retries: self.retries,
                     summary_above: self.summary_above.map(windlass_core::settings::Whole::get),
                     poll: self.poll,
+                    strict: self.strict,
                     prefix: self.prefix.clone(),
                 }
             }

@@ -99,6 +99,16 @@ impl ModelRequest {
         places
     }
 
+    /// Whether the provider is to hold calls of that tool to its schema.
+    pub fn is_strict(&self, tool: &ToolSpec) -> bool {
+        tool.strict.unwrap_or(self.model.strict)
+    }
+
+    /// Whether the provider is to hold calls of any tool to their schema.
+    pub fn is_strict_for_some(&self) -> bool {
+        self.tools.iter().any(|tool| tool.is_offered() && self.is_strict(tool))
+    }
+
     /// The message at a place, as it goes out.
     pub fn message(&self, place: usize) -> Option<Cow<'_, Message>> {
         match place.checked_sub(self.prompt.len()) {

@@ -33,6 +33,9 @@ pub struct ToolOverrides {
     /// Whether equal calls in a row are legitimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<bool>,
+    /// Whether the provider holds calls to the schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
     /// Put before the name, with nothing between: sets tools of equal names apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Text>,
@@ -40,8 +43,8 @@ pub struct ToolOverrides {
 
 impl ToolOverrides {
     /// The keys, as an agent file writes them.
-    pub const KEYS: [&str; 7] =
-        ["timeout_ms", "effect", "approve", "retries", "summary_above", "poll", "prefix"];
+    pub const KEYS: [&str; 8] =
+        ["timeout_ms", "effect", "approve", "retries", "summary_above", "poll", "strict", "prefix"];
 
     /// Whether nothing is changed.
     pub fn is_empty(&self) -> bool {
@@ -66,6 +69,7 @@ impl ToolOverrides {
             spec.effect_approval = EffectApproval::of(self.approve);
         }
         spec.poll = self.poll.unwrap_or(spec.poll);
+        spec.strict = self.strict.or(spec.strict);
         Arc::new(Overridden { spec, tool })
     }
 }

@@ -104,6 +104,20 @@ fn a_check_sees_schemas_without_a_strict_form() {
         let check = home.windlass(["agents", "check", "a.yaml"]);
         assert_eq!(check.code, 0, "{model} {extra}: {check:?}");
     }
+    for (model, tool, fault) in [
+        ("openai/gpt-5-mini", "strict: true", "tool `put`: the schema has no strict form"),
+        ("gemini/gemini-2.5-flash", "strict: true", "tool `put`: its API holds all tools"),
+        ("gemini/gemini-2.5-flash, strict: true", "strict: false", "tool `put`: its API holds all tools"),
+        ("ollama/qwen3", "strict: true", "tool `put`: `strict` has no place"),
+    ] {
+        let tool = command.replace("name: put", &format!("name: put, {tool}"));
+        home.write("a.yaml", &format!("name: a\nmodel: {{ use: {model} }}\n{tool}"));
+        let check = home.windlass(["agents", "check", "a.yaml"]);
+        assert_eq!(check.code, 65, "{model} {tool}: {check:?}");
+        assert!(check.stderr.contains(fault) && check.stderr.contains("a.yaml:2:"), "{check:?}");
+        home.write("a.yaml", &format!("name: a\nmodel: {{ use: {model} }}\n{command}"));
+        assert_eq!(home.windlass(["agents", "check", "a.yaml"]).code, 0, "{model}");
+    }
 }
 
 #[test]

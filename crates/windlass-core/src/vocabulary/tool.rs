@@ -157,6 +157,9 @@ pub struct ToolSpec {
     /// Whether equal calls in a row are legitimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub poll: bool,
+    /// Whether the provider holds calls of it to its schema; `None`: as the model's `strict` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
     /// Whether the model is offered it.
     #[serde(default, skip_serializing_if = "Offer::is_offered")]
     pub offer: Offer,
@@ -280,6 +283,7 @@ impl ToolSpec {
             approve: false,
             effect_approval: EffectApproval::Covered,
             poll: false,
+            strict: None,
             offer: Offer::Offered,
             has_check: false,
             targets: Arc::default(),
@@ -346,6 +350,7 @@ impl Clone for ToolSpec {
             approve: self.approve,
             effect_approval: self.effect_approval,
             poll: self.poll,
+            strict: self.strict,
             offer: self.offer,
             has_check: self.has_check,
             targets: self.targets.clone(),
@@ -369,6 +374,7 @@ impl PartialEq for ToolSpec {
             && self.approve == other.approve
             && self.effect_approval == other.effect_approval
             && self.poll == other.poll
+            && self.strict == other.strict
             && self.offer == other.offer
             && self.has_check == other.has_check
             && self.targets == other.targets

@@ -21,6 +21,8 @@ use crate::{Assembler, Delta, Deltas, ModelRequest};
 pub(super) struct Restoring {
     /// The way back from strict forms, where they are asked for.
     way_back: Option<Restore>,
+    /// Whether the output was sent in its strict form, and a tool unless it says otherwise.
+    is_strict: bool,
     /// Whether the output came under a property.
     is_wrapped: bool,
     tools: Arc<Vec<ToolSpec>>,
@@ -49,19 +51,22 @@ impl Restoring {
     /// Puts the request's output under a property where the wire wants it so. `None`: the wire sends all schemas as they were
     /// written.
     pub(super) fn of(wire: &dyn Wire, request: &mut ModelRequest) -> Option<Self> {
-        let way_back = wire.facts().restore.filter(|_| request.model.strict);
+        let is_strict = request.model.strict || request.is_strict_for_some();
+        let way_back = wire.facts().restore.filter(|_| is_strict);
         let under = if wire.holds_to_objects() { wrapped(request) } else { None };
         let is_wrapped = under.is_some();
         if way_back.is_none() && !is_wrapped {
             return None;
         }
-        let output = request.response_schema.as_ref().map(|(_, schema)| schema.clone());
+        let is_other = is_wrapped || request.model.strict;
+        let output = request.response_schema.as_ref().filter(|_| is_other).map(|(_, schema)| schema.clone());
         let held = Assembler::new(request.model.name.clone()).bounded(request.model.max_reply_bytes());
         if let (Some(under), Some((_, schema))) = (under, &mut request.response_schema) {
             *schema = under;
         }
         Some(Self {
             way_back,
+            is_strict: request.model.strict,
             is_wrapped,
             sealed: None,
             lengths: None,
@@ -159,7 +164,9 @@ impl Restoring {
             reply.text = Some(within.into());
         }
         let text = reply.text.as_deref().zip(self.output.as_deref());
-        let restored = text.zip(self.way_back).and_then(|((text, schema), way_back)| way_back(schema, text));
+        let restored = text
+            .zip(self.way_back.filter(|_| self.is_strict))
+            .and_then(|((text, schema), way_back)| way_back(schema, text));
         if let Some(restored) = restored {
             reply.text = Some(restored.into());
         }
@@ -168,7 +175,8 @@ impl Restoring {
 
     fn restore_calls(&self, way_back: Restore, reply: &mut Reply) {
         for call in &mut reply.calls {
-            let spec = self.tools.iter().find(|spec| spec.name == call.name);
+            let is_held = |spec: &&ToolSpec| spec.name == call.name && spec.strict.unwrap_or(self.is_strict);
+            let spec = self.tools.iter().find(is_held);
             let restored = spec.and_then(|spec| way_back(&sent(&spec.parameters, true).schema, &call.args));
             if let Some(restored) = restored {
                 call.args = restored.into();

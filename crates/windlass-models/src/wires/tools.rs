@@ -67,15 +67,16 @@ pub(crate) fn offered<'s>(
     listed(plain, with_properties, brackets, each)
 }
 
-/// The tools of a request that are offered, each with the strict form of its schema where strict schemas are asked for.
+/// The tools of a request that are offered, each with the strict form of its schema where that is asked for.
 pub(crate) fn held(
     request: &ModelRequest,
     brackets: Brackets,
     each: impl FnMut(&mut Vec<u8>, &Tool<'_>),
 ) -> Vec<u8> {
-    let forms = request.model.strict.then(|| tool_forms(request));
+    let forms = request.is_strict_for_some().then(|| tool_forms(request));
     let form = |at: usize| forms.as_ref()?.get(at).and_then(|form: &Form| form.as_ref().ok());
-    let specs = request.tools.iter().enumerate().map(|(at, spec)| (spec, form(at)));
+    let held = |at: usize, spec: &ToolSpec| form(at).filter(|_| request.is_strict(spec));
+    let specs = request.tools.iter().enumerate().map(|(at, spec)| (spec, held(at, spec)));
     listed(specs, true, brackets, each)
 }
 

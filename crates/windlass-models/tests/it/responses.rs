@@ -177,6 +177,29 @@ async fn null_for_what_may_be_left_out_comes_back_as_left_out() {
     }
 }
 
+#[tokio::test]
+async fn only_calls_of_strict_tools_are_brought_back() {
+    let whole = json!({"status": "completed", "output": [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "{\"a\":null}"}]},
+        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{\"a\":null}"},
+        {"type": "function_call", "call_id": "c2", "name": "g", "arguments": "{\"a\":null}"}]});
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    for strict in [true, false] {
+        let server = Server::start(json_body(&whole.to_string())).await;
+        let mut asked = request(false);
+        let mut other = ToolSpec::new("f", "", schema.clone());
+        other.strict = Some(!strict);
+        asked.tools = Arc::new(vec![other, ToolSpec::new("g", "", schema.clone())]);
+        asked.response_schema = Some(("answer".into(), Arc::new(schema.clone())));
+        asked.model.strict = strict;
+        let reply = ask(&model(&server.url, Quirks::NONE), asked).await.expect("a reply");
+        let args: Vec<_> = reply.calls.iter().map(|call| &*call.args).collect();
+        let (null, none) = ("{\"a\":null}", "{}");
+        let expected = if strict { (none, [null, none]) } else { (null, [none, null]) };
+        assert_eq!((reply.text.as_deref().unwrap_or_default(), args), (expected.0, expected.1.to_vec()));
+    }
+}
+
 /// Adds a reply and the results of its calls, as the core does.
 fn go_on(request: &mut ModelRequest, reply: &Reply) {
     let calls = reply.calls.iter().map(|call| ToolCall {

@@ -99,7 +99,7 @@ impl Conversation for Messages {
     }
 
     fn tools(request: &ModelRequest) -> Vec<u8> {
-        tools::tools(&request.tools, request.model.strict)
+        tools::tools(request)
     }
 }
 

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use windlass_core::ToolSpec;
 use windlass_core::message::Part;
 use windlass_core::model::Reply;
 
@@ -96,6 +97,17 @@ impl Wire for Gemini {
 
     fn takes(&self, part: &Part) -> bool {
         encode::takes(part)
+    }
+
+    /// `VALIDATED` holds the calls of all tools to their schemas ("Function calling modes").
+    fn refuses(&self, _: &Dialect, request: &ModelRequest) -> Option<String> {
+        let is_other =
+            |tool: &&ToolSpec| tool.is_offered() && request.is_strict(tool) != request.model.strict;
+        let tool = request.tools.iter().find(is_other)?;
+        Some(format!(
+            "tool `{}`: its API holds all tools to their schemas or none: set `strict` at the model",
+            tool.name
+        ))
     }
 
     fn path(&self, model: &str, stream: bool) -> Cow<'static, str> {

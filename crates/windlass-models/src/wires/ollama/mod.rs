@@ -68,6 +68,11 @@ impl Wire for Ollama {
         encode::takes(part)
     }
 
+    fn refuses(&self, _: &Dialect, request: &ModelRequest) -> Option<String> {
+        let tool = request.tools.iter().find(|tool| tool.is_offered() && request.is_strict(tool))?;
+        Some(format!("tool `{}`: `strict` has no place in its API", tool.name))
+    }
+
     fn path(&self, _: &str, _: bool) -> Cow<'static, str> {
         Cow::Borrowed("chat")
     }

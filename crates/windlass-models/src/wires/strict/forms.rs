@@ -43,20 +43,22 @@ pub(crate) fn output_form(request: &ModelRequest) -> Option<Arc<Form>> {
     Some(form)
 }
 
-/// The tool or the output whose schema has no strict form, with the place in it, where strict schemas are asked for.
+/// The tool or the output whose schema has no strict form, with the place in it, where that is asked for.
 pub(crate) fn refusal(request: &ModelRequest) -> Option<String> {
-    if !request.model.strict {
-        return None;
-    }
-    let forms = tool_forms(request);
-    let tools = request.tools.iter().zip(forms.iter());
-    let offered = tools.filter(|(spec, _)| spec.is_offered() && request.choice != ToolChoice::None);
-    let mut faults =
-        offered.filter_map(|(spec, form)| Some(format!("tool `{}`: {}", spec.name, form.as_ref().err()?)));
-    let tool = faults.next();
-    tool.or_else(|| {
-        let (name, _) = request.response_schema.as_ref()?;
+    let tool = || {
+        if request.choice == ToolChoice::None || !request.is_strict_for_some() {
+            return None;
+        }
+        let forms = tool_forms(request);
+        let tools = request.tools.iter().zip(forms.iter());
+        let mut held = tools.filter(|(spec, _)| spec.is_offered() && request.is_strict(spec));
+        held.find_map(|(spec, form)| Some(format!("tool `{}`: {}", spec.name, form.as_ref().err()?)))
+    };
+    let output = || {
+        let (name, _) = request.response_schema.as_ref().filter(|_| request.model.strict)?;
         Some(format!("output `{name}`: {}", output_form(request)?.as_ref().as_ref().err()?))
-    })
-    .map(|words| format!("{words} (`strict: true` asks for schemas that the provider enforces)"))
+    };
+    tool()
+        .or_else(output)
+        .map(|words| format!("{words} (`strict: true` asks for schemas that the provider enforces)"))
 }

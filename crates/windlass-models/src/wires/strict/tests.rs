@@ -213,3 +213,55 @@ fn models_that_share_a_conversation_have_their_tools_in_both_forms() {
         }
     }
 }
+
+#[test]
+fn some_tools_of_a_request_are_held_to_their_schemas() {
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+    let tool = |name: &str, strict: Option<bool>| {
+        let mut tool = ToolSpec::new(name, "", schema.clone());
+        tool.strict = strict;
+        tool
+    };
+    for (model, held) in [(false, ["on"].as_slice()), (true, &["on", "open"])] {
+        let mut asked = testing::request("test/m", vec![Message::user("Hi")]);
+        asked.model.strict = model;
+        asked.tools = Arc::new(vec![tool("on", Some(true)), tool("off", Some(false)), tool("open", None)]);
+        for wire in WIRES {
+            let (dialect, name) = (Dialect::default(), wire.facts().name);
+            let refused = wire.refuses(&dialect, &asked);
+            match name {
+                "gemini" | "gemini_vertex" => {
+                    let tool = if model { "off" } else { "on" };
+                    assert!(refused.is_some_and(|why| why.contains(&format!("tool `{tool}`"))), "{name}");
+                }
+                "ollama" => assert!(refused.is_some_and(|why| why.contains("tool `on`")), "{name}"),
+                _ => {
+                    assert_eq!(refused, None, "{name}");
+                    let body: Value =
+                        serde_json::from_slice(&wire.encode(&dialect, &asked).body).expect("JSON");
+                    let tools = body["tools"].as_array().expect("tools").iter();
+                    let tools = tools.map(|tool| tool.get("function").unwrap_or(tool));
+                    let strict: Vec<_> = tools.filter(|tool| tool["strict"] == true).collect();
+                    let names: Vec<_> =
+                        strict.iter().map(|tool| tool["name"].as_str().expect("a name")).collect();
+                    assert_eq!(names, held, "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn only_the_schema_of_a_tool_that_is_strict_must_have_a_strict_form() {
+    let open = json!({ "type": "object", "properties": { "any": {} } });
+    for (model, tool, is_refused) in
+        [(false, None, false), (false, Some(true), true), (true, None, true), (true, Some(false), false)]
+    {
+        let mut asked = testing::request("test/m", vec![Message::user("Hi")]);
+        asked.model.strict = model;
+        let mut spec = ToolSpec::new("f", "", open.clone());
+        spec.strict = tool;
+        asked.tools = Arc::new(vec![spec]);
+        assert_eq!(super::refusal(&asked).is_some(), is_refused, "{model} {tool:?}");
+    }
+}

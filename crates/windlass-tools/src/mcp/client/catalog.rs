@@ -224,6 +224,7 @@ fn spec(config: &McpConfig, listed: &ServerTool, offered: Offered) -> ToolSpec {
     spec.timeout_ms = overrides.timeout_ms;
     spec.retries = overrides.retries;
     spec.poll = overrides.poll.unwrap_or_default();
+    spec.strict = overrides.strict;
     spec.origin = format!("mcp {}", config.name).into();
     spec
 }

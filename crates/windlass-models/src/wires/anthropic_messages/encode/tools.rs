@@ -1,20 +1,20 @@
 //! Owns tools and the choice among them.
 
-use windlass_core::ToolSpec;
 use windlass_core::model::ToolChoice;
 
 use super::CACHE_CONTROL;
 use super::schema::held_to;
+use crate::ModelRequest;
 use crate::wires::json::{field, json_string, json_value};
 use crate::wires::tools::{Brackets, offered};
 
-/// `,"tools":[…]` of the offered tools; nothing if there is none. `strict`: calls are held to the schemas ("Strict tool use").
-pub(super) fn tools(specs: &[ToolSpec], strict: bool) -> Vec<u8> {
-    offered(specs, false, Brackets::TOOLS, |out, tool| {
+/// `,"tools":[…]` of the offered tools; nothing if there is none. Calls of strict ones are held to the schemas ("Strict tool use").
+pub(super) fn tools(request: &ModelRequest) -> Vec<u8> {
+    offered(request.tools.iter(), false, Brackets::TOOLS, |out, tool| {
         out.push(b'{');
         tool.named(out);
         field(out, "input_schema");
-        if strict {
+        if request.is_strict(tool.spec) {
             json_value(out, &held_to(tool.schema()));
             out.extend_from_slice(b",\"strict\":true");
         } else {
