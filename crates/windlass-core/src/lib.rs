@@ -153,6 +153,7 @@ pub mod event {
 pub mod message {
     pub use crate::vocabulary::call_args::{CallArgs, Span};
     pub use crate::vocabulary::history::History;
+    pub use crate::vocabulary::media_type::media_type;
     pub use crate::vocabulary::message::*;
     pub use crate::vocabulary::payload::{Ref, SPILL_BYTES, cut, shortened};
 }

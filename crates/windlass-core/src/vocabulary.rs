@@ -7,6 +7,7 @@ pub(crate) mod call_args;
 pub(crate) mod history;
 pub(crate) mod ids;
 pub(crate) mod limit;
+pub(crate) mod media_type;
 pub(crate) mod merge;
 pub(crate) mod message;
 pub(crate) mod model;

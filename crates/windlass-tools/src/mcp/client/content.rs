@@ -4,8 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
-use windlass_core::message::Part;
-use windlass_core::message::{Content, Media, MediaSource};
+use windlass_core::message::{Content, Media, MediaSource, Part, media_type};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::tool::{ToolError, ToolResult};
@@ -140,11 +139,12 @@ fn content(parts: Vec<Part>) -> Content {
 fn part(block: ContentBlock) -> Part {
     match block {
         ContentBlock::Text(text) => Part::Text { text: text.text.into() },
-        ContentBlock::Image(image) => match media(&image.data, &image.mime_type, None) {
-            Ok(media) => Part::Image(media),
-            Err(note) => note,
-        },
-        ContentBlock::Audio(audio) => file(&audio.data, &audio.mime_type, None),
+        ContentBlock::Image(image) => {
+            media(&image.data, Some(&image.mime_type), None).map_or_else(|note| note, Part::Image)
+        }
+        ContentBlock::Audio(audio) => {
+            media(&audio.data, Some(&audio.mime_type), None).map_or_else(|note| note, Part::File)
+        }
         ContentBlock::Resource(embedded) => resource(embedded.resource),
         ContentBlock::ResourceLink(link) => Part::Text { text: described(&link).into() },
         other => {
@@ -153,14 +153,14 @@ fn part(block: ContentBlock) -> Part {
     }
 }
 
-/// A resource in the result: its text, or its bytes as a file.
+/// A resource in the result: its text, or its bytes as an image or a file.
 fn resource(contents: ResourceContents) -> Part {
     match contents {
         ResourceContents::TextResourceContents { uri, text, .. } => {
             Part::Text { text: format!("[resource {uri}]\n{text}").into() }
         }
         ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-            file(&blob, mime_type.as_deref().unwrap_or(UNKNOWN_TYPE), Some(uri))
+            media(&blob, mime_type.as_deref(), Some(uri)).map_or_else(|note| note, of_type)
         }
         _ => Part::Text { text: "[a resource of an unknown kind was omitted]".into() },
     }
@@ -179,17 +179,22 @@ fn described(link: &Resource) -> String {
     text
 }
 
-fn file(data: &str, media_type: &str, name: Option<String>) -> Part {
-    media(data, media_type, name).map_or_else(|note| note, Part::File)
+/// A resource does not say whether it is an image; its media type does.
+fn of_type(media: Media) -> Part {
+    if media.media_type.starts_with("image/") { Part::Image(media) } else { Part::File(media) }
 }
 
-/// Inline bytes, or a note where they should be: a provider would refuse the whole request for bad base64.
-fn media(data: &str, media_type: &str, name: Option<String>) -> Result<Media, Part> {
+/// Inline bytes, or a note where they should be: a provider would refuse the whole request for bad base64. Where the server says nothing
+/// of their type, or that it is unknown, their first bytes may.
+fn media(data: &str, declared: Option<&str>, name: Option<String>) -> Result<Media, Part> {
     let packed: String = data.split_ascii_whitespace().collect();
-    if STANDARD.decode(&packed).is_err() {
-        let text = format!("[data of type {media_type} was omitted: it is not valid base64]");
+    let declared = declared.filter(|declared| !declared.is_empty() && *declared != UNKNOWN_TYPE);
+    let Ok(bytes) = STANDARD.decode(&packed) else {
+        let declared = declared.unwrap_or(UNKNOWN_TYPE);
+        let text = format!("[data of type {declared} was omitted: it is not valid base64]");
         return Err(Part::Text { text: text.into() });
-    }
+    };
+    let media_type = declared.or_else(|| media_type(&bytes)).unwrap_or(UNKNOWN_TYPE);
     let source = MediaSource::Base64(packed.into());
     Ok(Media { media_type: media_type.into(), name: name.map(Into::into), source })
 }

@@ -37,6 +37,35 @@ fn e47_images_and_files_stay_parts_in_their_order() {
 }
 
 #[test]
+fn e47_a_resource_in_bytes_is_what_its_media_type_or_its_first_bytes_say() {
+    let (png, pdf, wav) = ("iVBORw0KGgo=", "JVBERi0xLjcK", "UklGRgAAAABXQVZF");
+    let cases = [
+        (json!({"uri": "x://a", "mimeType": "image/webp", "blob": "aGk="}), "image/webp"),
+        (json!({"uri": "x://a", "mimeType": "application/pdf", "blob": "aGk="}), "application/pdf"),
+        (json!({"uri": "x://a", "mimeType": "video/mp4", "blob": "aGk="}), "video/mp4"),
+        (json!({"uri": "x://a", "blob": png}), "image/png"),
+        (json!({"uri": "x://a", "blob": pdf}), "application/pdf"),
+        (json!({"uri": "x://a", "mimeType": "application/octet-stream", "blob": wav}), "audio/wav"),
+        (json!({"uri": "x://a", "mimeType": "", "blob": "aGk="}), "application/octet-stream"),
+    ];
+    for (resource, media_type) in cases {
+        let content = given(json!({"content": [{"type": "resource", "resource": resource}]}));
+        let Ok(Content::Parts(parts)) = &content else { panic!("{content:?}") };
+        let (is_image, media) = match parts.as_slice() {
+            [Part::Image(media)] => (true, media),
+            [Part::File(media)] => (false, media),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            (&*media.media_type, is_image),
+            (media_type, media_type.starts_with("image/")),
+            "{resource}"
+        );
+        assert_eq!(media.name.as_deref(), Some("x://a"));
+    }
+}
+
+#[test]
 fn e47_resources_and_links_become_text() {
     let content = given(json!({"content": [
         {"type": "resource", "resource": {"uri": "file:///a.md", "mimeType": "text/markdown", "text": "# A"}},
