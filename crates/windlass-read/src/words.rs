@@ -21,9 +21,8 @@ pub mod refused;
 pub mod waits;
 
 use windlass_core::CallOutcome;
-use windlass_core::event::{DeniedBy, LimitReached, Rejection};
-use windlass_core::message::Content;
-use windlass_core::message::Part;
+use windlass_core::event::{DeniedBy, LimitReached, Rejection, RunInput, RunStarted};
+use windlass_core::message::{Content, Media, MediaSource, Part};
 use windlass_core::model::Usage;
 use windlass_core::policy::LimitKind;
 
@@ -97,6 +96,29 @@ fn content_line(content: &Content) -> String {
             words.collect::<Vec<_>>().join(" ")
         }
     }
+}
+
+/// What is sent of the documents of an input whose model takes them as text only: a line each.
+pub fn documents(start: &RunStarted) -> Vec<String> {
+    let RunInput::Messages(messages) = &start.input else { return Vec::new() };
+    let parts = messages.iter().filter_map(|message| match message.content() {
+        Some(Content::Parts(parts)) => Some(parts),
+        _ => None,
+    });
+    // Files of an input are stored only where their text follows them.
+    let line = |pair: &[Part]| match pair {
+        [Part::File(Media { source: MediaSource::Stored(_), .. }), text] => {
+            let text = match text {
+                Part::Text { text } => text,
+                Part::Stored(stored) => &stored.head,
+                Part::Image(_) | Part::File(_) => return None,
+            };
+            let line = text.lines().next().unwrap_or_default();
+            Some(line.trim_matches(['[', ']']).to_owned())
+        }
+        _ => None,
+    };
+    parts.flat_map(|parts| parts.windows(2).filter_map(line)).collect()
 }
 
 /// Milliseconds as people write them.

@@ -7,6 +7,7 @@ pub(crate) mod builder;
 pub(crate) mod calls;
 pub(crate) mod changes;
 pub(crate) mod delegates;
+pub(crate) mod documents;
 pub(crate) mod edges;
 pub(crate) mod files;
 pub(crate) mod hooks;

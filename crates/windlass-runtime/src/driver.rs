@@ -48,6 +48,7 @@ use std::task::Poll;
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
+use futures_util::future::OptionFuture;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::event::{Millis, ResumedBy};
@@ -57,6 +58,7 @@ use windlass_core::{Action, ActionKind, InputKind, InvalidInput, Owner, RunId, R
 use windlass_store::{Batch, Fence, Head, PostId, Posted, StoreError};
 
 use crate::agent::Agent;
+use crate::agent::documents::with_result_text;
 use crate::agent::people::People;
 use crate::agent::source::changed;
 use crate::platform::account::SharedAccount;
@@ -325,7 +327,9 @@ impl<W: Work> Driver<W> {
         mut what: InputKind,
         uses: Option<PostId>,
     ) -> Result<Result<(), InvalidInput>, Error> {
+        let most = self.spill_bytes(&what);
         // Boxed, as all that few inputs need.
+        OptionFuture::from(with_result_text(&self.agent, &mut what, most)).await;
         if masking::is_long(&what) {
             what = Box::pin(masked(&**self.agent.environment(), what)).await;
         } else {
@@ -338,7 +342,6 @@ impl<W: Work> Driver<W> {
             return Ok(Err(invalid));
         }
         let (log, environment) = (&**self.agent.log(), &**self.agent.environment());
-        let most = self.spill_bytes(&what);
         if may_spill(&what, most) {
             Box::pin(spill(spill::To { log, most, environment }, &mut what)).await?;
         }

@@ -84,6 +84,7 @@ pub use host::stream::RunStream;
 pub use platform::capabilities;
 pub use platform::environment::{Environment, SystemEnvironment};
 pub use platform::error::Error;
+pub use platform::error::pdf::{PdfError, UnreadPdf};
 pub use platform::settings::SettingsError;
 pub use windlass_agent_file::{self as agent_file, yaml};
 pub use windlass_code::child as code_child;

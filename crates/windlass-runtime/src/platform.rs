@@ -10,5 +10,10 @@ pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod off_thread;
 pub(crate) mod panics;
+#[cfg(feature = "pdf")]
+pub(crate) mod pdf;
+#[cfg(not(feature = "pdf"))]
+#[path = "platform/no_pdf.rs"]
+pub(crate) mod pdf;
 pub(crate) mod retry;
 pub(crate) mod settings;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use futures_util::stream;
 use serde_json::Value;
+use windlass_core::message::Part;
 use windlass_core::model::{FailureKind, ModelFailure, StopReason, Usage};
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 
@@ -24,6 +25,7 @@ use windlass_models::{Delta, Deltas, Model, ModelRequest};
 pub struct FnModel {
     provider: Arc<str>,
     answer: Answerer,
+    takes: fn(&Part) -> bool,
     asked: Arc<Mutex<Vec<ModelRequest>>>,
 }
 
@@ -53,7 +55,7 @@ impl FnModel {
 
     /// A model whose stream is the function's: it may wait, fail, hang or panic. The number is the request's place, from 0.
     pub fn streaming(answer: impl Fn(usize, ModelRequest) -> Deltas + Send + Sync + 'static) -> Self {
-        Self { provider: "function".into(), answer: Arc::new(answer), asked: Arc::default() }
+        Self { provider: "function".into(), answer: Arc::new(answer), takes: |_| true, asked: Arc::default() }
     }
 
     /// Each piece comes only after the caller was given the turn once: a stream that has to be waited for.
@@ -70,6 +72,11 @@ impl FnModel {
         Self { provider: name.into(), ..self }
     }
 
+    /// A model whose API can be sent only some parts of messages ([`Model::takes`]). Default: every part.
+    pub fn taking(self, takes: fn(&Part) -> bool) -> Self {
+        Self { takes, ..self }
+    }
+
     /// The requests so far, in order.
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.lock().clone()
@@ -83,6 +90,10 @@ impl FnModel {
 impl Model for FnModel {
     fn provider(&self) -> &str {
         &self.provider
+    }
+
+    fn takes(&self, part: &Part) -> bool {
+        (self.takes)(part)
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

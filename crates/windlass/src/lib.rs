@@ -48,6 +48,7 @@
 //! |---|---|---|
 //! | `sqlite` | [`SqliteLog`], and the memory service of agent files | SQLite (compiled with the program) |
 //! | `mcp` | `tools::mcp`, and tool servers in agent files | `rmcp` |
+//! | `pdf` | PDFs as text where a model takes none | a parser of PDFs |
 //! | `code` | agents whose models write code, for programs whose main begins with [`code_child`] | an interpreter, with a parser of Python |
 //! | `otel` | spans and metrics of runs (`runtime::set_telemetry`) | the API of OpenTelemetry |
 //!

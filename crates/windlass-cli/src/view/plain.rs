@@ -23,7 +23,7 @@ use windlass_core::{ActionId, CallId, Event, Fact, RunId, State, Status};
 use windlass_read::words::asked::by;
 use windlass_read::words::progress::progress;
 use windlass_read::words::{Calls, Cuts};
-use windlass_read::words::{count, cut, name, span, usage};
+use windlass_read::words::{count, cut, documents, name, span, usage};
 use windlass_runtime::Update;
 
 use super::Paper;
@@ -256,6 +256,7 @@ impl Plain {
         if !self.brief {
             self.remark(&format!("run: {}", start.run));
         }
+        documents(start).iter().for_each(|line| self.warn(line));
     }
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {

@@ -153,6 +153,33 @@ fn what_a_model_cannot_be_sent_is_refused_with_its_name() {
     assert_end!(home, home.windlass(["-a", "https://example.org/cat", "What is this?"]));
 }
 
+/// A PDF of one page without a table of its objects.
+const PDF: &str = "%PDF-1.4\n1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj\n\
+    2 0 obj << /Type /Pages /Count 1 /Kids [3 0 R] >> endobj\n\
+    3 0 obj << /Type /Page /Parent 2 0 R /Resources << /Font << /F 4 0 R >> >> /Contents 5 0 R >> endobj\n\
+    4 0 obj << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> endobj\n\
+    5 0 obj << /Length 35 >> stream\nBT /F 12 Tf (Sales rose by 3.) Tj ET\nendstream endobj\n\
+    trailer << /Root 1 0 R >>\n";
+
+#[test]
+fn a_pdf_is_sent_as_its_text_where_the_api_takes_none_and_a_line_says_so() {
+    let (home, server) = (Home::new(), Server::start(vec![Reply::Refuses(400, "not today")]));
+    let url = server.url.trim_end_matches("/v1");
+    home.write("agent.yaml", &format!("name: a\nmodel: {{ use: ollama/qwen3, base_url: {url} }}\n"));
+    home.write("report.pdf", PDF);
+    home.write("locked.pdf", &format!("{PDF}trailer << /Root 1 0 R /Encrypt << /V 1 >> >>\n"));
+    let locked = home.windlass(["run", "agent.yaml", "-a", "locked.pdf", "Sum it up."]);
+    assert!(server.requests.try_recv().is_err(), "nothing is sent: {locked:?}");
+    assert_end!(home, locked);
+    let run = home.windlass(["run", "agent.yaml", "-a", "report.pdf", "Sum it up."]);
+    let line = "report.pdf: sent as the text of its 1 page, since ollama/qwen3 takes no PDF";
+    assert!(run.stderr.contains(line), "{run:?}");
+    let content = sent(&server)["content"].to_string();
+    assert!(content.contains("[page 1 of 1]\\nSales rose by 3."), "{content}");
+    let shown = home.windlass(["runs", "show", "last"]).stdout;
+    assert!(shown.contains("[report.pdf: application/pdf]"), "{shown}");
+}
+
 #[test]
 fn what_is_piped_in_can_be_attached() {
     let (home, server) =

@@ -6,12 +6,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use windlass_core::Message;
 use windlass_core::event::RunInput;
-use windlass_core::message::{Content, MediaSource, Part};
+use windlass_core::message::{Content, Media, MediaSource, Part};
 use windlass_core::policy::Stop;
 use windlass_core::schema::check_value;
 use windlass_core::text::{from_xml, to_xml};
 
 use crate::agent::Agent;
+use crate::agent::documents::{first_model, is_pdf, is_unread, with_text};
 use crate::platform::error::Error;
 
 /// The root of an input in XML (acorn's default).
@@ -122,6 +123,33 @@ impl RunMessages {
     }
 }
 
+/// The parts of messages of people.
+fn parts(messages: &[Message]) -> impl Iterator<Item = &Part> {
+    let of = |message| match message {
+        &Message::User { content: Content::Parts(ref parts), .. } => Some(parts),
+        _ => None,
+    };
+    messages.iter().filter_map(of).flatten()
+}
+
+/// Whether an input has a document that is read before the run begins ([`with_documents`]).
+pub(crate) fn has_documents(agent: &Agent, input: &RunMessages) -> bool {
+    is_unread(agent, parts(&input.messages))
+}
+
+/// The same input with the text of each document that the first model takes as text only.
+///
+/// # Errors
+/// A document cannot be read, or the log failed.
+pub(crate) async fn with_documents(agent: &Agent, mut input: RunMessages) -> Result<RunMessages, Error> {
+    for message in &mut input.messages {
+        if let Message::User { content: Content::Parts(parts), .. } = message {
+            with_text(agent, parts).await?;
+        }
+    }
+    Ok(input)
+}
+
 /// Converts an input into the run's start and the templates' `input` value.
 pub(crate) fn take_input(agent: &Agent, input: RunMessages) -> Result<(RunInput, Value), Error> {
     let RunMessages { messages, object, pinned } = input;
@@ -155,22 +183,20 @@ pub(crate) fn take_input(agent: &Agent, input: RunMessages) -> Result<(RunInput,
     Ok((messages_input(all), Value::Object(object)))
 }
 
-/// Refuses an image or a file that the agent's first model cannot be sent. A fallback is told of it in a note.
+/// Refuses an image or a file that the agent's first model cannot be sent. A fallback is told of it in a note, and so is every model of
+/// what is stored; a PDF becomes text before the run begins.
 fn media_are_taken(agent: &Agent, messages: &[Message]) -> Result<(), Error> {
-    let Some(choice) = agent.models().first() else { return Ok(()) };
-    let Some(model) = agent.model(&choice.name) else { return Ok(()) };
-    let parts = messages.iter().filter_map(|message| match message {
-        Message::User { content: Content::Parts(parts), .. } => Some(parts),
-        _ => None,
-    });
-    let Some((what, media)) = parts.flatten().find_map(|part| match part {
-        Part::Image(media) if !model.takes(part) => Some(("image", media)),
-        Part::File(media) if !model.takes(part) => Some(("file", media)),
+    let Some((name, model)) = first_model(agent) else { return Ok(()) };
+    let is_refused = |part: &Part| !is_pdf(part) && !model.takes(part);
+    let Some((what, media)) = parts(messages).find_map(|part| match part {
+        Part::File(Media { source: MediaSource::Stored(_), .. }) => None,
+        Part::Image(media) if is_refused(part) => Some(("image", media)),
+        Part::File(media) if is_refused(part) => Some(("file", media)),
         _ => None,
     }) else {
         return Ok(());
     };
-    let name = media.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
+    let called = media.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
     let source = match media.source {
         MediaSource::Url(_) => " at an address",
         MediaSource::ProviderFile(_) => " under a provider's id",
@@ -178,8 +204,8 @@ fn media_are_taken(agent: &Agent, messages: &[Message]) -> Result<(), Error> {
     };
     Err(Error::MediaNotTaken {
         agent: agent.name().to_string(),
-        model: choice.name.to_string(),
-        what: format!("the {what}{name} ({}){source}", media.media_type),
+        model: name.to_string(),
+        what: format!("the {what}{called} ({}){source}", media.media_type),
     })
 }
 

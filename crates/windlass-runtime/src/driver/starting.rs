@@ -15,7 +15,7 @@ use windlass_threads::LARGE_BYTES;
 
 use crate::agent::Agent;
 use crate::agent::delegates::Task;
-use crate::agent::input::{RunMessages, bad_input, seen_input, take_input};
+use crate::agent::input::{RunMessages, bad_input, has_documents, seen_input, take_input, with_documents};
 use crate::agent::prices::check_prices;
 use crate::agent::prompt::{Prompt, PromptContext};
 use crate::agent::recall::{Past, looks_back, past, reminder};
@@ -103,10 +103,13 @@ pub(crate) fn begin<W: Work>(
     beginning: Beginning,
 ) -> BoxFuture<'_, Result<Box<Driver<W>>, Error>> {
     let looks_back = beginning.may_look_back() && looks_back(agent);
-    if !looks_back && beginning.bytes() < LARGE_BYTES {
+    let has_documents = matches!(&beginning.opening, Opening::Messages(input) if has_documents(agent, input));
+    if !looks_back && !has_documents && beginning.bytes() < LARGE_BYTES {
         return Box::pin(ready(begin_here(agent, beginning, Past::default())));
     }
     Box::pin(async move {
+        let beginning =
+            if has_documents { Box::pin(read_documents(agent, beginning)).await? } else { beginning };
         let past = match &beginning.opening {
             Opening::Messages(input) if looks_back => {
                 past(agent, &beginning.options.owner, input, beginning.base.is_none()).await?
@@ -116,6 +119,21 @@ pub(crate) fn begin<W: Work>(
         let (own, bytes) = (agent.clone(), beginning.bytes());
         off_thread(&**agent.environment(), bytes, move || begin_here(&own, beginning, past)).await
     })
+}
+
+/// The same beginning with the text of its documents. Its request is the one that was sent, whatever the reader makes of it.
+async fn read_documents(agent: &Agent, beginning: Beginning) -> Result<Beginning, Error> {
+    let Beginning { opening: Opening::Messages(input), request_digest, .. } = beginning else {
+        return Ok(beginning);
+    };
+    let request_digest = match request_digest {
+        None if beginning.options.key.is_some() => {
+            digest_of(agent, &take_input(agent, input.clone())?.0, &beginning.options)
+        }
+        digest => digest,
+    };
+    let opening = Opening::Messages(with_documents(agent, input).await?);
+    Ok(Beginning { opening, request_digest, ..beginning })
 }
 
 fn begin_here<W: Work>(agent: &Agent, beginning: Beginning, past: Past) -> Result<Box<Driver<W>>, Error> {

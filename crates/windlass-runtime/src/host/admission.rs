@@ -8,7 +8,7 @@ use windlass_core::{Fact, InputKind, Owner, RunId, SessionId, State};
 use windlass_read::load;
 
 use crate::agent::Agent;
-use crate::agent::input::{RunMessages, take_input};
+use crate::agent::input::{RunMessages, has_documents, take_input, with_documents};
 use crate::driver::control::{Delivery, heard, post_request};
 use crate::driver::options::DriveOptions;
 use crate::driver::requests::{START, digest_of, run_for};
@@ -210,6 +210,9 @@ async fn queue(
 ) -> Result<Option<Admitted>, Error> {
     // What does not fit is refused at once, not when its turn comes.
     let (taken, _) = take_input(agent, input.clone())?;
+    if has_documents(agent, input) {
+        Box::pin(with_documents(agent, input.clone())).await?;
+    }
     let (request, key) = (digest_of(agent, &taken, options), key_of(agent, START, &taken, options));
     let RunInput::Messages(messages) = taken else { return Ok(None) };
     let run = run_for(agent, options);

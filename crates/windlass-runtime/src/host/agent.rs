@@ -12,7 +12,7 @@ use windlass_read::reports::{Replayed, replay_run};
 use windlass_read::start_of;
 
 use crate::agent::Agent;
-use crate::agent::input::{RunMessages, take_input};
+use crate::agent::input::{RunMessages, take_input, with_documents};
 use crate::driver::control::{Delivery, answered, paused_at, post_request};
 use crate::driver::forks::ForkOptions;
 use crate::driver::options::DriveOptions;
@@ -180,7 +180,8 @@ impl Agent {
     /// The log failed.
     pub async fn began_with(&self, run: RunId, input: impl Into<RunMessages>) -> Result<bool, Error> {
         let start = start_of(&**self.log(), run).await?;
-        Ok(take_input(self, input.into()).is_ok_and(|(input, _)| input == start.input))
+        let input = Box::pin(with_documents(self, input.into())).await?;
+        Ok(take_input(self, input).is_ok_and(|(input, _)| input == start.input))
     }
 
     /// Begins the run of the next message that waits in a session whose last run has ended.

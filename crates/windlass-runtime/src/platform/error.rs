@@ -2,6 +2,7 @@
 
 mod help;
 pub(crate) mod host;
+pub(crate) mod pdf;
 
 use thiserror::Error;
 use windlass_core::{InvalidInput, RunId, SessionId, Status, Text};
@@ -13,6 +14,7 @@ use windlass_tools::ToolSetError;
 
 use crate::platform::settings::SettingsError;
 use host::HostError;
+use pdf::UnreadPdf;
 
 /// Maximum nesting depth of branches.
 pub(crate) const MAX_BRANCH_DEPTH: usize = 16;
@@ -241,6 +243,10 @@ pub enum Error {
         /// The image or file, with its media type.
         what: String,
     },
+    /// A PDF of the input cannot be sent to the agent's first model as it is, nor as text.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Pdf(#[from] UnreadPdf),
     /// A typed input is no object.
     #[error("the input is not a JSON object: {fault}")]
     #[diagnostic(kind = Invalid, code = "run.bad_input", help = "give a struct or a map with text keys")]

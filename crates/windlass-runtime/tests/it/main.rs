@@ -17,6 +17,7 @@ mod clocks;
 #[cfg(test)]
 mod control;
 #[cfg(test)]
+mod documents;
 mod drops;
 #[cfg(test)]
 mod exchange;
