@@ -29,7 +29,7 @@ pub use requests::{
     AgentVersion, AnswerQuestion, AttachmentSource, CancelRun, Fate, ForkRun, Input, InputPart, PauseRun,
     PreviewSwitch, ResumeRun, StartRun, Started, SteerRun, SwitchPreview, Taken, TakenState,
 };
-pub use runs::{Artifact, Artifacts, Event, Events, Question, Report, Run, RunSummary, Spend};
+pub use runs::{Artifact, Artifacts, Event, Events, Question, Report, Run, RunSummary, Source, Spend};
 pub use updates::{EndReason, Positioned, StreamEnd, Update, Updates};
 
 /// The header that carries the idempotency key of a request (E65).

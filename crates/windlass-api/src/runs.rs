@@ -82,6 +82,9 @@ pub struct Run {
     pub text: Option<String>,
     /// Its typed output.
     pub output: Option<Value>,
+    /// The sources that its answer cites, each once: title, address (`url`), or file at the provider.
+    #[serde(default)]
+    pub sources: Vec<Source>,
     /// Why it failed.
     pub error: Option<String>,
     /// Tokens used.
@@ -101,6 +104,20 @@ pub struct Run {
     /// Its agent, the limit that cut it, limits that were exceeded, and a quota that it waits for.
     #[serde(flatten)]
     pub others: Map<String, Value>,
+}
+
+/// A page or file that an answer cites.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The name or id of a file at the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// An open question.
@@ -161,22 +178,28 @@ pub struct Report {
     pub fields: Map<String, Value>,
 }
 
-/// The long texts and files that a run keeps outside its events.
+/// The long texts and files that a run keeps outside its events, and the images, sound and files that its models made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Artifacts {
     /// The artifacts, in the order of the events that brought them.
     pub items: Vec<Artifact>,
 }
 
-/// A long text or file that a run keeps.
+/// A long text or file that a run keeps, or one that its model made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Artifact {
     /// SHA-256 of its bytes, by which they are read.
     pub sha256: String,
     /// How many bytes it has.
     pub bytes: u64,
-    /// Its beginning.
+    /// Its beginning, if it is text.
     pub head: String,
+    /// Its media type, if a model made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// Its name, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The event that brought it.
     pub seq: u64,
     /// The name of that event.

@@ -151,6 +151,7 @@ pub mod event {
 
 /// Messages and conversations.
 pub mod message {
+    pub use crate::vocabulary::annotations::*;
     pub use crate::vocabulary::call_args::{CallArgs, Span};
     pub use crate::vocabulary::history::History;
     pub use crate::vocabulary::media_type::media_type;

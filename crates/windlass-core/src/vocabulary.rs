@@ -1,6 +1,7 @@
 //! Words that everything else is said in: ids, messages, tools, replies, amounts.
 
 pub(crate) mod amount;
+pub(crate) mod annotations;
 pub(crate) mod binding;
 pub(crate) mod budget;
 pub(crate) mod call_args;

@@ -1,5 +1,6 @@
 //! Owns how the pieces of a streamed reply become a [`Reply`]: the one fold behind streaming and blocking calls.
 
+mod annotations;
 pub(crate) mod places;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use windlass_core::text::{steps, without_halves};
 
 use crate::thoughts::{GAP, Thoughts};
 use crate::{Delta, Deltas};
+use annotations::Collected;
 use places::Places;
 
 /// The most tool calls that one reply may have.
@@ -34,6 +36,8 @@ pub struct Assembler {
     reasoning: String,
     sealed: Option<ProviderMetadata>,
     media: Vec<Media>,
+    /// Few replies have some.
+    annotations: Option<Box<Collected>>,
     calls: Vec<OpenCall>,
     places: CallPlaces,
     usage: Usage,
@@ -82,6 +86,7 @@ impl Assembler {
             reasoning: String::new(),
             sealed: None,
             media: Vec::new(),
+            annotations: None,
             calls: Vec::new(),
             places: CallPlaces::default(),
             usage: Usage::default(),
@@ -128,6 +133,8 @@ impl Assembler {
                 };
                 self.add(piece)?;
             }
+            // Annotations have bounds of their own, and never fail a reply.
+            Delta::Annotation(annotation) => self.annotations.get_or_insert_default().add(*annotation),
             Delta::Usage(usage) => self.usage = usage,
             Delta::Stop(stop) => self.stop = Some(stop),
             Delta::Whole(reply) => {
@@ -210,11 +217,13 @@ impl Assembler {
                 _ => without_halves(&call.args).unwrap_or(call.args).into(),
             },
         });
+        let annotations = self.annotations.and_then(|annotations| annotations.finish(Some(&self.text)));
         Reply {
             text: (!self.text.is_empty()).then(|| self.text.into()),
             reasoning,
             media: self.media,
             calls: calls.collect(),
+            annotations,
             stop: self.stop.unwrap_or_default(),
             usage: self.usage,
             model: self.model,

@@ -1,5 +1,6 @@
 //! The one trait of a model: a request in, a stream of pieces out.
 
+pub(crate) mod annotation;
 pub(crate) mod prefix;
 mod written;
 
@@ -18,6 +19,7 @@ use windlass_core::{Message, ToolSpec};
 
 use crate::Known;
 
+pub use annotation::{Annotation, Cited};
 pub use prefix::PrefixCell;
 pub use written::WrittenRequest;
 
@@ -157,6 +159,8 @@ pub enum Delta {
         /// More of its arguments.
         args: String,
     },
+    /// A step of a tool of the provider, a source of the text, or probabilities of its tokens.
+    Annotation(Box<Annotation>),
     /// Usage as counted by the provider so far; the last count applies.
     Usage(Usage),
     /// Why the model stopped.
@@ -177,6 +181,7 @@ impl Delta {
             Self::Call { id, name, args, .. } => {
                 args.len() + id.as_ref().map_or(0, String::len) + name.as_ref().map_or(0, String::len)
             }
+            Self::Annotation(annotation) => return annotation.bytes(),
             Self::Usage(_) | Self::Stop(_) | Self::Thought => 0,
             Self::Whole(reply) => return reply.text_bytes(),
         };

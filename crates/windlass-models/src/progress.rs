@@ -23,7 +23,7 @@ impl Progress {
                 self.used = self.used.max(usage.total());
                 grown
             }
-            Delta::Media(_) | Delta::Whole(_) => true,
+            Delta::Media(_) | Delta::Annotation(_) | Delta::Whole(_) => true,
             Delta::Stop(_) | Delta::Thought => false,
         }
     }

@@ -97,7 +97,11 @@ impl Thoughts {
                 self.reasoned |= !text.is_empty();
                 self.ready.push_back(Delta::Reasoning(text));
             }
-            Delta::Sealed(_) | Delta::Media(_) | Delta::Call { .. } | Delta::Usage(_) => {
+            Delta::Sealed(_)
+            | Delta::Media(_)
+            | Delta::Call { .. }
+            | Delta::Annotation(_)
+            | Delta::Usage(_) => {
                 self.ready.push_back(delta);
             }
         }
@@ -122,7 +126,11 @@ impl Thoughts {
                 Place::Start | Place::After | Place::Opened | Place::Reasoning | Place::Line(_) => false,
             },
             Delta::Reasoning(text) => self.reasoned || text.is_empty(),
-            Delta::Sealed(_) | Delta::Media(_) | Delta::Call { .. } | Delta::Usage(_) => true,
+            Delta::Sealed(_)
+            | Delta::Media(_)
+            | Delta::Call { .. }
+            | Delta::Annotation(_)
+            | Delta::Usage(_) => true,
             Delta::Whole(_) | Delta::Stop(_) | Delta::Thought => false,
         }
     }
@@ -288,6 +296,9 @@ fn sort_whole(reply: &mut Reply) {
         reply.reasoning = Some(Reasoning { text, provider_metadata: sealed });
     }
     reply.text = sorted.text;
+    if let Some(annotations) = &mut reply.annotations {
+        annotations.without_spans();
+    }
 }
 
 #[cfg(test)]

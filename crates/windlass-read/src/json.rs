@@ -27,8 +27,8 @@ use windlass_store::Pruned;
 use crate::compat::kaos::SessionStats;
 use crate::exchange::Imported;
 use crate::reports::{
-    CallCost, CallEffects, ComparedRun, Comparison, Cost, EffectStep, FamilyRun, Member, Receipt, Replayed,
-    RunCosts, Session, Settlement, TaskCost, total_cost,
+    Artifact, CallCost, CallEffects, ComparedRun, Comparison, Cost, EffectStep, FamilyRun, Member, Receipt,
+    Replayed, RunCosts, Session, Settlement, TaskCost, total_cost,
 };
 use crate::timeline::{Wait, WaitOn};
 pub use question::question_digest;
@@ -46,6 +46,7 @@ pub fn run(state: &State) -> Value {
         "session": state.session(),
         "text": ended.and_then(|end| end.text.as_deref()),
         "output": ended.and_then(|end| end.output.as_ref()),
+        "sources": state.answer_annotations().map(|all| all.sources()).unwrap_or_default(),
         "error": ended.and_then(|end| end.error.as_deref()),
         "usage": state.usage(),
         "cost_usd": state.cost().map(|pico| pico as f64 / 1e12),
@@ -88,6 +89,11 @@ pub fn question(state: &State, question: &OpenQuestion) -> Value {
         fields.insert("asked_by".to_owned(), json!(agent));
     }
     value
+}
+
+/// The artifacts of a run (`artifacts`): each with its digest, size, and what it is.
+pub fn artifacts(all: &[Artifact]) -> Value {
+    json!({ "type": "artifacts", "items": all })
 }
 
 /// A wait (`wait`): its kind is `model`, `tool`, `agent`, `rate_limit`, `quota`, `retry` or `person`.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | Which conversations are there? | [`sessions()`], [`session_runs`] |
 //! | Which side effects did a run have? | [`effects()`]; as its result, with its child runs: [`receipts()`] |
+//! | Which files and long texts does a run keep, and what did its models make? | [`artifacts()`], [`artifact_bytes`] |
 //! | What did a run, its tasks or a session cost, call by call? | [`run_costs`], [`session_costs`] |
 //! | Which runs stand below a run? | [`family()`] |
 //! | What did agents, models and tools use, and how long did they take? | [`UsageReport`] |
@@ -12,6 +13,7 @@
 //! | Where do two runs part? | [`compare_runs`] |
 //! | Which runs can no longer be read? | [`damaged_runs`] |
 
+mod artifacts;
 mod comparison;
 mod costs;
 mod damage;
@@ -24,6 +26,7 @@ mod sessions;
 mod statistics;
 mod usage;
 
+pub use artifacts::{Artifact, artifact_bytes, artifacts};
 pub use comparison::{ComparedRun, Comparison, PlacedEvent, comparable, compare_runs};
 pub use costs::{CallCost, Cost, RunCosts, TaskCost, run_costs, session_costs, total_cost};
 pub use damage::{DamagedRun, damaged_runs};

@@ -9,6 +9,7 @@
 //! assert_eq!(phrase(&fact, &Calls::default(), &Cuts::default()), "was told to stop: enough");
 //! ```
 
+pub mod annotations;
 pub mod asked;
 mod calls;
 mod cuts;

@@ -59,7 +59,7 @@ const GOOD: &[&str] = &[
     "model: { use: a/b, top_p: 0.5, presence_penalty: -1.5, reasoning: high, metadata: { team: x, n: 1 }, cache_control: true }",
     "model: { use: a/b, reasoning: true }",
     "model: { use: a/b, reasoning: { effort: xhigh, summary: detailed, show: true }, safety: { A: B } }",
-    "model: { use: a/b, reasoning: { budget_tokens: 1024 }, num_ctx: 8192, keep_alive: 10m }",
+    "model: { use: a/b, reasoning: { budget_tokens: 1024 }, num_ctx: 8192, logprobs: 0, keep_alive: 10m }",
     "model: { use: a/b, seed: 7, top_k: 1, frequency_penalty: -2, service_tier: flex, verbosity: low, user: u, cache_key: k }",
     "model: { use: a/b, extra: { a: { b: [1, null] } } }",
     "model: { use: a/b, rate: { requests_per_minute: 3, tokens_per_minute: 9, max_wait_ms: 0, per: key } }",

@@ -3,6 +3,7 @@
 mod all;
 mod answer;
 mod approvals;
+mod artifacts;
 mod backup;
 mod cancel;
 pub(crate) mod costs;
@@ -76,6 +77,8 @@ enum RunsCommand {
     Pause(steer::PauseArgs),
     /// List what the calls of a run did: intents, tries, receipts, doubts
     Effects(effects::EffectsArgs),
+    /// List what a run keeps and what its models made: images, sound, files, long texts; or write one to a file
+    Artifacts(artifacts::ArtifactsArgs),
     /// List what each model call of a run and of its tasks cost, with the sum
     Costs(costs::CostsArgs),
     /// Count what runs and their tools did: successes, retries, times, reliability
@@ -132,6 +135,7 @@ async fn on_a_log(command: RunsCommand, log: &LogArgs) -> Result<Exit, Failure> 
         RunsCommand::Steer(args) => steer::run(args, log).await,
         RunsCommand::Pause(args) => steer::pause_run(args, log).await,
         RunsCommand::Effects(args) => effects::run(args, log).await,
+        RunsCommand::Artifacts(args) => artifacts::run(args, log).await,
         RunsCommand::Costs(args) => costs::run(args, log).await,
         RunsCommand::Stats(args) => stats::run(args, log).await,
         RunsCommand::Fork(args) => Box::pin(fork::run(args, log)).await,

@@ -20,6 +20,7 @@ use windlass_core::event::{
 };
 use windlass_core::run::LogLevel;
 use windlass_core::{ActionId, CallId, Event, Fact, RunId, State, Status};
+use windlass_read::words::annotations;
 use windlass_read::words::asked::by;
 use windlass_read::words::progress::progress;
 use windlass_read::words::{Calls, Cuts};
@@ -90,6 +91,8 @@ struct Turn {
     /// Number of its bytes that were shown.
     rendered: usize,
     reasoning: String,
+    /// The sources of its text, a line each.
+    sources: Vec<String>,
 }
 
 impl Plain {
@@ -256,7 +259,9 @@ impl Plain {
         if !self.brief {
             self.remark(&format!("run: {}", start.run));
         }
-        documents(start).iter().for_each(|line| self.warn(line));
+        for line in documents(start) {
+            self.warn(&line);
+        }
     }
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {
@@ -269,6 +274,10 @@ impl Plain {
             let text = reasoning.text.to_string();
             self.remark(&text);
         }
+        for step in turn.annotations.iter().flat_map(|all| &all.steps) {
+            let line = format!("-> {}", annotations::step(step, &self.cuts));
+            self.remark(&line);
+        }
         self.settle(turn.text_without_calls().as_deref().unwrap_or_default());
         self.end_line();
         let action = self.turn.action.take();
@@ -277,6 +286,7 @@ impl Plain {
             rendered: self.turn.rendered,
             action,
             reasoning: String::new(),
+            sources: turn.annotations.iter().flat_map(|all| annotations::sources(all, &self.cuts)).collect(),
         };
     }
 
@@ -349,6 +359,9 @@ impl Plain {
         match end.status {
             Status::Answered | Status::Concluded | Status::Clarification => {
                 self.answer(text, end.output.as_ref());
+                for line in std::mem::take(&mut self.turn.sources) {
+                    self.remark(&line);
+                }
             }
             // An output that a forced finish gave is one all the same.
             Status::Limit(_) if output.is_some() => {

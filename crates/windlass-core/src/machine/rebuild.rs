@@ -211,8 +211,9 @@ fn reply(events: &[Event]) -> Option<(Box<Reply>, Option<Text>)> {
     let reply = Reply {
         text,
         reasoning: turn.reasoning.clone(),
-        media: turn.media.clone(),
+        media: turn.media.to_vec(),
         calls: native.collect(),
+        annotations: turn.annotations.clone(),
         stop: turn.stop,
         usage: turn.usage,
         model: turn.model.clone(),

@@ -11,6 +11,7 @@ use crate::protocol::fact::{
     PlanFact, RunFact,
 };
 use crate::protocol::input::{Found, InputKind};
+use crate::vocabulary::annotations::Annotations;
 use crate::vocabulary::history::Splice;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::message::{Content, Media, Message, Reasoning, ToolCall};
@@ -64,7 +65,10 @@ impl Reply {
     pub fn text_bytes(&self) -> u64 {
         let text = self.text.as_ref().map_or(0, |text| text.len() as u64);
         let calls = self.calls.iter().map(|call| (call.name.len() + call.args.len()) as u64 + CALL);
-        text + self.reasoning.as_ref().map_or(0, of_reasoning) + of_media(&self.media) + calls.sum::<u64>()
+        text + self.reasoning.as_ref().map_or(0, of_reasoning)
+            + of_media(&self.media)
+            + calls.sum::<u64>()
+            + of_annotations(self.annotations.as_deref())
     }
 }
 
@@ -111,7 +115,8 @@ fn of_model(fact: &ModelFact) -> u64 {
         ModelFact::Completed(turn) => {
             let reasoning = turn.reasoning.as_ref().map_or(0, of_reasoning);
             let texts = optional(turn.text.as_ref()) + optional(turn.objection.as_ref());
-            texts + reasoning + of_media(&turn.media) + of_calls(&turn.calls)
+            let notes = of_annotations(turn.annotations.as_deref());
+            texts + reasoning + of_media(&turn.media) + of_calls(&turn.calls) + notes
         }
         ModelFact::Failed(turn) => of_failure(&turn.failure),
         ModelFact::OutputRejected(rejected) => rejected.note.len() as u64,
@@ -216,6 +221,10 @@ fn of_reasoning(reasoning: &Reasoning) -> u64 {
     (reasoning.text.len() + reasoning.provider_metadata.as_ref().map_or(0, |sealed| sealed.data.len())) as u64
 }
 
+fn of_annotations(annotations: Option<&Annotations>) -> u64 {
+    annotations.map_or(0, Annotations::bytes)
+}
+
 fn of_media(media: &[Media]) -> u64 {
     media.iter().map(Media::bytes).sum()
 }
@@ -298,5 +307,11 @@ fn of_content(content: &Content) -> u64 {
 }
 
 fn of_message(message: &Message) -> u64 {
-    message.content().map_or_else(|| message.bytes(), of_content)
+    let notes = match message {
+        Message::Assistant(reply) => of_annotations(reply.annotations.as_deref()),
+        Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } | Message::Tool(_) => {
+            0
+        }
+    };
+    notes + message.content().map_or_else(|| message.bytes(), of_content)
 }

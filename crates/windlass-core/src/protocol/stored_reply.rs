@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::protocol::fact::turns::TurnCompleted;
+use crate::vocabulary::annotations::Annotations;
 use crate::vocabulary::call_args::Span;
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::message::{AssistantMessage, Media, Reasoning, ToolCall};
@@ -64,10 +65,12 @@ struct StoredMessage {
     text: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    media: Vec<Media>,
+    #[serde(default, skip_serializing_if = "<[Media]>::is_empty")]
+    media: Box<[Media]>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     calls: Vec<ToolCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    annotations: Option<Box<Annotations>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,10 +85,12 @@ struct StoredTurn {
     text: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    media: Vec<Media>,
+    #[serde(default, skip_serializing_if = "<[Media]>::is_empty")]
+    media: Box<[Media]>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     calls: Vec<ToolCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    annotations: Option<Box<Annotations>>,
     #[serde(default)]
     stop: StopReason,
     usage: Usage,

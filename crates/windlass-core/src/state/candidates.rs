@@ -177,12 +177,14 @@ fn leave_out(message: &mut Message, items: &[&CandidateItem]) {
 
 fn leave_out_of_reply(reply: &mut AssistantMessage, items: &[&CandidateItem]) {
     let (mut places, mut notes) = (0_u32.., Vec::new());
-    reply.media.retain(|media| {
+    let mut media = std::mem::take(&mut reply.media).into_vec();
+    media.retain(|media| {
         let note = places.next().and_then(|at| placeholder(media, at, items));
         let is_kept = note.is_none();
         notes.extend(note);
         is_kept
     });
+    reply.media = media.into();
     if !notes.is_empty() {
         notes.splice(..0, reply.text.iter().map(ToString::to_string));
         reply.text = Some(notes.join("\n").into());

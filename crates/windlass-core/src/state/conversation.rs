@@ -94,6 +94,7 @@ impl Conversation {
             reasoning: turn.reasoning.clone(),
             media: turn.media.clone(),
             calls: turn.calls.clone(),
+            annotations: turn.annotations.clone(),
         })));
     }
 

@@ -4,8 +4,10 @@ use crate::protocol::fact::limits::LimitReached;
 use crate::protocol::fact::turns::TurnStarted;
 use crate::state::State;
 use crate::state::ledger::Beyond;
+use crate::vocabulary::annotations::Annotations;
 use crate::vocabulary::ids::{Millis, Text};
 use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::message::Message;
 use crate::vocabulary::outcome::Status;
 
 /// Reason for which a run is being ended.
@@ -129,6 +131,20 @@ impl Ending {
 }
 
 impl State {
+    /// Annotations of the reply that the run ended with: hosted steps and sources of its answer. `None`: it has not ended with a reply,
+    /// or there are none.
+    pub fn answer_annotations(&self) -> Option<&Annotations> {
+        self.ended()?;
+        match &**self.history().last()? {
+            Message::Assistant(reply) if reply.calls.is_empty() => reply.annotations.as_deref(),
+            Message::Assistant(_)
+            | Message::System { .. }
+            | Message::User { .. }
+            | Message::TaskDelegation { .. }
+            | Message::Tool(_) => None,
+        }
+    }
+
     /// The limit that cut the run, with its value and the value reached; `None` for a run that ended otherwise.
     pub fn cut_by(&self) -> Option<&LimitReached> {
         let cut = self.ended().is_none_or(|end| matches!(end.status, Status::Limit(_)));

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_macros::Named;
 
+use crate::vocabulary::annotations::Annotations;
 use crate::vocabulary::call_args::{CallArgs, Span};
 use crate::vocabulary::ids::{CallId, Text};
 use crate::vocabulary::payload::Ref;
@@ -44,9 +45,11 @@ pub struct AssistantMessage {
     /// The reasoning, if the provider shows it.
     pub reasoning: Option<Reasoning>,
     /// Images and files that the model made, in order.
-    pub media: Vec<Media>,
+    pub media: Box<[Media]>,
     /// The tool calls, in the model's order.
     pub calls: Vec<ToolCall>,
+    /// Steps of the provider's own tools, sources, and probabilities of tokens; they are not sent back.
+    pub annotations: Option<Box<Annotations>>,
 }
 
 /// The result of a tool call as the model sees it.

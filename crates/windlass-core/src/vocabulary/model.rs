@@ -113,6 +113,11 @@ impl ModelChoice {
         self.options.as_deref().map(|options| &options.reasoning).filter(|reasoning| !reasoning.is_empty())
     }
 
+    /// How many of the most likely tokens come with each token of the reply; `None`: probabilities are not asked for.
+    pub fn logprobs(&self) -> Option<u64> {
+        self.options.as_deref()?.logprobs
+    }
+
     /// The most bytes that one reply may have.
     pub fn max_reply_bytes(&self) -> u64 {
         self.max_reply_bytes.unwrap_or(MAX_REPLY_BYTES)

@@ -33,6 +33,8 @@ macro_rules! model_options {
                 cache_key: CacheKey text;
                 /// From which probability on a category of harm is blocked, in the provider's words: `HARM_CATEGORY_HARASSMENT: BLOCK_NONE`.
                 safety: Safety texts;
+                /// Probabilities of the reply's tokens come with it, and those of so many of the most likely ones at each place; 0: only of the chosen ones.
+                logprobs: Logprobs whole;
                 /// The context window that the server keeps for the model, in tokens: what is longer is refused (Ollama).
                 num_ctx: NumCtx positive;
                 /// How long the server keeps the model in memory after the call, such as `10m` (Ollama).

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_macros::Named;
 
+use crate::vocabulary::annotations::Annotations;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::message::{Content, Media, Reasoning};
@@ -25,6 +26,9 @@ pub struct Reply {
     /// Native tool calls, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ReplyCall>,
+    /// Steps of the provider's own tools, sources, and probabilities of tokens, if it sent some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Box<Annotations>>,
     /// Why the model stopped.
     pub stop: StopReason,
     /// Usage as the provider counted it.

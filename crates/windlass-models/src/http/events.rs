@@ -171,7 +171,11 @@ impl EventReader {
                     (self.has_content, self.last_was_thought) = (true, false);
                 }
                 Delta::Reasoning(_) => self.last_was_thought = true,
-                Delta::Sealed(_) | Delta::Usage(_) | Delta::Stop(_) | Delta::Thought => {}
+                Delta::Sealed(_)
+                | Delta::Annotation(_)
+                | Delta::Usage(_)
+                | Delta::Stop(_)
+                | Delta::Thought => {}
             }
         }
         made

@@ -78,6 +78,7 @@ fn holds_split_secret(body: &str, wire: &dyn Wire, dialect: &Dialect) -> bool {
             Delta::Call { index, args, .. } => ((2, index), args),
             Delta::Sealed(_)
             | Delta::Media(_)
+            | Delta::Annotation(_)
             | Delta::Usage(_)
             | Delta::Stop(_)
             | Delta::Whole(_)

@@ -14,7 +14,7 @@ use windlass_core::message::ProviderMetadata;
 use windlass_core::model::{ModelFailure, Reply};
 
 use crate::wires::{Restore, Wire, reworded, sent, unwrapped, wrapped};
-use crate::{Assembler, Delta, Deltas, ModelRequest};
+use crate::{Annotation, Assembler, Delta, Deltas, ModelRequest};
 
 /// The schemas that a reply is brought back to, and the pieces that wait for it.
 #[derive(Debug)]
@@ -116,6 +116,10 @@ impl Restoring {
                 }
                 self.ready.push_back(Delta::Whole(reply));
             }
+            Delta::Annotation(_) if self.output.is_some() => {
+                // The schema's text is another one than that which places are in.
+                self.ready.extend([delta, Delta::Annotation(Box::new(Annotation::Unplaced))]);
+            }
             Delta::Stop(_) => {
                 self.release();
                 self.ready.push_back(delta);
@@ -129,6 +133,7 @@ impl Restoring {
             | Delta::Reasoning(_)
             | Delta::Sealed(_)
             | Delta::Media(_)
+            | Delta::Annotation(_)
             | Delta::Usage(_)
             | Delta::Thought => self.ready.push_back(delta),
         }
@@ -170,7 +175,13 @@ impl Restoring {
         if let Some(restored) = restored {
             reply.text = Some(restored.into());
         }
-        Lengths { before, after: length(reply) }
+        let after = length(reply);
+        if before != after
+            && let Some(annotations) = &mut reply.annotations
+        {
+            annotations.without_spans();
+        }
+        Lengths { before, after }
     }
 
     fn restore_calls(&self, way_back: Restore, reply: &mut Reply) {

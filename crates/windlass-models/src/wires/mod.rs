@@ -16,6 +16,7 @@ use windlass_core::model::{FailureKind, Refusal, Reply, Usage};
 use crate::http::{ErrorWords, Framing, Report};
 use crate::{Delta, ModelRequest, providers};
 
+mod annotations;
 mod content;
 mod effort;
 mod elements;

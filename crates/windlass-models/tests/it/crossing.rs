@@ -155,8 +155,9 @@ pub(crate) fn said(reply: &Reply, used: &mut BTreeSet<String>) -> AssistantMessa
     AssistantMessage {
         text: reply.text.clone(),
         reasoning: reply.reasoning.clone(),
-        media: reply.media.clone(),
+        media: reply.media.clone().into(),
         calls,
+        annotations: reply.annotations.clone(),
     }
 }
 

@@ -135,8 +135,9 @@ fn said(reply: &Reply) -> AssistantMessage {
     AssistantMessage {
         text: reply.text.clone(),
         reasoning: reply.reasoning.clone(),
-        media: reply.media.clone(),
+        media: reply.media.clone().into(),
         calls: calls.collect(),
+        annotations: reply.annotations.clone(),
     }
 }
 
@@ -223,7 +224,7 @@ fn histories() -> Vec<Vec<Message>> {
     };
     let user = |content| Message::User { content, pinned: false };
     let made = AssistantMessage {
-        media: vec![medium("image/png", MediaSource::Base64("QUJD".into()))],
+        media: [medium("image/png", MediaSource::Base64("QUJD".into()))].into(),
         ..AssistantMessage::default()
     };
     vec![

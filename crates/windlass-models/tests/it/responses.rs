@@ -211,8 +211,9 @@ fn go_on(request: &mut ModelRequest, reply: &Reply) {
     let said = AssistantMessage {
         text: reply.text.clone(),
         reasoning: reply.reasoning.clone(),
-        media: Vec::new(),
+        media: Box::default(),
         calls: calls.collect(),
+        annotations: reply.annotations.clone(),
     };
     let results: Vec<_> = said
         .calls

@@ -31,7 +31,7 @@ fn others() -> Vec<(&'static str, Value)> {
 
 fn option(option: ModelOption) -> (&'static str, Value) {
     let value = match option {
-        ModelOption::Seed | ModelOption::TopK | ModelOption::NumCtx => json!(7),
+        ModelOption::Seed | ModelOption::TopK | ModelOption::NumCtx | ModelOption::Logprobs => json!(7),
         ModelOption::ReasoningBudget => json!(2_000),
         ModelOption::ReasoningSummary => json!("concise"),
         ModelOption::ShowReasoning => json!(true),

@@ -208,7 +208,7 @@ fn first_scalar(args: &str) -> Option<String> {
     Some(if cut.len() < text.len() { format!("{cut}…") } else { cut })
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub(super) fn sha256(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         // Writing into a String cannot fail.

@@ -14,6 +14,7 @@ use windlass_core::policy::Compact;
 use windlass_core::text::display_args;
 use windlass_core::{Answer, CallId, CallOutcome, Fact, Message};
 
+use super::annotations;
 use super::asked;
 use super::refused;
 use super::{Calls, Cuts, count, limit, name, outcome, rejection};
@@ -314,7 +315,8 @@ fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
         Purpose::Judge | Purpose::Verify => return format!("got a verdict: {}", cuts.line(&text)),
         Purpose::Decide => return format!("got a decision: {}", cuts.line(&text)),
     }
-    let reply = |text: &str| format!("got the reply: {}", cuts.line(text));
+    let annotated = annotations::summary(turn.annotations.as_deref());
+    let reply = |text: &str| format!("got the reply{annotated}: {}", cuts.line(text));
     if turn.calls.is_empty() {
         return reply(&text);
     }

@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use windlass_core::message::{Content, Media, MediaSource, Part};
+use windlass_core::message::{Annotations, Content, Media, MediaSource, Part};
 use windlass_core::model::Reply;
 use windlass_core::run::Found;
 use windlass_core::secret::{Masker, StreamMask, mask};
 use windlass_core::{CallOutcome, InputKind, Text};
-use windlass_models::Delta;
+use windlass_models::{Annotation, Delta};
 use windlass_threads::LARGE_BYTES;
 
 use crate::platform::environment::Environment;
@@ -141,7 +141,14 @@ fn mask_media(media: &mut Media) -> Option<()> {
 }
 
 fn mask_reply(reply: &mut Reply) {
+    let before = reply.text.clone();
     reply.text.iter_mut().for_each(hide);
+    if let Some(annotations) = &mut reply.annotations {
+        if reply.text != before {
+            annotations.without_spans();
+        }
+        mask_annotations(annotations);
+    }
     if let Some(reasoning) = &mut reply.reasoning {
         hide(&mut reasoning.text);
         reasoning.provider_metadata.iter_mut().for_each(|sealed| hide(&mut sealed.data));
@@ -154,10 +161,37 @@ fn mask_reply(reply: &mut Reply) {
     }
 }
 
+fn mask_annotations(annotations: &mut Annotations) {
+    annotations.visit(&mut hide);
+    // Tokens are shorter than secrets: together they may be one.
+    let tokens: String = annotations.logprobs.iter().map(|token| &*token.text).collect();
+    if matches!(mask(&tokens), Cow::Owned(_)) {
+        annotations.without_logprobs();
+    }
+}
+
+fn mask_annotation(annotation: &mut Annotation) {
+    match annotation {
+        Annotation::Step(step) => step.visit(&mut hide),
+        Annotation::Citation(cited) => {
+            cited.citation.visit(&mut hide);
+            if let Some(Cow::Owned(masked)) = cited.words.as_deref().map(mask) {
+                cited.words = Some(masked);
+            }
+        }
+        Annotation::Logprobs(tokens) => tokens.iter_mut().for_each(|token| token.visit(&mut hide)),
+        Annotation::Unplaced => {}
+    }
+}
+
 /// Masks secrets in the pieces of a reply, including secrets split across pieces of one kind.
 pub(crate) struct Masks {
     text: StreamMask<'static>,
     reasoning: StreamMask<'static>,
+    /// Bytes of text that came, and of text that was passed on.
+    text_bytes: (usize, usize),
+    /// Whether a piece has a place in the text.
+    is_annotated: bool,
     /// By the place of the call.
     args: BTreeMap<Option<u32>, StreamMask<'static>>,
 }
@@ -167,7 +201,9 @@ impl Masks {
     pub(crate) fn of_process() -> Option<Self> {
         let masker = Masker::of_process();
         let (text, reasoning) = (masker.stream(), masker.stream());
-        (!masker.is_empty()).then_some(Self { text, reasoning, args: BTreeMap::new() })
+        let (text_bytes, is_annotated) = ((0, 0), false);
+        let masks = Self { text, reasoning, text_bytes, is_annotated, args: BTreeMap::new() };
+        (!masker.is_empty()).then_some(masks)
     }
 
     /// Takes the next piece, and passes on the pieces that can be shown by now, in order, until one is refused.
@@ -183,7 +219,10 @@ impl Masks {
             Delta::Text(text) => {
                 self.end_reasoning(&mut on)?;
                 self.end_calls(&mut on)?;
-                Delta::Text(self.text.push(text))
+                self.text_bytes.0 += text.len();
+                let masked = self.text.push(text);
+                self.text_bytes.1 += masked.len();
+                Delta::Text(masked)
             }
             Delta::Reasoning(text) => {
                 self.end_text(&mut on)?;
@@ -209,6 +248,11 @@ impl Masks {
                 Some(()) => Delta::Media(media),
                 None => return Ok(()),
             },
+            Delta::Annotation(mut annotation) => {
+                self.is_annotated |= matches!(*annotation, Annotation::Citation(_));
+                mask_annotation(&mut annotation);
+                Delta::Annotation(annotation)
+            }
             Delta::Stop(reason) => {
                 self.end(&mut on)?;
                 Delta::Stop(reason)
@@ -228,6 +272,7 @@ impl Masks {
 
     fn end_text<E>(&mut self, mut on: impl FnMut(Delta) -> Result<(), E>) -> Result<(), E> {
         let rest = self.text.finish();
+        self.text_bytes.1 += rest.len();
         if rest.is_empty() { Ok(()) } else { on(Delta::Text(rest)) }
     }
 
@@ -253,7 +298,11 @@ impl Masks {
     pub(crate) fn end<E>(&mut self, mut on: impl FnMut(Delta) -> Result<(), E>) -> Result<(), E> {
         self.end_text(&mut on)?;
         self.end_reasoning(&mut on)?;
-        self.end_calls(on)
+        self.end_calls(&mut on)?;
+        if self.is_annotated && self.text_bytes.0 != self.text_bytes.1 {
+            on(Delta::Annotation(Box::new(Annotation::Unplaced)))?;
+        }
+        Ok(())
     }
 }
 
@@ -265,6 +314,7 @@ fn has_content(delta: &Delta) -> bool {
         Delta::Sealed(_)
         | Delta::Media(_)
         | Delta::Call { .. }
+        | Delta::Annotation(_)
         | Delta::Usage(_)
         | Delta::Stop(_)
         | Delta::Whole(_)

@@ -434,7 +434,7 @@ impl Spent {
                 0
             }
             // A provider bills an image by its size on the screen, not by its bytes: the count is the provider's.
-            Delta::Media(_) | Delta::Stop(_) | Delta::Whole(_) | Delta::Thought => 0,
+            Delta::Media(_) | Delta::Annotation(_) | Delta::Stop(_) | Delta::Whole(_) | Delta::Thought => 0,
         };
         self.received = self.received.saturating_add(bytes as u64);
     }

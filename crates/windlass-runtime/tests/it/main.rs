@@ -1,6 +1,8 @@
 //! The driver, held to its promises: in a simulated world where every poll counts, and with tokio in real time.
 
 #[cfg(test)]
+mod annotated;
+#[cfg(test)]
 mod answering;
 #[cfg(test)]
 mod blocking;

@@ -1,8 +1,5 @@
 //! Reading a run: its state, its events, what it keeps.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use axum::body::Body;
 use futures_util::stream;
 use schemars::JsonSchema;
@@ -10,11 +7,11 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass_api::{Artifact, Artifacts, Event, Events, Run, RunSummary};
 use windlass_core::RunId;
-use windlass_read::reports::receipts;
-use windlass_read::{RunPages, json as forms_of, load, numbered};
+use windlass_read::reports::{self, receipts};
+use windlass_read::{json as forms_of, load, numbered};
 use windlass_runtime::given_up;
 use windlass_runtime::host::Position;
-use windlass_store::{Batch, Store, StoreError};
+use windlass_store::{Batch, StoreError};
 
 use super::forms::{OfRun, seen, summary};
 use super::listings::limit;
@@ -92,31 +89,22 @@ pub(super) fn without_cause(batch: &Batch) -> Vec<Event> {
     numbered(batch).map(form).collect()
 }
 
-/// Each payload that the events of a run refer to, once.
-async fn kept(log: &Arc<dyn Store>, run: RunId) -> Result<Vec<Artifact>, Error> {
-    let mut pages = RunPages::new(&**log, run);
-    let (mut known, mut found) = (BTreeSet::new(), Vec::new());
-    while let Some(batches) = pages.next().await? {
-        for (seq, event) in batches.iter().flat_map(numbered) {
-            for stored in event.fact.refs() {
-                if known.insert(stored.sha256.clone()) {
-                    found.push(Artifact {
-                        sha256: stored.sha256.to_string(),
-                        bytes: stored.bytes,
-                        head: stored.head.to_string(),
-                        seq,
-                        event: event.fact.kind().to_owned(),
-                    });
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
 pub(super) async fn artifacts(call: Call<OfRun>) -> Result<Json<Artifacts>, Error> {
     let line = seen(&call, call.path.run).await?;
-    Ok(Json(Artifacts { items: kept(call.server.host().log(), line.run).await? }))
+    let all = reports::artifacts(&**call.server.host().log(), line.run).await?;
+    let listed = |artifact: reports::Artifact| {
+        Some(Artifact {
+            // What only a provider has cannot be read here.
+            sha256: artifact.sha256?,
+            bytes: artifact.bytes,
+            head: artifact.head,
+            media_type: artifact.media_type,
+            name: artifact.name,
+            seq: artifact.seq,
+            event: artifact.event,
+        })
+    };
+    Ok(Json(Artifacts { items: all.into_iter().filter_map(listed).collect() }))
 }
 
 /// An artifact in a path.
@@ -143,7 +131,12 @@ pub(super) async fn artifact(call: Call<OfArtifact, BytesFrom>) -> Result<Octets
     let log = call.server.host().log().clone();
     let sha256 = call.path.sha256.clone();
     let Some(bytes) = log.size_in(line.run, &sha256).await? else {
-        return Err(Error::UnknownArtifact { sha256 });
+        // What a model made stands in its event.
+        let made = reports::artifact_bytes(&*log, line.run, &sha256).await?;
+        let Some(bytes) = made else { return Err(Error::UnknownArtifact { sha256 }) };
+        let part = bytes.into_iter().skip(usize::try_from(call.query.from).unwrap_or(usize::MAX));
+        let most = call.query.max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
+        return Ok(Octets::of_body(Body::from(part.take(most).collect::<Vec<u8>>())));
     };
     let from = call.query.from.min(bytes);
     let left = (bytes - from).min(call.query.max.unwrap_or(u64::MAX));

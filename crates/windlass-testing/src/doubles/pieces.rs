@@ -1,10 +1,11 @@
 //! Converts an entry of a scripted model into the pieces of a stream.
 
 use serde_json::Value;
+use windlass_core::message::Annotations;
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_models::wires::Wire;
 use windlass_models::wires::openai_chat::OpenAiChat;
-use windlass_models::{Assembler, Delta, ModelRequest, blamed};
+use windlass_models::{Annotation, Assembler, Cited, Delta, ModelRequest, blamed};
 
 use crate::fixture::{FailWith, ModelEntry, ScriptedCall, ScriptedDelta};
 use crate::fn_model::model_failure;
@@ -55,6 +56,9 @@ pub(super) fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
             whole(entry, spelled.as_deref().unwrap_or(&entry.calls), request.stream, &mut pieces);
         }
     }
+    if let Some(annotations) = &entry.annotations {
+        pieces.extend(annotated(annotations).map(|one| Ok(Delta::Annotation(Box::new(one)))));
+    }
     pieces.push(Ok(Delta::Usage(entry.usage.unwrap_or_default())));
     pieces.push(Ok(Delta::Stop(entry.stop)));
     pieces
@@ -76,6 +80,13 @@ fn spelled(calls: &[ScriptedCall], deltas: &[ScriptedDelta]) -> Vec<ScriptedCall
         ScriptedCall { args: args.to_owned(), ..call.clone() }
     });
     respelled.collect()
+}
+
+fn annotated(annotations: &Annotations) -> impl Iterator<Item = Annotation> {
+    let Annotations { steps, citations, logprobs, .. } = annotations.clone();
+    let cited = |citation| Annotation::Citation(Cited { citation, ..Cited::default() });
+    let tokens = (!logprobs.is_empty()).then_some(Annotation::Logprobs(logprobs));
+    steps.into_iter().map(Annotation::Step).chain(citations.into_iter().map(cited)).chain(tokens)
 }
 
 fn whole(entry: &ModelEntry, calls: &[ScriptedCall], stream: bool, pieces: &mut Pieces) {

@@ -118,6 +118,7 @@ files! {
     plan_loop => "plan/loop",
     plan_scenarios => "plan/scenarios",
     chat_agents => "chat/agents",
+    chat_annotations => "chat/annotations",
     chat_basics => "chat/basics",
     chat_batches => "chat/batches",
     chat_choices => "chat/choices",

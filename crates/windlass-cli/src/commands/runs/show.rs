@@ -11,7 +11,8 @@ use windlass_core::text::display_args;
 use windlass_core::{Fact, Message, RunId};
 use windlass_read::compat::promptchain::run_metadata;
 use windlass_read::json;
-use windlass_read::reports::{Receipt, family};
+use windlass_read::reports::{Artifact, Receipt, artifacts, family};
+use windlass_read::words::annotations;
 use windlass_read::words::asked;
 use windlass_read::words::receipts;
 use windlass_read::words::{self, count, name, span, time};
@@ -94,12 +95,14 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let start = start(&*log, id).await?;
     let approvals = Approvals::of(&*log, id).await?;
     let receipts = run.receipts(&*log).await?;
+    let made = made(&*log, id).await?;
     if args.json {
         let mut value = as_json(&run, &summary, start.as_deref(), &receipts);
         value.insert("turns_by_model".to_owned(), value!(metadata.turns_by_model));
         value.insert("context".to_owned(), value!(metadata.context));
         value.insert("prediction_accuracy".to_owned(), value!(metadata.prediction_accuracy));
         value.insert("approvals".to_owned(), approvals.json());
+        value.insert("made".to_owned(), value!(made));
         if args.events {
             value.insert("events".to_owned(), events(&*log, id).await?.into());
         }
@@ -114,6 +117,7 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     if let Some(line) = receipts::line(&receipts) {
         out::line(format_args!("{:<9}{line}", "did"))?;
     }
+    made.iter().try_for_each(|one| out::line(format_args!("{:<9}{}", "made", in_words(one))))?;
     let earlier = earlier(&*log, start.as_deref()).await?;
     if earlier > 0 {
         out::line(format_args!("\n({} earlier in this session)", count(earlier as u64, "message")))?;
@@ -284,19 +288,22 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize, cuts: &Cuts) -> st
             Message::System { text } => out::line(format_args!("system: {text}"))?,
             Message::User { content, .. } | Message::TaskDelegation { content } => {
                 out::line(format_args!("{}: {}", message.role(), content.text()))?;
-                for media in media(content) {
-                    let name = media.name.as_deref().map(|name| format!("{}: ", words::name(name)));
-                    out::line(format_args!(
-                        "  [{}{}]",
-                        name.unwrap_or_default(),
-                        words::name(&media.media_type)
-                    ))?;
-                }
+                media(content).try_for_each(medium)?;
             }
             Message::Assistant(reply) => {
+                for step in reply.annotations.iter().flat_map(|all| &all.steps) {
+                    out::line(format_args!("-> {}", annotations::step(step, cuts)))?;
+                }
                 let text = reply.text_without_calls().unwrap_or_default();
                 if !text.is_empty() || reply.calls.is_empty() {
                     out::line(format_args!("assistant: {text}"))?;
+                }
+                let sources = reply.annotations.iter().flat_map(|all| annotations::sources(all, cuts));
+                for line in sources {
+                    out::line(format_args!("  {line}"))?;
+                }
+                for media in &reply.media {
+                    medium(media)?;
                 }
                 for call in &reply.calls {
                     let args = approvals.args(&call.id).unwrap_or(&call.args);
@@ -326,6 +333,31 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize, cuts: &Cuts) -> st
         }
     }
     Ok(())
+}
+
+/// What the run's models made.
+async fn made(log: &dyn Store, run: RunId) -> Result<Vec<Artifact>, Failure> {
+    let mut made = artifacts(log, run).await?;
+    made.retain(|artifact| artifact.is_made);
+    Ok(made)
+}
+
+/// What a model made: its type, its size, and the beginning of its digest.
+fn in_words(artifact: &Artifact) -> String {
+    let what = artifact.name.as_deref().or(artifact.media_type.as_deref()).map(name).unwrap_or_default();
+    match (&artifact.sha256, &artifact.address) {
+        (Some(sha256), _) => {
+            let digits = sha256.get(..12).unwrap_or(sha256);
+            format!("{what}, {}, {digits}", count(artifact.bytes, "byte"))
+        }
+        (None, Some(address)) => format!("{what}, at its provider: {}", name(address)),
+        (None, None) => what,
+    }
+}
+
+fn medium(media: &Media) -> std::io::Result<()> {
+    let name = media.name.as_deref().map(|name| format!("{}: ", words::name(name)));
+    out::line(format_args!("  [{}{}]", name.unwrap_or_default(), words::name(&media.media_type)))
 }
 
 /// The images and files of a message.

@@ -30,6 +30,9 @@ impl Decision {
         let fault = match (read, cut.then(|| begun(form, &text)).flatten()) {
             (ParsedReply::Answer(answer), _) | (_, Some(answer)) => {
                 reply.text = Some(answer);
+                if let Some(annotations) = &mut reply.annotations {
+                    annotations.without_spans();
+                }
                 return (Vec::new(), Some(form));
             }
             // Where no tool is offered, everything else is text.

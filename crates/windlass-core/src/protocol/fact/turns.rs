@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::fact::calls::DelegationFinished;
 use crate::protocol::fact::refused::{ProbeAnswered, RefusalCandidate};
 use crate::protocol::fact::{DelegationFact, Fact, ModelFact};
+use crate::vocabulary::annotations::Annotations;
 use crate::vocabulary::ids::{CallId, Millis, Text};
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::message::{Media, Reasoning, ToolCall};
@@ -72,9 +73,11 @@ pub struct TurnCompleted {
     /// The reasoning.
     pub reasoning: Option<Reasoning>,
     /// Images and files that the model made.
-    pub media: Vec<Media>,
+    pub media: Box<[Media]>,
     /// The calls with their final ids, native or read from the text.
     pub calls: Vec<ToolCall>,
+    /// Steps of the provider's own tools, sources, and probabilities of tokens.
+    pub annotations: Option<Box<Annotations>>,
     /// Why the model stopped.
     pub stop: StopReason,
     /// Usage as the provider counted it.

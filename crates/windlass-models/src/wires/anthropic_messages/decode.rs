@@ -16,6 +16,7 @@ use crate::wires::{
 };
 use crate::{Assembler, Delta};
 
+mod annotations;
 mod blocks;
 mod shapes;
 mod usage;

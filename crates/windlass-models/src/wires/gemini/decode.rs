@@ -8,6 +8,7 @@ use windlass_core::message::{Media, MediaSource};
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, Reply, StopReason, Usage};
 
 use super::ERRORS;
+use super::annotations::Annotating;
 use super::elements::Elements;
 use super::ends::{end_of, later, usage_of};
 use super::metadata::MetadataBuilder;
@@ -27,6 +28,8 @@ const DONE: &[u8] = b"[DONE]";
 pub struct Decoder {
     label: Text,
     metadata: MetadataBuilder,
+    /// Few replies have some.
+    annotating: Option<Box<Annotating>>,
     /// Number of calls so far.
     calls: u32,
     open: Option<OpenCall>,
@@ -43,6 +46,7 @@ impl Decoder {
         Self {
             label: label.into(),
             metadata: MetadataBuilder::default(),
+            annotating: None,
             calls: 0,
             open: None,
             counted: WireUsage::default(),
@@ -79,9 +83,13 @@ impl Decoder {
         }
     }
 
-    fn candidate(&mut self, candidate: Candidate, out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
-        for raw in candidate.content.unwrap_or_default().parts.0 {
+    fn candidate(&mut self, mut candidate: Candidate, out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
+        for raw in candidate.content.take().unwrap_or_default().parts.0 {
             self.part(&raw, out)?;
+        }
+        if candidate.is_annotated() {
+            let bytes = self.annotating.get_or_insert_default().take(&mut candidate, out);
+            self.metadata.count(bytes);
         }
         if self.metadata.is_too_large() {
             let words = format!("the parts of the reply are longer than {MAX_REPLY_BYTES} bytes");
@@ -123,7 +131,10 @@ impl Decoder {
                 let kind = if thought { Kind::Reasoning } else { Kind::Text };
                 self.text(kind, text, signature, out);
             }
-            _ => self.output_bytes += self.metadata.own(raw),
+            _ => {
+                self.annotating.get_or_insert_default().part(raw, out);
+                self.output_bytes += self.metadata.own(raw);
+            }
         }
         Ok(())
     }
@@ -291,6 +302,9 @@ impl Decode for Decoder {
         }
         if let Some(open) = self.open.take() {
             close(&open, if self.came_to_its_end { open.args() } else { open.cut_args() }, out);
+        }
+        if let Some(annotating) = self.annotating.take() {
+            annotating.end(out);
         }
         out.extend(self.metadata.seal(&self.label).map(Delta::Sealed));
         if usage_of(self.counted).is_none() {

@@ -159,6 +159,9 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
         report(model, "reasoning", "the nearest effort that the model knows is sent");
     }
     OPTIONS.write(&mut fields, dialect, Some("generationConfig"), model);
+    if model.logprobs().is_some() {
+        fields.extend_from_slice(b",\"responseLogprobs\":true");
+    }
     object(out, "generationConfig", &fields);
     safety(out, model);
 }

@@ -16,6 +16,7 @@ use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, Wire
 use crate::ModelRequest;
 use crate::http::{ErrorWords, Framing};
 
+mod annotations;
 pub mod decode;
 mod elements;
 pub mod encode;

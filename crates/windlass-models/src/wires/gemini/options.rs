@@ -11,6 +11,7 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::Seed, "generationConfig.seed"),
         (ModelOption::TopK, "generationConfig.topK"),
         (ModelOption::FrequencyPenalty, "generationConfig.frequencyPenalty"),
+        (ModelOption::Logprobs, "generationConfig.logprobs"),
     ],
     formed: &[
         (ModelOption::Safety, "safetySettings"),
@@ -28,6 +29,7 @@ pub(super) const OPTIONS: Options = Options {
         "generationConfig.presencePenalty",
         "generationConfig.maxOutputTokens",
         "generationConfig.stopSequences",
+        "generationConfig.responseLogprobs",
         "generationConfig.responseMimeType",
         "generationConfig.responseJsonSchema",
         "generationConfig.thinkingConfig",

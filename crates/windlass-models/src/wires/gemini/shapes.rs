@@ -44,6 +44,14 @@ pub(super) struct Candidate {
     pub(super) finish_reason: Option<Box<str>>,
     #[serde(deserialize_with = "scalar")]
     pub(super) finish_message: Option<String>,
+    #[serde(deserialize_with = "nested")]
+    pub(super) grounding_metadata: Option<Value>,
+    #[serde(deserialize_with = "nested")]
+    pub(super) url_context_metadata: Option<Value>,
+    #[serde(deserialize_with = "nested")]
+    pub(super) citation_metadata: Option<Value>,
+    #[serde(deserialize_with = "nested")]
+    pub(super) logprobs_result: Option<Value>,
 }
 
 /// The reasons whose numbers are the same in both of Google's APIs (`FinishReason` in their protocol buffers).

@@ -9,6 +9,7 @@ use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 use super::ERRORS;
 use super::shapes::{Body, ReplyMessage};
 use crate::http::report_of;
+use crate::wires::annotations::{WireToken, logprobs};
 use crate::wires::{Decode, DecodeError, PiecedTexts, estimate, quoted, text_in};
 use crate::{Assembler, Delta};
 
@@ -38,6 +39,9 @@ impl Decoder {
         self.counted.1 = body.eval_count.or(self.counted.1);
         if let Some(message) = body.message {
             self.message(message, out);
+        }
+        if let Some(tokens) = body.logprobs {
+            logprobs(out, tokens.into_iter().filter_map(WireToken::read).collect());
         }
         if body.done == Some(true) {
             let reason = body.done_reason.as_deref().unwrap_or_default();

@@ -97,6 +97,9 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     }
     options(out, dialect, request);
     OPTIONS.write(out, dialect, None, &request.model);
+    if request.model.logprobs().is_some() {
+        out.extend_from_slice(b",\"logprobs\":true");
+    }
     // By default a server drops the oldest messages that do not fit into its context, and the beginning of a reply that grows
     // beyond it. Without, both are seen: as an error, and as a reply that its limit cut off.
     out.extend_from_slice(b",\"truncate\":false,\"shift\":false,\"stream\":");

@@ -9,7 +9,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::MAX_CALLS;
-use crate::wires::loose::scalar;
+use crate::wires::annotations::WireToken;
+use crate::wires::loose::{nested, scalar};
 
 /// The most bytes of a reported error that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -29,6 +30,8 @@ pub(super) struct Body {
     #[serde(deserialize_with = "scalar")]
     pub(super) eval_count: Option<u64>,
     pub(super) error: Option<Box<RawValue>>,
+    #[serde(deserialize_with = "nested")]
+    pub(super) logprobs: Option<Vec<WireToken>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use windlass_core::Text;
 use windlass_core::message::ProviderMetadata;
-use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
+use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, Reply, StopReason, Usage};
 
 use super::ERRORS;
+use super::annotations::{self, Annotating};
 use super::metadata::MetadataBuilder;
 use super::parts::{Detail, Piece, Pieces};
 use super::salvage::attempts;
@@ -40,6 +41,8 @@ pub struct Decoder {
     whole: bool,
     thoughts: Thoughts,
     metadata: MetadataBuilder,
+    /// Few replies have some.
+    annotating: Option<Box<Annotating>>,
     /// The number of the choice that is read, once one came.
     choice: Option<u32>,
     /// The field in which readable reasoning came.
@@ -154,6 +157,13 @@ impl Decoder {
         if let Some(extra) = &message.extra_content {
             self.metadata.keep_extra_content(extra);
         }
+        if let Some(all) = message.annotations.take() {
+            annotations::citations(&all.0, out);
+        }
+        if let Some(mut audio) = message.audio.take() {
+            self.text(audio.transcript.take().unwrap_or_default(), out);
+            self.annotating.get_or_insert_default().speak(&audio);
+        }
     }
 
     fn details(&mut self, blocks: Vec<Detail>, out: &mut VecDeque<Delta>) {
@@ -191,7 +201,7 @@ impl Decoder {
 
     /// Takes what one body says.
     fn take(&mut self, body: Body, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
-        let Body { choices, usage, model, error, x_groq, message, detail } = body;
+        let Body { choices, usage, model, error, x_groq, message, detail, citations, search_results } = body;
         self.is_gemini |= model.is_some_and(|model| model.is_gemini);
         let groq = x_groq.map(|groq| *groq).unwrap_or_default();
         let own = choices.0.is_some();
@@ -205,9 +215,17 @@ impl Decoder {
         if !own && (words(&message) || words(&detail)) {
             return Err(DecodeError::reported(report(data), &ERRORS));
         }
+        if citations.is_some() || search_results.is_some() {
+            let (addresses, results) = (citations.as_deref(), search_results.as_deref());
+            let annotating = self.annotating.get_or_insert_default();
+            annotating.listed(addresses.map(|all| all.0.as_slice()), results.map(|all| all.0.as_slice()));
+        }
         let before = self.output_bytes;
         if let Some(message) = choice.delta.as_mut().or(choice.message.as_deref_mut()) {
             self.message(message, out);
+        }
+        if let Some(tokens) = choice.logprobs.take() {
+            annotations::tokens(*tokens, out);
         }
         // Counts beside a piece are running ones, of which a later one may be the last; a chunk of counts alone has all that was
         // said before it.
@@ -215,7 +233,8 @@ impl Decoder {
         if let Some(counted) = counted {
             out.push_back(Delta::Usage(counted));
         }
-        if self.metadata.is_too_large() {
+        let kept = self.annotating.as_ref().map_or(0, |annotating| annotating.bytes() as u64);
+        if self.metadata.is_too_large() || kept > MAX_REPLY_BYTES {
             let words = "the reply has too much that only its provider understands";
             return Err(DecodeError { kind: FailureKind::TooLarge, ..DecodeError::protocol(words) });
         }
@@ -274,6 +293,7 @@ fn noted<'a>(
             Delta::Sealed(_)
             | Delta::Media(_)
             | Delta::Call { .. }
+            | Delta::Annotation(_)
             | Delta::Usage(_)
             | Delta::Stop(_)
             | Delta::Whole(_) => {}
@@ -348,6 +368,12 @@ impl Decode for Decoder {
             return false;
         }
         self.close(out);
+        if let Some(mut annotating) = self.annotating.take() {
+            if annotating.has_audio() {
+                self.metadata.media();
+            }
+            annotating.end(out);
+        }
         if self.refused && !self.finished {
             out.push_back(Delta::Stop(StopReason::Refused));
         }

@@ -171,6 +171,9 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         json_value(out, &request.model.stop);
     }
     OPTIONS.write(out, dialect, None, &request.model);
+    if request.model.logprobs().is_some() {
+        out.extend_from_slice(b",\"logprobs\":true");
+    }
     if request.stream {
         out.extend_from_slice(b",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
     }

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::parts::{Details, Pieces, Words};
 use super::usage::WireUsage;
 use crate::MAX_CALLS;
+use crate::wires::annotations::WireToken;
 use crate::wires::loose::{Scalar, nested, scalar};
 
 /// The most bytes of a reported error that are read.
@@ -40,6 +41,12 @@ pub(super) struct Body {
     pub(super) message: Option<Box<Value>>,
     #[serde(deserialize_with = "error")]
     pub(super) detail: Option<Box<Value>>,
+    /// Addresses of the sources of the reply so far (Perplexity, xAI).
+    #[serde(deserialize_with = "nested")]
+    pub(super) citations: Option<Box<Sources>>,
+    /// The same sources with their titles (Perplexity).
+    #[serde(deserialize_with = "nested")]
+    pub(super) search_results: Option<Box<Sources>>,
 }
 
 /// The family of the model that answered, read from its name.
@@ -72,6 +79,8 @@ pub(super) struct Choice {
     pub(super) delta: Option<ReplyMessage>,
     pub(super) message: Option<Box<ReplyMessage>>,
     pub(super) finish_reason: Option<Box<str>>,
+    #[serde(deserialize_with = "nested")]
+    pub(super) logprobs: Option<Box<Logprobs>>,
     /// Some servers (Moonshot) count here.
     #[serde(deserialize_with = "nested")]
     pub(super) usage: Option<Box<WireUsage>>,
@@ -96,6 +105,37 @@ pub(super) struct ReplyMessage {
     pub(super) images: Pieces,
     /// Gemini's own: a signature of thoughts beside the text.
     pub(super) extra_content: Option<Box<RawValue>>,
+    /// Sources of the text (OpenAI's search models, OpenRouter).
+    #[serde(deserialize_with = "nested")]
+    pub(super) annotations: Option<Box<Sources>>,
+    #[serde(deserialize_with = "nested")]
+    pub(super) audio: Option<Box<Audio>>,
+}
+
+/// Sources of a reply, each in its server's form.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Sources(pub(super) Vec<Value>);
+
+/// Speech of the model: whole, or a piece of it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Audio {
+    #[serde(deserialize_with = "scalar")]
+    pub(super) data: Option<String>,
+    #[serde(deserialize_with = "scalar")]
+    pub(super) transcript: Option<String>,
+}
+
+/// Tokens with their probabilities: OpenAI's lists, or those of servers that keep texts and numbers apart (Together AI).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Logprobs {
+    pub(super) content: Option<Vec<WireToken>>,
+    pub(super) refusal: Option<Vec<WireToken>>,
+    pub(super) tokens: Option<Vec<Box<str>>>,
+    #[serde(rename = "token_logprobs")]
+    pub(super) numbers: Option<Vec<Option<f64>>>,
 }
 
 /// A provider's error in place of a reply, shortened if it is too long.

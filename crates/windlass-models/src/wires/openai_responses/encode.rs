@@ -189,8 +189,13 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     OPTIONS.write(out, dialect, None, model);
     field(out, "store");
     json_value(out, &dialect.quirks.stored_replies);
-    if thinks(dialect, model) {
-        out.extend_from_slice(b",\"include\":[\"reasoning.encrypted_content\"]");
+    let thoughts = thinks(dialect, model).then_some("reasoning.encrypted_content");
+    let logprobs = model.logprobs().map(|_| "message.output_text.logprobs");
+    let mut included = thoughts.into_iter().chain(logprobs).peekable();
+    if included.peek().is_some() {
+        out.extend_from_slice(b",\"include\":[");
+        listed(out, included, json_string);
+        out.push(b']');
     }
     if request.stream {
         out.extend_from_slice(b",\"stream\":true");

@@ -12,6 +12,7 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::Verbosity, "text.verbosity"),
         (ModelOption::User, "user"),
         (ModelOption::CacheKey, "prompt_cache_key"),
+        (ModelOption::Logprobs, "top_logprobs"),
     ],
     formed: &[
         (ModelOption::ReasoningSummary, "reasoning.summary"),

@@ -15,7 +15,7 @@ fn every_option() -> Value {
     json!({
         "seed": 7, "top_k": 40, "frequency_penalty": 0.5, "service_tier": "flex", "verbosity": "low", "user": "u1",
         "cache_key": "k1", "safety": { "HARM_CATEGORY_HARASSMENT": "BLOCK_NONE" },
-        "num_ctx": 8_192, "keep_alive": "10m",
+        "logprobs": 3, "num_ctx": 8_192, "keep_alive": "10m",
         "reasoning": { "budget_tokens": 2_048, "summary": "auto", "show": true },
     })
 }

@@ -1,8 +1,10 @@
 use std::convert::Infallible;
 
+use windlass_core::message::{Citation, HostedStep, Source, Span, TokenLogprob};
 use windlass_core::model::{FailureDetail, FailureKind, ModelFailure, StopReason};
 use windlass_core::secret::Secret;
 use windlass_core::{ActionId, RunId};
+use windlass_models::Cited;
 
 use super::*;
 
@@ -129,4 +131,59 @@ fn e53_the_reply_of_a_failed_model_call_is_masked() {
     mask_input(&mut what);
     let json = serde_json::to_string(&what).unwrap();
     assert!(!json.contains("masking-0123") && json.contains(r#"{\"key\":\"***\"}"#), "{json}");
+}
+
+fn annotated(text: &str) -> Reply {
+    let source = Source { title: Some(KEY.into()), url: Some(format!("https://x/{KEY}").into()), file: None };
+    let step = HostedStep {
+        input: Some(KEY.into()),
+        output: Some(format!("key {KEY}").into()),
+        sources: vec![source.clone()],
+        ..HostedStep::default()
+    };
+    let citation = Citation { span: Some(Span(0, 2)), quote: Some(KEY.into()), source, passage: None };
+    let (head, tail) = KEY.split_at(6);
+    let token = |text: &str| TokenLogprob { text: text.into(), logprob: -0.5, top: Vec::new() };
+    let logprobs = vec![token("So "), token(head), token(tail)];
+    let annotations =
+        Annotations { steps: vec![step], citations: vec![citation], logprobs, ..Annotations::default() };
+    Reply { text: Some(text.into()), annotations: Some(Box::new(annotations)), ..Reply::default() }
+}
+
+#[test]
+fn e53_annotations_are_masked_and_lose_places_that_fit_no_more() {
+    drop(Secret::new(KEY));
+    for (text, span) in [("So it is.", Some(Span(0, 2))), (&*format!("So {KEY}."), None)] {
+        let mut reply = annotated(text);
+        mask_reply(&mut reply);
+        let json = serde_json::to_string(&reply).unwrap();
+        assert!(!json.contains("masking-0123") && !json.contains("sk-mas"), "{json}");
+        let annotations = reply.annotations.unwrap();
+        assert_eq!(annotations.citations[0].span, span, "{text}");
+        assert_eq!((annotations.logprobs.len(), annotations.omitted.logprobs), (0, 3));
+    }
+}
+
+#[test]
+fn e53_places_in_a_streamed_text_that_was_masked_are_dropped() {
+    drop(Secret::new(KEY));
+    let whole = |text: &str| {
+        let citation = annotated("").annotations.unwrap().citations.remove(0);
+        let cited = Cited { citation, words: Some(KEY.to_owned()), in_chars: false };
+        let (head, tail) = text.split_at(5);
+        let pieces = vec![
+            Delta::Text(head.to_owned()),
+            Delta::Text(tail.to_owned()),
+            Delta::Annotation(Box::new(Annotation::Citation(cited))),
+            Delta::Stop(StopReason::Stop),
+        ];
+        let masked = through(pieces);
+        assert!(!format!("{masked:?}").contains(KEY), "{masked:?}");
+        let mut assembler = windlass_models::Assembler::new("m");
+        for delta in masked {
+            assembler.push(delta).unwrap();
+        }
+        assembler.finish().annotations.unwrap().citations[0].span
+    };
+    assert_eq!(whole(&format!("So {KEY} is it.")), None);
 }

@@ -32,6 +32,7 @@ impl Showing {
             | Delta::Call { .. }
             | Delta::Sealed(_)
             | Delta::Media(_)
+            | Delta::Annotation(_)
             | Delta::Usage(_)
             | Delta::Stop(_) => return visible_update(self.action, delta),
         };
@@ -127,6 +128,7 @@ fn visible_update(action: ActionId, delta: &Delta) -> Option<Update> {
         | Delta::Reasoning(_)
         | Delta::Sealed(_)
         | Delta::Media(_)
+        | Delta::Annotation(_)
         | Delta::Usage(_)
         | Delta::Stop(_)
         | Delta::Thought => None,

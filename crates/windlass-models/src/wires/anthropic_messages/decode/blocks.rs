@@ -7,12 +7,14 @@ use std::collections::VecDeque;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use windlass_core::message::ProviderMetadata;
+use windlass_core::message::{ProviderMetadata, Span};
 use windlass_core::model::{FailureKind, MAX_REPLY_BYTES};
 
 use super::super::encode::is_odd;
+use super::annotations;
 use super::shapes::{Head, Piece, Tag};
 use crate::Delta;
+use crate::wires::annotations::{cited, step};
 use crate::wires::layout::{Kind, Layout, Part};
 use crate::wires::{DecodeError, Dialect};
 
@@ -35,6 +37,8 @@ pub(super) struct Blocks {
     kept: usize,
     /// Bytes of text, reasoning and calls.
     pub(super) output_bytes: usize,
+    /// Bytes of text.
+    text_bytes: usize,
     /// Whether any text came.
     pub(super) has_text: bool,
 }
@@ -85,9 +89,10 @@ impl Blocks {
             "text" => Kind::Text,
             "thinking" => Kind::Reasoning,
             "tool_use" => Kind::Call,
+            "container_upload" => Kind::Media,
             _ => Kind::Own,
         };
-        if block.kind != Kind::Own {
+        if !matches!(block.kind, Kind::Own | Kind::Media) {
             let head: Head<'_> = serde_json::from_str(raw.get()).map_err(unreadable)?;
             block.held = head.text.or(head.thinking).unwrap_or_default();
             let known: &[&str] = match block.kind {
@@ -211,13 +216,18 @@ impl Blocks {
 
     fn pass_on(&mut self, out: &mut VecDeque<Delta>) {
         while let Some(first) = self.open.front_mut() {
-            self.output_bytes += first.pass_on(&mut self.calls, out);
+            let bytes = first.pass_on(&mut self.calls, out);
+            self.output_bytes += bytes;
+            if first.kind == Kind::Text {
+                self.text_bytes += bytes;
+            }
             self.has_text |= first.kind == Kind::Text && first.passed > 0;
             if !first.ended {
                 return;
             }
-            let ended = self.open.pop_front();
-            if let Some(part) = ended.and_then(|block| block.part(self.return_reasoning)) {
+            let Some(mut ended) = self.open.pop_front() else { return };
+            ended.annotate(self.text_bytes, out);
+            if let Some(part) = ended.part(self.return_reasoning) {
                 self.layout.push(part);
             }
         }
@@ -289,23 +299,42 @@ impl Block {
         bytes
     }
 
+    /// Says what the whole block is beside its content; `text_bytes`: the length of the text up to its end.
+    fn annotate(&mut self, text_bytes: usize, out: &mut VecDeque<Delta>) {
+        match self.kind {
+            Kind::Text if self.fields.contains_key("citations") => {
+                let span = Span(text_bytes.saturating_sub(self.passed), text_bytes);
+                annotations::citations(&self.fields, span).for_each(|one| cited(out, one));
+            }
+            Kind::Own => {
+                if !self.held.trim().is_empty() {
+                    let held = std::mem::take(&mut self.held);
+                    let input = serde_json::from_str(&held).unwrap_or(Value::String(held));
+                    self.fields.insert("input".to_owned(), input);
+                }
+                if let Some(one) = annotations::step(&self.fields) {
+                    step(out, one);
+                }
+            }
+            Kind::Media => match annotations::uploaded(&self.fields) {
+                Some(media) => out.push_back(Delta::Media(media)),
+                None => self.kind = Kind::Own,
+            },
+            Kind::Text | Kind::Reasoning | Kind::Call => {}
+        }
+    }
+
     /// The block's part of the layout.
     fn part(mut self, return_reasoning: bool) -> Option<Part> {
         let own = match self.kind {
-            Kind::Own => {
-                if !self.held.trim().is_empty() {
-                    let input = serde_json::from_str(&self.held).unwrap_or(Value::String(self.held));
-                    self.fields.insert("input".to_owned(), input);
-                }
-                true
-            }
+            Kind::Own | Kind::Media => true,
             Kind::Reasoning => {
                 if return_reasoning && !self.fields.contains_key("signature") {
                     self.fields.insert("signature".to_owned(), "".into());
                 }
                 !self.fields.is_empty()
             }
-            Kind::Text | Kind::Call | Kind::Media => {
+            Kind::Text | Kind::Call => {
                 // A text begins with a list of citations even if none comes.
                 self.fields.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
                 // The reply says who made it, so that the id goes back as it came.

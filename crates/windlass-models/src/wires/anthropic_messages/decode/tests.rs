@@ -90,8 +90,9 @@ fn said(reply: &Reply) -> AssistantMessage {
     AssistantMessage {
         text: reply.text.clone(),
         reasoning: reply.reasoning.clone(),
-        media: reply.media.clone(),
+        media: reply.media.clone().into(),
         calls: calls.collect(),
+        annotations: reply.annotations.clone(),
     }
 }
 

@@ -95,7 +95,8 @@ fn assistant(
                     tool_use(writer, ids, call, own);
                 }
             }
-            // No model on this wire makes media: another one did.
+            Kind::Media if own.is_some() => writer.own(own),
+            // Models on this wire make media as files of their container only: another one did.
             Kind::Media => {
                 if let Some(media) = reply.media.get(part.at) {
                     writer.text(&note("file", media), None);

@@ -312,7 +312,7 @@ fn media_that_the_api_takes_and_notes_for_the_rest() {
 fn media_of_another_model_becomes_a_note() {
     let said = AssistantMessage {
         text: Some("Here:".into()),
-        media: vec![media("image/png", MediaSource::Base64("iVBO".into()))],
+        media: [media("image/png", MediaSource::Base64("iVBO".into()))].into(),
         ..AssistantMessage::default()
     };
     let all = messages(vec![Message::user("Draw."), Message::Assistant(said), Message::user("Thanks.")]);

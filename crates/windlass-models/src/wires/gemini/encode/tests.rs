@@ -67,8 +67,9 @@ fn said(reply: Reply) -> Message {
     Message::Assistant(AssistantMessage {
         text: reply.text,
         reasoning: reply.reasoning,
-        media: reply.media,
+        media: reply.media.into(),
         calls,
+        annotations: reply.annotations,
     })
 }
 

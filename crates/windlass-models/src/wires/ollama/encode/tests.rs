@@ -203,7 +203,8 @@ fn images_stand_beside_the_text_and_what_cannot_be_taken_is_noted() {
         json!({"role": "tool", "content": "", "images": ["QUJD"], "tool_name": "f", "tool_call_id": "c0"})
     );
     let made = vec![image(MediaSource::Base64("QUJD".into())), image(MediaSource::Url("u".into()))];
-    let said = AssistantMessage { text: Some("Here".into()), media: made, ..AssistantMessage::default() };
+    let said =
+        AssistantMessage { text: Some("Here".into()), media: made.into(), ..AssistantMessage::default() };
     assert_eq!(
         message(Message::Assistant(said)),
         json!({"role": "assistant", "content": "Here\n[file cat.png: image/png, u]", "images": ["QUJD"]})

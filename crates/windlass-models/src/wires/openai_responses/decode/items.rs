@@ -11,10 +11,12 @@ use windlass_core::model::{FailureKind, MAX_REPLY_BYTES};
 
 use super::super::own::CLIENT_CALLS;
 use super::super::shapes::{Fields, MAX_ITEMS};
-use crate::Delta;
 use crate::thoughts::GAP;
 use crate::wires::DecodeError;
+use crate::wires::annotations::cited;
+use crate::{Cited, Delta};
 
+mod annotations;
 mod kind;
 mod matching;
 mod sealing;
@@ -69,6 +71,8 @@ struct Item {
     own: Option<Box<RawValue>>,
     /// Whether `own` says more than names of its own.
     special: bool,
+    /// Sources of its text, with places in bytes of it.
+    cited: Vec<Cited>,
 }
 
 /// The items of one reply.
@@ -82,6 +86,8 @@ pub(super) struct Items {
     /// Whether text, and reasoning, was given out.
     spoken: [bool; 2],
     calls: u32,
+    /// Bytes of text that were given out, before the item whose turn it is.
+    text_bytes: usize,
     kept: u64,
     pub(super) refused: bool,
     pub(super) output_bytes: usize,
@@ -183,6 +189,7 @@ impl Items {
             named: (false, false),
             own: None,
             special: false,
+            cited: Vec::new(),
         });
         Ok(at)
     }
@@ -247,6 +254,11 @@ impl Items {
                 }
                 if !item.done {
                     return;
+                }
+                if voice == Voice::Text {
+                    let begin = self.text_bytes + if item.gap { GAP.len() } else { 0 };
+                    item.cited.drain(..).for_each(|one| cited(out, annotations::moved(one, begin)));
+                    self.text_bytes = begin + item.given;
                 }
                 (item.text, item.given) = (String::new(), 0);
             }

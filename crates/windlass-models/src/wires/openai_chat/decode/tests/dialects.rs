@@ -83,8 +83,9 @@ fn sent(dialect: &Dialect, reply: &Reply) -> Value {
     let said = AssistantMessage {
         text: reply.text.clone(),
         reasoning: reply.reasoning.clone(),
-        media: reply.media.clone(),
+        media: reply.media.clone().into(),
         calls: calls.collect(),
+        annotations: reply.annotations.clone(),
     };
     let mut request = conformance::request("m", "Hi");
     request.messages =

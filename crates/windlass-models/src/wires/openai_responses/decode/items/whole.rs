@@ -8,10 +8,11 @@ use windlass_core::message::{Media, MediaSource};
 use super::super::super::encode::is_odd;
 use super::super::super::own::{CLIENT_CALLS, wrapped};
 use super::super::super::shapes::{Fields, compacted};
-use super::{Items, Kind, TextPart, Voice};
+use super::{Items, Kind, TextPart, Voice, annotations};
 use crate::Delta;
 use crate::thoughts::GAP;
 use crate::wires::DecodeError;
+use crate::wires::annotations::{logprobs, step};
 
 /// The fields of a message that say nothing which the provider needs back.
 const PLAIN_MESSAGE: [&str; 5] = ["id", "type", "role", "status", "content"];
@@ -34,7 +35,12 @@ impl Items {
             Some(Kind::Call) => self.finish_call(place, whole, out),
             Some(Kind::Client(kind)) => self.finish_client_call(place, kind, whole, out),
             Some(Kind::Image) => self.finish_image(place, whole, out),
-            Some(Kind::Own) => self.keep(place, whole.without(&[]), true),
+            Some(Kind::Own) => {
+                if let Some(one) = annotations::step(whole) {
+                    step(out, one);
+                }
+                self.keep(place, whole.without(&[]), true);
+            }
             None => {}
         }
         self.bounded()
@@ -46,11 +52,17 @@ impl Items {
         whole: &Fields<'_>,
         out: &mut VecDeque<Delta>,
     ) -> Result<(), serde_json::Error> {
-        let (mut text, mut parts) = (String::new(), Vec::new());
+        let (mut text, mut parts, mut cited) = (String::new(), Vec::new(), Vec::new());
         for part in whole.objects("content")? {
             let refusal = part.text("refusal");
             let words = part.text("text").or_else(|| refusal.clone()).unwrap_or_default();
             let annotations = part.get("annotations").map(compacted).filter(|list| list != "[]");
+            if let Some(list) = &annotations {
+                cited.extend(annotations::citations(list, &words, text.len()));
+            }
+            if let Some(list) = part.get("logprobs").filter(|list| list.get() != "[]") {
+                logprobs(out, annotations::tokens(list));
+            }
             parts.push(TextPart {
                 bytes: words.len(),
                 refusal: refusal.is_some(),
@@ -63,6 +75,9 @@ impl Items {
         let special = whole.names().any(|name| !PLAIN_MESSAGE.contains(&name) && whole.get(name).is_some())
             || whole.text("status").is_some_and(|status| status != "completed");
         self.settle(place, text, parts);
+        if let Some(item) = self.all.get_mut(place) {
+            item.cited = cited;
+        }
         self.keep(place, whole.without(&["type", "role", "content"]), special);
         self.release(Voice::Text, out);
         Ok(())
@@ -138,6 +153,9 @@ impl Items {
     }
 
     fn finish_image(&mut self, place: usize, whole: &Fields<'_>, out: &mut VecDeque<Delta>) {
+        if let Some(one) = annotations::step(whole) {
+            step(out, one);
+        }
         let Some(data) = whole.text("result").filter(|data| !data.is_empty()) else {
             if let Some(item) = self.all.get_mut(place) {
                 item.kind = Kind::Own;

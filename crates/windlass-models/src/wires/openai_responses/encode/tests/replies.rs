@@ -13,8 +13,9 @@ pub(super) fn message_of(reply: &Reply) -> AssistantMessage {
     AssistantMessage {
         text: reply.text.clone(),
         reasoning: reply.reasoning.clone(),
-        media: reply.media.clone(),
+        media: reply.media.clone().into(),
         calls: calls.collect(),
+        annotations: reply.annotations.clone(),
     }
 }
 
