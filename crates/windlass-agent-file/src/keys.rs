@@ -178,12 +178,13 @@ impl Body {
         let input_schema = schema(self.input, reading)?;
         takes?;
         let output_schema = schema(self.output, reading)?;
-        let tools = tools::entries(self.tools, reading)?;
+        let has_no_tools = self.tools.is_empty();
+        let tools::Entries { called: tools, hosted } = tools::entries(&self.tools, reading)?;
         let agents = self.agents.iter().map(|keys| delegates::entry(keys, reading));
         let agents = agents.collect::<Result<_, _>>()?;
         let section = self.loop_.and_then(|section| Some((reading.root.at(&section.path)?, section.path)));
         let default_loop =
-            DefaultLoop::of(output_schema.is_some(), !(tools.is_empty() && self.agents.is_empty()));
+            DefaultLoop::of(output_schema.is_some(), !(has_no_tools && self.agents.is_empty()));
         let section = section.map(|(node, path)| LoopSection::read(&Field::new(node, path), default_loop));
         Ok(AgentFile {
             name,
@@ -195,6 +196,7 @@ impl Body {
             input_schema,
             output_schema,
             tools,
+            hosted,
             agents,
             loop_section: section.transpose()?.unwrap_or_default(),
             timeout_settings: self.timeouts.into(),

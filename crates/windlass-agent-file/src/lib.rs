@@ -68,6 +68,7 @@ pub use reading::ModelNames;
 pub use schema::schema;
 pub use services::{BuiltinService, ServiceEntry};
 pub use timeouts::TimeoutSettings;
+pub use tools::hosted::HostedEntry;
 pub use tools::{BuiltinEntry, CommandEntry, McpEntry, ToolEntry};
 pub use written::Written;
 
@@ -95,6 +96,8 @@ pub struct AgentFile {
     pub output_schema: Option<Value>,
     /// The tools, one entry each; each built-in tool has an entry of its own.
     pub tools: Vec<ToolEntry>,
+    /// The tools that the model's provider runs.
+    pub hosted: Vec<HostedEntry>,
     /// The delegates.
     pub agents: Vec<DelegateEntry>,
     /// The `loop` section.

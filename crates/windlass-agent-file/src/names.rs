@@ -15,15 +15,21 @@ use crate::yaml::{Place, Problem, YamlError};
 pub struct NamedTool {
     /// The name.
     pub name: String,
-    /// Kind of the tool: `builtin`, `command`, `service`, `mcp`, `agent file`, `a2a` or `branch`.
+    /// Kind of the tool: `builtin`, `command`, `service`, `hosted`, `mcp`, `agent file`, `a2a` or `branch`.
     pub origin: &'static str,
     /// Position of the entry.
     pub place: Place,
 }
 
 impl AgentFile {
-    /// The names of built-in tools, commands and tools of services, which are known before any server is started.
+    /// The names of built-in tools, commands, tools of services and tools of the provider, which are known before any server is
+    /// started.
     pub fn tool_names(&self) -> Vec<NamedTool> {
+        let hosted = self.hosted.iter().map(|entry| NamedTool {
+            name: entry.hosted.tool.name().to_owned(),
+            origin: "hosted",
+            place: entry.place,
+        });
         self.tools
             .iter()
             .flat_map(|entry| match entry {
@@ -44,6 +50,7 @@ impl AgentFile {
                 origin,
                 place,
             })
+            .chain(hosted)
             .collect()
     }
 

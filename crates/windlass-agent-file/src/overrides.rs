@@ -4,7 +4,7 @@ use windlass_core::tool::Effect;
 use windlass_tools::ToolOverrides;
 
 /// Settings that an entry applies to its tools.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Overrides {
     pub(super) timeout_ms: Option<u64>,
     pub(super) effect: Option<Effect>,
@@ -13,6 +13,7 @@ pub(super) struct Overrides {
     pub(super) summary_above: Option<u64>,
     pub(super) poll: Option<bool>,
     pub(super) strict: Option<bool>,
+    pub(super) defer: Option<bool>,
     pub(super) prefix: Option<String>,
 }
 
@@ -27,8 +28,14 @@ impl Overrides {
             summary_above: self.summary_above.or(outer.summary_above),
             poll: self.poll.or(outer.poll),
             strict: self.strict.or(outer.strict),
+            defer: self.defer.or(outer.defer),
             prefix: self.prefix.or_else(|| outer.prefix.clone()),
         }
+    }
+
+    /// Whether nothing is set.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 
     pub(super) fn finish(self) -> ToolOverrides {
@@ -40,6 +47,7 @@ impl Overrides {
             summary_above: self.summary_above,
             poll: self.poll,
             strict: self.strict,
+            defer: self.defer,
             prefix: self.prefix.map(Into::into),
         }
     }
@@ -68,6 +76,8 @@ macro_rules! with_overrides {
             poll: Option<bool>,
             /// Whether the provider holds calls to the schema. Default: as the model's `strict` says.
             strict: Option<bool>,
+            /// Whether the provider shows the tool only once its tool search (`hosted: tool_search`) has found it.
+            defer: Option<bool>,
             /// Put before the tool's name. For an MCP server: put before its tools' names, with `__` between; default: the
             /// server's name.
             prefix: Option<String>,
@@ -83,6 +93,7 @@ macro_rules! with_overrides {
                     summary_above: self.summary_above.map(windlass_core::settings::Whole::get),
                     poll: self.poll,
                     strict: self.strict,
+                    defer: self.defer,
                     prefix: self.prefix.clone(),
                 }
             }

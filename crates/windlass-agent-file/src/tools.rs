@@ -1,6 +1,7 @@
-//! Tool entries: MCP servers, built-in tools, commands.
+//! Tool entries: MCP servers, built-in tools, commands, services, tools of the provider.
 
 mod chosen;
+pub(super) mod hosted;
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
 use windlass_core::text::{did_you_mean, nearest};
-use windlass_core::tool::Effect;
+use windlass_core::tool::{Effect, HostedTool};
 use windlass_tools::builtin::{Builtin, Takes};
 use windlass_tools::command::{CommandSettings, CommandTool, passes_gate};
 use windlass_tools::mcp::{McpConfig, McpTransport, ToolChoice};
@@ -24,6 +25,7 @@ use super::reading::Reading;
 use super::services::{self, ServiceChoice, ServiceEntry};
 use crate::yaml::{At, Place, YamlError};
 use chosen::Chosen;
+use hosted::{HostedChoice, HostedEntry};
 
 /// A tool entry.
 #[derive(Clone, Debug)]
@@ -36,6 +38,18 @@ pub enum ToolEntry {
     Command(CommandEntry),
     /// Built-in tools that share something.
     Service(ServiceEntry),
+}
+
+impl ToolEntry {
+    /// The settings for its tools.
+    pub fn overrides(&self) -> &ToolOverrides {
+        match self {
+            Self::Mcp(entry) => &entry.config.overrides,
+            Self::Builtin(entry) => &entry.overrides,
+            Self::Command(entry) => &entry.overrides,
+            Self::Service(entry) => &entry.overrides,
+        }
+    }
 }
 
 /// An MCP server.
@@ -82,6 +96,7 @@ with_overrides! {
     /// A tool, or the tools of a server.
     #[schemars(rename = "tool", extend("oneOf" = [
         { "required": ["mcp"] }, { "required": ["builtin"] }, { "required": ["command"] }, { "required": ["service"] },
+        { "required": ["hosted"] },
     ]))]
     ToolKeys {
         /// The tools of an MCP server.
@@ -92,44 +107,65 @@ with_overrides! {
         command: Option<At<CommandKeys>>,
         /// Built-in tools that share something, set up and torn down around runs.
         service: Option<Choices<ServiceChoice>>,
+        /// Tools that the model's provider runs itself: a name, a list of names, or a map of names with the provider's options.
+        hosted: Option<Choices<HostedChoice>>,
     }
 }
 
-pub(super) fn entries(
-    tools: Vec<At<ToolKeys>>,
-    reading: &mut Reading<'_>,
-) -> Result<Vec<ToolEntry>, YamlError> {
-    let mut entries = Vec::new();
+/// The entries of a file: tools that runs call, and those that the model's provider runs.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    pub(super) called: Vec<ToolEntry>,
+    pub(super) hosted: Vec<HostedEntry>,
+}
+
+pub(super) fn entries(tools: &[At<ToolKeys>], reading: &mut Reading<'_>) -> Result<Entries, YamlError> {
+    let mut entries = Entries::default();
+    let mut deferred = None;
     for tool in tools {
-        entry(&tool, reading, &mut entries)?;
+        let before = entries.called.len();
+        entry(tool, reading, &mut entries)?;
+        let mut new = entries.called.iter().skip(before);
+        deferred = deferred.or(new.any(|entry| entry.overrides().defer == Some(true)).then_some(tool));
     }
-    Ok(entries)
+    let searches = |entry: &HostedEntry| entry.hosted.tool == HostedTool::ToolSearch;
+    match deferred.filter(|_| !entries.hosted.iter().any(searches)) {
+        None => Ok(entries),
+        Some(tool) => Err(tool
+            .error("agent.defer", format!("`{}` has `defer`, and nothing finds its tools", tool.path))
+            .with_help("add the provider's search to the tools: `hosted: tool_search`")),
+    }
 }
 
-fn entry(
-    tool: &At<ToolKeys>,
-    reading: &mut Reading<'_>,
-    entries: &mut Vec<ToolEntry>,
-) -> Result<(), YamlError> {
+fn entry(tool: &At<ToolKeys>, reading: &mut Reading<'_>, entries: &mut Entries) -> Result<(), YamlError> {
     let outer = tool.value.overrides();
-    match &tool.value {
-        ToolKeys { mcp: Some(mcp), builtin: None, command: None, service: None, .. } => {
-            entries.push(ToolEntry::Mcp(mcp_entry(mcp, &outer, tool.place, reading)?));
+    let called = &mut entries.called;
+    let ToolKeys { mcp, builtin, command, service, hosted, .. } = &tool.value;
+    match (mcp, builtin, command, service, hosted) {
+        (Some(mcp), None, None, None, None) => {
+            called.push(ToolEntry::Mcp(mcp_entry(mcp, &outer, tool.place, reading)?));
         }
-        ToolKeys { mcp: None, builtin: Some(builtins), command: None, service: None, .. } => {
+        (None, Some(builtins), None, None, None) => {
             let made = builtins.0.iter().map(|choice| builtin_entry(choice, &outer, reading));
-            entries.extend(made.map(ToolEntry::Builtin));
+            called.extend(made.map(ToolEntry::Builtin));
         }
-        ToolKeys { mcp: None, builtin: None, command: Some(command), service: None, .. } => {
-            entries.push(ToolEntry::Command(command_entry(command, &outer, tool.place, reading)?));
+        (None, None, Some(command), None, None) => {
+            called.push(ToolEntry::Command(command_entry(command, &outer, tool.place, reading)?));
         }
-        ToolKeys { mcp: None, builtin: None, command: None, service: Some(services), .. } => {
+        (None, None, None, Some(services), None) => {
             let made = services.0.iter().map(|choice| services::entry(choice, &outer, reading));
-            entries.extend(made.map(ToolEntry::Service));
+            called.extend(made.map(ToolEntry::Service));
+        }
+        (None, None, None, None, Some(tools)) => {
+            for choice in &tools.0 {
+                entries.hosted.push(hosted::entry(choice, &outer)?);
+            }
         }
         _ => {
-            let message =
-                format!("`{}` needs exactly one of `mcp`, `builtin`, `command` or `service`", tool.path);
+            let message = format!(
+                "`{}` needs exactly one of `mcp`, `builtin`, `command`, `service` or `hosted`",
+                tool.path
+            );
             return Err(tool.error("agent.tool_kind", message));
         }
     }

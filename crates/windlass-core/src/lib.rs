@@ -154,6 +154,7 @@ pub mod message {
     pub use crate::vocabulary::annotations::*;
     pub use crate::vocabulary::call_args::{CallArgs, Span};
     pub use crate::vocabulary::history::History;
+    pub use crate::vocabulary::hosted::HostedTool;
     pub use crate::vocabulary::media_type::media_type;
     pub use crate::vocabulary::message::*;
     pub use crate::vocabulary::payload::{Ref, SPILL_BYTES, cut, shortened};
@@ -166,6 +167,7 @@ pub mod tool {
     pub use crate::policy::own_tools::read_result::{READ_MOST, READ_USUAL, read_result};
     pub use crate::policy::own_tools::run_code::{CODE_FIELD, CODE_LIMIT, DIVERGED, RUN_CODE, functions};
     pub use crate::policy::own_tools::search::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
+    pub use crate::vocabulary::hosted::{Hosted, HostedTool};
     pub use crate::vocabulary::payload::READ_RESULT;
     pub use crate::vocabulary::tool::*;
 }

@@ -6,6 +6,7 @@ pub(crate) mod binding;
 pub(crate) mod budget;
 pub(crate) mod call_args;
 pub(crate) mod history;
+pub(crate) mod hosted;
 pub(crate) mod ids;
 pub(crate) mod limit;
 pub(crate) mod media_type;

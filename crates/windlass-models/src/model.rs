@@ -15,6 +15,7 @@ use windlass_core::model::{
 };
 use windlass_core::policy::CachePoint;
 use windlass_core::secret::Secret;
+use windlass_core::tool::{Hosted, HostedTool};
 use windlass_core::{Message, ToolSpec};
 
 use crate::Known;
@@ -109,6 +110,16 @@ impl ModelRequest {
     /// Whether the provider is to hold calls of any tool to their schema.
     pub fn is_strict_for_some(&self) -> bool {
         self.tools.iter().any(|tool| tool.is_offered() && self.is_strict(tool))
+    }
+
+    /// Whether the provider shows that tool only once its tool search has found it.
+    pub fn is_deferred(&self, tool: &ToolSpec) -> bool {
+        tool.defer && self.hosted().any(|(_, hosted)| hosted.tool == HostedTool::ToolSearch)
+    }
+
+    /// The tools of the provider that the request offers, each by its name in the conversation.
+    pub fn hosted(&self) -> impl Iterator<Item = (&ToolSpec, &Hosted)> {
+        self.tools.iter().filter_map(|tool| Some((tool, tool.hosted()?)))
     }
 
     /// The message at a place, as it goes out.

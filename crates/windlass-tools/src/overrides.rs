@@ -36,6 +36,9 @@ pub struct ToolOverrides {
     /// Whether the provider holds calls to the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
+    /// Whether the provider's tool search has to find it first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub defer: Option<bool>,
     /// Put before the name, with nothing between: sets tools of equal names apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Text>,
@@ -43,8 +46,8 @@ pub struct ToolOverrides {
 
 impl ToolOverrides {
     /// The keys, as an agent file writes them.
-    pub const KEYS: [&str; 8] =
-        ["timeout_ms", "effect", "approve", "retries", "summary_above", "poll", "strict", "prefix"];
+    pub const KEYS: [&str; 9] =
+        ["timeout_ms", "effect", "approve", "retries", "summary_above", "poll", "strict", "defer", "prefix"];
 
     /// Whether nothing is changed.
     pub fn is_empty(&self) -> bool {
@@ -70,6 +73,7 @@ impl ToolOverrides {
         }
         spec.poll = self.poll.unwrap_or(spec.poll);
         spec.strict = self.strict.or(spec.strict);
+        spec.defer = self.defer.unwrap_or(spec.defer);
         Arc::new(Overridden { spec, tool })
     }
 }

@@ -1,9 +1,9 @@
-use serde_json::json;
+use serde_json::{Value, json};
 use windlass_core::Message;
 use windlass_core::model::ReasoningOptions;
 use windlass_core::policy::{AtLimit, LimitKind, Preset};
 use windlass_core::secret::mask;
-use windlass_core::tool::Effect;
+use windlass_core::tool::{Effect, HostedTool};
 use windlass_error::Diagnostic as _;
 use windlass_tools::builtin::Now;
 
@@ -307,6 +307,20 @@ fn overrides_stand_beside_a_tool_or_inside_and_the_inner_one_wins() {
     assert_eq!((builtin(1).tool, builtin(1).overrides.timeout_ms), (Now::BUILTIN, Some(9)));
     assert_eq!((builtin(2).hosts, builtin(2).overrides.timeout_ms), (vec!["a".to_owned()], Some(3)));
     assert_eq!(builtin(2).overrides.approve, Some(true));
+}
+
+#[test]
+fn hosted_tools_stand_apart_with_the_options_of_their_provider() {
+    let agent = good(
+        "tools:\n  - builtin: now\n  - hosted: web_search\n  - hosted: [url, { code: { container: { type: auto } } }]\n",
+    );
+    assert_eq!(agent.tools.len(), 1);
+    let hosted: Vec<_> = agent.hosted.iter().map(|entry| (entry.hosted.tool, entry.place.line)).collect();
+    let tools = [(HostedTool::WebSearch, 3), (HostedTool::Url, 4), (HostedTool::Code, 4)];
+    assert_eq!(hosted, tools.map(|(tool, line)| (tool, line + agent.hosted[0].place.line - 3)));
+    let options: Vec<_> =
+        agent.hosted.iter().map(|entry| Value::from(entry.hosted.options.clone())).collect();
+    assert_eq!(options, [json!({}), json!({}), json!({ "container": { "type": "auto" } })]);
 }
 
 #[test]

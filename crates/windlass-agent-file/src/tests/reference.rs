@@ -47,6 +47,7 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("serviceOptions", "service", "", "agent-file.md#services"),
     ("service.memory", "", "", "agent-file.md#services"),
     ("service.sandbox", "", "", "agent-file.md#services"),
+    ("hostedOptions", "hosted", "The provider's own options of each tool that it runs, as its API names them.", "models.md#tools-that-the-provider-runs"),
     ("delegate", "agents", "An entry of `agents`: an agent of its own file, a remote agent that speaks A2A, or a branch of this agent.", "delegation.md"),
     ("branch", "", "", "agent-file.md#branches"),
     ("loop", "", "The loop: a preset, and what differs from it.", "agent-file.md#the-loop"),
@@ -163,7 +164,7 @@ impl Writer<'_> {
             keys.filter(|key| !but.contains(&key.as_str())).cloned().collect()
         };
         let file = (TOP, names(self.schema, &["name", "instructions", "serve"]));
-        let entry = names(&self.schema["$defs"]["tool"], &["mcp", "builtin", "command", "service"]);
+        let entry = names(&self.schema["$defs"]["tool"], &["mcp", "builtin", "command", "service", "hosted"]);
         for (of, keys) in [file, ("tools", entry)] {
             if of != heading && keys.iter().all(|key| own.contains_key(key)) {
                 own.retain(|key, _| !keys.contains(key));

@@ -64,8 +64,13 @@ pub(super) enum Fault {
 }
 
 /// The codes of values that their types refuse in their own words.
-const REFUSED: [&str; 4] =
-    ["policy.cache", "policy.unknown_preset", "agent.unknown_builtin", "agent.unknown_service"];
+const REFUSED: [&str; 5] = [
+    "policy.cache",
+    "policy.unknown_preset",
+    "agent.unknown_builtin",
+    "agent.unknown_service",
+    "agent.unknown_hosted",
+];
 /// The code where they name none.
 const USUAL: &str = "yaml.refused";
 

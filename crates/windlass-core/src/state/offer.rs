@@ -76,11 +76,12 @@ impl State {
             let refused = self.toolbox.refused().is_some_and(|all| all.contains(&tool.name));
             let denied = policy.denied(&tool.name).is_some() && !matches!(tool.kind, ToolKind::Finish(_));
             match tool.offer {
-                Offer::Offered if refused => Some(Offer::Withheld),
-                Offer::Offered | Offer::Unreachable if denied => Some(Offer::Denied),
+                Offer::Offered | Offer::Hosted if refused => Some(Offer::Withheld),
+                Offer::Offered | Offer::Unreachable | Offer::Hosted if denied => Some(Offer::Denied),
                 // A hook may hand back what another policy has denied.
+                Offer::Denied if !denied && tool.hosted.is_some() => Some(Offer::Hosted),
                 Offer::Denied if !denied => Some(Offer::Offered),
-                Offer::Offered | Offer::Unreachable | Offer::Withheld | Offer::Denied => None,
+                Offer::Offered | Offer::Unreachable | Offer::Withheld | Offer::Denied | Offer::Hosted => None,
             }
         };
         if tools.iter().all(|tool| changes(tool).is_none()) {
@@ -108,6 +109,7 @@ pub fn offered(policy: &Arc<Policy>, tools: &Arc<Vec<ToolSpec>>) -> Vec<ToolSpec
 /// does not cover.
 fn discovery(tools: &[ToolSpec]) -> Vec<ToolSpec> {
     let rank = |tool: &ToolSpec| match tool.kind {
+        _ if tool.hosted().is_some() => Some(2),
         ToolKind::Search => Some(0),
         ToolKind::Finish(_) => Some(1),
         ToolKind::Run | ToolKind::Ask => None,

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::call_args::Span;
+use crate::vocabulary::hosted::HostedTool;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::payload::cut;
 
@@ -68,48 +69,6 @@ pub struct HostedStep {
     /// Whether the step failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
-}
-
-/// Kinds of tools that run at a provider.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HostedTool {
-    /// A search of the web.
-    WebSearch,
-    /// A page or file that is fetched by its address.
-    Url,
-    /// Code or commands that run in a sandbox of the provider.
-    Code,
-    /// A search of files that were uploaded to the provider.
-    FileSearch,
-    /// An image that is made.
-    Image,
-    /// A search for tools.
-    ToolSearch,
-    /// A computer that the model operates.
-    Computer,
-    /// A tool of an MCP server that the provider calls.
-    Mcp,
-    /// Another one; [`HostedStep::name`] says which.
-    #[default]
-    Other,
-}
-
-impl HostedTool {
-    /// Its name, as it is stored.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::WebSearch => "web_search",
-            Self::Url => "url",
-            Self::Code => "code",
-            Self::FileSearch => "file_search",
-            Self::Image => "image",
-            Self::ToolSearch => "tool_search",
-            Self::Computer => "computer",
-            Self::Mcp => "mcp",
-            Self::Other => "other",
-        }
-    }
 }
 
 /// A page or a file.

@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use windlass_macros::Named;
 use windlass_schema::{Checker, SchemaFault, plain_schema};
 
+use crate::vocabulary::hosted::{Hosted, HostedTool};
 use crate::vocabulary::ids::Text;
 
 /// Effect of running a tool twice; decides what happens to a call that was running when the process died.
@@ -122,6 +123,7 @@ pub const OUTPUT_FIELD: &str = "output";
 
 /// A tool as data: what the model is told, and the policy of its calls.
 #[derive(Debug, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a tool")]
 pub struct ToolSpec {
     /// The name that the model calls it by.
     pub name: Text,
@@ -160,6 +162,10 @@ pub struct ToolSpec {
     /// Whether the provider holds calls of it to its schema; `None`: as the model's `strict` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
+    /// Whether the provider shows it to the model only once its [tool search](HostedTool::ToolSearch) has found it, where a request
+    /// offers that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub defer: bool,
     /// Whether the model is offered it.
     #[serde(default, skip_serializing_if = "Offer::is_offered")]
     pub offer: Offer,
@@ -169,6 +175,9 @@ pub struct ToolSpec {
     /// Targets that its calls reach by name.
     #[serde(default, skip_serializing_if = "is_none")]
     pub targets: Arc<Vec<Self>>,
+    /// The tool of the provider that it stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosted: Option<Arc<Hosted>>,
     /// Source of the tool, for messages about name clashes: `builtin`, `command`, `mcp files`, ….
     #[serde(default)]
     pub origin: Text,
@@ -204,6 +213,8 @@ pub enum Offer {
     Unreachable,
     /// The policy denies it: it is not offered, and a call of it is answered as denied.
     Denied,
+    /// Its model's provider runs it within a model call ([`ToolSpec::hosted`]): the provider is told of it, and no reply calls it.
+    Hosted,
 }
 
 impl Offer {
@@ -237,7 +248,21 @@ impl ToolSpec {
     /// Whether a call of it is answered by more than that it is unknown: it is offered, denied, or an agent that could not be
     /// reached.
     pub(crate) fn is_known(&self) -> bool {
-        self.offer != Offer::Withheld
+        !matches!(self.offer, Offer::Withheld | Offer::Hosted)
+    }
+
+    /// The tool of the provider that a request is to offer; `None`: it is another tool, or denied.
+    pub fn hosted(&self) -> Option<&Hosted> {
+        self.hosted.as_deref().filter(|_| self.offer == Offer::Hosted)
+    }
+
+    /// A tool that the model's provider runs itself, by its name in Windlass, with the provider's options of it.
+    pub fn hosted_by_provider(tool: HostedTool, options: Map<String, Value>) -> Self {
+        let mut spec = Self::read_only(tool.name(), "", json!({}));
+        spec.offer = Offer::Hosted;
+        spec.hosted = Some(Arc::new(Hosted { tool, options }));
+        spec.origin = "the provider".into();
+        spec
     }
 
     /// The tool that ends a typed run with an output of that schema (acorn's `__finish__`).
@@ -284,9 +309,11 @@ impl ToolSpec {
             effect_approval: EffectApproval::Covered,
             poll: false,
             strict: None,
+            defer: false,
             offer: Offer::Offered,
             has_check: false,
             targets: Arc::default(),
+            hosted: None,
             origin: "".into(),
             checked: OnceLock::new(),
             before: None,
@@ -351,9 +378,11 @@ impl Clone for ToolSpec {
             effect_approval: self.effect_approval,
             poll: self.poll,
             strict: self.strict,
+            defer: self.defer,
             offer: self.offer,
             has_check: self.has_check,
             targets: self.targets.clone(),
+            hosted: self.hosted.clone(),
             origin: self.origin.clone(),
             checked: OnceLock::new(),
             before: self.checked.get().or(self.before.as_ref()).cloned(),
@@ -375,9 +404,11 @@ impl PartialEq for ToolSpec {
             && self.effect_approval == other.effect_approval
             && self.poll == other.poll
             && self.strict == other.strict
+            && self.defer == other.defer
             && self.offer == other.offer
             && self.has_check == other.has_check
             && self.targets == other.targets
+            && self.hosted == other.hosted
             && self.origin == other.origin
     }
 }

@@ -20,6 +20,7 @@ use windlass_error::in_full;
 use windlass_http::{Answer, Body};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
+use super::betas::ask_for;
 use super::blaming::blamed;
 use super::events::EventReader;
 use super::failure::is_passing;
@@ -352,6 +353,7 @@ impl Call {
         if let Some(key) = key {
             sign(request.headers_mut(), server.wire.facts(), key).map_err(unusable)?;
         }
+        ask_for(request.headers_mut(), server.wire.facts(), &self.tools);
         trace(request.headers_mut());
         match watch.guard(pin!(route.send(request, server.connect_limit()))).await {
             Ok(Ok(answer)) => Ok((answer, address)),

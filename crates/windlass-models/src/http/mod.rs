@@ -2,6 +2,7 @@
 //!
 //! [`HttpModel`] drives a [`Wire`](crate::wires::Wire) over the connections of `windlass-http`.
 
+mod betas;
 mod binding;
 mod blaming;
 mod call;

@@ -8,6 +8,7 @@ use windlass_core::message::Part;
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure};
 use windlass_core::secret::{Secret, mask};
 
+use super::betas::ask_for;
 use super::binding;
 use super::blaming::blamed;
 use super::call::{Call, open};
@@ -17,7 +18,7 @@ use super::limiters::tokens;
 use super::restoring::Restoring;
 use super::server::Server;
 use super::writing::{RequestParts, written};
-use crate::wires::{Dialect, Encoding, is_off, once};
+use crate::wires::{Dialect, Encoding, hosted, is_off, once};
 use crate::{Deltas, Known, Model, ModelError, ModelRequest, WrittenRequest, providers};
 
 /// A model behind HTTP. It makes exactly one request a call: retries are the core's.
@@ -95,7 +96,8 @@ impl Model for HttpModel {
     fn refuses(&self, request: &ModelRequest) -> Option<String> {
         let Server { wire, dialect, .. } = &*self.server;
         let options = wire.facts().options.refusal(dialect, &request.model);
-        options.or_else(|| wire.refuses(dialect, request))
+        let hosted = || hosted::refusal(wire.facts().hosted, request);
+        options.or_else(hosted).or_else(|| wire.refuses(dialect, request))
     }
 
     fn takes(&self, part: &Part) -> bool {
@@ -107,10 +109,12 @@ impl Model for HttpModel {
         let path = self.server.wire.path(self.server.dialect.plain_name(&request.model.name), request.stream);
         let server = &self.server;
         let url = server.endpoint.url(&path);
+        let mut headers = server.headers().clone();
+        ask_for(&mut headers, server.wire.facts(), &request.tools);
         let of = RequestParts {
             facts: server.wire.facts(),
             url: url.as_str(),
-            headers: server.headers(),
+            headers: &headers,
             key_comes_later: server.key_command.is_some(),
             key_source: server.key_source.as_deref(),
             provider: &server.dialect.label,

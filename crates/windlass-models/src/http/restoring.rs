@@ -26,7 +26,7 @@ pub(super) struct Restoring {
     /// Whether the output came under a property.
     is_wrapped: bool,
     tools: Arc<Vec<ToolSpec>>,
-    /// The schema of the text.
+    /// The schema of the text, where it was sent in another form.
     output: Option<Arc<Value>>,
     /// The calls, and the text if it has a schema.
     held: Assembler,

@@ -20,6 +20,7 @@ mod annotations;
 mod content;
 mod effort;
 mod elements;
+pub(crate) mod hosted;
 mod json;
 mod layout;
 mod loose;
@@ -39,6 +40,7 @@ mod tools;
 mod wrapped;
 
 pub(crate) use effort::is_off;
+pub use hosted::HostedForm;
 pub(crate) use layout::reworded;
 pub use options::Options;
 pub(crate) use pieced::IdentifiedBy;
@@ -148,6 +150,10 @@ pub struct WireFacts {
     pub errors: &'static ErrorWords,
     /// How it takes the options of a model call.
     pub options: Options,
+    /// The forms of the tools that its providers run themselves.
+    pub hosted: &'static [HostedForm],
+    /// The header that asks for parts of the API by name, where tools of the provider want that ([`beta`](field@HostedForm::beta)).
+    pub betas: Option<&'static str>,
     /// The way back from another form of a schema, where the wire sends one. `None`: schemas keep their form, and the pieces of
     /// a reply are given out as they come.
     pub restore: Option<Restore>,

@@ -180,7 +180,7 @@ pub(crate) fn with_extra(end: &mut Vec<u8>, model: &ModelChoice) {
     }
 }
 
-fn merge(into: &mut Map<String, Value>, extra: &Map<String, Value>) {
+pub(crate) fn merge(into: &mut Map<String, Value>, extra: &Map<String, Value>) {
     for (key, value) in extra {
         match (into.get_mut(key), value) {
             (Some(Value::Object(into)), Value::Object(extra)) => merge(into, extra),

@@ -7,7 +7,6 @@ macro_rules! quirks {
     ($($(#[$doc:meta])+ $field:ident = $name:ident;)+) => {
         /// Differences between servers of one wire.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a server")]
         pub struct Quirks {
             $($(#[$doc])+ pub $field: bool,)+
         }
@@ -59,4 +58,8 @@ quirks! {
     reasoning_object = ReasoningObject;
     /// A call of one of several tools can be forced (`allowed_tools`).
     allowed_tools = AllowedTools;
+    /// The server searches the web for its search models, asked by `web_search_options`.
+    search_options = SearchOptions;
+    /// The server searches the web for every model, asked by an entry of `plugins`.
+    search_plugin = SearchPlugin;
 }

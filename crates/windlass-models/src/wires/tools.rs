@@ -21,6 +21,10 @@ impl Brackets {
     pub(crate) const TOOLS: Self = Self { open: b",\"tools\":[", close: b"]" };
 }
 
+/// The member of a tool that a search has to find first, as both APIs with one write it (Claude docs, "Tool search tool"; OpenAI,
+/// "Tool search").
+pub(crate) const DEFERRED: &[u8] = b",\"defer_loading\":true";
+
 /// A tool with the form in which its schema is sent.
 pub(crate) struct Tool<'s> {
     pub(crate) spec: &'s ToolSpec,

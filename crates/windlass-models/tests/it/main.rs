@@ -15,6 +15,7 @@ mod crossing;
 mod each_wire;
 mod failures;
 mod gemini;
+mod hosted;
 mod odd;
 mod ollama;
 mod outputs;

@@ -14,8 +14,8 @@ pub fn step(step: &HostedStep, cuts: &Cuts) -> String {
     let own = step.name.as_deref().map(name);
     let tool = match (step.tool, own) {
         (HostedTool::Other, Some(own)) => own,
-        (tool, Some(own)) => format!("{} {own}", tool.as_str()),
-        (tool, None) => tool.as_str().to_owned(),
+        (tool, Some(own)) => format!("{} {own}", tool.name()),
+        (tool, None) => tool.name().to_owned(),
     };
     let input = step.input.as_deref().map(|input| format!(" {}", cuts.line(input))).unwrap_or_default();
     let found = step.sources.len() as u64;

@@ -250,6 +250,9 @@ async fn alone(
     for tool in local_tools(file)? {
         builder = builder.shared_tool(tool);
     }
+    for entry in &file.hosted {
+        builder = builder.hosted(entry.hosted.tool, entry.hosted.options.clone());
+    }
     for FileService { service, tools } in services(file, env)? {
         builder = tools.into_iter().fold(builder, AgentBuilder::shared_tool).uses(&service);
     }

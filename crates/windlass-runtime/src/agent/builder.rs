@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use windlass_agent_file::Written;
 use windlass_code::Code;
 use windlass_core::event::AgentRef;
 use windlass_core::policy::{LimitKind, LimitValue};
+use windlass_core::tool::HostedTool;
 use windlass_core::{Message, Policy, Text, ToolSpec};
 use windlass_store::{MemoryLog, Store};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
@@ -39,7 +40,7 @@ use crate::platform::environment::{Environment, SystemEnvironment};
 use crate::platform::error::Error;
 use branch::Branch;
 use digests::with_branches;
-use finishing::{check_names, check_output, check_required, schema_of};
+use finishing::{check_hosted, check_names, check_output, check_required, schema_of};
 use iterations::iterates;
 use models::ModelRef;
 
@@ -74,6 +75,8 @@ pub struct AgentBuilder {
     pub(crate) known: Vec<Chosen>,
     sources: Vec<Arc<dyn ToolSource>>,
     services: Vec<SharedService>,
+    /// Tools that the model's provider runs.
+    hosted: Vec<ToolSpec>,
     /// Parts of the agent's file other than tools.
     written: Written,
     /// The files that the agent is made of.
@@ -113,6 +116,7 @@ impl AgentBuilder {
             known: Vec::new(),
             sources: Vec::new(),
             services: Vec::new(),
+            hosted: Vec::new(),
             written: Written::default(),
             files: None,
             chosen: Vec::new(),
@@ -214,6 +218,13 @@ impl AgentBuilder {
         if !self.services.iter().any(|known| known.is(service)) {
             self.services.push(service.clone());
         }
+        self
+    }
+
+    /// A tool that the model's provider runs itself, with the provider's own options of it. A model whose API has no such tool
+    /// refuses the request.
+    pub fn hosted(mut self, tool: HostedTool, options: Map<String, Value>) -> Self {
+        self.hosted.push(ToolSpec::hosted_by_provider(tool, options));
         self
     }
 
@@ -379,7 +390,8 @@ impl AgentBuilder {
         let (prompting, system) = self.prompting(&agent)?;
         let finish = self.finish_tool(&policy);
         let delegates = self.delegates.iter().map(|agent| reachable(&agent.spec()));
-        let further = further_tools(delegates, &branches, None, finish.as_ref());
+        check_hosted(&agent, &policy, &self.hosted)?;
+        let further = further_tools(delegates, &branches, None, &self.hosted, finish.as_ref());
         let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
         self.reserve_names(&all, &policy, !branches.is_empty())?;
         let examples: Vec<_> = std::mem::take(&mut self.examples).into_iter().map(Arc::new).collect();
@@ -399,6 +411,7 @@ impl AgentBuilder {
             services: self.services,
             delegates: self.delegates,
             branches,
+            hosted: self.hosted,
             finish,
             code,
             hook: self.hook,

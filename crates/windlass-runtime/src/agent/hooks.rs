@@ -72,7 +72,8 @@ impl Step {
 
     /// The names of the tools that are offered.
     pub fn tools(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().filter(|tool| tool.is_offered()).map(|tool| &*tool.name)
+        let offered = self.tools.iter().filter(|tool| tool.is_offered() || tool.hosted().is_some());
+        offered.map(|tool| &*tool.name)
     }
 
     /// The model's reply of this step: its text as the model wrote it, with calls that were read from it, and its calls.
@@ -131,7 +132,11 @@ impl Step {
 
     fn offer(&mut self, name: &str, offered: bool) -> bool {
         let tool = self.tools.iter_mut().find(|tool| *tool.name == *name);
-        tool.map(|tool| tool.offer = Offer::when(offered)).is_some()
+        let offer = |tool: &ToolSpec| match tool.hosted {
+            Some(_) if offered => Offer::Hosted,
+            _ => Offer::when(offered),
+        };
+        tool.map(|tool| tool.offer = offer(tool)).is_some()
     }
 
     /// Adds a message at the end of the conversation.

@@ -29,6 +29,8 @@ pub(crate) struct Toolset {
     pub(crate) branches: Vec<OwnBranch>,
     /// The agent that this one is a branch of.
     pub(crate) parent: Option<ParentAgent>,
+    /// Tools that the model's provider runs.
+    pub(crate) hosted: Vec<ToolSpec>,
     /// The finish tool of a typed run; offered after the tools and delegates.
     pub(crate) finish: Option<ToolSpec>,
     /// The program that runs code, where the model writes some.
@@ -80,6 +82,7 @@ impl Toolset {
             delegates: self.delegates.clone(),
             branches: self.branches.clone(),
             parent: self.parent.clone(),
+            hosted: self.hosted.clone(),
             finish: self.finish.clone(),
             code: self.code.clone(),
             hook: self.hook.clone(),
@@ -122,7 +125,8 @@ impl Toolset {
         }
         let tools = together(&self.own, &self.sources);
         let delegates = self.delegates.iter().map(|delegate| delegate.spec());
-        let further = further_tools(delegates, &self.branches, self.parent.as_ref(), self.finish.as_ref());
+        let (parent, finish) = (self.parent.as_ref(), self.finish.as_ref());
+        let further = further_tools(delegates, &self.branches, parent, &self.hosted, finish);
         let specs = with_further(tools.specs(), &further);
         // Equal ones stay the same, with the schemas that were compiled already.
         let specs = if specs == before { before } else { specs };
@@ -164,17 +168,19 @@ impl Toolset {
 /// Name of the digest's part for tools lent by parent agents. It is stored.
 const LENT: &str = "tools of the agent above";
 
-/// Tools offered with an agent's own: delegates, branches, the tools of parent agents, and the finish tool.
+/// Tools offered with an agent's own: delegates, branches, the tools of parent agents, those of the provider, and the finish tool.
 pub(crate) fn further_tools(
     delegates: impl Iterator<Item = ToolSpec>,
     branches: &[OwnBranch],
     parent: Option<&ParentAgent>,
+    hosted: &[ToolSpec],
     finish: Option<&ToolSpec>,
 ) -> Vec<ToolSpec> {
     let inherited = parent.map(ParentAgent::tools).filter(|tools| !tools.is_empty());
     delegates
         .chain(branch_tool(branches))
         .chain(inherited.map(ToolSpec::parent_tools))
+        .chain(hosted.iter().cloned())
         .chain(finish.cloned())
         .collect()
 }

@@ -2,6 +2,7 @@
 
 mod help;
 pub(crate) mod host;
+pub(crate) mod hosted;
 pub(crate) mod pdf;
 
 use thiserror::Error;
@@ -13,11 +14,10 @@ use windlass_store::StoreError;
 use windlass_tools::ToolSetError;
 
 use crate::platform::settings::SettingsError;
+pub(crate) use help::MAX_BRANCH_DEPTH;
 use host::HostError;
+use hosted::HostedFault;
 use pdf::UnreadPdf;
-
-/// Maximum nesting depth of branches.
-pub(crate) const MAX_BRANCH_DEPTH: usize = 16;
 
 /// Errors of agents and runs. The end of a run is no error, however it ended: see [`Run::status`](crate::Run::status).
 #[derive(Debug, Error, Diagnostic)]
@@ -85,6 +85,10 @@ pub enum Error {
         /// Tools with close names, nearest first.
         nearest: Vec<String>,
     },
+    /// The agent cannot be built: its loop wants of a tool of the provider what only calls can keep to.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Hosted(#[from] HostedFault),
     /// A run was to be given only some of the agent's tools, and a pattern names none of them.
     #[error("`{pattern}` names no tool of agent `{agent}`")]
     #[diagnostic(kind = Invalid, code = "run.unknown_tool", help = help::meant(nearest, help::NO_SUCH_TOOL))]

@@ -20,6 +20,7 @@ mod clocks;
 mod control;
 #[cfg(test)]
 mod documents;
+#[cfg(test)]
 mod drops;
 #[cfg(test)]
 mod exchange;
@@ -33,6 +34,8 @@ mod ground;
 mod hedges;
 #[cfg(test)]
 mod host;
+#[cfg(test)]
+mod hosted;
 #[cfg(test)]
 mod imports;
 #[cfg(test)]

@@ -209,6 +209,9 @@ impl Cast<'_> {
                 builder = Self::serve(builder, part, entry)?;
             }
         }
+        for entry in &file.hosted {
+            builder = builder.hosted(entry.hosted.tool, entry.hosted.options.clone());
+        }
         for tool in part.tools.iter().filter(|tool| !part.named_only || names(file, &tool.name)) {
             builder = builder.tool(double(tool, file, script, environment));
         }

@@ -122,6 +122,7 @@ files! {
     chat_basics => "chat/basics",
     chat_batches => "chat/batches",
     chat_choices => "chat/choices",
+    chat_hosted => "chat/hosted",
     chat_inputs => "chat/inputs",
     chat_endings => "chat/endings",
     chat_reasoning => "chat/reasoning",

@@ -14,8 +14,10 @@ use self::content::{Form, Role, blocks, role_of, system_block};
 pub(super) use self::ids::is_odd;
 use self::settings::Scene;
 pub(super) use self::settings::refusal;
+use super::hosted::HOSTED;
 use crate::ModelRequest;
 use crate::model::MAX_MARKED;
+use crate::wires::hosted::with_hosted;
 use crate::wires::json::json_string;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
@@ -99,7 +101,7 @@ impl Conversation for Messages {
     }
 
     fn tools(request: &ModelRequest) -> Vec<u8> {
-        tools::tools(request)
+        with_hosted(tools::tools(request), request, HOSTED)
     }
 }
 

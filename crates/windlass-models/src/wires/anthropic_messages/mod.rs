@@ -15,6 +15,7 @@ use crate::http::{ErrorWords, Framing};
 
 pub mod decode;
 pub mod encode;
+mod hosted;
 mod models;
 mod options;
 
@@ -36,6 +37,8 @@ static FACTS: WireFacts = WireFacts {
     headers: &[("anthropic-version", "2023-06-01")],
     errors: &ERRORS,
     options: options::OPTIONS,
+    hosted: hosted::HOSTED,
+    betas: Some("anthropic-beta"),
     restore: None,
 };
 

@@ -11,9 +11,11 @@ use windlass_core::{Message, ToolSpec};
 use self::content::Contents;
 pub(super) use self::media::takes;
 use super::generation::{is_third, thinking};
+use super::hosted::HOSTED;
 use super::options::OPTIONS;
 use crate::ModelRequest;
-use crate::wires::json::{field, json_value, number, object};
+use crate::wires::hosted::with_hosted;
+use crate::wires::json::{field, json_string, json_value, number, object};
 use crate::wires::once::report;
 use crate::wires::options::with_extra;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
@@ -33,7 +35,7 @@ impl<const THIRD: bool> Conversation for Contents<THIRD> {
     }
 
     fn tools(request: &ModelRequest) -> Vec<u8> {
-        tools(&request.tools)
+        with_hosted(tools(&request.tools), request, HOSTED)
     }
 }
 
@@ -113,22 +115,30 @@ fn takes_arguments(schema: &serde_json::Value) -> bool {
 }
 
 /// `toolConfig`, where it says anything. `VALIDATED` holds calls to their schemas and leaves text possible; `ANY` does so for
-/// calls that must come.
+/// calls that must come. Beside functions, the provider's own tools want their calls in the reply ("Combine built-in tools and
+/// function calling").
 fn tool_config(out: &mut Vec<u8>, request: &ModelRequest) {
-    let mode: &[u8] = match &request.choice {
-        ToolChoice::Auto if request.model.strict => b"VALIDATED",
-        ToolChoice::Auto | ToolChoice::None => return,
-        ToolChoice::Required | ToolChoice::Named(_) | ToolChoice::OneOf(_) => b"ANY",
+    let mode = match &request.choice {
+        ToolChoice::Auto if request.model.strict => Some("VALIDATED"),
+        ToolChoice::Auto | ToolChoice::None => None,
+        ToolChoice::Required | ToolChoice::Named(_) | ToolChoice::OneOf(_) => Some("ANY"),
     };
-    out.extend_from_slice(b",\"toolConfig\":{\"functionCallingConfig\":{\"mode\":\"");
-    out.extend_from_slice(mode);
-    out.push(b'"');
-    let names = request.choice.tools();
-    if !names.is_empty() {
-        field(out, "allowedFunctionNames");
-        json_value(out, &names);
+    let mut config = Vec::new();
+    let mut calling = Vec::new();
+    if let Some(mode) = mode {
+        field(&mut calling, "mode");
+        json_string(&mut calling, mode);
+        let names = request.choice.tools();
+        if !names.is_empty() {
+            field(&mut calling, "allowedFunctionNames");
+            json_value(&mut calling, &names);
+        }
     }
-    out.extend_from_slice(b"}}");
+    object(&mut config, "functionCallingConfig", &calling);
+    if request.hosted().next().is_some() && request.tools.iter().any(ToolSpec::is_offered) {
+        config.extend_from_slice(b",\"includeServerSideToolInvocations\":true");
+    }
+    object(out, "toolConfig", &config);
 }
 
 /// `generationConfig`, where there is a setting. The API has none for calls in parallel, and no metadata.

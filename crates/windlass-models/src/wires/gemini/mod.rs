@@ -22,6 +22,7 @@ mod elements;
 pub mod encode;
 mod ends;
 mod generation;
+mod hosted;
 mod metadata;
 mod options;
 mod partial;
@@ -53,6 +54,8 @@ static FACTS: WireFacts = WireFacts {
     headers: &[],
     errors: &ERRORS,
     options: options::OPTIONS,
+    hosted: hosted::HOSTED,
+    betas: None,
     restore: None,
 };
 

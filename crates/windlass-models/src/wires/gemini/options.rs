@@ -24,6 +24,7 @@ pub(super) const OPTIONS: Options = Options {
         "contents",
         "tools",
         "toolConfig.functionCallingConfig",
+        "toolConfig.includeServerSideToolInvocations",
         "generationConfig.temperature",
         "generationConfig.topP",
         "generationConfig.presencePenalty",

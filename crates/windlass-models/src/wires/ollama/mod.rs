@@ -37,6 +37,8 @@ static FACTS: WireFacts = WireFacts {
     headers: &[],
     errors: &ERRORS,
     options: options::OPTIONS,
+    hosted: &[],
+    betas: None,
     restore: None,
 };
 
@@ -69,7 +71,7 @@ impl Wire for Ollama {
     }
 
     fn refuses(&self, _: &Dialect, request: &ModelRequest) -> Option<String> {
-        let tool = request.tools.iter().find(|tool| tool.is_offered() && request.is_strict(tool))?;
+        let tool = request.tools.iter().find(|tool| tool.is_offered() && tool.strict == Some(true))?;
         Some(format!("tool `{}`: `strict` has no place in its API", tool.name))
     }
 

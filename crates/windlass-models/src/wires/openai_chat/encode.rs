@@ -8,6 +8,7 @@ use windlass_core::model::{ModelChoice, ToolChoice};
 pub(super) use self::content::takes;
 use self::content::{is_left_out, message};
 pub(super) use self::ids::is_long;
+use super::hosted;
 use super::options::OPTIONS;
 use crate::ModelRequest;
 use crate::wires::effort::effort;
@@ -171,6 +172,9 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         json_value(out, &request.model.stop);
     }
     OPTIONS.write(out, dialect, None, &request.model);
+    if request.choice != ToolChoice::None {
+        hosted::write(out, dialect, request);
+    }
     if request.model.logprobs().is_some() {
         out.extend_from_slice(b",\"logprobs\":true");
     }

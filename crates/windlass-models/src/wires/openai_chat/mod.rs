@@ -16,6 +16,7 @@ use crate::http::{ErrorWords, Framing};
 mod annotations;
 pub mod decode;
 pub mod encode;
+mod hosted;
 mod metadata;
 mod options;
 mod parts;
@@ -37,6 +38,8 @@ static FACTS: WireFacts = WireFacts {
     headers: &[],
     errors: &ERRORS,
     options: options::OPTIONS,
+    hosted: hosted::HOSTED,
+    betas: None,
     restore: Some(strict::restored),
 };
 
@@ -103,8 +106,8 @@ impl Wire for OpenAiChat {
         Cow::Borrowed("chat/completions")
     }
 
-    fn refuses(&self, _: &Dialect, request: &ModelRequest) -> Option<String> {
-        strict::refusal(request)
+    fn refuses(&self, dialect: &Dialect, request: &ModelRequest) -> Option<String> {
+        hosted::refusal(dialect, request).or_else(|| strict::refusal(request))
     }
 
     fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding {

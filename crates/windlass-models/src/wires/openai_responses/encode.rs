@@ -13,16 +13,18 @@ use windlass_core::model::{ModelChoice, ToolChoice};
 pub(super) use self::content::takes;
 pub(super) use self::items::is_odd;
 use self::items::{CallIds, Open, message};
+use super::hosted::{HOSTED, included};
 use super::options::OPTIONS;
 use crate::ModelRequest;
 use crate::wires::effort::{effort, is_off};
 use crate::wires::elements::Elements;
+use crate::wires::hosted::with_hosted;
 use crate::wires::json::{field, json_string, json_value, listed, number, object};
 use crate::wires::options::with_extra;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::strict;
-use crate::wires::tools::{Brackets, held};
+use crate::wires::tools::{Brackets, DEFERRED, held};
 use crate::wires::{Dialect, Encoding};
 
 mod content;
@@ -59,7 +61,7 @@ impl Conversation for Messages {
     }
 
     fn tools(request: &ModelRequest) -> Vec<u8> {
-        tools(request)
+        with_hosted(tools(request), request, HOSTED)
     }
 }
 
@@ -130,6 +132,9 @@ fn tools(request: &ModelRequest) -> Vec<u8> {
         json_value(out, tool.form.unwrap_or_else(|| tool.schema()));
         field(out, "strict");
         json_value(out, &tool.form.is_some());
+        if request.is_deferred(tool.spec) {
+            out.extend_from_slice(DEFERRED);
+        }
         out.push(b'}');
     })
 }
@@ -191,7 +196,7 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     json_value(out, &dialect.quirks.stored_replies);
     let thoughts = thinks(dialect, model).then_some("reasoning.encrypted_content");
     let logprobs = model.logprobs().map(|_| "message.output_text.logprobs");
-    let mut included = thoughts.into_iter().chain(logprobs).peekable();
+    let mut included = thoughts.into_iter().chain(logprobs).chain(included(request)).peekable();
     if included.peek().is_some() {
         out.extend_from_slice(b",\"include\":[");
         listed(out, included, json_string);

@@ -21,6 +21,7 @@ use crate::http::{Framing, Report};
 pub mod decode;
 pub mod encode;
 mod ends;
+mod hosted;
 mod options;
 mod own;
 mod shapes;
@@ -42,6 +43,8 @@ static FACTS: WireFacts = WireFacts {
     headers: &[],
     errors: &ends::ERRORS,
     options: options::OPTIONS,
+    hosted: hosted::HOSTED,
+    betas: None,
     restore: Some(strict::restored),
 };
 

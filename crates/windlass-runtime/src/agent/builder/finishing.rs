@@ -8,7 +8,7 @@ use serde_json::Value;
 use windlass_agent_file::LoopSection;
 use windlass_agent_file::yaml::{Field, Node};
 use windlass_code::Code;
-use windlass_core::policy::{CodeMode, DefaultLoop, Discovery, Hooks, LimitKind, Stop, Turns, View};
+use windlass_core::policy::{CodeMode, DefaultLoop, Discovery, Hooks, LimitKind, Stop, Turns, View, Wire};
 use windlass_core::text::{covers, nearest};
 use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL, RUN_CODE, SEARCH_TOOLS, UPDATE_BLACKBOARD};
 use windlass_core::{Policy, Text, ToolSpec};
@@ -23,6 +23,7 @@ use crate::agent::models::Chosen;
 use crate::agent::prompt::plain::Plain;
 use crate::agent::prompt::{PromptBuilder, Prompting};
 use crate::agent::source::ToolSource;
+use crate::platform::error::hosted::HostedFault;
 use crate::platform::error::{Error, MAX_BRANCH_DEPTH};
 use crate::platform::settings::SettingsError;
 
@@ -130,6 +131,7 @@ impl AgentBuilder {
         let has_tools = !self.tools.specs().is_empty()
             || !self.sources.is_empty()
             || !self.delegates.is_empty()
+            || !self.hosted.is_empty()
             || !self.branches.is_empty();
         let default = DefaultLoop::of(self.output.is_some(), has_tools);
         let mut policy = match (&self.policy, &self.settings) {
@@ -215,6 +217,35 @@ pub(super) fn check_required(
             nearest: nearest(&pattern.replace(['*', '?'], ""), names()),
         }),
     }
+}
+
+/// Rejects what no tool of the provider can keep to: it runs within a model call, before anybody is asked, and no reply calls it.
+pub(super) fn check_hosted(agent: &str, policy: &Policy, hosted: &[ToolSpec]) -> Result<(), Error> {
+    for tool in hosted {
+        let refused = |key: &'static str, why: &'static str| {
+            Err(HostedFault { agent: agent.to_owned(), tool: tool.name.clone(), key, why }.into())
+        };
+        let names = |pattern: &Text| covers(pattern, &tool.name);
+        if policy.denied(&tool.name).is_some() {
+            continue;
+        }
+        if policy.wants_approval(&tool.name) {
+            return refused("approve", "nobody can be asked before it runs");
+        }
+        if policy.tools.require.iter().any(names) {
+            return refused("require", "no call of it can succeed");
+        }
+        if policy.request.tool_choice.tools().any(|name| *name == tool.name) {
+            return refused("tool_choice", "no reply calls it");
+        }
+        if matches!(policy.request.wire, Wire::Fenced | Wire::Schema) {
+            return refused("wire", "only a request with tools can offer it");
+        }
+        if policy.replies.stop == Stop::Judge {
+            return refused("preset", "a loop that plans offers models no tools");
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn schema_of<T: JsonSchema>() -> Value {

@@ -10,6 +10,9 @@ use windlass_models::ModelError;
 use windlass_models::providers::provider_names;
 use windlass_tools::ToolSetError;
 
+/// Maximum nesting depth of branches.
+pub(crate) const MAX_BRANCH_DEPTH: usize = 16;
+
 pub(super) const NO_SUCH_REQUIRED: &str = "name a tool of the agent, or remove the pattern";
 pub(super) const NO_SUCH_TOOL: &str = "name a tool of the agent";
 pub(super) const PRICES: &str = "give the model `prices: { input, output }` in USD per million tokens";

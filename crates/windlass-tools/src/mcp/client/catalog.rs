@@ -225,6 +225,7 @@ fn spec(config: &McpConfig, listed: &ServerTool, offered: Offered) -> ToolSpec {
     spec.retries = overrides.retries;
     spec.poll = overrides.poll.unwrap_or_default();
     spec.strict = overrides.strict;
+    spec.defer = overrides.defer.unwrap_or_default();
     spec.origin = format!("mcp {}", config.name).into();
     spec
 }

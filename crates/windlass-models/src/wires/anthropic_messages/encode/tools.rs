@@ -6,7 +6,7 @@ use super::CACHE_CONTROL;
 use super::schema::held_to;
 use crate::ModelRequest;
 use crate::wires::json::{field, json_string, json_value};
-use crate::wires::tools::{Brackets, offered};
+use crate::wires::tools::{Brackets, DEFERRED, offered};
 
 /// `,"tools":[…]` of the offered tools; nothing if there is none. Calls of strict ones are held to the schemas ("Strict tool use").
 pub(super) fn tools(request: &ModelRequest) -> Vec<u8> {
@@ -19,6 +19,9 @@ pub(super) fn tools(request: &ModelRequest) -> Vec<u8> {
             out.extend_from_slice(b",\"strict\":true");
         } else {
             json_value(out, tool.schema());
+        }
+        if request.is_deferred(tool.spec) {
+            out.extend_from_slice(DEFERRED);
         }
         out.push(b'}');
     })
