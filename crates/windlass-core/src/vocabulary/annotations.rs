@@ -28,7 +28,7 @@ pub const MAX_ANNOTATION_BYTES: u64 = 1024 * 1024;
 /// Maximum number of bytes that are kept of one text of an annotation; the middle of a longer one is left out, with a note.
 pub const KEPT_ANNOTATION_BYTES: u64 = 4096;
 
-/// What a provider adds to a reply beside its text, reasoning, media and calls. It is bounded; [`Omitted`] says what is not kept.
+/// Additions of a provider to a reply, beside its text, reasoning, media and calls. They are bounded; [`Omitted`] counts the rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Annotations {
     /// Steps of tools that ran at the provider, in order.

@@ -1,6 +1,6 @@
 //! Artifacts of a run: long texts and files that it keeps outside its events, and images, sound and files that its models made.
 //!
-//! What a model made stands in the event of its reply, once, because it goes back to its provider whole.
+//! An image or file that a model made stands in the event of its reply, once, because it goes back to its provider whole.
 
 use std::collections::BTreeSet;
 

@@ -13,7 +13,7 @@ use crate::{Cited, Delta};
 /// The most queries, pages and sources that are kept of a reply until it ends.
 const MAX_KEPT: usize = 512;
 
-/// What is known of a reply's sources. A stream may tell it in several pieces, and tell it again.
+/// The sources of a reply that are known so far. A stream may tell them in several pieces, and tell them again.
 #[derive(Debug, Default)]
 pub(super) struct Annotating {
     queries: Vec<Value>,
@@ -22,7 +22,7 @@ pub(super) struct Annotating {
     pages: Vec<(Value, bool)>,
     /// Whether a part of the text has a source.
     is_supported: bool,
-    /// Number of steps without an id of the provider, and whether the last one still lacks its result.
+    /// Number of steps without an id of the provider.
     unnamed: usize,
 }
 

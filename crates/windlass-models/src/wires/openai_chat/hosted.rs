@@ -8,7 +8,7 @@ use crate::ModelRequest;
 use crate::wires::json::json_value;
 use crate::wires::{Dialect, HostedForm, hosted};
 
-/// What any server of the wire may run: which one does, its quirks say.
+/// All that servers of the wire may run. The quirks of a server say whether it does.
 pub(super) const HOSTED: &[HostedForm] = &[SEARCH];
 
 const SEARCH: HostedForm =
