@@ -16,6 +16,7 @@ mod each_wire;
 mod failures;
 mod gemini;
 mod hosted;
+mod instructed;
 mod odd;
 mod ollama;
 mod outputs;

@@ -15,6 +15,7 @@ pub(super) use self::ids::is_odd;
 use self::settings::Scene;
 pub(super) use self::settings::refusal;
 use super::hosted::HOSTED;
+use super::models::Model;
 use crate::ModelRequest;
 use crate::model::MAX_MARKED;
 use crate::wires::hosted::with_hosted;
@@ -35,8 +36,8 @@ const NO_USER: &[u8] = b"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"te
 /// Marker of the last block of a cached prefix ("Prompt caching").
 const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}";
 
-/// The conversation with the last message still open, and none marked.
-struct Messages {
+/// The conversation with the last message still open, and none marked. `SYSTEM`: the model knows system messages amid it.
+struct Messages<const SYSTEM: bool> {
     system: Vec<u8>,
     bytes: Vec<u8>,
     /// The role of the message that is open; `None`: there is none yet.
@@ -64,6 +65,8 @@ struct SoFar {
 #[derive(Clone, Copy, Debug)]
 struct Span {
     is_system: bool,
+    /// It is a system message amid it.
+    is_turn: bool,
     start: usize,
     end: usize,
 }
@@ -74,7 +77,7 @@ impl Span {
     }
 }
 
-impl Conversation for Messages {
+impl<const SYSTEM: bool> Conversation for Messages<SYSTEM> {
     fn start(bytes: usize) -> Self {
         Self {
             system: Vec::new(),
@@ -97,7 +100,8 @@ impl Conversation for Messages {
         };
         self.ids.note(&dialect.label, new, is_odd);
         let (start, end) = if is_system { self.add_system(new) } else { self.add_message(dialect, new) };
-        self.spans.push(Span { is_system, start, end });
+        let is_turn = self.role == Some(Role::System);
+        self.spans.push(Span { is_system, is_turn, start, end });
     }
 
     fn tools(request: &ModelRequest) -> Vec<u8> {
@@ -107,11 +111,20 @@ impl Conversation for Messages {
 
 /// Encodes a request, `stream` saying whether the reply comes as server-sent events.
 pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
+    // What was kept for a model of the other kind is encoded anew.
+    if Model::named(dialect.plain_name(&request.model.name)).knows_system_turns() {
+        encode_for::<true>(dialect, request)
+    } else {
+        encode_for::<false>(dialect, request)
+    }
+}
+
+fn encode_for<const SYSTEM: bool>(dialect: &Dialect, request: &ModelRequest) -> Encoding {
     let name = dialect.plain_name(&request.model.name);
     let mut head = Vec::with_capacity(64 + name.len());
     head.extend_from_slice(b"{\"model\":");
     json_string(&mut head, name);
-    with_kept(&request.prefix, dialect, request, |kept: &Kept<Messages>| {
+    with_kept(&request.prefix, dialect, request, |kept: &Kept<Messages<SYSTEM>>| {
         let messages = &kept.messages;
         let tools = if request.choice == ToolChoice::None && !messages.so_far.has_calls {
             Cow::Borrowed(&[][..])
@@ -150,8 +163,13 @@ struct Marks {
 
 impl Marks {
     /// The messages that the request marks. Where a marker is left, the unchanging front has one as well: the last system
-    /// message, or the last tool where there is none.
-    fn of(dialect: &Dialect, request: &ModelRequest, messages: &Messages, has_tools: bool) -> Self {
+    /// message, or the last tool where there is none. Marks behind the tools and those of the provider's own count among the most.
+    fn of<const SYSTEM: bool>(
+        dialect: &Dialect,
+        request: &ModelRequest,
+        messages: &Messages<SYSTEM>,
+        has_tools: bool,
+    ) -> Self {
         let mut places = if dialect.quirks.cache_control { request.marked() } else { Vec::new() };
         let is_system = |place: &usize| messages.spans.get(*place).is_some_and(|span| span.is_system);
         let is_free = !places.is_empty() && places.len() < MAX_MARKED && !places.iter().any(is_system);
@@ -170,7 +188,7 @@ impl Marks {
     }
 }
 
-impl Messages {
+impl<const SYSTEM: bool> Messages<SYSTEM> {
     fn add_system(&mut self, new: &Message) -> (usize, usize) {
         let before = self.system.len();
         if before > 0 {
@@ -184,8 +202,18 @@ impl Messages {
         (start.min(self.system.len()), self.system.len())
     }
 
+    /// The role that a message is written with. A system message stands for itself behind one of the user, where the model knows that
+    /// ("Mid-conversation system messages"); elsewhere it is a part of the user's.
+    fn role_of(&self, new: &Message) -> Role {
+        let stands = SYSTEM && matches!(self.role, Some(Role::User | Role::System));
+        match new {
+            Message::System { text } if stands && !text.trim().is_empty() => Role::System,
+            _ => role_of(new),
+        }
+    }
+
     fn add_message(&mut self, dialect: &Dialect, new: &Message) -> (usize, usize) {
-        let (before, role) = (self.bytes.len(), role_of(new));
+        let (before, role) = (self.bytes.len(), self.role_of(new));
         match self.role {
             Some(open) if open == role => self.bytes.push(b','),
             Some(_) => self.bytes.extend_from_slice(b"]},"),
@@ -199,10 +227,15 @@ impl Messages {
             self.bytes.extend_from_slice(match role {
                 Role::User => b"{\"role\":\"user\",\"content\":[",
                 Role::Assistant => b"{\"role\":\"assistant\",\"content\":[",
+                Role::System => b"{\"role\":\"system\",\"content\":[",
             });
         }
         let start = self.bytes.len();
-        blocks(&mut self.bytes, dialect, &self.ids, new, Form::default());
+        if role == Role::System {
+            system_block(&mut self.bytes, new, None);
+        } else {
+            blocks(&mut self.bytes, dialect, &self.ids, new, Form::default());
+        }
         if self.bytes.len() == start {
             self.bytes.truncate(before);
             return (before, before);
@@ -215,6 +248,7 @@ impl Messages {
                     self.so_far.thinks =
                         begins(b"{\"type\":\"thinking\"") || begins(b"{\"type\":\"redacted_thinking\"");
                 }
+                Role::System => {}
             }
         }
         self.role = Some(role);
@@ -245,7 +279,7 @@ impl Messages {
             let span = self.spans.get(place).filter(|span| span.is_system == is_system && !span.is_empty());
             let (Some(span), Some(message)) = (span, request.message(place)) else { continue };
             out.extend_from_slice(bytes.get(copied..span.start).unwrap_or_default());
-            if is_system {
+            if is_system || span.is_turn {
                 system_block(&mut out, &message, mark);
             } else {
                 blocks(

@@ -57,6 +57,11 @@ impl<'n> Model<'n> {
         !self.is_from(4, 7)
     }
 
+    /// Whether it knows system messages amid a conversation ("Mid-conversation system messages"): Opus from 4.8 on, and all from 5 on.
+    pub(super) fn knows_system_turns(self) -> bool {
+        self.is_from(5, 0) || (self.is_from(4, 8) && self.name.contains("opus"))
+    }
+
     /// Whether it takes only one of temperature and nucleus sampling: models from 4.1 on.
     pub(super) fn takes_one_sampling(self) -> bool {
         self.is_from(4, 1)
@@ -108,6 +113,9 @@ mod tests {
         assert_eq!(of("glm-5"), (false, true, 8_192));
         assert!(Model::named("claude-fable-5").always_thinks() && !Model::named("fable-7b").always_thinks());
         assert!(Model::named("claude-sonnet-5-5").thinks_between_tools());
+        let known = ["claude-opus-4-8", "claude-sonnet-5", "claude-opus-4-7", "claude-sonnet-4-8", "glm-5"];
+        let known = known.map(|name| Model::named(name).knows_system_turns());
+        assert_eq!(known, [true, true, false, false, false]);
         assert!(!Model::named("claude-haiku-5-5").thinks_between_tools());
     }
 }

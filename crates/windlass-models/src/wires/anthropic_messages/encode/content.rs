@@ -18,6 +18,8 @@ use crate::wires::own_ids::OwnIds;
 pub(super) enum Role {
     User,
     Assistant,
+    /// A system message amid the conversation, where the model knows them.
+    System,
 }
 
 /// The role of a message among the others.

@@ -130,7 +130,7 @@ fn e57_the_prefix_stays_and_only_new_messages_are_encoded() {
         assert!(pair[1].starts_with(prefix));
     }
     let slot = turn.prefix.conversation.lock().expect("not poisoned");
-    let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
+    let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages<false>>>()).expect("it is kept");
     assert_eq!(kept.count, turn.messages.len());
     assert_eq!(kept.messages.spans.len(), turn.messages.len() + 1);
 }
