@@ -236,6 +236,11 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// The setting of a choice, by its key in agent files, that a failure refuses the request for. Default: none.
+    fn refused_setting(&self, _choice: &ModelChoice, _failure: &ModelFailure) -> Option<&'static str> {
+        None
+    }
+
     /// Whether its API can be sent this part of a person's message. Default: every part.
     fn takes(&self, _part: &Part) -> bool {
         true
@@ -274,6 +279,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn refuses(&self, request: &ModelRequest) -> Option<String> {
         (**self).refuses(request)
+    }
+
+    fn refused_setting(&self, choice: &ModelChoice, failure: &ModelFailure) -> Option<&'static str> {
+        (**self).refused_setting(choice, failure)
     }
 
     fn takes(&self, part: &Part) -> bool {

@@ -26,6 +26,7 @@ mod racing;
 pub(crate) mod requests;
 pub(crate) mod run;
 pub(crate) mod services;
+pub(crate) mod settings;
 mod showing;
 pub(crate) mod slots;
 pub(crate) mod spill;
@@ -316,9 +317,10 @@ impl<W: Work> Driver<W> {
     /// Boxed while it lasts: a run that waits for a model must not hold the room that an append takes.
     fn take(
         &mut self,
-        what: InputKind,
+        mut what: InputKind,
         uses: Option<PostId>,
     ) -> BoxFuture<'_, Result<Result<(), InvalidInput>, Error>> {
+        settings::name_refused(&self.agent, &self.state, &mut what);
         Box::pin(self.take_now(what, uses))
     }
 

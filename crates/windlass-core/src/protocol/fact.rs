@@ -33,7 +33,7 @@ use crate::protocol::fact::interrupts::{AnsweredBy, RunPaused, Steered};
 use crate::protocol::fact::iterations::{BlackboardRestored, BlackboardSaved, IterationStarted, Judged};
 use crate::protocol::fact::limits::{LimitRaised, LimitReached};
 use crate::protocol::fact::plan::{Perceived, PlanMade, PlanProposed, StepFinished};
-use crate::protocol::fact::refused::{ProbeAnswered, RefusedItems, RefusedTool};
+use crate::protocol::fact::refused::{ProbeAnswered, RefusedItems, RefusedSetting, RefusedTool};
 use crate::protocol::fact::run::{AgentRef, AgentSwitch, RunResumed, RunStarted};
 use crate::protocol::fact::turns::{HedgeSkipped, TurnCompleted, TurnFailed, TurnHedged, TurnStarted};
 use crate::protocol::fact::verdict::CallVerified;
@@ -378,6 +378,9 @@ pub struct Adjusted {
     /// A tool that is offered no longer, because a provider refuses requests with it; `None`: no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedTool>,
+    /// A setting that is not sent any longer, because a provider refuses requests with it (`models` has none of it); `None`: no other one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_setting: Option<Box<RefusedSetting>>,
 }
 
 /// See [`ContextFact::HistoryEdited`].

@@ -103,6 +103,27 @@ impl ModelChoice {
         self.temperature.or(presets.filter(|_| self.sampling != Some(false)))
     }
 
+    /// Takes a setting away, by its key in agent files. `false`: it is none that can be left out, or it is not set.
+    pub(crate) fn unset(&mut self, setting: &str) -> bool {
+        match setting {
+            // A preset's temperature goes with the model's own.
+            "temperature" => {
+                self.temperature.take().is_some() | (self.sampling.replace(false) != Some(false))
+            }
+            "top_p" => self.top_p.take().is_some(),
+            "presence_penalty" => self.presence_penalty.take().is_some(),
+            "stop" => !std::mem::take(&mut self.stop).is_empty(),
+            "parallel" => self.parallel.take().is_some(),
+            "metadata" => !std::mem::take(&mut self.metadata).is_empty(),
+            "reasoning" => self.reasoning.take().is_some(),
+            option => {
+                let known = ModelOption::ALL.iter().find(|known| known.key() == option);
+                let options = self.options.as_mut().zip(known);
+                options.is_some_and(|(options, option)| Arc::make_mut(options).unset(*option))
+            }
+        }
+    }
+
     /// The value of an option; `None`: it is not set.
     pub fn option(&self, option: ModelOption) -> Option<OptionValue<'_>> {
         self.options.as_ref()?.get(option)

@@ -100,6 +100,14 @@ macro_rules! declare {
         }
 
         impl ModelOptions {
+            /// Takes an option away. `false`: it was not set.
+            pub(crate) fn unset(&mut self, option: ModelOption) -> bool {
+                match option {
+                    $(ModelOption::$Variant => self.$key.take().is_some(),)*
+                    $(ModelOption::$OwnVariant => self.reasoning.$own_key.take().is_some(),)*
+                }
+            }
+
             /// The value of an option; `None`: it is not set.
             pub fn get(&self, option: ModelOption) -> Option<OptionValue<'_>> {
                 match option {

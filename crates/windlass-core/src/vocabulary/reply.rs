@@ -195,6 +195,9 @@ pub struct FailureDetail {
     /// The tool that the server refuses the request for, if its words name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Text>,
+    /// The setting of the model that the server refuses the request for, by its key in agent files, if its words name one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<Text>,
     /// The body that the server sent, up to [`KEPT_REPLY_BYTES`] of it. Secrets are masked; bytes that are no UTF-8 are replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Content>,
@@ -208,7 +211,8 @@ impl fmt::Debug for FailureDetail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.reply.as_ref().map(|reply| reply.text().len());
         let mut debug = f.debug_struct("FailureDetail");
-        debug.field("tool", &self.tool).field("reply_bytes", &bytes).field("is_cut", &self.is_cut).finish()
+        debug.field("tool", &self.tool).field("setting", &self.setting);
+        debug.field("reply_bytes", &bytes).field("is_cut", &self.is_cut).finish()
     }
 }
 
@@ -270,6 +274,18 @@ impl ModelFailure {
         self.detail.as_ref()?.tool.as_ref()
     }
 
+    /// The setting that the server refuses the request for, if its words name one.
+    pub fn setting(&self) -> Option<&Text> {
+        self.detail.as_ref()?.setting.as_ref()
+    }
+
+    /// Whether its words may name a setting: the request was refused, and not for a part of it that is known already.
+    pub fn may_name_setting(&self) -> bool {
+        matches!(self.kind, FailureKind::BadRequest | FailureKind::Unsupported)
+            && self.refuses.is_none()
+            && self.tool().is_none()
+    }
+
     /// The body that the server sent, as far as it is kept.
     pub fn reply(&self) -> Option<&Content> {
         self.detail.as_ref()?.reply.as_ref()
@@ -279,10 +295,12 @@ impl ModelFailure {
     #[must_use]
     pub fn with_reply_of(mut self, other: Option<&Self>) -> Self {
         let kept = other.and_then(|other| other.detail.as_deref()).filter(|detail| detail.reply.is_some());
-        let tool = self.detail.take().and_then(|detail| detail.tool);
+        let (tool, setting) =
+            self.detail.take().map(|detail| (detail.tool, detail.setting)).unwrap_or_default();
         self.detail = match kept {
-            Some(kept) => Some(FailureDetail { tool, ..kept.clone() }),
-            None => tool.map(|tool| FailureDetail { tool: Some(tool), ..FailureDetail::default() }),
+            Some(kept) => Some(FailureDetail { tool, setting, ..kept.clone() }),
+            None if tool.is_none() && setting.is_none() => None,
+            None => Some(FailureDetail { tool, setting, ..FailureDetail::default() }),
         }
         .map(Box::new);
         self

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use serde_json::Value;
 use windlass_core::message::Part;
-use windlass_core::model::{FailureKind, ModelFailure};
+use windlass_core::model::{FailureKind, ModelChoice, ModelFailure};
 use windlass_core::secret::Secret;
 
 use super::exchange::{End, Exchange, form, header};
@@ -108,6 +108,10 @@ struct Recorded {
 impl Model for Recorded {
     fn takes(&self, part: &Part) -> bool {
         self.model.takes(part)
+    }
+
+    fn refused_setting(&self, choice: &ModelChoice, failure: &ModelFailure) -> Option<&'static str> {
+        self.model.refused_setting(choice, failure)
     }
 
     fn provider(&self) -> &str {

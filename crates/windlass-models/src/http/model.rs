@@ -100,6 +100,10 @@ impl Model for HttpModel {
         options.or_else(hosted).or_else(|| wire.refuses(dialect, request))
     }
 
+    fn refused_setting(&self, choice: &ModelChoice, failure: &ModelFailure) -> Option<&'static str> {
+        self.server.wire.facts().options.refused(&self.server.dialect, choice, failure)
+    }
+
     fn takes(&self, part: &Part) -> bool {
         self.server.wire.takes(part)
     }

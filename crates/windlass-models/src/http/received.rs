@@ -54,7 +54,7 @@ pub(super) fn of_body(mut failure: ModelFailure, body: &[u8]) -> ModelFailure {
     let (text, is_cut) = mask_first(body.get(..READ_BYTES).unwrap_or(body), KEPT_REPLY_BYTES);
     let reply = Some(Content::Text(text.into()));
     let tool = failure.tool().cloned();
-    failure.detail = Some(Box::new(FailureDetail { tool, reply, is_cut }));
+    failure.detail = Some(Box::new(FailureDetail { tool, setting: None, reply, is_cut }));
     failure
 }
 

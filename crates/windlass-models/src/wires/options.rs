@@ -1,7 +1,7 @@
 //! Owns how a wire writes the options of a model call, which it has no place for, and what of the body is a user's own (`extra`).
 
 use serde_json::{Map, Value};
-use windlass_core::model::{ModelChoice, ModelOption};
+use windlass_core::model::{ModelChoice, ModelFailure, ModelOption};
 
 use super::Dialect;
 use super::json::{field, json_value};
@@ -105,6 +105,33 @@ impl Options {
         !formed.any(|(known, _)| *known == option)
     }
 
+    /// The setting that a server's refusal names, by its key in agent files: one that is set, and that the words call by the name that the
+    /// wire writes.
+    pub fn refused(
+        &self,
+        dialect: &Dialect,
+        model: &ModelChoice,
+        failure: &ModelFailure,
+    ) -> Option<&'static str> {
+        let words = failure.message.to_lowercase();
+        if !failure.may_name_setting() || !REFUSING.iter().any(|word| words.contains(word)) {
+            return None;
+        }
+        let options = ModelOption::ALL.iter().filter(|option| model.option(**option).is_some());
+        let option = options.copied().find(|option| {
+            let place = self.place(dialect, *option).map(str::to_lowercase);
+            place.is_some_and(|place| {
+                let key = place.rsplit('.').next().unwrap_or(&place);
+                names(&words, &place) || names(&words, key)
+            })
+        });
+        let own = || {
+            OWN.iter()
+                .find(|(_, is_set, called)| is_set(model) && called.iter().any(|name| names(&words, name)))
+        };
+        option.map(ModelOption::key).or_else(|| own().map(|(key, ..)| *key))
+    }
+
     /// Why the settings of a model cannot be sent; `None`: they can.
     pub(crate) fn refusal(&self, dialect: &Dialect, model: &ModelChoice) -> Option<String> {
         let no_place = |key: &str| Some(format!("`{key}` has no place in its API"));
@@ -152,6 +179,58 @@ impl Options {
         }
         None
     }
+}
+
+/// Words of a server that takes no such setting of this model, or not this value (OpenAI: "Unsupported parameter", "Unsupported value",
+/// "Unrecognized request argument"; Anthropic: "Extra inputs are not permitted", "is deprecated for this model"; Gemini: "Unknown name";
+/// Mistral: "Extra inputs"; Ollama: "does not support").
+const REFUSING: [&str; 9] = [
+    "not support",
+    "unsupported",
+    "unrecognized",
+    "unknown",
+    "not permitted",
+    "not allowed",
+    "deprecated",
+    "unexpected",
+    "cannot be specified",
+];
+
+/// A setting that every choice has a field for: its key, whether it is set, and what APIs call it, in lower case.
+type Own = (&'static str, fn(&ModelChoice) -> bool, &'static [&'static str]);
+
+const OWN: [Own; 7] = [
+    // A preset's temperature is none of the choice: it may be meant in any case.
+    ("temperature", |model| model.sampling != Some(false), &["temperature"]),
+    ("top_p", |model| model.top_p.is_some(), &["top_p", "topp"]),
+    ("presence_penalty", |model| model.presence_penalty.is_some(), &["presence_penalty", "presencepenalty"]),
+    ("stop", |model| !model.stop.is_empty(), &["stop", "stop_sequences", "stopsequences"]),
+    ("parallel", |model| model.parallel.is_some(), &["parallel_tool_calls", "disable_parallel_tool_use"]),
+    ("metadata", |model| !model.metadata.is_empty(), &["metadata"]),
+    (
+        "reasoning",
+        |model| model.reasoning.is_some(),
+        &[
+            "reasoning_effort",
+            "reasoning.effort",
+            "reasoning",
+            "thinking",
+            "think",
+            "output_config.effort",
+            "effort",
+            "thinkingconfig",
+        ],
+    ),
+];
+
+/// Whether words in lower case have that name as a whole one.
+fn names(words: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    words.match_indices(name).any(|(at, _)| {
+        let before = words.get(..at).and_then(|before| before.chars().next_back());
+        let after = words.get(at + name.len()..).and_then(|rest| rest.chars().next());
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
 }
 
 /// The places at which APIs take a number of replies.

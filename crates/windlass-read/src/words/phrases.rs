@@ -42,9 +42,10 @@ fn of_run(fact: &RunFact, cuts: &Cuts) -> String {
     match fact {
         RunFact::Started(start) => started(start, cuts),
         RunFact::Resumed(_) => "was resumed".to_owned(),
-        RunFact::Adjusted(adjusted) => match &adjusted.refused {
-            Some(refused) => refused::tool_refused(refused, cuts),
-            None => format!("went on with other {}", changed(adjusted)),
+        RunFact::Adjusted(adjusted) => match (&adjusted.refused, &adjusted.refused_setting) {
+            (Some(refused), _) => refused::tool_refused(refused, cuts),
+            (None, Some(refused)) => refused::setting_refused(refused, cuts),
+            (None, None) => format!("went on with other {}", changed(adjusted)),
         },
         RunFact::Ended(end) => ended(end, cuts),
     }

@@ -10,7 +10,7 @@ use windlass_core::policy::Wire;
 use windlass_core::{CallId, Event, Fact};
 
 use super::phrases::hedged::unhedged;
-use super::refused::{self, tool_refused};
+use super::refused::{self, setting_refused, tool_refused};
 use super::{
     Calls, Cuts, LINE_CHARS, changed, compaction, count, limit, name, not_compacted, outcome, rejection,
     span, time,
@@ -166,6 +166,9 @@ fn failure(failed: &TurnFailed, at: Millis, cuts: &Cuts) -> Option<Progress> {
 }
 
 fn adjustment(adjusted: &Adjusted, cuts: &Cuts) -> Progress {
+    if let Some(refused) = &adjusted.refused_setting {
+        return warning(setting_refused(refused, cuts));
+    }
     // What was learnt of a model (K41).
     let mut models = adjusted.models.iter().flat_map(|models| models.iter());
     let detected = models.find_map(|model| match model.wire? {

@@ -1,7 +1,7 @@
 //! Words for a conversation that a provider refuses: the search for the items, and the placeholders.
 
 use windlass_core::event::{
-    CandidateItem, HistoryEdited, RefusalCandidate, RefusedItems, RefusedTool, TurnStarted,
+    CandidateItem, HistoryEdited, RefusalCandidate, RefusedItems, RefusedSetting, RefusedTool, TurnStarted,
 };
 
 use super::{Cuts, count};
@@ -29,6 +29,12 @@ pub fn changed(edited: &HistoryEdited, cuts: &Cuts) -> Option<String> {
 pub fn tool_refused(refused: &RefusedTool, cuts: &Cuts) -> String {
     let RefusedTool { tool, model, message } = refused;
     format!("{model} refuses the tool {tool}, left out from here on: {}", cuts.line(message))
+}
+
+/// A setting is not sent any longer because a provider refuses it.
+pub fn setting_refused(refused: &RefusedSetting, cuts: &Cuts) -> String {
+    let RefusedSetting { setting, model, message } = refused;
+    format!("{model} refuses the setting {setting}, left out from here on: {}", cuts.line(message))
 }
 
 fn place(item: &RefusalCandidate) -> String {

@@ -132,6 +132,7 @@ async fn adoption(agent: &Agent, state: &State) -> Result<Adjusted, Error> {
         prompt: Some(if given { instructed(agent, own.prompt, &start.input) } else { own.prompt }),
         objective: own.objective,
         refused: None,
+        refused_setting: None,
     })
 }
 

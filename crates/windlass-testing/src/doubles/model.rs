@@ -8,6 +8,8 @@ use futures_util::{StreamExt, stream};
 use windlass_core::event::Millis;
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_models::cassette::Recorded;
+use windlass_models::wires::openai_chat::OpenAiChat;
+use windlass_models::wires::{Dialect, Wire as _};
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 use windlass_runtime::Environment;
 
@@ -47,6 +49,11 @@ impl Drop for InFlight {
 impl Model for ScriptedModel {
     fn provider(&self) -> &'static str {
         "scripted"
+    }
+
+    /// A scripted server words its refusals as those of the usual wire do.
+    fn refused_setting(&self, choice: &ModelChoice, failure: &ModelFailure) -> Option<&'static str> {
+        OpenAiChat.facts().options.refused(&Dialect::default(), choice, failure)
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

@@ -2,7 +2,7 @@
 
 use crate::machine::decision::{Decided, Decision};
 use crate::protocol::fact::Adjusted;
-use crate::protocol::fact::refused::RefusedTool;
+use crate::protocol::fact::refused::{RefusedSetting, RefusedTool};
 use crate::protocol::fact::turns::{TurnFailed, TurnStarted};
 use crate::state::model_calls::ModelCall;
 use crate::vocabulary::ids::ActionId;
@@ -70,6 +70,8 @@ impl Decision {
         if self.forced_choice_refused(&model_call, &failure)
             || self.demand_refused(&model_call, &failure)
             || self.one_tool_refused(&model_call, &failure)
+            || self.output_refused(&model_call, &failure)
+            || self.setting_refused(&model_call, &failure)
             || self.tools_refused(&model_call, &failure)
         {
             return Ok(());
@@ -121,6 +123,39 @@ impl Decision {
         let refused = RefusedTool { tool, model, message: failure.message.clone() };
         self.record_retried(model_call, failure);
         self.record(Adjusted { refused: Some(refused), ..Adjusted::default() });
+        self.begin(TurnStarted { attempt: 1, ..model_call.again() });
+        true
+    }
+
+    /// A provider refuses a setting, which its words name: the run goes on without it, and says so. Each setting goes once.
+    fn setting_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
+        let Some(setting) = failure.setting() else { return false };
+        let model = self.state.model_name(model_call.model());
+        let mut models = (**self.state.setup.models()).clone();
+        let mut changed = false;
+        for choice in models.iter_mut().filter(|choice| choice.name == model) {
+            changed |= choice.unset(setting);
+        }
+        if !changed {
+            return false;
+        }
+        let refused = RefusedSetting { setting: setting.clone(), model, message: failure.message.clone() };
+        self.record_retried(model_call, failure);
+        self.record(Adjusted {
+            models: Some(Arc::new(models)),
+            refused_setting: Some(Box::new(refused)),
+            ..Adjusted::default()
+        });
+        self.begin(TurnStarted { attempt: 1, ..model_call.again() });
+        true
+    }
+
+    /// A model or server that holds no reply to the output's schema: from here on it is asked for the output in another way, and the
+    /// same turn is asked again. It happens once a model.
+    fn output_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
+        let Some(by) = self.state.output_after(model_call, failure) else { return false };
+        self.record_retried(model_call, failure);
+        self.learn(model_call.model(), |model| model.output = Some(by));
         self.begin(TurnStarted { attempt: 1, ..model_call.again() });
         true
     }

@@ -72,6 +72,17 @@ pub struct RefusedItems {
     pub search_exhausted: bool,
 }
 
+/// A setting of a model that its provider refused, and that is not sent from here on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RefusedSetting {
+    /// Its key in agent files.
+    pub setting: Text,
+    /// The model.
+    pub model: Text,
+    /// The provider's words.
+    pub message: Text,
+}
+
 /// A tool that a provider refused, and that is offered no longer from here on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RefusedTool {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_core::model::{ModelChoice, ModelOption, ModelOptions, ToolChoice};
+use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, ModelOption, ModelOptions, ToolChoice};
 use windlass_core::{Message, ToolSpec};
 
 use crate::ModelRequest;
@@ -322,4 +322,72 @@ fn without_extra_no_byte_changes() {
         with.model.options = Some(options(json!({})));
         assert_eq!(bytes(&with), bytes(&plain), "{}", wire.facts().name);
     }
+}
+
+#[test]
+fn issue_27_the_setting_that_a_server_refuses_is_named_by_its_key() {
+    let set = |settings: Value| -> ModelChoice {
+        let mut choice = settings;
+        choice["name"] = json!("x/m");
+        serde_json::from_value(choice).expect("a choice")
+    };
+    let refused = |name: &str, choice: &ModelChoice, words: &str| {
+        let failure =
+            ModelFailure { status: Some(400), ..ModelFailure::new(FailureKind::BadRequest, words, "x/m") };
+        wire(name).expect("a wire").facts().options.refused(&Dialect::default(), choice, &failure)
+    };
+    let (top_k, retention) =
+        (json!({ "options": { "top_k": 4 } }), json!({ "options": { "cache_lifetime": "24h" } }));
+    for (name, settings, words, key) in [
+        ("openai_chat", top_k.clone(), "Unrecognized request argument supplied: top_k", Some("top_k")),
+        ("openai_chat", retention, "Unsupported parameter: 'prompt_cache_retention'", Some("cache_lifetime")),
+        (
+            "openai_chat",
+            json!({ "temperature": 0.2 }),
+            "Unsupported value: 'temperature' does not support 0.2 with this model.",
+            Some("temperature"),
+        ),
+        (
+            "openai_chat",
+            json!({ "reasoning": "low" }),
+            "Unrecognized request argument supplied: reasoning_effort",
+            Some("reasoning"),
+        ),
+        (
+            "openai_chat",
+            json!({ "parallel": false }),
+            "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
+            Some("parallel"),
+        ),
+        (
+            "openai_responses",
+            json!({ "options": { "verbosity": "low" } }),
+            "Unsupported parameter: 'text.verbosity' is not supported with this model.",
+            Some("verbosity"),
+        ),
+        (
+            "anthropic_messages",
+            json!({ "temperature": 1.0, "top_p": 0.9 }),
+            "`top_p` cannot be specified beside `x`. Please use only one.",
+            Some("top_p"),
+        ),
+        ("anthropic_messages", top_k.clone(), "top_k: Extra inputs are not permitted", Some("top_k")),
+        (
+            "gemini",
+            top_k.clone(),
+            "Invalid JSON payload received. Unknown name \"topK\" at 'generation_config': Cannot find field.",
+            Some("top_k"),
+        ),
+        ("ollama", json!({ "reasoning": "low" }), "\"qwen\" does not support thinking", Some("reasoning")),
+        // It is not set, its name is a part of another one, or the words refuse nothing.
+        ("openai_chat", json!({}), "Unsupported parameter: 'top_p'", None),
+        ("openai_chat", top_k.clone(), "Unsupported parameter: 'top_k_list'", None),
+        ("openai_chat", top_k, "top_k is 4", None),
+    ] {
+        assert_eq!(refused(name, &set(settings), words), key, "{name}: {words}");
+    }
+    let choice = set(json!({ "temperature": 0.2 }));
+    let busy = ModelFailure::new(FailureKind::Server, "temperature is unsupported", "x/m");
+    let options = wire("openai_chat").expect("a wire").facts().options;
+    assert_eq!(options.refused(&Dialect::default(), &choice, &busy), None, "only a refused request");
 }
