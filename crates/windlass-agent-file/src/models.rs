@@ -132,7 +132,15 @@ impl ModelEntry {
         if self.base_url.is_some() {
             return None;
         }
-        windlass_models::providers::list_price(&self.use_)
+        let price = windlass_models::providers::list_price(&self.use_)?;
+        let lifetime = self.options.as_ref().and_then(|options| options.cache_lifetime.as_deref());
+        // Anthropic, "Prompt caching", "Pricing": what is kept for an hour costs twice the input.
+        Some(match lifetime {
+            Some("1h") if price.cache_write != price.input => {
+                Prices { cache_write: 2 * price.input, ..price }
+            }
+            _ => price,
+        })
     }
 
     /// The input of [`windlass_models::resolve`](mod@windlass_models::resolve); `defaults` are the agent's timeouts.
@@ -150,7 +158,10 @@ impl ModelEntry {
             cache_control: self.cache_control,
             api: self.api,
             return_reasoning: self.return_reasoning,
-            stored_replies: self.stored_replies,
+            // A conversation that the provider keeps is made of stored replies.
+            stored_replies: self
+                .stored_replies
+                .or_else(|| self.options.as_ref()?.conversation.as_ref().map(|_| true)),
         }
     }
 }

@@ -284,6 +284,7 @@ fn run_costs(run: &RunCosts) -> Value {
             "model": call.model,
             "usage": call.usage,
             "cost_usd": call.cost().usd(),
+            "cache_saved_usd": call.saved.map(|pico| pico as f64 / 1e12),
             "failed": call.failed,
         })
     };
@@ -299,6 +300,8 @@ fn run_costs(run: &RunCosts) -> Value {
         "calls": run.calls.iter().map(call).collect::<Vec<_>>(),
         "elsewhere": run.elsewhere.iter().map(task).collect::<Vec<_>>(),
         "total": cost(&run.total()),
+        "cache_saved_usd": run.saved_usd(),
+        "prefix_breaks": run.breaks,
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod calls;
 mod model_calls;
+mod prefixes;
 mod questions;
 mod tasks;
 mod waits;
@@ -22,6 +23,8 @@ use crate::load::start_of;
 pub use calls::{By, TimelineCall};
 use model_calls::ModelCalls;
 pub use model_calls::{ModelCall, ModelCallEnd, ModelTurns};
+use prefixes::Prefixes;
+pub use prefixes::{BreakCause, PrefixBreak};
 pub use questions::Question;
 pub use tasks::Task;
 pub use waits::{ModelAsk, Wait, WaitKind, WaitOn, Waits};
@@ -43,6 +46,8 @@ pub struct Timeline {
     pub models: Vec<ModelTurns>,
     /// Its model calls that have ended, in order.
     pub model_calls: Vec<ModelCall>,
+    /// The requests that do not go on with the beginning of those before them, in order.
+    pub breaks: Vec<PrefixBreak>,
     /// The tasks that it handed over, in order.
     pub tasks: Vec<Task>,
     /// The questions that it put to people, in order.
@@ -92,6 +97,7 @@ impl Timeline {
             steps: Vec::new(),
             models: Vec::new(),
             model_calls: Vec::new(),
+            breaks: Vec::new(),
             tasks: Vec::new(),
             questions: Vec::new(),
             waits: Vec::new(),
@@ -110,6 +116,7 @@ impl Timeline {
             }
         }
         (timeline.models, timeline.model_calls) = reader.models.done();
+        timeline.breaks = reader.prefixes.done();
         timeline.waits.extend(reader.waits.open().iter().filter(|wait| wait.on.kind().is_idle()).cloned());
         timeline.waits.sort_by_key(|wait| wait.number);
         Ok(timeline)
@@ -231,6 +238,7 @@ impl Timeline {
 #[derive(Default)]
 struct Reader {
     models: ModelCalls,
+    prefixes: Prefixes,
     waits: Waits,
 }
 
@@ -250,6 +258,7 @@ impl Reader {
             timeline.steps.push(TimelineStep { began: event.at, ..TimelineStep::default() });
         }
         self.models.learn(seq, event);
+        self.prefixes.learn(seq, event);
         tasks::learn(&mut timeline.tasks, event);
         questions::learn(&mut timeline.questions, event);
         let over = self.waits.learn(event).into_iter();

@@ -193,6 +193,19 @@ impl Prices {
             .or((!usage.reported.is_none()).then_some(usage.reported.get()))
     }
 
+    /// What the provider's cache saved of this usage at list prices, in pico-dollars: below 0, writing to it cost more than reading from it
+    /// saved.
+    pub fn saved(&self, usage: &Usage) -> i64 {
+        let cached = usage.cached.min(usage.input);
+        let written = usage.cache_write.min(usage.input - cached);
+        let amount = |tokens: u64, dear: u64, cheap: u64| {
+            let difference = i128::from(dear) - i128::from(cheap);
+            i128::from(tokens).saturating_mul(difference)
+        };
+        let saved = amount(cached, self.input, self.cached) + amount(written, self.input, self.cache_write);
+        i64::try_from(saved).unwrap_or(if saved < 0 { i64::MIN } else { i64::MAX })
+    }
+
     fn list_cost(&self, usage: &Usage) -> u64 {
         let cached = usage.cached.min(usage.input);
         let written = usage.cache_write.min(usage.input - cached);

@@ -31,6 +31,16 @@ macro_rules! model_options {
                 user: User text;
                 /// Requests with one key are led to one cache of the provider.
                 cache_key: CacheKey text;
+                /// How long the provider keeps what requests write to its cache, in its own words: `5m` or `1h` (Anthropic), `in_memory` or `24h` (OpenAI).
+                cache_lifetime: CacheLifetime text;
+                /// Whether a mark for the provider's cache stands behind the tools, in addition to those of `loop.cache` (Anthropic).
+                cache_tools: CacheTools flag;
+                /// Whether the provider itself marks the newest block of each request for its cache (Anthropic).
+                cache_automatic: CacheAutomatic flag;
+                /// The name of content that the provider keeps, which requests begin with. Instructions and tools stand in it, and the agent has none (Gemini).
+                cached_content: CachedContent text;
+                /// The id of a conversation that the provider keeps: what it has is not sent again (OpenAI Responses).
+                conversation: Conversation text;
                 /// From which probability on a category of harm is blocked, in the provider's words: `HARM_CATEGORY_HARASSMENT: BLOCK_NONE`.
                 safety: Safety texts;
                 /// Probabilities of the reply's tokens come with it, and those of so many of the most likely ones at each place; 0: only of the chosen ones.

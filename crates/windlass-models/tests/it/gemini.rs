@@ -9,6 +9,7 @@ use windlass_core::model::{FailureKind, ModelChoice, Purpose, ToolChoice, Usage}
 use windlass_core::secret::Secret;
 use windlass_core::{Message, ToolSpec};
 use windlass_models::wires::gemini::{GEMINI, VERTEX};
+use windlass_models::wires::{Dialect, Wire as _};
 use windlass_models::{
     HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Reply, StopReason, assemble, conformance,
 };
@@ -386,5 +387,24 @@ async fn errors_and_ends_within_a_stream_have_the_usage_so_far() {
         let failure =
             ask(&adapter(&server.url), request(vec![Message::user("a")], true)).await.expect_err("it failed");
         assert_eq!((failure.kind, failure.usage.input, failure.usage.output), (kind, usage.0, usage.1));
+    }
+}
+
+#[test]
+fn issue_27_cached_content_goes_out_alone() {
+    let wire = GEMINI;
+    let set = json!({ "name": "gemini/gemini-2.5-pro", "options": { "cached_content": "cachedContents/a" } });
+    let choice: ModelChoice = serde_json::from_value(set).expect("a choice");
+    let asked = |messages: Vec<Message>| ModelRequest::new(choice.clone(), messages);
+    let dialect = Dialect::default();
+    let alone = asked(vec![Message::user("Hi")]);
+    assert_eq!(wire.refuses(&dialect, &alone), None);
+    let body: Value = serde_json::from_slice(&wire.encode(&dialect, &alone).body).expect("JSON");
+    assert_eq!(body["cachedContent"], "cachedContents/a");
+    let mut with_tool = alone.clone();
+    with_tool.tools = Arc::new(vec![ToolSpec::new("f", "", json!({}))]);
+    let instructed = asked(vec![Message::system("S"), Message::user("Hi")]);
+    for refused in [with_tool, instructed] {
+        assert!(wire.refuses(&dialect, &refused).expect("a refusal").contains("`cached_content`"));
     }
 }

@@ -10,7 +10,7 @@ use windlass_store::Store;
 use super::sessions::session_runs;
 use crate::error::Error;
 use crate::load::is_known;
-use crate::timeline::{ModelCall, ModelCallEnd, Task, Timeline};
+use crate::timeline::{ModelCall, ModelCallEnd, PrefixBreak, Task, Timeline};
 
 /// Maximum number of runs of one family whose costs are read.
 const MOST_RUNS: usize = 10_000;
@@ -74,6 +74,9 @@ pub struct CallCost {
     /// Its cost in pico-dollars as limits count it: at list price, or what its provider reported if that is more; `None`: the
     /// price is unknown, and nothing was reported.
     pub pico_usd: Option<u64>,
+    /// What the provider's cache saved, in pico-dollars at list prices; below 0 where writing to it cost more; `None`: the price is
+    /// unknown.
+    pub saved: Option<i64>,
     /// The kind of its failure, if it failed.
     pub failed: Option<FailureKind>,
 }
@@ -109,6 +112,8 @@ pub struct RunCosts {
     pub depth: usize,
     /// Its own model calls that have ended, in order.
     pub calls: Vec<CallCost>,
+    /// The requests that do not go on with the beginning of those before them, so that a cache of it does not serve.
+    pub breaks: Vec<PrefixBreak>,
     /// The tasks whose runs are not in this log (remote agents, pruned runs): only their sums are known.
     pub elsewhere: Vec<TaskCost>,
 }
@@ -117,6 +122,15 @@ impl RunCosts {
     /// Its own model calls together.
     pub fn own(&self) -> Cost {
         self.calls.iter().fold(Cost::default(), |sum, call| sum.plus(&call.cost()))
+    }
+
+    /// What the providers' caches saved its own model calls, in US dollars at list prices; `None`: none was read or written, or a price of
+    /// one that was is unknown.
+    pub fn saved_usd(&self) -> Option<f64> {
+        let used = self.calls.iter().filter(|call| call.usage.cached > 0 || call.usage.cache_write > 0);
+        let saved: Option<Vec<i64>> = used.map(|call| call.saved).collect();
+        let saved = saved.filter(|all| !all.is_empty())?;
+        Some(saved.into_iter().map(|pico| pico as f64).sum::<f64>() / PICO)
     }
 
     /// Its own model calls, and the tasks whose runs are elsewhere.
@@ -190,6 +204,7 @@ fn own(timeline: &Timeline, depth: usize) -> (RunCosts, Vec<TaskCost>) {
         model: call.model.clone(),
         usage: call.usage,
         pico_usd: call.pico_usd,
+        saved: call.saved,
         failed: if let ModelCallEnd::Failed(kind) = call.end { Some(kind) } else { None },
     };
     let task = |task: &Task| TaskCost {
@@ -203,6 +218,7 @@ fn own(timeline: &Timeline, depth: usize) -> (RunCosts, Vec<TaskCost>) {
         agent: timeline.start.agent.name.clone(),
         depth,
         calls: timeline.model_calls.iter().map(call).collect(),
+        breaks: timeline.breaks.clone(),
         elsewhere: Vec::new(),
     };
     (costs, timeline.tasks.iter().map(task).collect())

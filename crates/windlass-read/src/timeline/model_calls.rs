@@ -29,6 +29,9 @@ pub struct ModelCall {
     /// Its cost in pico-dollars as limits count it: at list price, or what its provider reported if that is more; `None`: the
     /// price is unknown, and nothing was reported.
     pub pico_usd: Option<u64>,
+    /// What the provider's cache saved, in pico-dollars at list prices: below 0, writing to it cost more than reading from it saved;
+    /// `None`: the price is unknown.
+    pub saved: Option<i64>,
     /// How it ended.
     pub end: ModelCallEnd,
 }
@@ -119,6 +122,7 @@ impl ModelCalls {
             choice.map_or_else(|| ("".into(), Role::default()), |choice| (choice.name.clone(), choice.role));
         let free = (usage.total() == 0).then_some(0);
         let pico_usd = Prices::cost_of(choice.and_then(|choice| choice.prices), &usage).or(free);
+        let saved = choice.and_then(|choice| choice.prices).map(|prices| prices.saved(&usage));
         let (began, asked) = asked.map(|(_, place)| place).unzip();
         self.ended.push(ModelCall {
             seq,
@@ -131,6 +135,7 @@ impl ModelCalls {
             ended,
             usage,
             pico_usd,
+            saved,
             end,
         });
     }

@@ -1,6 +1,7 @@
 //! `windlass runs costs`.
 
 use clap::Args;
+use windlass_read::PrefixBreak;
 use windlass_read::json;
 use windlass_read::reports::{CallCost, Cost, RunCosts, run_costs, total_cost};
 use windlass_read::words::{count, money, name, usage};
@@ -52,8 +53,30 @@ pub(super) async fn run(args: CostsArgs, log_args: &LogArgs) -> Result<Exit, Fai
             out::line(format_args!("run {} ({}): {words}", ids.short(run.run), name(&run.agent)))?;
         }
     }
+    for run in &family {
+        for words in caching(run) {
+            out::line(format_args!("{}: {words}", ids.short(run.run)))?;
+        }
+    }
     out::line(format_args!("in all: {}", sum(&total_cost(&family))))?;
     Ok(Exit::Good)
+}
+
+/// What the providers' caches saved, and why they did not serve.
+fn caching(run: &RunCosts) -> Vec<String> {
+    let saved = run.saved_usd().map(|usd| {
+        let what = if usd < 0.0 {
+            "writing to the provider's cache has cost more than it saved, by"
+        } else {
+            "the provider's cache saved"
+        };
+        format!("{what} ${}", money(usd.abs()))
+    });
+    let broke = run.breaks.iter().map(|broke| {
+        let PrefixBreak { turn, seq, cause } = broke;
+        format!("turn {turn} does not begin as the one before it: {} (event {seq})", cause.words())
+    });
+    saved.into_iter().chain(broke).collect()
 }
 
 fn calls<'r>(run: &'r RunCosts, ids: &'r ShortIds) -> impl Iterator<Item = [String; COLUMNS]> + 'r {

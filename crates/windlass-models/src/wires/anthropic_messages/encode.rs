@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use windlass_core::Message;
-use windlass_core::model::ToolChoice;
+use windlass_core::model::{ModelChoice, ModelOption, OptionValue, ToolChoice};
 
 pub(super) use self::content::takes;
 use self::content::{Form, Role, blocks, role_of, system_block};
@@ -33,8 +33,23 @@ mod tools;
 /// The message in place of a first user message, which the API demands.
 const NO_USER: &[u8] = b"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"(no message)\"}]}";
 
-/// Marker of the last block of a cached prefix ("Prompt caching").
-const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}";
+/// Marker of the last block of a cached prefix, with the lifetime of what it writes ("Prompt caching").
+fn marker(settings: &ModelChoice) -> Cow<'static, [u8]> {
+    match settings.option(ModelOption::CacheLifetime) {
+        Some(OptionValue::Text(lifetime)) => {
+            let mut marker = b",\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":".to_vec();
+            json_string(&mut marker, lifetime);
+            marker.push(b'}');
+            Cow::Owned(marker)
+        }
+        _ => Cow::Borrowed(b",\"cache_control\":{\"type\":\"ephemeral\"}"),
+    }
+}
+
+/// Whether a setting of the cache is switched on.
+fn is_on(settings: &ModelChoice, option: ModelOption) -> bool {
+    settings.option(option) == Some(OptionValue::Flag(true))
+}
 
 /// The conversation with the last message still open, and none marked. `SYSTEM`: the model knows system messages amid it.
 struct Messages<const SYSTEM: bool> {
@@ -64,6 +79,7 @@ struct SoFar {
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
+    /// It stands before the conversation.
     is_system: bool,
     /// It is a system message amid it.
     is_turn: bool,
@@ -132,7 +148,7 @@ fn encode_for<const SYSTEM: bool>(dialect: &Dialect, request: &ModelRequest) -> 
             Cow::Borrowed(kept.tools())
         };
         let marks = Marks::of(dialect, request, messages, !tools.is_empty());
-        let tools = if marks.tools { Cow::Owned(tools::marked(&tools)) } else { tools };
+        let tools = if marks.tools { Cow::Owned(tools::marked(&tools, &marks.marker)) } else { tools };
         let mut tail = Vec::with_capacity(256);
         if !tools.is_empty() {
             tools::choice(&mut tail, &request.choice, request.model.parallel);
@@ -159,6 +175,7 @@ struct Marks {
     /// The place of a last assistant message, which may not end with a blank.
     last: Option<usize>,
     tools: bool,
+    marker: Cow<'static, [u8]>,
 }
 
 impl Marks {
@@ -171,8 +188,16 @@ impl Marks {
         has_tools: bool,
     ) -> Self {
         let mut places = if dialect.quirks.cache_control { request.marked() } else { Vec::new() };
+        let settings = &request.model;
+        let tools = has_tools && is_on(settings, ModelOption::CacheTools);
+        let most =
+            MAX_MARKED - usize::from(tools) - usize::from(is_on(settings, ModelOption::CacheAutomatic));
+        if places.len() > most {
+            // The front stays, as everywhere.
+            places.drain(1..places.len() + 1 - most);
+        }
         let is_system = |place: &usize| messages.spans.get(*place).is_some_and(|span| span.is_system);
-        let is_free = !places.is_empty() && places.len() < MAX_MARKED && !places.iter().any(is_system);
+        let is_free = !places.is_empty() && places.len() < most && !places.iter().any(is_system);
         let fronts = messages.spans.iter().take_while(|span| span.is_system);
         let front = fronts.enumerate().filter(|(_, span)| !span.is_empty()).last().map(|(place, _)| place);
         if is_free && let Some(front) = front {
@@ -181,7 +206,8 @@ impl Marks {
         let ends_with_assistant = messages.role == Some(Role::Assistant);
         let last = messages.spans.iter().rposition(|span| !span.is_system && !span.is_empty());
         Self {
-            tools: is_free && front.is_none() && has_tools,
+            tools: tools || (is_free && front.is_none() && has_tools),
+            marker: marker(settings),
             places,
             last: last.filter(|_| ends_with_assistant),
         }
@@ -195,7 +221,7 @@ impl<const SYSTEM: bool> Messages<SYSTEM> {
             self.system.push(b',');
         }
         let start = self.system.len();
-        system_block(&mut self.system, new, false);
+        system_block(&mut self.system, new, None);
         if self.system.len() == start {
             self.system.truncate(before);
         }
@@ -271,8 +297,8 @@ impl<const SYSTEM: bool> Messages<SYSTEM> {
         request: &ModelRequest,
     ) -> Cow<'_, [u8]> {
         let bytes = if is_system { &self.system } else { &self.bytes };
-        let marked = marks.places.iter().map(|place| (*place, true));
-        let last = marks.last.filter(|last| !marks.places.contains(last)).map(|last| (last, false));
+        let marked = marks.places.iter().map(|place| (*place, Some(&*marks.marker)));
+        let last = marks.last.filter(|last| !marks.places.contains(last)).map(|last| (last, None));
         let mut out = Vec::new();
         let mut copied = 0;
         for (place, mark) in marked.chain(last) {

@@ -13,6 +13,9 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::User, "metadata.user_id"),
     ],
     formed: &[
+        (ModelOption::CacheLifetime, "cache_control.ttl"),
+        (ModelOption::CacheTools, "tools.cache_control"),
+        (ModelOption::CacheAutomatic, "cache_control"),
         (ModelOption::ReasoningBudget, "thinking.budget_tokens"),
         (ModelOption::ShowReasoning, "thinking.display"),
     ],

@@ -173,6 +173,7 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
         fields.extend_from_slice(b",\"responseLogprobs\":true");
     }
     object(out, "generationConfig", &fields);
+    OPTIONS.write(out, dialect, None, model);
     safety(out, model);
 }
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use windlass_core::ToolSpec;
 use windlass_core::message::Part;
-use windlass_core::model::Reply;
+use windlass_core::model::{ModelOption, Reply};
 
 use self::decode::Decoder;
 use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts, text_in};
@@ -107,6 +107,15 @@ impl Wire for Gemini {
     fn refuses(&self, _: &Dialect, request: &ModelRequest) -> Option<String> {
         let is_other =
             |tool: &&ToolSpec| tool.is_offered() && request.is_strict(tool) != request.model.strict;
+        // GenerateContentRequest, "cachedContent": instructions and tools of the request are refused beside it.
+        let has_own = request.tools.iter().any(ToolSpec::is_named)
+            || request.whole().next().is_some_and(|first| first.instructs());
+        if has_own && request.model.option(ModelOption::CachedContent).is_some() {
+            return Some(
+                "`cached_content`: instructions and tools stand in it, and the agent may have none"
+                    .to_owned(),
+            );
+        }
         let tool = request.tools.iter().find(is_other)?;
         Some(format!(
             "tool `{}`: its API holds all tools to their schemas or none: set `strict` at the model",

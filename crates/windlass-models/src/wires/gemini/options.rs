@@ -8,6 +8,7 @@ use crate::wires::options::Setting;
 /// API reference, `GenerationConfig`.
 pub(super) const OPTIONS: Options = Options {
     places: &[
+        (ModelOption::CachedContent, "cachedContent"),
         (ModelOption::Seed, "generationConfig.seed"),
         (ModelOption::TopK, "generationConfig.topK"),
         (ModelOption::FrequencyPenalty, "generationConfig.frequencyPenalty"),

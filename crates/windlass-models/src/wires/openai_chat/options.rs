@@ -14,6 +14,7 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::Verbosity, "verbosity"),
         (ModelOption::User, "user"),
         (ModelOption::CacheKey, "prompt_cache_key"),
+        (ModelOption::CacheLifetime, "prompt_cache_retention"),
         (ModelOption::Logprobs, "top_logprobs"),
     ],
     formed: &[],

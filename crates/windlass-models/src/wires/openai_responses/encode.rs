@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use windlass_core::Message;
-use windlass_core::model::{ModelChoice, ToolChoice};
+use windlass_core::model::{ModelChoice, ModelOption, OptionValue, ToolChoice};
 
 pub(super) use self::content::takes;
 pub(super) use self::items::is_odd;
@@ -82,7 +82,12 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         }
         let marked = kept.messages.marked(dialect, request);
         let mut messages = marked.as_ref().unwrap_or(&kept.messages.elements.bytes).as_slice();
-        if let Some((from, id)) = kept.messages.previous(dialect, request) {
+        let previous = kept.messages.previous(dialect, request);
+        if let Some(OptionValue::Text(id)) = request.model.option(ModelOption::Conversation) {
+            messages = kept.messages.elements.since(known_to_provider(dialect, request));
+            field(&mut middle, "conversation");
+            json_string(&mut middle, id);
+        } else if let Some((from, id)) = previous {
             messages = kept.messages.elements.since(from);
             field(&mut middle, "previous_response_id");
             json_string(&mut middle, &id);
@@ -121,6 +126,15 @@ impl Messages {
         let Message::Assistant(message) = &**reply else { return None };
         Some((sent + 1, items::response_of(message, dialect)?))
     }
+}
+
+/// The place of the first message that a conversation at the provider does not have yet: it has everything up to the last stored response
+/// (API reference, "Conversations").
+fn known_to_provider(dialect: &Dialect, request: &ModelRequest) -> usize {
+    let is_stored = |message: &Message| matches!(message, Message::Assistant(reply) if items::response_of(reply, dialect).is_some());
+    let mut places = (0..request.messages.len()).rev();
+    let last = places.find(|place| request.messages.at(*place).is_some_and(|message| is_stored(message)));
+    last.map_or(0, |last| request.prompt.len() + last + 1)
 }
 
 /// `,"tools":[…]`; nothing if there is none. The API's default is strict, so it is said of each tool.

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use windlass_core::message::Part;
-use windlass_core::model::{FailureKind, Reply};
+use windlass_core::model::{FailureKind, ModelOption, Reply};
 
 use self::decode::Decoder;
 use super::openai_chat::OpenAiChat;
@@ -69,7 +69,14 @@ impl Wire for OpenAiResponses {
         encode::encode(dialect, request)
     }
 
-    fn refuses(&self, _: &Dialect, request: &ModelRequest) -> Option<String> {
+    fn refuses(&self, dialect: &Dialect, request: &ModelRequest) -> Option<String> {
+        let is_named = request.model.option(ModelOption::Conversation).is_some();
+        if is_named && !dialect.quirks.stored_replies {
+            return Some(
+                "`conversation`: the provider keeps what it is told only with `stored_replies: true`"
+                    .to_owned(),
+            );
+        }
         strict::refusal(request)
     }
 

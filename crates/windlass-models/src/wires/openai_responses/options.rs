@@ -12,9 +12,11 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::Verbosity, "text.verbosity"),
         (ModelOption::User, "user"),
         (ModelOption::CacheKey, "prompt_cache_key"),
+        (ModelOption::CacheLifetime, "prompt_cache_retention"),
         (ModelOption::Logprobs, "top_logprobs"),
     ],
     formed: &[
+        (ModelOption::Conversation, "conversation"),
         (ModelOption::ReasoningSummary, "reasoning.summary"),
         (ModelOption::ShowReasoning, "reasoning.summary"),
     ],

@@ -5,7 +5,6 @@ use windlass_core::Message;
 use windlass_core::message::Part;
 use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, ToolCall, ToolMessage};
 
-use super::CACHE_CONTROL;
 use super::ids::{call_id, fitting_name};
 use crate::wires::Dialect;
 use crate::wires::content::note;
@@ -34,25 +33,25 @@ pub(super) fn role_of(message: &Message) -> Role {
 
 /// How blocks are written.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Form {
-    /// The last block that may carry a cache marker carries one.
-    pub(super) mark: bool,
+pub(super) struct Form<'m> {
+    /// The last block that may carry a cache marker carries this one.
+    pub(super) mark: Option<&'m [u8]>,
     /// It is the request's last message.
     pub(super) is_last: bool,
 }
 
 /// Writes a system message at the front; nothing if it is blank, because the API refuses blank texts.
-pub(super) fn system_block(out: &mut Vec<u8>, message: &Message, mark: bool) {
+pub(super) fn system_block(out: &mut Vec<u8>, message: &Message, mark: Option<&[u8]>) {
     let Message::System { text } = message else { return };
     let mut writer = Writer::new(out);
     writer.text(text, None);
-    if mark {
-        writer.mark();
+    if let Some(marker) = mark {
+        writer.mark(marker);
     }
 }
 
 /// Writes the blocks of a message, with commas between them; nothing where it has none.
-pub(super) fn blocks(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message: &Message, form: Form) {
+pub(super) fn blocks(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message: &Message, form: Form<'_>) {
     let mut writer = Writer::new(out);
     match message {
         Message::System { text } if text.trim().is_empty() => {}
@@ -61,8 +60,8 @@ pub(super) fn blocks(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message
         Message::Assistant(reply) => assistant(&mut writer, dialect, ids, reply, form.is_last),
         Message::Tool(result) => tool_result(&mut writer, ids, result),
     }
-    if form.mark {
-        writer.mark();
+    if let Some(marker) = form.mark {
+        writer.mark(marker);
     }
 }
 
@@ -275,9 +274,9 @@ impl<'o> Writer<'o> {
     }
 
     /// Marks the last block that may be marked.
-    fn mark(&mut self) {
+    fn mark(&mut self, marker: &[u8]) {
         if let Some(at) = self.markable {
-            self.out.splice(at..at, CACHE_CONTROL.iter().copied());
+            self.out.splice(at..at, marker.iter().copied());
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Owns the settings of a request: limits, sampling, thinking, structured output.
 
 use serde_json::Value;
-use windlass_core::model::{ModelChoice, ModelOption};
+use windlass_core::model::{ModelChoice, ModelOption, OptionValue};
 
 use super::schema::held_to;
+use super::{is_on, marker};
 use crate::ModelRequest;
 use crate::wires::Dialect;
 use crate::wires::anthropic_messages::models::Model;
@@ -119,12 +120,18 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
     }
     object(out, "metadata", &metadata);
     OPTIONS.write(out, scene.dialect, None, settings);
+    if is_on(settings, ModelOption::CacheAutomatic) {
+        out.extend_from_slice(&marker(settings));
+    }
     if request.stream {
         out.extend_from_slice(b",\"stream\":true");
     }
     out.push(b'}');
     with_extra(out, settings);
 }
+
+/// The lifetimes of a cache entry ("Prompt caching", "1-hour cache duration").
+const LIFETIMES: [&str; 2] = ["5m", "1h"];
 
 /// Why a model does not take its settings; `None`: it does.
 ///
@@ -139,6 +146,11 @@ pub(in crate::wires::anthropic_messages) fn refusal(
     let set = settings.reasoning_options();
     let budget = set.and_then(|set| set.budget_tokens);
     let thinks = budget.is_some() || settings.reasoning.as_deref().is_some_and(|effort| !is_off(effort));
+    if let Some(OptionValue::Text(lifetime)) = settings.option(ModelOption::CacheLifetime)
+        && !LIFETIMES.contains(&lifetime)
+    {
+        return Some(format!("`cache_lifetime` is `{lifetime}`: its API knows `5m` and `1h`"));
+    }
     if settings.option(ModelOption::TopK).is_some() {
         if !model.takes_sampling() {
             return Some("`top_k`: the model takes no sampling settings".to_owned());

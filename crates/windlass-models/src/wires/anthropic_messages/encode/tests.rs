@@ -386,3 +386,34 @@ fn thinking_goes_back_first_and_only_as_long_as_the_message_is_what_it_was() {
     assert_eq!(back("Look"), json!([thinking, text("Look"), used]));
     assert_eq!(back("Look ***"), json!([text("Look ***"), used]), "masked since");
 }
+
+#[test]
+fn issue_27_markers_have_a_lifetime_and_stand_behind_the_tools_where_the_model_says_so() {
+    let mut turn = request(vec![Message::user("Hi")]);
+    turn.tools = Arc::new(vec![tool("f"), tool("g")]);
+    turn.cache = vec![CachePoint::at(0), CachePoint::at(-1)];
+    let set = json!({ "cache_lifetime": "1h", "cache_tools": true, "cache_automatic": true });
+    turn.model.options = Some(Arc::new(serde_json::from_value(set).expect("options")));
+    let sent: Value = serde_json::from_slice(&encode(&caching(), &turn).body).expect("JSON");
+    let marker = json!({ "type": "ephemeral", "ttl": "1h" });
+    for place in [
+        "/cache_control",
+        "/tools/1/cache_control",
+        "/system/0/cache_control",
+        "/messages/0/content/0/cache_control",
+    ] {
+        assert_eq!(sent.pointer(place), Some(&marker), "{place}: {sent}");
+    }
+    assert_eq!(sent.to_string().matches("cache_control").count(), 4);
+    // Four at most, whoever asks for them: the front stays.
+    turn.messages.push(Arc::new(Message::assistant("Yes.")));
+    turn.messages.push(Arc::new(Message::user("And?")));
+    turn.cache = (0..4).map(CachePoint::at).collect();
+    let sent: Value = serde_json::from_slice(&encode(&caching(), &turn).body).expect("JSON");
+    assert_eq!(sent.to_string().matches("cache_control").count(), 4);
+    assert_eq!(sent.pointer("/system/0/cache_control"), Some(&marker));
+    let day = json!({ "cache_lifetime": "24h" });
+    turn.model.options = Some(Arc::new(serde_json::from_value(day).expect("options")));
+    let refused = super::refusal(&caching(), &turn.model).expect("a refusal");
+    assert!(refused.contains("`5m` and `1h`"), "{refused}");
+}

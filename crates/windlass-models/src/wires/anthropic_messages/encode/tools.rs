@@ -2,7 +2,6 @@
 
 use windlass_core::model::ToolChoice;
 
-use super::CACHE_CONTROL;
 use super::schema::held_to;
 use crate::ModelRequest;
 use crate::wires::json::{field, json_string, json_value};
@@ -28,9 +27,9 @@ pub(super) fn tools(request: &ModelRequest) -> Vec<u8> {
 }
 
 /// The same tools, with a cache marker on the last one.
-pub(super) fn marked(tools: &[u8]) -> Vec<u8> {
+pub(super) fn marked(tools: &[u8], marker: &[u8]) -> Vec<u8> {
     let Some(all) = tools.strip_suffix(b"}]") else { return tools.to_vec() };
-    [all, CACHE_CONTROL, b"}]"].concat()
+    [all, marker, b"}]"].concat()
 }
 
 /// Writes the choice. Once there are calls, tools stay in a request that forbids more: the provider's cache begins with them, and

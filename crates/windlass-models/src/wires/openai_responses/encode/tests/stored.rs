@@ -1,5 +1,8 @@
 //! Replies that the provider stores: a turn sends what follows the last one, if its memory is that of the run.
 
+use crate::wires::Wire as _;
+use crate::wires::openai_responses::OpenAiResponses;
+
 use super::replies::{decoded, message_of};
 use super::*;
 
@@ -108,4 +111,27 @@ fn without_the_quirk_nothing_is_stored_and_no_id_is_kept() {
     go_on(&mut turn, "resp_1");
     let body = body(&turn);
     assert_eq!((body.get("previous_response_id"), body["input"].as_array().map(Vec::len)), (None, Some(4)));
+}
+
+#[test]
+fn issue_27_a_conversation_of_the_provider_is_sent_what_it_does_not_have() {
+    let mut turn = request(vec![Message::user("Hi")]);
+    let set = json!({ "conversation": "conv_1" });
+    turn.model.options = Some(Arc::new(serde_json::from_value(set).expect("options")));
+    let sent = |turn: &ModelRequest| {
+        let body = body_in(&storing(), turn);
+        assert_eq!((&body["conversation"], &body["store"]), (&json!("conv_1"), &json!(true)));
+        assert!(body.get("previous_response_id").is_none(), "the API refuses both together");
+        body["input"].as_array().expect("a list").len()
+    };
+    assert_eq!(sent(&turn), 2, "the instructions and the message");
+    go_on(&mut turn, "resp_1");
+    assert_eq!(sent(&turn), 1, "the result");
+    // A run of another process has nothing in memory, and the conversation has the same.
+    turn.messages.push(Arc::new(Message::Assistant(reply("resp_2"))));
+    turn.messages.push(Arc::new(Message::user("And?")));
+    turn.prefix = PrefixCell::default();
+    assert_eq!(sent(&turn), 1);
+    let words = OpenAiResponses.refuses(&Dialect::default(), &turn).expect("a refusal");
+    assert!(words.contains("stored_replies"), "{words}");
 }
