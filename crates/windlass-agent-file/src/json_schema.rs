@@ -2,7 +2,8 @@
 
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use windlass_core::policy::OutputMode;
 use windlass_core::schema::{Checker, Misplaced, SchemaFault, UncheckedPattern, misplaced_parts};
 use windlass_error::Diagnostic as _;
 
@@ -25,6 +26,44 @@ windlass_core::schema_as!([] SchemaText, "jsonSchema", |_| {
 pub(super) struct SchemaKeys {
     /// The JSON Schema.
     pub(super) schema: At<SchemaText>,
+}
+
+/// A typed output.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(super) struct OutputKeys {
+    /// The JSON Schema.
+    pub(super) schema: Option<At<SchemaText>>,
+    /// The output is a JSON object of any form, in the place of a schema.
+    #[serde(default)]
+    #[schemars(default)]
+    pub(super) json: bool,
+    /// How models are asked for it. `auto`: as the provider's own where it is known to hold the model to the schema beside tools, else
+    /// through the finish tool (presets that end with a text: in the instructions). `native`: as the provider's own. `tool`: through the
+    /// finish tool. `prompt`: by the schema in the instructions. The preset `acorn` has `tool`, all others have `auto`.
+    pub(super) mode: Option<OutputMode>,
+}
+
+impl At<OutputKeys> {
+    /// The schema.
+    ///
+    /// # Errors
+    /// It is no valid schema, or the output has neither a schema nor `json: true`, or both.
+    pub(super) fn checked(&self, reading: &mut Reading<'_>) -> Result<Value, YamlError> {
+        match (&self.value.schema, self.value.json) {
+            (Some(schema), false) => checked(schema, reading),
+            (None, true) => Ok(json!({ "type": "object" })),
+            (Some(schema), true) => {
+                let message = format!("`{}.json` and `{}` exclude each other", self.path, schema.path);
+                Err(self.error("agent.output", message).with_help("a schema says more: leave `json` out"))
+            }
+            (None, false) => {
+                let problem = Problem::MissingKey { path: self.path.clone(), key: "schema".to_owned() };
+                Err(YamlError::new(self.place, format!("{}.schema", self.path), problem))
+            }
+        }
+    }
 }
 
 impl SchemaKeys {

@@ -14,7 +14,7 @@ use super::code::CodeKeys;
 use super::delegates::{self, DelegateKeys};
 use super::examples::{self, ExampleKeys};
 use super::instructions::{InstructionKeys, Instructions};
-use super::json_schema::{SchemaKeys, checked};
+use super::json_schema::{OutputKeys, SchemaKeys, checked};
 use super::kinds::{Filled, TextOr};
 use super::loop_section::LoopSection;
 use super::models::{self, ModelKeys};
@@ -114,7 +114,7 @@ agent_keys! {
     input: Option<SchemaKeys>,
     /// A typed output. An agent with one and without a preset gets the preset `typed`: in one turn if it has neither tools nor
     /// agents, else with ten model calls.
-    output: Option<SchemaKeys>,
+    output: Option<At<OutputKeys>>,
     /// The tools.
     tools: Vec<At<ToolKeys>>,
     /// Delegates, each offered as a tool of its name with one argument `task`: the path of an agent file, that with another name,
@@ -177,7 +177,9 @@ impl Body {
         let takes = self.input.as_ref().map_or(Ok(()), SchemaKeys::takes_objects);
         let input_schema = schema(self.input, reading)?;
         takes?;
-        let output_schema = schema(self.output, reading)?;
+        let output_mode = self.output.as_ref().and_then(|output| output.value.mode);
+        let output_json = self.output.as_ref().is_some_and(|output| output.value.json);
+        let output_schema = self.output.map(|output| output.checked(reading)).transpose()?;
         let has_no_tools = self.tools.is_empty();
         let tools::Entries { called: tools, hosted } = tools::entries(&self.tools, reading)?;
         let agents = self.agents.iter().map(|keys| delegates::entry(keys, reading));
@@ -195,6 +197,8 @@ impl Body {
             examples,
             input_schema,
             output_schema,
+            output_mode,
+            output_json,
             tools,
             hosted,
             agents,

@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_core::Message;
-use windlass_core::policy::Transport;
+use windlass_core::policy::{OutputMode, Transport};
 use windlass_models::resolve::Env;
 
 use crate::files::{Disk, Files};
@@ -94,6 +94,10 @@ pub struct AgentFile {
     pub input_schema: Option<Value>,
     /// JSON Schema of a typed output.
     pub output_schema: Option<Value>,
+    /// How models are asked for it, where the file says so.
+    pub output_mode: Option<OutputMode>,
+    /// It is any JSON object (`json: true`).
+    pub output_json: bool,
     /// The tools, one entry each; each built-in tool has an entry of its own.
     pub tools: Vec<ToolEntry>,
     /// The tools that the model's provider runs.

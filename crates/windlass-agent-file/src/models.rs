@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_core::model::{ModelChoice, ModelOptions, Prices, Role};
+use windlass_core::model::{ModelChoice, ModelOptions, OutputBy, Prices, Role};
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
 use windlass_core::text::did_you_mean;
@@ -76,6 +76,8 @@ pub struct ModelEntry {
     pub stored_replies: Option<bool>,
     /// Whether the server holds replies to a schema; `None`: as its provider's entry says.
     pub structured_output: Option<bool>,
+    /// Whether its server holds an answer to a schema in requests that offer tools, too.
+    pub native_output: Option<bool>,
     /// Metadata that the provider stores with each request.
     pub metadata: Vec<(String, String)>,
     /// Whether marks for the provider's cache are sent; `None`: to Anthropic and OpenRouter.
@@ -118,6 +120,7 @@ impl ModelEntry {
             structured: self.structured_output,
             sampling: None,
             wire: None,
+            output: self.native_output.map(|native| if native { OutputBy::Native } else { OutputBy::Tool }),
             key_command: self.key_program().map(Into::into),
         }
     }
@@ -310,6 +313,7 @@ fn entry(keys: ModelMap, place: Place, reading: &mut Reading<'_>) -> Result<Mode
         return_reasoning: keys.return_reasoning.and_then(|returned| returned.0),
         stored_replies: keys.stored_replies,
         structured_output: keys.structured_output,
+        native_output: keys.native_output,
         metadata: metadata.into_iter().map(|(key, value)| (key, value.0)).collect(),
         cache_control: keys.cache_control,
         prices: keys.prices.map(Into::into),

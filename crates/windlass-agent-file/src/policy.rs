@@ -30,6 +30,11 @@ impl AgentFile {
         if let Some(ms) = self.timeout_settings.child_stall_ms {
             policy.calls.child_stall_ms = Some(ms);
         }
+        match self.output_mode {
+            Some(mode) => policy.ask_for_output(mode),
+            None if self.output_json => policy.ask_for_json(),
+            None => {}
+        }
         policy.transport = self.retry;
         let CodeSettings { seconds, memory_mb, calls, enabled } = self.code;
         let limits = |own: u32| CodeLimits { seconds, memory_mb, calls: calls.unwrap_or(own) };

@@ -213,6 +213,7 @@ pub mod model {
     pub use crate::view::{Growth, Messages};
     pub use crate::vocabulary::model::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices, Role};
     pub use crate::vocabulary::options::{ModelOption, ModelOptions, OptionValue, ReasoningOptions};
+    pub use crate::vocabulary::output::{OutputBy, is_any_object};
     pub use crate::vocabulary::purpose::{Purpose, ToolChoice};
     pub use crate::vocabulary::reply::{
         FailureDetail, FailureKind, KEPT_REPLY_BYTES, ModelFailure, Pico, Refusal, Reply, ReplyCall,

@@ -13,6 +13,7 @@ pub(crate) mod ledger;
 pub(crate) mod model_calls;
 pub(crate) mod offer;
 pub(crate) mod open_call;
+pub(crate) mod output;
 pub(crate) mod payloads;
 pub(crate) mod plan;
 pub(crate) mod progress;

@@ -16,6 +16,7 @@ pub(crate) mod model;
 pub(crate) mod notation;
 pub(crate) mod options;
 pub(crate) mod outcome;
+pub(crate) mod output;
 pub(crate) mod payload;
 pub(crate) mod purpose;
 pub(crate) mod question;

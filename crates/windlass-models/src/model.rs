@@ -11,7 +11,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 use windlass_core::message::{Media, Part, ProviderMetadata};
 use windlass_core::model::{
-    Messages, ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice, Usage,
+    Messages, ModelChoice, ModelFailure, OutputBy, Purpose, Reply, StopReason, ToolChoice, Usage,
+    is_any_object,
 };
 use windlass_core::policy::CachePoint;
 use windlass_core::secret::Secret;
@@ -105,6 +106,24 @@ impl ModelRequest {
     /// Whether the provider is to hold calls of that tool to its schema.
     pub fn is_strict(&self, tool: &ToolSpec) -> bool {
         tool.strict.unwrap_or(self.model.strict)
+    }
+
+    /// Whether the provider is to hold the reply to the output's schema, in whatever form its API wants that.
+    pub fn is_output_strict(&self) -> bool {
+        self.model.strict || self.model.output == Some(OutputBy::Native)
+    }
+
+    /// The output's schema, unless any object will do ([`is_json`](Self::is_json)).
+    pub fn output_schema(&self) -> Option<(&Arc<str>, &Arc<serde_json::Value>)> {
+        self.response_schema
+            .as_ref()
+            .filter(|(_, schema)| !is_any_object(schema))
+            .map(|(name, schema)| (name, schema))
+    }
+
+    /// Whether the reply is to be an object of any form.
+    pub fn is_json(&self) -> bool {
+        self.response_schema.as_ref().is_some_and(|(_, schema)| is_any_object(schema))
     }
 
     /// Whether the provider is to hold calls of any tool to their schema.
@@ -225,6 +244,11 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         Known::default()
     }
 
+    /// Whether it is known, by that name, to hold an answer to this schema in requests that offer tools, too. Default: no.
+    fn holds_output(&self, _name: &str, _schema: &Arc<serde_json::Value>) -> bool {
+        false
+    }
+
     /// What of a choice's settings its API does not take, or not so: a line each. Default: nothing.
     fn unsent(&self, _choice: &ModelChoice) -> Vec<String> {
         Vec::new()
@@ -271,6 +295,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn known(&self, name: &str) -> Known {
         (**self).known(name)
+    }
+
+    fn holds_output(&self, name: &str, schema: &Arc<serde_json::Value>) -> bool {
+        (**self).holds_output(name, schema)
     }
 
     fn unsent(&self, choice: &ModelChoice) -> Vec<String> {

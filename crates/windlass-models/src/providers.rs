@@ -210,6 +210,19 @@ impl Provider {
         self.models.iter().filter(|entry| covers(&entry.model, model)).find_map(|entry| entry.sampling)
     }
 
+    /// Whether one of its models holds an answer to a schema in requests that offer tools, as far as anybody says so: at its own address,
+    /// because other servers stand in for it under its name.
+    pub fn holds_output(&self, model: &str, host: &str) -> bool {
+        let own = |base: &str| {
+            let address = base.split_once("://").map_or(base, |(_, rest)| rest);
+            address.split(['/', ':']).next() == Some(host)
+        };
+        let bases = self.base_url.iter().chain(self.base_urls.values());
+        let mut entries = self.models.iter().filter(|entry| covers(&entry.model, model));
+        entries.find_map(|entry| entry.native_output) == Some(true)
+            && (is_within(host, &self.hosts) || bases.map(String::as_str).any(own))
+    }
+
     /// Whether a model reasons before it answers, though nobody asks for it.
     pub fn reasons(&self, model: &str) -> bool {
         let mut entries = self.models.iter().filter(|entry| covers(&entry.model, model));
@@ -295,13 +308,17 @@ pub fn list_price(name: &str) -> Option<Prices> {
 
 /// The quirks of the server at a host.
 pub fn quirks_of_host(host: &str) -> Quirks {
-    let within = |domain: &String| {
-        host.strip_suffix(domain.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('.'))
-    };
     providers()
         .iter()
-        .filter(|provider| provider.hosts.iter().any(within))
+        .filter(|provider| is_within(host, &provider.hosts))
         .fold(Quirks::NONE, |quirks, provider| quirks.and(provider.quirks))
+}
+
+/// Whether a host is one of these, or beneath one.
+fn is_within(host: &str, domains: &[String]) -> bool {
+    domains.iter().any(|domain| {
+        host.strip_suffix(domain.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    })
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub(crate) mod files;
 pub(crate) mod hooks;
 pub(crate) mod input;
 pub(crate) mod models;
+pub(crate) mod output;
 pub(crate) mod people;
 pub(crate) mod prices;
 pub(crate) mod prompt;
@@ -56,6 +57,7 @@ use edges::Edges;
 use files::AgentFiles;
 use hooks::{OutputChecks, StepHook};
 use models::ModelSet;
+use output::Wanted;
 use recall::{Remembered, tool_reliability};
 use spec::AgentSpec;
 use toolset::{Toolbox, Toolset};
@@ -194,11 +196,16 @@ impl Agent {
         &self.parts.models.choices
     }
 
+    /// The output that it wants of its models.
+    pub(crate) fn wanted_output(&self) -> Wanted<'_> {
+        Wanted { policy: self.policy(), schema: self.output_schema() }
+    }
+
     /// The agent's models with what is known of them ([`ModelSet::known`]).
     pub(crate) fn known_models(&self, base: Option<&State>) -> Arc<Vec<ModelChoice>> {
         // Under another digest the same name may stand for another server.
         let base = base.filter(|base| base.agent() == Some(self.agent_ref()));
-        self.parts.models.known(self.policy(), base, self.environment().now())
+        self.parts.models.known(self.wanted_output(), base, self.environment().now())
     }
 
     /// Forms and encodings of its tools' schemas, shared by the requests of all its runs.

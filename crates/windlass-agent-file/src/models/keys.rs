@@ -79,6 +79,10 @@ macro_rules! model_map {
             /// Whether the server holds replies to a JSON Schema: with `wire: auto` a model that refuses tools is then asked by schema.
             /// Default: as the provider's entry says.
             pub(super) structured_output: Option<bool>,
+            /// Whether the server holds an answer to the schema of the agent's `output` in requests that offer tools, too: with
+            /// `output: { mode: auto }` the model is then asked for the output without the finish tool. Default: as the provider's entry
+            /// says of the model at the provider's own address.
+            pub(super) native_output: Option<bool>,
             /// Metadata that the provider stores with each request.
             #[serde(default)]
             #[schemars(extend("maxProperties" = MAX_METADATA))]

@@ -186,7 +186,7 @@ async fn ask(name: &str, json: bool) -> Result<Exit, Failure> {
         if wire == Wire::Native {
             capabilities::forget(&id, now());
         } else {
-            capabilities::learn(&id, wire, now());
+            capabilities::learn(&id, |known| known.wire = Some(wire), now());
         }
     }
     if let (Some(wire), false) = (calls, json) {

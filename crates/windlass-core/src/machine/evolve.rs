@@ -160,7 +160,7 @@ impl State {
     }
 
     fn adjusted(&mut self, adjusted: &Adjusted, at: u64, seq: u64) {
-        let policy = self.setup.policy().clone();
+        let (policy, hidden) = (self.setup.policy().clone(), self.hides_finish());
         self.setup.adjusted(adjusted);
         if adjusted.policy.is_some() {
             self.stay_within_budget();
@@ -168,7 +168,7 @@ impl State {
         if let Some(refused) = &adjusted.refused {
             self.toolbox.refuse(refused.tool.clone());
         }
-        let anew = adjusted.policy.is_some() || adjusted.refused.is_some();
+        let anew = adjusted.policy.is_some() || adjusted.refused.is_some() || self.hides_finish() != hidden;
         if let Some(tools) = adjusted.tools.as_ref().or(anew.then_some(self.toolbox.own())) {
             self.offer_tools(tools.clone());
         }

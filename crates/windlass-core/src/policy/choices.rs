@@ -55,6 +55,11 @@ impl ToolChoices {
         self.turns.is_empty() && self.then == ToolChoice::Auto
     }
 
+    /// Whether some turn must call that tool, or every turn some tool.
+    pub(crate) fn may_force(&self, tool: &str) -> bool {
+        self.then.is_forced() || self.tools().any(|name| **name == *tool)
+    }
+
     /// The tools that are named, in the order of the turns.
     pub fn tools(&self) -> impl Iterator<Item = &Text> {
         self.turns.values().chain([&self.then]).flat_map(ToolChoice::tools)

@@ -29,6 +29,7 @@ pub(crate) mod views;
 pub use crate::vocabulary::limit::LimitKind;
 pub use crate::vocabulary::merge::Merge;
 pub use crate::vocabulary::model::Wire;
+pub use crate::vocabulary::output::OutputMode;
 pub use approvals::{Approvals, EFFECTS};
 pub use cache::{CachePoint, CachePoints};
 pub use choices::ToolChoices;
@@ -63,7 +64,7 @@ use crate::policy::table::policy;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::model::ModelChoice;
 use crate::vocabulary::purpose::Purpose;
-use crate::vocabulary::tool::{Effect, EffectApproval, ToolKind, ToolSpec};
+use crate::vocabulary::tool::{Effect, EffectApproval, FINISH_TOOL, ToolKind, ToolSpec};
 
 policy! {
     /// Requests to models and how replies are read.
@@ -124,7 +125,11 @@ policy! {
         /// Form in which perception, decision and judges are asked for JSON: `text` in words, `schema` also as a JSON Schema
         /// (`response_format`), for servers that hold a model to it. Small models need it.
         contracts: Contracts = Contracts::Text,
-    } internal {}
+    } internal {
+        /// How models are asked for a typed output.
+        #[serde(skip_serializing_if = "OutputMode::is_auto")]
+        output: OutputMode = OutputMode::Auto,
+    }
 
     /// Execution of calls.
     calls: Calls {
@@ -283,6 +288,39 @@ impl Policy {
             (Wire::Auto, Some(detected)) => detected,
             (wire, _) => wire,
         }
+    }
+
+    /// Asks for a typed output in this way. The way that stays is the loop's end: a text, or a call of the finish tool.
+    pub fn ask_for_output(&mut self, mode: OutputMode) {
+        self.replies.output = mode;
+        match (mode, self.replies.stop) {
+            (OutputMode::Native | OutputMode::Prompt, Stop::FinishTool) => self.replies.stop = Stop::Text,
+            (OutputMode::Tool, Stop::Text) => {
+                self.replies.stop = Stop::FinishTool;
+                // Otherwise a text would end the run without an output.
+                if self.replies.talk == Talk::Answer {
+                    self.replies.talk = Talk::Remind(2);
+                }
+            }
+            (OutputMode::Auto | OutputMode::Native | OutputMode::Tool | OutputMode::Prompt, _) => {}
+        }
+    }
+
+    /// Asks for an output that is any JSON object: as the provider's own where its API has that, else by the instructions.
+    pub fn ask_for_json(&mut self) {
+        self.ask_for_output(OutputMode::Native);
+        self.replies.output = OutputMode::Auto;
+    }
+
+    /// Whether a model may answer with the output in the place of a call of the finish tool: nothing demands that call, and the provider is
+    /// told of the tools.
+    pub fn may_answer_with_output(&self) -> bool {
+        let (request, replies) = (&self.request, &self.replies);
+        replies.output == OutputMode::Auto
+            && replies.stop == Stop::FinishTool
+            && request.view == View::Full
+            && matches!(request.wire, Wire::Auto | Wire::Native)
+            && !request.tool_choice.may_force(FINISH_TOOL)
     }
 
     /// The value of a limit, if it is set.

@@ -11,6 +11,7 @@ use crate::policy::own_tools::search::search_tools;
 use crate::policy::values::Discovery;
 use crate::policy::views::View;
 use crate::state::State;
+use crate::state::output::without_finish;
 use crate::vocabulary::ids::RunId;
 use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::tool::{Offer, ToolKind, ToolSpec};
@@ -64,6 +65,7 @@ impl State {
             (false, true) => Arc::new(discovery(&all)),
             (false, false) => all.clone(),
         };
+        self.toolbox.hide_finish(self.hides_finish().then(|| without_finish(&visible)));
         self.toolbox.offer(own, all, visible);
     }
 }
@@ -73,7 +75,7 @@ impl State {
     pub(crate) fn without_denied(&self, tools: &Arc<Vec<ToolSpec>>) -> Arc<Vec<ToolSpec>> {
         let policy = self.setup.policy();
         let changes = |tool: &ToolSpec| {
-            let refused = self.toolbox.refused().is_some_and(|all| all.contains(&tool.name));
+            let refused = self.toolbox.refused().contains(&tool.name);
             let denied = policy.denied(&tool.name).is_some() && !matches!(tool.kind, ToolKind::Finish(_));
             match tool.offer {
                 Offer::Offered | Offer::Hosted if refused => Some(Offer::Withheld),

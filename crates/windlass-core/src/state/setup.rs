@@ -225,10 +225,19 @@ pub(crate) struct Toolbox {
     all: Arc<Vec<ToolSpec>>,
     /// Tools that requests show.
     visible: Arc<Vec<ToolSpec>>,
-    /// Those that a provider refused, if any: they are offered no longer.
-    refused: Option<Arc<Vec<Text>>>,
+    /// Facts of few runs, behind one pointer.
+    rare: Option<Arc<RareTools>>,
     /// Binding digests that approvals are bound to beside the tools' descriptions.
     binding_digests: Option<Arc<BindingDigests>>,
+}
+
+/// What few runs know of their tools.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct RareTools {
+    /// Those that a provider refused: they are offered no longer.
+    refused: Vec<Text>,
+    /// The visible ones without the finish tool, where a model answers with the output instead.
+    without_finish: Option<Arc<Vec<ToolSpec>>>,
 }
 
 impl Toolbox {
@@ -244,12 +253,26 @@ impl Toolbox {
 
     /// A provider has refused a tool.
     pub(crate) fn refuse(&mut self, tool: Text) {
-        Arc::make_mut(self.refused.get_or_insert_default()).push(tool);
+        Arc::make_mut(self.rare.get_or_insert_default()).refused.push(tool);
     }
 
     /// Other models may take what those before refused.
     pub(crate) fn forget_refusals(&mut self) {
-        self.refused = None;
+        if let Some(rare) = &mut self.rare {
+            Arc::make_mut(rare).refused.clear();
+        }
+    }
+
+    /// What models see that are not told of the finish tool; `None`: all are.
+    pub(crate) fn hide_finish(&mut self, without_finish: Option<Arc<Vec<ToolSpec>>>) {
+        if self.rare.is_some() || without_finish.is_some() {
+            Arc::make_mut(self.rare.get_or_insert_default()).without_finish = without_finish;
+        }
+    }
+
+    /// The visible tools without the finish tool, where some model is not told of it.
+    pub(crate) fn without_finish(&self) -> Option<&Arc<Vec<ToolSpec>>> {
+        self.rare.as_ref()?.without_finish.as_ref()
     }
 
     /// Approvals are bound to these digests.
@@ -278,9 +301,9 @@ impl Toolbox {
         &self.visible
     }
 
-    /// Those that a provider refused, if any: they are offered no longer.
-    pub(crate) fn refused(&self) -> Option<&Arc<Vec<Text>>> {
-        self.refused.as_ref()
+    /// Those that a provider refused: they are offered no longer.
+    pub(crate) fn refused(&self) -> &[Text] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.refused)
     }
 
     /// Binding digests that approvals are bound to beside the tools' descriptions.

@@ -19,6 +19,8 @@ pub(crate) struct Turn {
     number: u32,
     /// Why the last reply stopped.
     stop: StopReason,
+    /// Whether the model that replied was to answer with the output.
+    output_in_text: bool,
     /// Number of accepted calls: neither malformed, nor skipped, nor a rejected output.
     accepted: u32,
     /// Number of calls that ran or were put to a person.
@@ -97,6 +99,16 @@ impl Turn {
     /// What happened several times in a row, up to this turn.
     pub(crate) fn consecutive(&self) -> &Consecutive {
         &self.consecutive
+    }
+
+    /// Whether the model that replied was to answer with the output.
+    pub(crate) fn output_in_text(&self) -> bool {
+        self.output_in_text
+    }
+
+    /// A reply comes, of a model that is to answer with the output, or not.
+    pub(crate) fn answered_by(&mut self, output_in_text: bool) {
+        self.output_in_text = output_in_text;
     }
 
     /// A reply came.

@@ -7,15 +7,17 @@ use windlass_schema::plain_schema;
 use crate::codec::by_schema::alternatives::{Wanted, alternatives};
 use crate::codec::by_schema::prompt::object_prompt;
 use crate::codec::fenced::{actions_prompt, fenced_prompt};
-use crate::policy::values::{Phases, Stop};
+use crate::policy::values::Phases;
 use crate::state::State;
 use crate::state::model_calls::ModelCall;
+use crate::state::output::prompt_for;
 use crate::view::{Growth, Maker, Messages, View, Wording};
 use crate::vocabulary::message::Message;
 use crate::vocabulary::model::Wire;
+use crate::vocabulary::output::{OutputBy, is_any_object};
 use crate::vocabulary::purpose::ToolChoice;
 use crate::vocabulary::reply::AnswerForm;
-use crate::vocabulary::tool::ToolSpec;
+use crate::vocabulary::tool::{FINISH_TOOL, ToolSpec};
 
 pub(crate) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
 
@@ -41,8 +43,20 @@ pub(crate) fn view(state: &State, model_call: &ModelCall) -> View {
     } else {
         (None, setup.prompt().clone(), visible.clone(), model_call.choice().clone())
     };
-    let answers = policy.replies.stop == Stop::Text && !state.is_for_actions(model_call);
-    let output_form = setup.output().filter(|_| answers);
+    let by = state.output_by(model_call.model()).filter(|_| !state.is_for_actions(model_call));
+    let (tools, choice) = match state.toolbox.without_finish().filter(|_| by == Some(OutputBy::Native)) {
+        Some(others) => (others.clone(), choice.without(FINISH_TOOL)),
+        None => (tools, choice),
+    };
+    let output_form = setup.output().filter(|_| by == Some(OutputBy::Native));
+    let prompt = match setup.output() {
+        Some(schema)
+            if by == Some(OutputBy::Prompt) || output_form.is_some_and(|form| is_any_object(form)) =>
+        {
+            Arc::new(prompt_for(&prompt, &plain_schema(schema)))
+        }
+        _ => prompt,
+    };
     View {
         prompt,
         messages: Messages::shared(state.conversation.history(), wording),

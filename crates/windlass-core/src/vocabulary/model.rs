@@ -10,6 +10,7 @@ use windlass_macros::Named;
 use crate::vocabulary::amount::Amount;
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::options::{ModelOption, ModelOptions, OptionValue, ReasoningOptions};
+use crate::vocabulary::output::OutputBy;
 use crate::vocabulary::reply::Usage;
 
 /// The most bytes of one reply, where its model has no other bound (16 MiB).
@@ -92,6 +93,10 @@ pub struct ModelChoice {
     /// that later calls do not try them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
+    /// How it is asked for the run's output where the policy leaves that open (`output: { mode: auto }`): decided before its first
+    /// request, and again once it has refused that. `None`: as the loop asks unknown models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputBy>,
     /// The program whose output is the model's key: a key that is refused can be renewed by a person. `None`: the key is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_command: Option<Text>,

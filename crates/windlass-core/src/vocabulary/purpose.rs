@@ -119,6 +119,18 @@ impl ToolChoice {
         }
     }
 
+    /// The same where that tool is not offered.
+    pub(crate) fn without(self, tool: &str) -> Self {
+        match self {
+            Self::Named(ref name) if **name == *tool => Self::None,
+            Self::OneOf(mut names) => {
+                names.retain(|name| **name != *tool);
+                if names.is_empty() { Self::None } else { Self::OneOf(names) }
+            }
+            Self::Auto | Self::None | Self::Required | Self::Named(_) => self,
+        }
+    }
+
     /// Whether a reply that calls these tools keeps to it.
     pub(crate) fn is_kept_by<'n>(&self, mut calls: impl Iterator<Item = &'n str>) -> bool {
         match self {

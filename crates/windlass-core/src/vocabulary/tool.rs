@@ -240,6 +240,11 @@ impl ToolSpec {
         self.offer == Offer::Offered
     }
 
+    /// Whether requests name it: models are offered it, or their provider runs it.
+    pub fn is_named(&self) -> bool {
+        self.is_offered() || self.hosted().is_some()
+    }
+
     /// Whether a reply that names it calls it: it is offered, or denied.
     pub(crate) fn is_heard(&self) -> bool {
         matches!(self.offer, Offer::Offered | Offer::Denied)

@@ -15,7 +15,7 @@ const VERSION: u64 = 1;
 /// The first line's field.
 const HEADER: &str = "windlass_cassette";
 /// Settings of a model that are not sent: prices and bounds may change without a change of the request.
-const NOT_SENT: [&str; 5] = ["role", "prices", "structured", "wire", "max_reply_bytes"];
+const NOT_SENT: [&str; 6] = ["role", "prices", "structured", "wire", "output", "max_reply_bytes"];
 
 /// A request and its end. `began` and `ended` count the beginnings and ends of exchanges of the recording.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use super::limiters::tokens;
 use super::restoring::Restoring;
 use super::server::Server;
 use super::writing::{RequestParts, written};
-use crate::wires::{Dialect, Encoding, hosted, is_off, once};
+use crate::wires::{Dialect, Encoding, hosted, is_off, once, strict};
 use crate::{Deltas, Known, Model, ModelError, ModelRequest, WrittenRequest, providers};
 
 /// A model behind HTTP. It makes exactly one request a call: retries are the core's.
@@ -86,6 +86,14 @@ impl Model for HttpModel {
             wire: provider.and_then(|provider| provider.wire_of_calls(name)),
             sampling: provider.and_then(|provider| provider.takes_sampling(name)),
         }
+    }
+
+    fn holds_output(&self, name: &str, schema: &Arc<serde_json::Value>) -> bool {
+        let Server { endpoint, dialect, .. } = &*self.server;
+        let url = endpoint.url("");
+        providers::provider(&dialect.label).is_some_and(|provider| {
+            provider.holds_output(dialect.plain_name(name), url.host_str().unwrap_or_default())
+        }) && strict::has_form(schema)
     }
 
     fn unsent(&self, choice: &ModelChoice) -> Vec<String> {

@@ -13,7 +13,7 @@ use windlass_core::ToolSpec;
 use windlass_core::message::ProviderMetadata;
 use windlass_core::model::{ModelFailure, Reply};
 
-use crate::wires::{Restore, Wire, reworded, sent, unwrapped, wrapped};
+use crate::wires::{Restore, Wire, reworded, sent, strict, unwrapped, wrapped};
 use crate::{Annotation, Assembler, Delta, Deltas, ModelRequest};
 
 /// The schemas that a reply is brought back to, and the pieces that wait for it.
@@ -21,8 +21,10 @@ use crate::{Annotation, Assembler, Delta, Deltas, ModelRequest};
 pub(super) struct Restoring {
     /// The way back from strict forms, where they are asked for.
     way_back: Option<Restore>,
-    /// Whether the output was sent in its strict form, and a tool unless it says otherwise.
-    is_strict: bool,
+    /// Whether a tool was sent in its strict form unless it says otherwise: calls are given out whole. `None`: none was.
+    strict_calls: Option<bool>,
+    /// Whether the output was sent in a strict form that may be `null` where a property may be left out.
+    restores_output: bool,
     /// Whether the output came under a property.
     is_wrapped: bool,
     tools: Arc<Vec<ToolSpec>>,
@@ -51,14 +53,16 @@ impl Restoring {
     /// Puts the request's output under a property where the wire wants it so. `None`: the wire sends all schemas as they were
     /// written.
     pub(super) fn of(wire: &dyn Wire, request: &mut ModelRequest) -> Option<Self> {
-        let is_strict = request.model.strict || request.is_strict_for_some();
-        let way_back = wire.facts().restore.filter(|_| is_strict);
+        let holds_calls =
+            wire.facts().restore.is_some() && (request.model.strict || request.is_strict_for_some());
+        let restores_output = request.is_output_strict() && strict::may_be_null(request);
+        let way_back = wire.facts().restore.filter(|_| holds_calls || restores_output);
         let under = if wire.holds_to_objects() { wrapped(request) } else { None };
         let is_wrapped = under.is_some();
         if way_back.is_none() && !is_wrapped {
             return None;
         }
-        let is_other = is_wrapped || request.model.strict;
+        let is_other = is_wrapped || restores_output;
         let output = request.response_schema.as_ref().filter(|_| is_other).map(|(_, schema)| schema.clone());
         let held = Assembler::new(request.model.name.clone()).bounded(request.model.max_reply_bytes());
         if let (Some(under), Some((_, schema))) = (under, &mut request.response_schema) {
@@ -66,7 +70,8 @@ impl Restoring {
         }
         Some(Self {
             way_back,
-            is_strict: request.model.strict,
+            strict_calls: holds_calls.then_some(request.model.strict),
+            restores_output,
             is_wrapped,
             sealed: None,
             lengths: None,
@@ -106,7 +111,7 @@ impl Restoring {
 
     fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
         match delta {
-            Delta::Call { .. } if self.way_back.is_some() => return self.held.push(delta),
+            Delta::Call { .. } if self.strict_calls.is_some() => return self.held.push(delta),
             Delta::Text(_) if self.output.is_some() => return self.held.push(delta),
             Delta::Whole(mut reply) => {
                 let lengths = self.restore(&mut reply);
@@ -162,15 +167,15 @@ impl Restoring {
     fn restore(&self, reply: &mut Reply) -> Lengths {
         let length = |reply: &Reply| reply.text.as_ref().map_or(0, |text| text.len());
         let before = length(reply);
-        if let Some(way_back) = self.way_back {
-            self.restore_calls(way_back, reply);
+        if let Some((way_back, strict)) = self.way_back.zip(self.strict_calls) {
+            self.restore_calls(way_back, strict, reply);
         }
         if let Some(within) = reply.text.as_deref().filter(|_| self.is_wrapped).and_then(unwrapped) {
             reply.text = Some(within.into());
         }
         let text = reply.text.as_deref().zip(self.output.as_deref());
         let restored = text
-            .zip(self.way_back.filter(|_| self.is_strict))
+            .zip(self.way_back.filter(|_| self.restores_output))
             .and_then(|((text, schema), way_back)| way_back(schema, text));
         if let Some(restored) = restored {
             reply.text = Some(restored.into());
@@ -184,9 +189,9 @@ impl Restoring {
         Lengths { before, after }
     }
 
-    fn restore_calls(&self, way_back: Restore, reply: &mut Reply) {
+    fn restore_calls(&self, way_back: Restore, strict: bool, reply: &mut Reply) {
         for call in &mut reply.calls {
-            let is_held = |spec: &&ToolSpec| spec.name == call.name && spec.strict.unwrap_or(self.is_strict);
+            let is_held = |spec: &&ToolSpec| spec.name == call.name && spec.strict.unwrap_or(strict);
             let spec = self.tools.iter().find(is_held);
             let restored = spec.and_then(|spec| way_back(&sent(&spec.parameters, true).schema, &call.args));
             if let Some(restored) = restored {

@@ -137,6 +137,9 @@ pub struct ModelEntry {
     /// knows.
     #[serde(default)]
     pub reasoning: Option<bool>,
+    /// At the provider's own address they hold an answer to a schema in requests that offer tools, too. Default: nobody knows.
+    #[serde(default)]
+    pub native_output: Option<bool>,
 }
 
 /// When `auto` takes a provider.

@@ -70,6 +70,40 @@ fn a_wire_s_facts_are_whole() {
 }
 
 #[test]
+fn models_that_hold_their_answer_to_a_schema_beside_tools_are_known_at_their_own_address() {
+    let holds =
+        |name: &str, model: &str, host: &str| provider(name).expect("it is there").holds_output(model, host);
+    for (name, host, models) in [
+        (
+            "openai",
+            "api.openai.com",
+            [("gpt-5-mini", true), ("gpt-4o-2024-05-13", false), ("gpt-3.5-turbo", false)],
+        ),
+        (
+            "anthropic",
+            "api.anthropic.com",
+            [("claude-sonnet-4-6", true), ("claude-opus-4-20250514", false), ("claude-3-7-sonnet", false)],
+        ),
+        (
+            "gemini",
+            "generativelanguage.googleapis.com",
+            [("gemini-3.8-flash", true), ("gemini-2.5-pro", false), ("gemma-3-27b", false)],
+        ),
+    ] {
+        for (model, wanted) in models {
+            assert_eq!(holds(name, model, host), wanted, "{model}");
+            assert!(!holds(name, model, "127.0.0.1"), "another server under the provider's name");
+        }
+    }
+    let table = with(
+        json!({ "providers": { "house": { "wire": "openai_chat", "base_url": "http://models.house:8000/v1",
+        "models": [{ "model": "*", "native_output": true }] } } }),
+    );
+    let house = named(&table, "house");
+    assert_eq!(["models.house", "other.house"].map(|host| house.holds_output("m", host)), [true, false]);
+}
+
+#[test]
 fn models_that_take_no_sampling_settings_are_known() {
     let openai = provider("openai").expect("it is there");
     let taken = |model: &str| openai.takes_sampling(model);

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::forms::{output_form, refusal, tool_forms};
+pub(crate) use self::forms::{has_form, may_be_null, output_form, refusal, tool_forms};
 
 pub(crate) mod forms;
 
@@ -49,6 +49,21 @@ fn rewrite(schema: &Value) -> Result<Value, String> {
         return Err(fault("$", "strict mode takes an object at the root"));
     }
     any(schema, "$", 0)
+}
+
+/// Whether some object of a schema may lack a property: in the strict form that property is `null` instead.
+fn may_lack(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => {
+            let required = fields.get("required").and_then(Value::as_array);
+            let lacks =
+                |name: &String| required.is_none_or(|all| !all.iter().any(|one| one == name.as_str()));
+            let properties = fields.get("properties").and_then(Value::as_object);
+            properties.is_some_and(|all| all.keys().any(lacks)) || fields.values().any(may_lack)
+        }
+        Value::Array(items) => items.iter().any(may_lack),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 fn fault(path: &str, why: &str) -> String {

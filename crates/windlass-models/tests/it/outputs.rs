@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use serde_json::{Value, json};
-use windlass_models::wires::WIRES;
-use windlass_models::{HttpModel, HttpModelConfig, Model, assemble};
+use windlass_core::model::OutputBy;
+use windlass_models::wires::{Dialect, WIRES};
+use windlass_models::{Delta, HttpModel, HttpModelConfig, Model, assemble};
 
-use crate::server::{Server, json as json_body, request};
+use crate::server::{Server, events, json as json_body, request};
 
 /// A reply of this text, whole.
 fn reply(wire: &str, text: &str) -> String {
@@ -83,5 +85,106 @@ async fn k47_a_union_goes_out_under_a_property_and_comes_back_alone() {
                 );
             }
         }
+    }
+}
+
+/// The place of the form in which each API holds a reply to any object, with its value; `None`: it has none.
+fn any_object(wire: &str) -> Option<(&'static str, Value)> {
+    match wire {
+        "openai_chat" => Some(("/response_format", json!({ "type": "json_object" }))),
+        "openai_responses" => Some(("/text/format", json!({ "type": "json_object" }))),
+        "ollama" => Some(("/format", json!("json"))),
+        "gemini" | "gemini_vertex" => {
+            Some(("/generationConfig", json!({ "responseMimeType": "application/json" })))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn issue_27_any_json_object_is_asked_for_in_the_apis_own_form_or_refused_by_name() {
+    for wire in WIRES {
+        let name = wire.facts().name;
+        let mut asked = request(false);
+        asked.response_schema = Some(("output".into(), Arc::new(json!({ "type": "object" }))));
+        // A strict model asks for no strict form of it.
+        asked.model.strict = name != "ollama";
+        let refused = wire.refuses(&Dialect::default(), &asked);
+        let Some((place, form)) = any_object(name) else {
+            let words = refused.expect("a refusal");
+            assert!(words.contains("json: true") && words.contains("mode: prompt"), "{words}");
+            continue;
+        };
+        assert_eq!(refused, None, "{name}");
+        let body: Value =
+            serde_json::from_slice(&wire.encode(&Dialect::default(), &asked).body).expect("JSON");
+        assert_eq!(body.pointer(place), Some(&form), "{name}: {body}");
+    }
+}
+
+/// A schema whose strict form differs only in that it takes no other properties, and one that may lack a property.
+fn schemas() -> [Value; 2] {
+    let title = json!({ "title": { "type": "string" } });
+    let both = json!({ "title": { "type": "string" }, "year": { "type": "integer" } });
+    [title, both].map(|all| json!({ "type": "object", "properties": all, "required": ["title"] }))
+}
+
+#[tokio::test]
+async fn issue_27_a_model_that_answers_with_the_output_is_held_to_its_strict_form() {
+    for wire in WIRES.iter().copied() {
+        let name = wire.facts().name;
+        let strict = matches!(name, "openai_chat" | "openai_responses");
+        for (schema, said, wanted) in schemas()
+            .into_iter()
+            .zip([r#"{"title":"A"}"#, r#"{"title":"A","year":null}"#])
+            .map(|(schema, said)| {
+                let wanted = if strict { r#"{"title":"A"}"# } else { said };
+                (schema, said, wanted)
+            })
+        {
+            let server = Server::start(json_body(&reply(name, said))).await;
+            let config = HttpModelConfig {
+                allow_proxy: false,
+                ..HttpModelConfig::new(wire, "test", server.url.as_str())
+            };
+            let mut asked = request(false);
+            asked.model.output = Some(OutputBy::Native);
+            asked.response_schema = Some(("output".into(), Arc::new(schema)));
+            let deltas = HttpModel::new(config).expect("a good base URL").call(asked);
+            let reply = assemble(deltas, "test/m").await.expect("a reply");
+            assert_eq!(reply.text.as_deref(), Some(wanted), "{name}");
+            let seen = server.seen();
+            let body: Value = serde_json::from_str(&seen.first().expect("a request").body).expect("JSON");
+            let form = sent(&body);
+            assert_eq!(
+                form["additionalProperties"] == false,
+                strict || name == "anthropic_messages",
+                "{name}: {body}"
+            );
+            let flag =
+                body.pointer("/response_format/json_schema/strict").or(body.pointer("/text/format/strict"));
+            assert_eq!(flag, strict.then_some(&Value::Bool(true)), "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn issue_27_an_output_that_needs_no_way_back_is_given_out_as_it_comes() {
+    let piece = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]}).to_string();
+    let stop = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}).to_string();
+    let stream =
+        [&piece("{\"title\":"), &piece("\"A\"}"), &stop, "[DONE]"].map(|event: &str| event.to_owned());
+    let stream = stream.each_ref().map(String::as_str);
+    for (schema, pieces) in schemas().into_iter().zip([2, 1]) {
+        let server = Server::start(events(&stream)).await;
+        let wire = WIRES.iter().copied().find(|wire| wire.facts().name == "openai_chat").expect("Chat");
+        let config =
+            HttpModelConfig { allow_proxy: false, ..HttpModelConfig::new(wire, "test", server.url.as_str()) };
+        let mut asked = request(true);
+        asked.model.output = Some(OutputBy::Native);
+        asked.response_schema = Some(("output".into(), Arc::new(schema)));
+        let deltas: Vec<_> = HttpModel::new(config).expect("a good base URL").call(asked).collect().await;
+        let texts = deltas.iter().filter(|delta| matches!(delta, Ok(Delta::Text(_)))).count();
+        assert_eq!(texts, pieces);
     }
 }

@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::model::{ModelChoice, ModelOption};
+use windlass_core::policy::CachePoint;
 use windlass_core::{Message, ToolSpec};
-use windlass_models::wires::{Dialect, WIRES, Wire};
+use windlass_models::wires::{Dialect, Quirks, WIRES, Wire};
 use windlass_models::{HttpModel, HttpModelConfig, Model as _, ModelRequest};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/models.md");
 const HEAD: &str = "| setting |";
+/// In settings: the schema of the output.
+const OUTPUT: &str = "output";
 
 /// Settings that have no entry in the table of options, with a value.
 fn others() -> Vec<(&'static str, Value)> {
@@ -34,13 +37,16 @@ fn option(option: ModelOption) -> (&'static str, Value) {
         ModelOption::Seed | ModelOption::TopK | ModelOption::NumCtx | ModelOption::Logprobs => json!(7),
         ModelOption::ReasoningBudget => json!(2_000),
         ModelOption::ReasoningSummary => json!("concise"),
-        ModelOption::ShowReasoning => json!(true),
+        ModelOption::ShowReasoning | ModelOption::CacheTools | ModelOption::CacheAutomatic => json!(true),
+        ModelOption::CacheLifetime => json!("1h"),
         ModelOption::Safety => json!({ "HARM_CATEGORY_HARASSMENT": "BLOCK_NONE" }),
         ModelOption::FrequencyPenalty => json!(0.5),
         ModelOption::ServiceTier
         | ModelOption::Verbosity
         | ModelOption::User
         | ModelOption::CacheKey
+        | ModelOption::CachedContent
+        | ModelOption::Conversation
         | ModelOption::KeepAlive => {
             json!("low")
         }
@@ -49,8 +55,9 @@ fn option(option: ModelOption) -> (&'static str, Value) {
 }
 
 /// A request of a model that takes as many settings as any of its API.
-fn request(wire: &dyn Wire, settings: Value) -> ModelRequest {
+fn request(wire: &dyn Wire, settings: Value, has_tool: bool) -> ModelRequest {
     let mut choice = settings;
+    let output = choice.as_object_mut().expect("settings").remove(OUTPUT);
     choice["name"] = json!(match wire.facts().name {
         "anthropic_messages" => "claude-3-7-sonnet",
         "gemini" => "gemini-2.5-flash",
@@ -59,13 +66,21 @@ fn request(wire: &dyn Wire, settings: Value) -> ModelRequest {
     });
     let choice: ModelChoice = serde_json::from_value(choice).expect("a choice");
     let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
-    let tools = Arc::new(vec![ToolSpec::new("t", "", schema)]);
-    ModelRequest { tools, ..ModelRequest::new(choice, [Message::user("Hi")]) }
+    let tools = Arc::new(has_tool.then(|| ToolSpec::new("t", "", schema)).into_iter().collect());
+    let response_schema = output.map(|schema| ("output".into(), Arc::new(schema)));
+    ModelRequest {
+        tools,
+        response_schema,
+        cache: vec![CachePoint::at(-1)],
+        ..ModelRequest::new(choice, [Message::user("Hi")])
+    }
 }
 
-fn body(wire: &dyn Wire, settings: Value) -> Value {
-    let dialect = Dialect { label: "x".into(), ..Dialect::default() };
-    serde_json::from_slice(&wire.encode(&dialect, &request(wire, settings)).body).expect("JSON")
+fn body(wire: &dyn Wire, settings: Value, has_tool: bool) -> Value {
+    let cache_control = wire.facts().name == "anthropic_messages";
+    let quirks = Quirks { cache_control, stored_replies: true, ..Quirks::NONE };
+    let dialect = Dialect { label: "x".into(), quirks };
+    serde_json::from_slice(&wire.encode(&dialect, &request(wire, settings, has_tool)).body).expect("JSON")
 }
 
 /// The paths below which two bodies differ; `[]` is each element of a list.
@@ -94,12 +109,18 @@ fn differences(one: &Value, other: &Value, path: &str, found: &mut BTreeSet<Stri
 
 /// The cell of a setting and a wire.
 fn cell(wire: &'static dyn Wire, settings: &Value) -> String {
-    let model = HttpModel::new(HttpModelConfig::new(wire, "x", "http://127.0.0.1:9")).expect("a model");
-    if model.refuses(&request(wire, settings.clone())).is_some() {
+    let config = HttpModelConfig {
+        stored_replies: Some(true),
+        ..HttpModelConfig::new(wire, "x", "http://127.0.0.1:9")
+    };
+    let model = HttpModel::new(config).expect("a model");
+    // Cached content has the tools.
+    let has_tool = settings.pointer("/options/cached_content").is_none();
+    if model.refuses(&request(wire, settings.clone(), has_tool)).is_some() {
         return "refused".to_owned();
     }
     let mut found = BTreeSet::new();
-    differences(&body(wire, settings.clone()), &body(wire, json!({})), "", &mut found);
+    differences(&body(wire, settings.clone(), has_tool), &body(wire, json!({}), has_tool), "", &mut found);
     if found.is_empty() {
         return "left out".to_owned();
     }
@@ -118,9 +139,11 @@ fn table() -> String {
         let (key, value) = option(*known);
         (key, json!({ "options": key.rsplit('.').fold(value, |value, key| json!({ key: value })) }))
     });
-    for (key, settings) in
-        others().into_iter().map(|(key, value)| (key, json!({ key: value }))).chain(options)
-    {
+    let closed = json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false });
+    let outputs = [("output.schema", closed), ("output.json", json!({ "type": "object" }))];
+    let outputs = outputs.map(|(key, schema)| (key, json!({ OUTPUT: schema })));
+    let others = others().into_iter().map(|(key, value)| (key, json!({ key: value })));
+    for (key, settings) in others.chain(options).chain(outputs) {
         write!(table, "\n| `{key}` |").expect("a text");
         for wire in &wires {
             write!(table, " {} |", cell(**wire, &settings)).expect("a text");

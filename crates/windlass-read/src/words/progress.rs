@@ -5,7 +5,7 @@ use windlass_core::event::{
     Decision, DelegationFact, DelegationFinished, LimitFact, Millis, ModelFact, PeopleFact, PlanFact,
     RunFact, RunResumed, SteerKind, StepFinished, StepStatus, TurnFailed,
 };
-use windlass_core::model::FailureKind;
+use windlass_core::model::{FailureKind, OutputBy};
 use windlass_core::policy::Wire;
 use windlass_core::{CallId, Event, Fact};
 
@@ -178,6 +178,15 @@ fn adjustment(adjusted: &Adjusted, cuts: &Cuts) -> Progress {
     });
     if let Some((name, how)) = detected {
         return remark(format!("{name} does not support tools: {how} from now on"));
+    }
+    let mut models = adjusted.models.iter().flat_map(|models| models.iter());
+    let unheld = models.find_map(|model| match model.output? {
+        OutputBy::Tool => Some((&model.name, "it is asked for by a call of the finish tool")),
+        OutputBy::Prompt => Some((&model.name, "it is asked for in the instructions")),
+        OutputBy::Native => None,
+    });
+    if let Some((name, how)) = unheld {
+        return remark(format!("{name} does not hold its answer to the output's schema: {how} from now on"));
     }
     match &adjusted.refused {
         Some(refused) => warning(tool_refused(refused, cuts)),

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use windlass_agent_file::Written;
 use windlass_code::Code;
 use windlass_core::event::AgentRef;
-use windlass_core::policy::{LimitKind, LimitValue};
+use windlass_core::policy::{LimitKind, LimitValue, OutputMode};
 use windlass_core::tool::HostedTool;
 use windlass_core::{Message, Policy, Text, ToolSpec};
 use windlass_store::{MemoryLog, Store};
@@ -63,6 +63,7 @@ pub struct AgentBuilder {
     search: bool,
     input: Option<Value>,
     output: Option<Value>,
+    output_mode: Option<OutputMode>,
     hook: Option<Arc<dyn StepHook>>,
     checks: OutputChecks,
     people: Option<Arc<dyn People>>,
@@ -103,6 +104,7 @@ impl AgentBuilder {
             settings: None,
             limits: Vec::new(),
             search: false,
+            output_mode: None,
             input: None,
             output: None,
             hook: None,
@@ -287,6 +289,12 @@ impl AgentBuilder {
     /// JSON Schema of a typed output: runs end with a value that fits.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output = Some(schema);
+        self
+    }
+
+    /// How models are asked for the typed output, in the place of the policy's way.
+    pub fn output_mode(mut self, mode: OutputMode) -> Self {
+        self.output_mode = Some(mode);
         self
     }
 

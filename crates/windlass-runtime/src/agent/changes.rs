@@ -111,7 +111,8 @@ pub(crate) fn switch_changes(agent: &Agent, state: &State) -> Vec<String> {
 
 /// Whether models have the same settings, whatever was detected of them.
 fn same_models(known: &[ModelChoice], fresh: &[ModelChoice]) -> bool {
-    let bare = |model: &ModelChoice| ModelChoice { structured: None, wire: None, ..model.clone() };
+    let bare =
+        |model: &ModelChoice| ModelChoice { structured: None, wire: None, output: None, ..model.clone() };
     known.iter().map(bare).eq(fresh.iter().map(bare))
 }
 

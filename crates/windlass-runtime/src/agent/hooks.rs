@@ -72,7 +72,7 @@ impl Step {
 
     /// The names of the tools that are offered.
     pub fn tools(&self) -> impl Iterator<Item = &str> {
-        let offered = self.tools.iter().filter(|tool| tool.is_offered() || tool.hosted().is_some());
+        let offered = self.tools.iter().filter(|tool| tool.is_named());
         offered.map(|tool| &*tool.name)
     }
 

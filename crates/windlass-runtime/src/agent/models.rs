@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::model::{ModelChoice, OutputBy, Prices};
 use windlass_core::policy::Wire;
 use windlass_core::secret::{Secret, mask};
 use windlass_core::{Policy, State, Text};
 use windlass_models::{Known, Model, PrefixCell};
 
 use crate::agent::binding::joined;
-use crate::platform::capabilities;
-
-/// The name of a reply's format, where a reply in text must be an output.
-pub(crate) const OUTPUT_NAME: &str = "output";
+use crate::agent::output::Wanted;
+use crate::platform::capabilities::{self, Detected};
 
 /// A model with its settings, ready to be asked.
 pub(crate) type Chosen = (ModelChoice, Arc<dyn Model>);
@@ -25,8 +23,10 @@ pub(crate) struct ModelSet {
     pub(crate) choices: Arc<Vec<ModelChoice>>,
     /// Statements of the models about themselves, in the order of `choices`: asked for once, by the first run.
     stated: Arc<OnceLock<Vec<Known>>>,
-    /// Wires detected by runs of this process: the ones for models that refuse tools.
-    pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
+    /// How each is asked for the agent's output as far as is known of it, in that order: found by the first run.
+    outputs: Arc<OnceLock<Vec<Option<OutputBy>>>>,
+    /// What runs of this process detected of models that have no id.
+    detected: Arc<RwLock<BTreeMap<Text, Detected>>>,
     /// Forms and encodings of its tools' schemas, shared by the requests of all its runs.
     pub(crate) prefix: PrefixCell,
     /// The prices of all models that a run may ask, those included that only a hook chooses.
@@ -43,7 +43,8 @@ impl ModelSet {
             by_name: all.map(|(choice, model)| (choice.name, model)).collect(),
             choices: Arc::new(choices),
             stated: Arc::default(),
-            wires: Arc::default(),
+            outputs: Arc::default(),
+            detected: Arc::default(),
             prefix: PrefixCell::default(),
             prices,
         }
@@ -51,34 +52,40 @@ impl ModelSet {
 
     /// The models with what is known of them: what their providers' entries say, and their detected wires, from this process, from the
     /// run of the same agent that a session continues, or from what is [kept](capabilities).
-    pub(crate) fn known(&self, policy: &Policy, base: Option<&State>, now: u64) -> Arc<Vec<ModelChoice>> {
-        let own = &self.choices;
-        let before = |name: &Text| base?.models().iter().find(|model| model.name == *name)?.wire;
+    pub(crate) fn known(&self, wanted: Wanted<'_>, base: Option<&State>, now: u64) -> Arc<Vec<ModelChoice>> {
+        let (own, policy) = (&self.choices, wanted.policy);
+        let before = |name: &Text| base?.models().iter().find(|model| model.name == *name);
         let open = policy.request.wire == Wire::Auto;
         let sampled = policy.request.temperature.is_some();
-        if !open && !sampled {
+        let asked = wanted.is_open();
+        if !open && !sampled && !asked {
             return own.clone();
         }
-        let detected_here = self.wires.read().unwrap_or_else(PoisonError::into_inner);
-        let known = own.iter().zip(self.stated()).map(|(model, stated)| {
+        let outputs: &[Option<OutputBy>] = if asked { self.outputs(wanted) } else { &[] };
+        let detected_here = self.detected.read().unwrap_or_else(PoisonError::into_inner);
+        let known = own.iter().zip(self.stated()).enumerate().map(|(place, (model, stated))| {
             let name = &model.name;
             let Known { id, structured, wire, sampling } = stated;
-            let sampling = model.sampling.or(sampling.filter(|_| sampled));
-            if !open {
-                return ModelChoice { sampling, ..model.clone() };
-            }
             // A secret that was registered since is masked in what is kept.
-            let remembered = || {
-                let id = id.as_deref().filter(|_| !capabilities::is_empty())?;
-                capabilities::wire_of(&mask(id), now)
-            };
-            let own = detected_here.get(name).copied().or_else(|| before(name));
-            ModelChoice {
-                structured: model.structured.or(*structured),
-                sampling,
-                wire: own.or_else(remembered).or(*wire),
-                ..model.clone()
+            let kept = id.as_deref().filter(|_| !capabilities::is_empty());
+            let kept = kept.map(|id| capabilities::detected(&mask(id), now)).unwrap_or_default();
+            let here = detected_here.get(name).copied().unwrap_or_default();
+            let mut known = model.clone();
+            known.sampling = model.sampling.or(sampling.filter(|_| sampled));
+            if open {
+                let before = || before(name)?.wire;
+                known.structured = model.structured.or(*structured);
+                known.wire = here.wire.or_else(before).or(kept.wire).or(*wire);
             }
+            if asked {
+                let otherwise = wanted.otherwise();
+                let refused = here.no_native_output
+                    || kept.no_native_output
+                    || before(name).is_some_and(|before| before.output == Some(otherwise));
+                let stated = || model.output.or_else(|| outputs.get(place).copied().flatten());
+                known.output = if refused { Some(otherwise) } else { stated() };
+            }
+            known
         });
         let known: Vec<ModelChoice> = known.collect();
         if known == **own { own.clone() } else { Arc::new(known) }
@@ -92,15 +99,36 @@ impl ModelSet {
         self.stated.get_or_init(|| self.choices.iter().map(stated).collect())
     }
 
-    /// Stores the wires that a run detected for later runs.
+    /// How each model is asked for the output, before anything is learnt of it by asking.
+    fn outputs(&self, wanted: Wanted<'_>) -> &[Option<OutputBy>] {
+        let by = |choice: &ModelChoice| wanted.by(&**self.by_name.get(&choice.name)?, choice);
+        self.outputs.get_or_init(|| self.choices.iter().map(by).collect())
+    }
+
+    /// How a model is asked for the output, by its file and by what is known of it.
+    fn stated_output(&self, name: &Text) -> Option<OutputBy> {
+        let (place, own) = self.choices.iter().enumerate().find(|(_, own)| own.name == *name)?;
+        own.output.or_else(|| self.outputs.get()?.get(place).copied().flatten())
+    }
+
+    /// Stores what a run detected for later runs: wires, and servers that hold no reply to a schema.
     pub(crate) fn learn(&self, models: &[ModelChoice], now: u64) {
         for choice in models {
-            let (Some(model), Some(wire)) = (self.by_name.get(&choice.name), choice.wire) else { continue };
+            let Some(model) = self.by_name.get(&choice.name) else { continue };
+            let refused = matches!(choice.output, Some(OutputBy::Tool | OutputBy::Prompt))
+                && choice.output != self.stated_output(&choice.name);
+            if choice.wire.is_none() && !refused {
+                continue;
+            }
+            let change = |known: &mut Detected| {
+                known.wire = choice.wire.or(known.wire);
+                known.no_native_output |= refused;
+            };
             if let Some(id) = model.known(&choice.name).id {
-                capabilities::learn(&id, wire, now);
+                capabilities::learn(&id, change, now);
             } else {
-                let mut wires = self.wires.write().unwrap_or_else(PoisonError::into_inner);
-                wires.insert(choice.name.clone(), wire);
+                let mut detected = self.detected.write().unwrap_or_else(PoisonError::into_inner);
+                change(detected.entry(choice.name.clone()).or_default());
             }
         }
     }

@@ -5,7 +5,6 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use windlass_core::policy::Stop;
 use windlass_core::text::{MAX_VALUES, steps};
 use windlass_core::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
 use windlass_core::{ActionId, State, Text};
@@ -74,10 +73,11 @@ impl Source {
 impl Partial {
     /// `None`: the run has no output.
     pub(crate) fn of(state: &State, action: ActionId) -> Option<Self> {
+        let is_text = state.answers_with_output(action);
         let finish = state
             .finish_tool()
+            .filter(|_| !is_text)
             .map(|tool| (tool.name.clone(), tool.kind == ToolKind::Finish(OutputForm::Value)));
-        let is_text = state.policy().replies.stop == Stop::Text && state.output_schema().is_some();
         let source = match finish {
             finish if state.answer_pieces(action).is_some() && (finish.is_some() || is_text) => {
                 Source::Reply(finish)

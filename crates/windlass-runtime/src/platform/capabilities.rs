@@ -1,4 +1,4 @@
-//! The capability cache: how calls go to models that take no tools, as runs detected it. It is kept for the whole process, and in
+//! The capability cache: how calls go to models that take no tools, and which servers hold no reply to a schema, as runs detected it. It is kept for the whole process, and in
 //! a small file where a program names one, so that no run meets the same refusal again.
 //!
 //! An entry expires, so that a server that takes tools by now is called with them again. A run takes what is known when it starts,
@@ -35,9 +35,21 @@ struct Memory {
 }
 
 /// What was detected of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detected {
+    /// How calls go to it, where it takes no tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
+    /// Its server has refused to hold a reply to a schema.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_native_output: bool,
+}
+
+/// The same, with its age.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
-    wire: Wire,
+    #[serde(flatten)]
+    detected: Detected,
     /// When, in milliseconds since the Unix epoch.
     at: Millis,
 }
@@ -54,11 +66,11 @@ pub fn keep_in(file: PathBuf) {
     (memory.file, memory.read) = (Some(file), false);
 }
 
-/// How calls go to the model with this [id](windlass_models::Known::id) now; `None`: no run has detected it lately.
-pub fn wire_of(id: &str, now: Millis) -> Option<Wire> {
+/// What runs have lately detected of the model with this [id](windlass_models::Known::id).
+pub fn detected(id: &str, now: Millis) -> Detected {
     let mut memory = memory();
     memory.read_once();
-    memory.entries.get(id).filter(|entry| entry.holds(now)).map(|entry| entry.wire)
+    memory.entries.get(id).filter(|entry| entry.holds(now)).map(|entry| entry.detected).unwrap_or_default()
 }
 
 /// Whether nothing is remembered of any model.
@@ -68,16 +80,24 @@ pub fn is_empty() -> bool {
     memory.entries.is_empty()
 }
 
-/// Remembers how calls go to a model.
-pub fn learn(id: &str, wire: Wire, now: Millis) {
+/// Remembers something of a model.
+pub fn learn(id: &str, change: impl Fn(&mut Detected), now: Millis) {
     let mut memory = memory();
     memory.read_once();
+    let with = |known: Option<&Entry>| {
+        let known = known.filter(|entry| entry.holds(now)).cloned();
+        let mut entry = known.unwrap_or(Entry { detected: Detected::default(), at: now });
+        change(&mut entry.detected);
+        entry
+    };
+    let entry = with(memory.entries.get(id));
     // What is known already keeps its time: it expires in spite of being used.
-    if memory.entries.get(id).is_some_and(|entry| entry.wire == wire && entry.holds(now)) {
+    if memory.entries.get(id) == Some(&entry) {
         return;
     }
     memory.write(now, |entries| {
-        entries.insert(id.to_owned(), Entry { wire, at: now });
+        let entry = Entry { at: now, ..with(entries.get(id)) };
+        entries.insert(id.to_owned(), entry);
     });
 }
 

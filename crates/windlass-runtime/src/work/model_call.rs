@@ -20,7 +20,7 @@ use windlass_models::{Assembler, Delta, Model, ModelRequest, PrefixCell, Progres
 use windlass_store::Store;
 use windlass_threads::LARGE_BYTES;
 
-use crate::agent::models::OUTPUT_NAME;
+use crate::agent::output::OUTPUT_NAME;
 use crate::driver::content::ContentClock;
 use crate::driver::masking::Masks;
 use crate::driver::partial::Partial;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use serde_json::json;
-use windlass_core::model::{FailureKind, ModelChoice};
+use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, OutputBy, Refusal};
 use windlass_core::policy::{LimitKind, Preset, Wire};
+use windlass_core::tool::ToolKind;
 use windlass_core::{Message, Status, ToolSpec};
 use windlass_models::{HttpModel, HttpModelConfig, ModelRequest, Timeouts};
 use windlass_runtime::{Agent, DriveOptions, ForkOptions, Run};
-use windlass_testing::{FnModel, FnTool, model_failure, text_reply};
+use windlass_testing::{FnModel, FnTool, called, model_failure, text_reply};
 
 /// A model that takes no tools, and is asked in text then.
 fn refusing() -> FnModel {
@@ -27,6 +28,43 @@ fn agent(model: FnModel) -> Agent {
     let mut policy = Preset::TEXT.policy();
     policy.request.wire = Wire::Auto;
     Agent::builder("x").model(("m1", Arc::new(model))).policy(policy).tool(echo).build().unwrap()
+}
+
+/// A server that is said to hold answers to schemas beside tools, and refuses to.
+fn refusing_schemas() -> FnModel {
+    FnModel::streaming(|_, request: ModelRequest| {
+        let piece = if request.response_schema.is_some() {
+            let failed = model_failure(&request, FailureKind::BadRequest, "json_schema is not supported");
+            vec![Err(ModelFailure { refuses: Some(Refusal::Schema), ..failed })]
+        } else if request.tools.iter().any(|tool| matches!(tool.kind, ToolKind::Finish(_))) {
+            called(&[("__finish__", r#"{"title":"The Sea"}"#)]).into_iter().map(Ok).collect()
+        } else {
+            text_reply(r#"{"title":"The Sea"}"#).into_iter().map(Ok).collect()
+        };
+        stream::iter(piece).boxed()
+    })
+}
+
+#[tokio::test]
+async fn issue_27_a_server_that_refuses_the_schema_is_not_asked_by_it_again() {
+    let schema =
+        json!({ "type": "object", "properties": { "title": { "type": "string" } }, "required": ["title"] });
+    for preset in [Preset::TYPED, Preset::CHAT] {
+        let model = refusing_schemas();
+        let known =
+            ModelChoice { name: "m1".into(), output: Some(OutputBy::Native), ..ModelChoice::default() };
+        let agent = Agent::builder("x")
+            .model_with(known, Arc::new(model.clone()))
+            .policy(preset.policy())
+            .output_schema(schema.clone())
+            .build()
+            .unwrap();
+        for requests in [2, 3] {
+            let run = answered(&agent).await;
+            assert_eq!(run.output(), Some(&json!({ "title": "The Sea" })));
+            assert_eq!(model.requests().len(), requests, "nobody asks again: {}", preset.name);
+        }
+    }
 }
 
 /// How many requests offered tools.

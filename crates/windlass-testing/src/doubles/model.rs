@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use futures_util::{StreamExt, stream};
 use windlass_core::event::Millis;
-use windlass_core::model::{FailureKind, ModelFailure};
+use windlass_core::model::{FailureKind, ModelChoice, ModelFailure};
 use windlass_models::cassette::Recorded;
 use windlass_models::wires::openai_chat::OpenAiChat;
 use windlass_models::wires::{Dialect, Wire as _};

@@ -175,6 +175,7 @@ files! {
     typed_caching => "typed/caching",
     typed_discovery => "typed/discovery",
     typed_loop => "typed/loop",
+    typed_native => "typed/native",
     typed_services => "typed/services",
     typed_streaming => "typed/streaming",
     typed_usual => "typed/usual",

@@ -1,5 +1,7 @@
 //! Attempts: the decisions after a model call of any purpose has ended.
 
+use std::sync::Arc;
+
 use crate::machine::decision::{Decided, Decision};
 use crate::protocol::fact::Adjusted;
 use crate::protocol::fact::refused::{RefusedSetting, RefusedTool};
@@ -165,7 +167,7 @@ impl Decision {
     fn tools_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         let Some(wire) = self.state.wire_after(model_call, failure) else { return false };
         self.record_retried(model_call, failure);
-        self.learn_wire(model_call.model(), wire);
+        self.learn(model_call.model(), |model| model.wire = Some(wire));
         self.begin(TurnStarted { attempt: 1, ..model_call.again() });
         true
     }

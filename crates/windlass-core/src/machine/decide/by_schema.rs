@@ -9,7 +9,7 @@ use crate::machine::decision::Decision;
 use crate::protocol::fact::Adjusted;
 use crate::state::model_calls::ModelCall;
 use crate::vocabulary::ids::Text;
-use crate::vocabulary::model::Wire;
+use crate::vocabulary::model::{ModelChoice, Wire};
 use crate::vocabulary::purpose::ToolChoice;
 use crate::vocabulary::reply::{AnswerForm, Reply, StopReason};
 
@@ -62,11 +62,11 @@ impl Decision {
             && text.is_some_and(|text| !crate::codec::phases::unfenced(text).starts_with('{'))
     }
 
-    /// From here on the model is asked over that wire, wherever the run names it.
-    pub(crate) fn learn_wire(&mut self, model: u32, wire: Wire) {
+    /// From here on the model is asked so, wherever the run names it.
+    pub(crate) fn learn(&mut self, model: u32, change: impl Fn(&mut ModelChoice)) {
         let mut models = (**self.state.setup.models()).clone();
         let Some(name) = models.get(model as usize).map(|model| model.name.clone()) else { return };
-        models.iter_mut().filter(|model| model.name == name).for_each(|model| model.wire = Some(wire));
+        models.iter_mut().filter(|model| model.name == name).for_each(change);
         self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });
     }
 }

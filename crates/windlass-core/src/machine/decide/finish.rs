@@ -136,11 +136,7 @@ impl Decision {
         let note = if call.is_some() {
             message.into()
         } else {
-            let form = if self.state.setup.policy().replies.stop == Stop::Text {
-                &texts.json_again
-            } else {
-                &texts.xml_again
-            };
+            let form = if self.takes_text_output() { &texts.json_again } else { &texts.xml_again };
             fill(form, "{error}", message).into()
         };
         self.record(OutputRejected { reason: Rejection::Invalid, note, call, run_only: false });
@@ -159,6 +155,7 @@ impl Decision {
     /// One more call that must finish: the tool choice is forced, the conversation stays as it is.
     pub(crate) fn force_finish(&mut self) {
         let native = self.state.wire() != Wire::Fenced;
+        // A model that answers with the output is not told of the tool: the view takes it out of the choice.
         let Some(finish) = self.state.finish_tool().filter(|_| native) else {
             return self.ask_for_xml();
         };
@@ -212,6 +209,11 @@ impl Decision {
                     }
                 }
             }
+            Finish::None | Finish::Unproven(..) if self.takes_text_output() => {
+                let text = self.reply_text();
+                self.skip_all("no tool can be called any more");
+                self.close_with(text);
+            }
             Finish::None | Finish::Unproven(..) if self.asked_for_text() => self.xml_reply(status),
             Finish::None | Finish::Unproven(..) => {
                 self.skip_all("no tool can be called any more");
@@ -255,6 +257,8 @@ impl Decision {
         if self.state.ending.closing().is_none()
             || !refused
             || !matches!(model_call.choice(), ToolChoice::Named(_))
+            // No choice was sent.
+            || self.state.answers_in_text(model_call.model())
         {
             return false;
         }
@@ -264,9 +268,10 @@ impl Decision {
         true
     }
 
-    /// Whether an answer in text must be an output: the schema goes to the provider as the reply's format.
+    /// Whether an answer in text must be an output: the model that gave it was asked for one.
     pub(crate) fn takes_text_output(&self) -> bool {
-        self.state.setup.policy().replies.stop == Stop::Text && self.state.setup.output().is_some()
+        self.state.setup.output().is_some()
+            && (self.state.setup.policy().replies.stop == Stop::Text || self.state.turn.output_in_text())
     }
 
     /// The reply of a closing call without tools: where an output is wanted, it must be one.

@@ -72,7 +72,7 @@ impl Decision {
         let usage = completed.usage;
         self.record(completed);
         if ignores {
-            self.learn_wire(model_call.model(), Wire::Fenced);
+            self.learn(model_call.model(), |model| model.wire = Some(Wire::Fenced));
         }
         self.measure(model_call.sent(), &usage);
         if self.state.stopping() {
@@ -123,6 +123,8 @@ impl Decision {
         }
         let source = stored_reply::source(reply.text.as_ref(), reply.reasoning.as_ref());
         match (wire, source) {
+            // A reply that is held to the output's schema holds no calls.
+            (Wire::Auto, Some(_)) if self.state.is_held_to_output(model_call.model()) => {}
             (Wire::Auto, Some(text)) if offered && calls.is_empty() => {
                 calls = forms::calls_in(text, self.state.toolbox.all()).unwrap_or_default();
             }

@@ -90,11 +90,13 @@ impl State {
         let model_call = self.model_calls.close(turn.purpose, turn.about.as_ref());
         self.asked_for(&turn.usage, model_call.as_ref());
         self.held_to_demand(turn, model_call.as_ref());
+        let in_text = model_call.as_ref().is_some_and(|model_call| self.answers_in_text(model_call.model()));
         self.request_counted(&turn.usage, model_call.and_then(|model_call| model_call.sent()));
         let rules = turn.purpose.rules();
         self.ledger.model_called(turn.purpose);
         if turn.purpose.place() == Place::Turn {
             self.phase = Phase::Between;
+            self.turn.answered_by(in_text);
         }
         (rules.recorded)(self, turn);
     }

@@ -2,6 +2,7 @@
 
 use crate::policy::presets::{Alias, Preset};
 use crate::vocabulary::limit::LimitKind;
+use crate::vocabulary::output::OutputMode;
 
 impl Preset {
     /// Typed input and output as acorn asks for them.
@@ -14,6 +15,7 @@ impl Preset {
         replies_variable: None,
         values: |policy| {
             (Self::TYPED.values)(policy);
+            policy.replies.output = OutputMode::Tool;
             policy.request.temperature = Some(0.7);
             policy.request.merge_temperature = Some(0.3);
         },

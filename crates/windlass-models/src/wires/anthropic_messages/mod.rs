@@ -76,7 +76,10 @@ impl Wire for AnthropicMessages {
     }
 
     fn refuses(&self, dialect: &Dialect, request: &ModelRequest) -> Option<String> {
-        encode::refusal(dialect, &request.model)
+        let any =
+            "its API holds a reply to a schema, not to any object: name a schema, or ask by `mode: prompt`";
+        let json = request.is_json().then(|| format!("`output: {{ json: true }}`: {any}"));
+        json.or_else(|| encode::refusal(dialect, &request.model))
     }
 
     fn path(&self, _: &str, _: bool) -> Cow<'static, str> {

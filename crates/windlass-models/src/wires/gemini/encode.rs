@@ -161,8 +161,11 @@ fn generation_config(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelReques
         field(&mut fields, "stopSequences");
         json_value(&mut fields, &model.stop);
     }
-    if let Some((_, schema)) = &request.response_schema {
-        fields.extend_from_slice(b",\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
+    if request.response_schema.is_some() {
+        fields.extend_from_slice(b",\"responseMimeType\":\"application/json\"");
+    }
+    if let Some((_, schema)) = request.output_schema() {
+        fields.extend_from_slice(b",\"responseJsonSchema\":");
         json_value(&mut fields, &**schema);
     }
     if thinking(&mut fields, dialect.plain_name(&model.name), model) {

@@ -84,7 +84,9 @@ fn tools<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> Vec<u8> {
 
 /// Everything behind messages and tools, with the closing brace.
 fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
-    if let Some((_, schema)) = &request.response_schema {
+    if request.is_json() {
+        out.extend_from_slice(b",\"format\":\"json\"");
+    } else if let Some((_, schema)) = request.output_schema() {
         field(out, "format");
         json_value(out, &**schema);
     }

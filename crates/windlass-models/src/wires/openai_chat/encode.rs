@@ -142,13 +142,15 @@ fn tool_choice(out: &mut Vec<u8>, dialect: &Dialect, choice: &ToolChoice) {
 
 /// Everything behind messages and tools, with the closing brace.
 fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
-    if let Some((name, schema)) = &request.response_schema {
+    if request.is_json() {
+        out.extend_from_slice(b",\"response_format\":{\"type\":\"json_object\"}");
+    } else if let Some((name, schema)) = request.output_schema() {
         out.extend_from_slice(b",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":");
         json_string(out, name);
         // OpenAI refuses a schema that is called strict and is not.
         let form = strict::output_form(request);
         let form = form.as_deref().and_then(|form| form.as_ref().ok());
-        let held = form.filter(|form| request.model.strict || *form == &**schema);
+        let held = form.filter(|form| request.is_output_strict() || *form == &**schema);
         field(out, "strict");
         json_value(out, &held.is_some());
         field(out, "schema");

@@ -186,10 +186,12 @@ fn tool_choice(out: &mut Vec<u8>, request: &ModelRequest) {
 fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     let model = &request.model;
     let mut text = Vec::new();
-    if let Some((name, schema)) = &request.response_schema {
+    if request.is_json() {
+        text.extend_from_slice(b",\"format\":{\"type\":\"json_object\"}");
+    } else if let Some((name, schema)) = request.output_schema() {
         let form = strict::output_form(request);
         let form = form.as_deref().and_then(|form| form.as_ref().ok());
-        let held = form.filter(|form| model.strict || *form == &**schema);
+        let held = form.filter(|form| request.is_output_strict() || *form == &**schema);
         response_format(&mut text, name, held.unwrap_or(schema), held.is_some());
     }
     OPTIONS.write(&mut text, dialect, Some("text"), model);

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use windlass_core::model::ToolChoice;
+use windlass_core::model::{ToolChoice, is_any_object};
 
-use super::rewrite;
+use super::{may_lack, rewrite};
 use crate::model::prefix::{Form, Forms};
 use crate::wires::sent;
 use crate::{ModelRequest, PrefixCell};
@@ -29,9 +29,19 @@ pub(crate) fn tool_forms(request: &ModelRequest) -> Arc<Vec<Form>> {
     forms
 }
 
+/// Whether a schema of a reply has a strict form.
+pub(crate) fn has_form(schema: &serde_json::Value) -> bool {
+    is_any_object(schema) || rewrite(schema).is_ok()
+}
+
+/// Whether a reply in the strict form may hold `null` for what the schema as it was written leaves out.
+pub(crate) fn may_be_null(request: &ModelRequest) -> bool {
+    request.output_schema().is_some_and(|(_, schema)| may_lack(schema))
+}
+
 /// The form of the schema of a reply.
 pub(crate) fn output_form(request: &ModelRequest) -> Option<Arc<Form>> {
-    let (_, schema) = request.response_schema.as_ref()?;
+    let (_, schema) = request.output_schema()?;
     let mut kept = kept(&request.prefix);
     if let Some((known, form)) = &kept.output
         && Arc::ptr_eq(known, schema)
@@ -55,7 +65,7 @@ pub(crate) fn refusal(request: &ModelRequest) -> Option<String> {
         held.find_map(|(spec, form)| Some(format!("tool `{}`: {}", spec.name, form.as_ref().err()?)))
     };
     let output = || {
-        let (name, _) = request.response_schema.as_ref().filter(|_| request.model.strict)?;
+        let (name, _) = request.output_schema().filter(|_| request.is_output_strict())?;
         Some(format!("output `{name}`: {}", output_form(request)?.as_ref().as_ref().err()?))
     };
     tool()

@@ -6,8 +6,8 @@ use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use windlass_agent_file::yaml::Place;
 use windlass_agent_file::{AgentFile, McpEntry, ModelEntry, ToolEntry, UnmatchedPattern};
-use windlass_core::model::ModelChoice;
-use windlass_core::policy::{Stop, View, Wire};
+use windlass_core::model::{ModelChoice, OutputBy};
+use windlass_core::policy::{OutputMode, Stop, View, Wire};
 use windlass_error::in_full;
 use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, ModelRequest, Tour};
@@ -19,7 +19,7 @@ use super::family::member;
 use super::{Gathered, Named, entries, once_each, resolved, takes};
 use crate::agent::Agent;
 use crate::agent::builder::AgentBuilder;
-use crate::agent::models::OUTPUT_NAME;
+use crate::agent::output::OUTPUT_NAME;
 use crate::agent::source::ToolSource;
 use crate::platform::error::Error;
 
@@ -78,10 +78,12 @@ impl Gathered {
             return Ok(());
         }
         for (choice, place, model) in asked {
-            let name = choice.name.clone();
-            let structured =
-                model.known(&name).structured != Some(false) && policy.replies.stop == Stop::Text;
-            let output = agent.output_schema().filter(|_| structured);
+            // A run that meets a refusal asks in another way, but not where the file names the way.
+            let by = agent.wanted_output().by(&*model, &choice);
+            let native = policy.replies.stop == Stop::Text
+                && policy.replies.output != OutputMode::Prompt
+                && by != Some(OutputBy::Prompt);
+            let output = agent.output_schema().filter(|_| native);
             let request = ModelRequest {
                 tools: agent.tools(),
                 response_schema: output.map(|schema| (OUTPUT_NAME.into(), schema.clone())),

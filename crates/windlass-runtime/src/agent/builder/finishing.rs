@@ -150,6 +150,9 @@ impl AgentBuilder {
         if self.hook.is_some() {
             policy.calls.hooks = Hooks::AfterSteps;
         }
+        if let Some(mode) = self.output_mode {
+            policy.ask_for_output(mode);
+        }
         if self.search {
             policy.request.discovery = Discovery::Search;
         }

@@ -2,7 +2,15 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use windlass_core::policy::Wire;
 
-use super::{DAY_MS, EXPIRES_DAYS, MAX_ENTRIES, forget, keep_in, learn, memory, wire_of};
+use super::{DAY_MS, Detected, EXPIRES_DAYS, MAX_ENTRIES, detected, forget, keep_in, memory};
+
+fn wire_of(id: &str, now: u64) -> Option<Wire> {
+    detected(id, now).wire
+}
+
+fn learn(id: &str, wire: Wire, now: u64) {
+    super::learn(id, |known| known.wire = Some(wire), now);
+}
 
 /// A process begins anew with that file.
 fn begin(file: &std::path::Path) {
@@ -31,6 +39,11 @@ fn what_is_learnt_is_kept_bounded_and_expires() {
     assert_eq!(wire_of("a", day(EXPIRES_DAYS)), None);
     learn("a", Wire::Fenced, day(1));
     assert_eq!(wire_of("a", day(EXPIRES_DAYS)), Some(Wire::Fenced), "what is learnt anew is younger");
+
+    // A second thing of the same model does not take the first one away.
+    super::learn("a", |known| known.no_native_output = true, day(2));
+    begin(&file);
+    assert_eq!(detected("a", day(2)), Detected { wire: Some(Wire::Fenced), no_native_output: true });
 
     // What two processes learn at once is kept by both.
     begin(&file);

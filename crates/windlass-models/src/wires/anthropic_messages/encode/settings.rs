@@ -101,7 +101,7 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
         Thinking::Least if model.always_thinks() => Some("low"),
         Thinking::Unsaid | Thinking::Least | Thinking::Budget(_) => None,
     };
-    output_config(out, effort, request.response_schema.as_ref().map(|(_, schema)| &**schema));
+    output_config(out, effort, request.output_schema().map(|(_, schema)| &**schema));
     sampling(out, settings, model, thinking.is_on());
     // A text of blanks alone is refused.
     let stop: Vec<_> = settings.stop.iter().filter(|text| !text.trim().is_empty()).collect();

@@ -406,10 +406,10 @@ fn settings_go_out_where_they_are_set() {
     asked.model.stop = vec!["END".into()];
     asked.model.parallel = Some(false);
     asked.model.metadata = [("team".into(), "blue".into())].into();
-    asked.response_schema = Some(("answer".into(), Arc::new(json!({ "type": "object" }))));
+    asked.response_schema = Some(("answer".into(), Arc::new(json!({ "type": "object", "title": "T" }))));
     let expected = json!({
         "temperature": 0.25, "presencePenalty": -0.5, "maxOutputTokens": 100, "stopSequences": ["END"],
-        "responseMimeType": "application/json", "responseJsonSchema": { "type": "object" }
+        "responseMimeType": "application/json", "responseJsonSchema": { "type": "object", "title": "T" }
     });
     let sent = body(&asked);
     assert_eq!(sent["generationConfig"], expected);

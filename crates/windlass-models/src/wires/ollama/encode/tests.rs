@@ -64,7 +64,7 @@ fn a_request_with_everything() {
     let mut full = request(vec![Message::user("Hi")]);
     full.tools = Arc::new(vec![tool("f")]);
     full.choice = ToolChoice::Required;
-    full.response_schema = Some(("answer".into(), Arc::new(json!({"type": "object"}))));
+    full.response_schema = Some(("answer".into(), Arc::new(json!({"type": "object", "title": "T"}))));
     full.model = ModelChoice {
         temperature: Some(0.2),
         top_p: Some(0.5),

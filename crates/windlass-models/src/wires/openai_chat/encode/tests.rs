@@ -81,7 +81,7 @@ fn a_request_with_everything_to_the_byte() {
     full.prompt = Arc::default();
     full.tools = Arc::new(vec![tool("f")]);
     full.choice = ToolChoice::Required;
-    full.response_schema = Some(("answer".into(), Arc::new(json!({"type": "object"}))));
+    full.response_schema = Some(("answer".into(), Arc::new(json!({"type": "object", "title": "T"}))));
     full.model.temperature = Some(0.2);
     full.model.max_tokens = Some(800);
     full.model.stop = vec!["<end>".into()];
@@ -92,7 +92,7 @@ fn a_request_with_everything_to_the_byte() {
             r#"{"model":"gpt-x","messages":[{"role":"user","content":"Hi"}],"#,
             r#""tools":[{"type":"function","function":{"name":"f","description":"Does it.","#,
             r#""parameters":{"type":"object","properties":{"b":{},"a":{}}}}}],"tool_choice":"required","#,
-            r#""response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":false,"schema":{"type":"object"}}},"#,
+            r#""response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":false,"schema":{"type":"object","title":"T"}}},"#,
             r#""temperature":0.2,"max_tokens":800,"stop":["<end>"],"stream":true,"stream_options":{"include_usage":true}}"#
         )
     );

@@ -87,7 +87,7 @@ fn a_request_with_everything_to_the_byte() {
     full.prompt = Arc::default();
     full.tools = Arc::new(vec![tool("f")]);
     full.choice = ToolChoice::Required;
-    full.response_schema = Some(("the answer!".into(), Arc::new(json!({"type": "object"}))));
+    full.response_schema = Some(("the answer!".into(), Arc::new(json!({"type": "object", "title": "T"}))));
     full.model.temperature = Some(0.2);
     full.model.max_tokens = Some(800);
     full.model.top_p = Some(0.5);
@@ -104,7 +104,7 @@ fn a_request_with_everything_to_the_byte() {
             r#""tools":[{"type":"function","name":"f","description":"Does it.","#,
             r#""parameters":{"type":"object","properties":{"b":{"type":"string"}}},"strict":false}],"#,
             r#""tool_choice":"required","parallel_tool_calls":false,"#,
-            r#""text":{"format":{"type":"json_schema","name":"the_answer_","schema":{"type":"object"},"strict":false}},"#,
+            r#""text":{"format":{"type":"json_schema","name":"the_answer_","schema":{"type":"object","title":"T"},"strict":false}},"#,
             r#""temperature":0.2,"max_output_tokens":800,"top_p":0.5,"reasoning":{"effort":"high","summary":"auto"},"#,
             r#""metadata":{"team":"blue"},"store":false,"include":["reasoning.encrypted_content"],"stream":true}"#
         )
