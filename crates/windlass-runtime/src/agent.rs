@@ -213,7 +213,7 @@ impl Agent {
         &self.parts.models.prefix
     }
 
-    /// Stores the wires that a run detected for later runs.
+    /// Stores what a run detected of its models for later runs.
     pub(crate) fn learn(&self, models: &[ModelChoice]) {
         self.parts.models.learn(models, self.environment().now());
     }

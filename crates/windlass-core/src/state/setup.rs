@@ -231,7 +231,7 @@ pub(crate) struct Toolbox {
     binding_digests: Option<Arc<BindingDigests>>,
 }
 
-/// What few runs know of their tools.
+/// Facts about tools that few runs have.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct RareTools {
     /// Those that a provider refused: they are offered no longer.
@@ -263,7 +263,7 @@ impl Toolbox {
         }
     }
 
-    /// What models see that are not told of the finish tool; `None`: all are.
+    /// The tools for models that are not told of the finish tool; `None`: all models are.
     pub(crate) fn hide_finish(&mut self, without_finish: Option<Arc<Vec<ToolSpec>>>) {
         if self.rare.is_some() || without_finish.is_some() {
             Arc::make_mut(self.rare.get_or_insert_default()).without_finish = without_finish;

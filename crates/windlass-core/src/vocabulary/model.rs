@@ -198,7 +198,7 @@ impl Prices {
             .or((!usage.reported.is_none()).then_some(usage.reported.get()))
     }
 
-    /// What the provider's cache saved of this usage at list prices, in pico-dollars: below 0, writing to it cost more than reading from it
+    /// Savings of the provider's cache for this usage at list prices, in pico-dollars: below 0, writing to it cost more than reading from it
     /// saved.
     pub fn saved(&self, usage: &Usage) -> i64 {
         let cached = usage.cached.min(usage.input);

@@ -74,7 +74,7 @@ pub struct CallCost {
     /// Its cost in pico-dollars as limits count it: at list price, or what its provider reported if that is more; `None`: the
     /// price is unknown, and nothing was reported.
     pub pico_usd: Option<u64>,
-    /// What the provider's cache saved, in pico-dollars at list prices; below 0 where writing to it cost more; `None`: the price is
+    /// Savings of the provider's cache, in pico-dollars at list prices; below 0 where writing to it cost more; `None`: the price is
     /// unknown.
     pub saved: Option<i64>,
     /// The kind of its failure, if it failed.
@@ -124,7 +124,7 @@ impl RunCosts {
         self.calls.iter().fold(Cost::default(), |sum, call| sum.plus(&call.cost()))
     }
 
-    /// What the providers' caches saved its own model calls, in US dollars at list prices; `None`: none was read or written, or a price of
+    /// Savings of the providers' caches for its own model calls, in US dollars at list prices; `None`: none was read or written, or a price of
     /// one that was is unknown.
     pub fn saved_usd(&self) -> Option<f64> {
         let used = self.calls.iter().filter(|call| call.usage.cached > 0 || call.usage.cache_write > 0);

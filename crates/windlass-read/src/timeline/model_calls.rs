@@ -29,7 +29,7 @@ pub struct ModelCall {
     /// Its cost in pico-dollars as limits count it: at list price, or what its provider reported if that is more; `None`: the
     /// price is unknown, and nothing was reported.
     pub pico_usd: Option<u64>,
-    /// What the provider's cache saved, in pico-dollars at list prices: below 0, writing to it cost more than reading from it saved;
+    /// Savings of the provider's cache, in pico-dollars at list prices: below 0, writing to it cost more than reading from it saved;
     /// `None`: the price is unknown.
     pub saved: Option<i64>,
     /// How it ended.

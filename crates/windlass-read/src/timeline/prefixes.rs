@@ -1,4 +1,4 @@
-//! What makes requests begin otherwise than those before them, so that a provider's cache of their prefix does not serve (E38).
+//! Requests that begin otherwise than those before them, with the reasons: there a provider's cache of their prefix does not serve (E38).
 
 use serde::Serialize;
 use windlass_core::event::{Adjusted, ContextFact, Millis, ModelFact, PeopleFact, RunFact};

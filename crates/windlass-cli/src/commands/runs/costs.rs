@@ -62,7 +62,7 @@ pub(super) async fn run(args: CostsArgs, log_args: &LogArgs) -> Result<Exit, Fai
     Ok(Exit::Good)
 }
 
-/// What the providers' caches saved, and why they did not serve.
+/// The savings of the providers' caches, and the requests that they could not serve.
 fn caching(run: &RunCosts) -> Vec<String> {
     let saved = run.saved_usd().map(|usd| {
         let what = if usd < 0.0 {
