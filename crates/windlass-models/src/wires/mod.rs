@@ -24,6 +24,7 @@ pub(crate) mod hosted;
 mod json;
 mod layout;
 mod loose;
+mod marker;
 mod money;
 pub(crate) mod once;
 pub(crate) mod options;

@@ -20,6 +20,7 @@ use crate::ModelRequest;
 use crate::model::MAX_MARKED;
 use crate::wires::hosted::with_hosted;
 use crate::wires::json::json_string;
+use crate::wires::marker::marker;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
 use crate::wires::{Dialect, Encoding};
@@ -32,19 +33,6 @@ mod tools;
 
 /// The message in place of a first user message, which the API demands.
 const NO_USER: &[u8] = b"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"(no message)\"}]}";
-
-/// Marker of the last block of a cached prefix, with the lifetime of what it writes ("Prompt caching").
-fn marker(settings: &ModelChoice) -> Cow<'static, [u8]> {
-    match settings.option(ModelOption::CacheLifetime) {
-        Some(OptionValue::Text(lifetime)) => {
-            let mut marker = b",\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":".to_vec();
-            json_string(&mut marker, lifetime);
-            marker.push(b'}');
-            Cow::Owned(marker)
-        }
-        _ => Cow::Borrowed(b",\"cache_control\":{\"type\":\"ephemeral\"}"),
-    }
-}
 
 /// Whether a setting of the cache is switched on.
 fn is_on(settings: &ModelChoice, option: ModelOption) -> bool {

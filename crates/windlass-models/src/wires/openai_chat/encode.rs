@@ -14,6 +14,7 @@ use crate::ModelRequest;
 use crate::wires::effort::effort;
 use crate::wires::elements::Elements;
 use crate::wires::json::{field, json_string, json_value, listed, number, object};
+use crate::wires::marker::{LIFETIMES, lifetime, marker};
 use crate::wires::options::with_extra;
 use crate::wires::own_ids::OwnIds;
 use crate::wires::prefix::{Conversation, Kept, with_kept};
@@ -43,7 +44,7 @@ impl Conversation for Messages {
             if !bytes.is_empty() {
                 bytes.push(b',');
             }
-            message(bytes, dialect, &self.ids, new, false);
+            message(bytes, dialect, &self.ids, new, &[]);
         }
         if dialect.quirks.cache_control {
             self.elements.end();
@@ -85,13 +86,14 @@ impl Messages {
     /// The messages with the marked ones written anew; `None`: there is none.
     fn marked(&self, dialect: &Dialect, request: &ModelRequest) -> Option<Vec<u8>> {
         let places = if dialect.quirks.cache_control { request.marked() } else { Vec::new() };
+        let mark = marker(&request.model);
         self.elements.marked(&places, request, |marked, kept| {
             // A message that is left out has no place for a mark.
             if kept.is_empty() {
                 return None;
             }
             let mut anew = Vec::new();
-            message(&mut anew, dialect, &self.ids, marked, true);
+            message(&mut anew, dialect, &self.ids, marked, &mark);
             Some(anew)
         })
     }
@@ -174,6 +176,11 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
         json_value(out, &request.model.stop);
     }
     OPTIONS.write(out, dialect, None, &request.model);
+    let in_marks = |lifetime: &&str| dialect.quirks.cache_control && LIFETIMES.contains(lifetime);
+    if let Some(lifetime) = lifetime(&request.model).filter(|lifetime| !in_marks(lifetime)) {
+        field(out, "prompt_cache_retention");
+        json_string(out, lifetime);
+    }
     if request.choice != ToolChoice::None {
         hosted::write(out, dialect, request);
     }

@@ -14,10 +14,10 @@ pub(super) const OPTIONS: Options = Options {
         (ModelOption::Verbosity, "verbosity"),
         (ModelOption::User, "user"),
         (ModelOption::CacheKey, "prompt_cache_key"),
-        (ModelOption::CacheLifetime, "prompt_cache_retention"),
         (ModelOption::Logprobs, "top_logprobs"),
     ],
-    formed: &[],
+    // Servers that read marks take it there.
+    formed: &[(ModelOption::CacheLifetime, "prompt_cache_retention")],
     lacks: &[],
     written: &[
         "model",

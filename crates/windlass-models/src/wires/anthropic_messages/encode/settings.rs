@@ -1,16 +1,17 @@
 //! Owns the settings of a request: limits, sampling, thinking, structured output.
 
 use serde_json::Value;
-use windlass_core::model::{ModelChoice, ModelOption, OptionValue};
+use windlass_core::model::{ModelChoice, ModelOption};
 
+use super::is_on;
 use super::schema::held_to;
-use super::{is_on, marker};
 use crate::ModelRequest;
 use crate::wires::Dialect;
 use crate::wires::anthropic_messages::models::Model;
 use crate::wires::anthropic_messages::options::OPTIONS;
 use crate::wires::effort::is_off;
 use crate::wires::json::{field, json_string, json_value, object};
+use crate::wires::marker::{LIFETIMES, lifetime, marker};
 use crate::wires::once::report;
 use crate::wires::options::with_extra;
 
@@ -130,9 +131,6 @@ pub(super) fn settings(out: &mut Vec<u8>, name: &str, request: &ModelRequest, sc
     with_extra(out, settings);
 }
 
-/// The lifetimes of a cache entry ("Prompt caching", "1-hour cache duration").
-const LIFETIMES: [&str; 2] = ["5m", "1h"];
-
 /// Why a model does not take its settings; `None`: it does.
 ///
 /// `top_k` is a sampling setting, which newer models refuse, and which others refuse while they think. A budget is at least 1,024 tokens
@@ -146,9 +144,7 @@ pub(in crate::wires::anthropic_messages) fn refusal(
     let set = settings.reasoning_options();
     let budget = set.and_then(|set| set.budget_tokens);
     let thinks = budget.is_some() || settings.reasoning.as_deref().is_some_and(|effort| !is_off(effort));
-    if let Some(OptionValue::Text(lifetime)) = settings.option(ModelOption::CacheLifetime)
-        && !LIFETIMES.contains(&lifetime)
-    {
+    if let Some(lifetime) = lifetime(settings).filter(|lifetime| !LIFETIMES.contains(lifetime)) {
         return Some(format!("`cache_lifetime` is `{lifetime}`: its API knows `5m` and `1h`"));
     }
     if settings.option(ModelOption::TopK).is_some() {

@@ -13,28 +13,25 @@ use crate::wires::content::{self, is_blank, note, object_args, output};
 use crate::wires::json::{field, json_string, json_value};
 use crate::wires::own_ids::OwnIds;
 
-/// Cache marker of a message's part: Anthropic's form, as OpenRouter and LiteLLM pass it on.
-const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}}";
-
-/// Writes one message, without a comma around it. One that is `marked` has its text in a part, which carries the marker.
-pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message: &Message, marked: bool) {
+/// Writes one message, without a comma around it. One with a `mark` of the provider's cache has its text in a part, which carries the mark.
+pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, message: &Message, mark: &[u8]) {
     match message {
         Message::System { text: words } => {
             out.extend_from_slice(b"{\"role\":\"system\",\"content\":");
-            text(out, words, marked);
+            text(out, words, mark);
         }
         Message::User { content, .. } | Message::TaskDelegation { content } => {
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
-            user_content(out, &content::user_content(content), marked);
+            user_content(out, &content::user_content(content), mark);
         }
-        Message::Assistant(reply) => assistant(out, dialect, ids, reply, marked),
+        Message::Assistant(reply) => assistant(out, dialect, ids, reply, mark),
         Message::Tool(result) => {
             out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
             json_string(out, &call_id(dialect, ids, &result.call));
             out.extend_from_slice(b",\"content\":");
             match &result.content {
-                Content::Text(words) => text(out, output(words), marked),
-                Content::Parts(parts) => text(out, output(&parts_as_text(parts)), marked),
+                Content::Text(words) => text(out, output(words), mark),
+                Content::Parts(parts) => text(out, output(&parts_as_text(parts)), mark),
             }
         }
     }
@@ -53,28 +50,28 @@ pub(super) fn is_left_out(dialect: &Dialect, message: &Message) -> bool {
 }
 
 /// A text as a message's content.
-fn text(out: &mut Vec<u8>, words: &str, marked: bool) {
-    if !marked {
+fn text(out: &mut Vec<u8>, words: &str, mark: &[u8]) {
+    if mark.is_empty() {
         return json_string(out, words);
     }
     out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
     json_string(out, words);
-    out.extend_from_slice(CACHE_CONTROL);
-    out.push(b']');
+    out.extend_from_slice(mark);
+    out.extend_from_slice(b"}]");
 }
 
-fn assistant(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, reply: &AssistantMessage, marked: bool) {
+fn assistant(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, reply: &AssistantMessage, mark: &[u8]) {
     let own = returned(reply, &dialect.label).unwrap_or_default();
     out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
     let notes: Vec<String> = reply.media.iter().map(|media| note("image", media)).collect();
     if dialect.quirks.return_reasoning && !own.content.is_empty() && notes.is_empty() {
-        thinking(out, &own.content, marked);
+        thinking(out, &own.content, mark);
     } else {
         match reply.text.as_deref().filter(|words| !is_blank(words)) {
-            Some(words) if notes.is_empty() => text(out, words, marked),
+            Some(words) if notes.is_empty() => text(out, words, mark),
             // Models do not take images of an assistant.
-            Some(words) => text(out, &format!("{words}\n{}", notes.join("\n")), marked),
-            None if !notes.is_empty() => text(out, &notes.join("\n"), marked),
+            Some(words) => text(out, &format!("{words}\n{}", notes.join("\n")), mark),
+            None if !notes.is_empty() => text(out, &notes.join("\n"), mark),
             None => out.extend_from_slice(b"null"),
         }
         readable(out, dialect, reply, own.details.is_empty());
@@ -115,7 +112,7 @@ fn own_reasoning<'m>(dialect: &Dialect, reply: &'m AssistantMessage) -> Option<(
 }
 
 /// Content whose parts are reasoning and text, as Mistral writes it.
-fn thinking(out: &mut Vec<u8>, parts: &[(bool, &str)], marked: bool) {
+fn thinking(out: &mut Vec<u8>, parts: &[(bool, &str)], mark: &[u8]) {
     out.push(b'[');
     let parts: Vec<_> = parts.iter().filter(|(reasoning, words)| *reasoning || !is_blank(words)).collect();
     let last = parts.len().saturating_sub(1);
@@ -130,7 +127,10 @@ fn thinking(out: &mut Vec<u8>, parts: &[(bool, &str)], marked: bool) {
         } else {
             out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
             json_string(out, words);
-            out.extend_from_slice(if marked && at == last { CACHE_CONTROL } else { b"}" });
+            if at == last {
+                out.extend_from_slice(mark);
+            }
+            out.push(b'}');
         }
     }
     out.push(b']');
@@ -151,13 +151,13 @@ fn call(out: &mut Vec<u8>, id: &str, call: &ToolCall, extra: Option<&RawValue>) 
     out.push(b'}');
 }
 
-fn user_content(out: &mut Vec<u8>, content: &Content, marked: bool) {
+fn user_content(out: &mut Vec<u8>, content: &Content, mark: &[u8]) {
     let parts = match content {
-        Content::Text(words) => return text(out, words, marked),
+        Content::Text(words) => return text(out, words, mark),
         Content::Parts(parts) => parts,
     };
     if parts.iter().all(|part| matches!(part, Part::Text { .. } | Part::Stored(_))) {
-        return text(out, &content.text(), marked);
+        return text(out, &content.text(), mark);
     }
     out.push(b'[');
     for (at, part) in parts.iter().enumerate() {
@@ -166,11 +166,10 @@ fn user_content(out: &mut Vec<u8>, content: &Content, marked: bool) {
         }
         user_part(out, part);
     }
-    // The marker stands in the last part.
-    if marked && out.pop().is_some() {
-        out.extend_from_slice(CACHE_CONTROL);
-    }
-    out.push(b']');
+    // The mark stands in the last part.
+    out.pop();
+    out.extend_from_slice(mark);
+    out.extend_from_slice(b"}]");
 }
 
 fn user_part(out: &mut Vec<u8>, part: &Part) {
@@ -218,7 +217,9 @@ pub(in crate::wires::openai_chat) fn takes(part: &Part) -> bool {
         Part::Text { .. } | Part::Stored(_) => true,
         Part::Image(media) => matches!(media.source, MediaSource::Base64(_) | MediaSource::Url(_)),
         Part::File(media) => match media.source {
-            MediaSource::Base64(_) => sound(media).is_some() || !is_heard_or_seen(&media.media_type),
+            MediaSource::Base64(_) => {
+                sound(media).is_some() || !is_heard_or_seen(&media.media_type)
+            }
             MediaSource::ProviderFile(_) => true,
             MediaSource::Url(_) | MediaSource::Stored(_) => false,
         },

@@ -362,6 +362,26 @@ fn a33_marked_messages_have_their_text_in_a_part_with_the_marker() {
 }
 
 #[test]
+fn issue_27_a_gateway_reads_the_lifetime_in_its_marks_and_another_server_beside_the_messages() {
+    let mut asked = request(vec![Message::user("hi")]);
+    asked.cache = vec![CachePoint::at(-1)];
+    for (lifetime, in_marks) in [("1h", true), ("5m", true), ("24h", false)] {
+        let options = json!({ "cache_lifetime": lifetime });
+        asked.model.options = Some(Arc::new(serde_json::from_value(options).expect("options")));
+        let (gateway, other) = (marked_body(&asked), body(&asked));
+        let mark = &gateway["messages"][1]["content"][0]["cache_control"];
+        let retention = &gateway["prompt_cache_retention"];
+        if in_marks {
+            assert_eq!((&mark["ttl"], retention), (&json!(lifetime), &Value::Null));
+        } else {
+            assert_eq!((mark, retention), (&json!({ "type": "ephemeral" }), &json!(lifetime)));
+        }
+        assert_eq!(other["prompt_cache_retention"], lifetime);
+        assert_eq!(other["messages"][1]["content"], "hi");
+    }
+}
+
+#[test]
 fn a33_a_wire_that_knows_no_markers_leaves_them_out() {
     let mut asked = request(vec![Message::user("hi")]);
     let plain = text_of(&asked);
