@@ -113,7 +113,7 @@ impl Model for HttpModel {
     }
 
     fn takes(&self, part: &Part) -> bool {
-        self.server.wire.takes(part)
+        self.server.wire.takes(&self.server.dialect, part)
     }
 
     fn written(&self, mut request: ModelRequest) -> Option<WrittenRequest> {

@@ -94,8 +94,8 @@ pub trait Wire: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Whether a message of a person may hold this part. Where it may not, the model is told of it in a note.
-    fn takes(&self, part: &Part) -> bool;
+    /// Whether a message of a person may hold this part at a server. Where it may not, the model is told of it in a note.
+    fn takes(&self, dialect: &Dialect, part: &Part) -> bool;
 
     /// Why the request cannot be written for this API without another meaning; the call fails with these words, and nothing
     /// is sent. Default: every request can.

@@ -41,6 +41,8 @@ quirks! {
     completion_tokens = CompletionTokens;
     /// Messages that are marked for the provider's cache carry `cache_control`. Strict servers refuse it.
     cache_control = CacheControl;
+    /// The server takes no parts of the type `file` (OpenAI Chat: PDFs, and files by their ids).
+    no_files = NoFiles;
     /// The provider wants its reasoning back with the calls that followed it.
     return_reasoning = ReturnReasoning;
     /// Ids of calls must be nine letters and digits.

@@ -67,7 +67,7 @@ impl Wire for AnthropicMessages {
         &FACTS
     }
 
-    fn takes(&self, part: &Part) -> bool {
+    fn takes(&self, _: &Dialect, part: &Part) -> bool {
         encode::takes(part)
     }
 

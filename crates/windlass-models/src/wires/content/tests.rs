@@ -17,20 +17,27 @@ fn a_part_that_a_wire_takes_is_in_its_request_and_another_is_a_note() {
         MediaSource::ProviderFile("file-ABC".into()),
     ];
     let mut taken = Vec::new();
-    for wire in WIRES {
+    let without_files = Quirks { no_files: true, ..Quirks::NONE };
+    let servers = WIRES.iter().map(|wire| (*wire, Quirks::NONE, ""));
+    let without_files = (wire("openai_chat").expect("it is there"), without_files, " without files");
+    for (wire, quirks, server) in servers.chain([without_files]) {
         for kind in kinds {
             for (source, form) in sources.iter().zip(["in place", "address", "id"]) {
                 let media = Media { media_type: kind.into(), name: None, source: source.clone() };
                 let part = if kind == "image/png" { Part::Image(media) } else { Part::File(media) };
                 let said = Content::Parts(vec![Part::Text { text: "What?".into() }, part.clone()]);
-                let body =
-                    sent(*wire, vec![Message::User { content: said, pinned: false }], Quirks::NONE, false)
-                        .to_string();
+                let said = vec![Message::User { content: said, pinned: false }];
+                let body = sent(wire, said, quirks, false).to_string();
                 let has =
                     (body.contains("QUJD") || body.contains("ABC")) && !body.contains(&format!(": {kind}, "));
-                assert_eq!(has, wire.takes(&part), "{} {kind} {form}: {body}", wire.facts().name);
+                assert_eq!(
+                    has,
+                    wire.takes(&dialect(quirks), &part),
+                    "{} {kind} {form}: {body}",
+                    wire.facts().name
+                );
                 if has {
-                    taken.push(format!("{} {kind} {form}", wire.facts().name));
+                    taken.push(format!("{}{server} {kind} {form}", wire.facts().name));
                 }
             }
         }

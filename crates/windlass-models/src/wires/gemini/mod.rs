@@ -99,7 +99,7 @@ impl Wire for Gemini {
         self.facts
     }
 
-    fn takes(&self, part: &Part) -> bool {
+    fn takes(&self, _: &Dialect, part: &Part) -> bool {
         encode::takes(part)
     }
 

@@ -66,7 +66,7 @@ impl Wire for Ollama {
         &FACTS
     }
 
-    fn takes(&self, part: &Part) -> bool {
+    fn takes(&self, _: &Dialect, part: &Part) -> bool {
         encode::takes(part)
     }
 

@@ -94,8 +94,8 @@ impl Wire for OpenAiChat {
         &FACTS
     }
 
-    fn takes(&self, part: &Part) -> bool {
-        encode::takes(part)
+    fn takes(&self, dialect: &Dialect, part: &Part) -> bool {
+        encode::takes(dialect, part)
     }
 
     fn holds_to_objects(&self) -> bool {

@@ -53,7 +53,7 @@ impl Wire for OpenAiResponses {
         &FACTS
     }
 
-    fn takes(&self, part: &Part) -> bool {
+    fn takes(&self, _: &Dialect, part: &Part) -> bool {
         encode::takes(part)
     }
 

@@ -61,8 +61,8 @@ impl fmt::Debug for Remembered {
 }
 
 impl Wire for Remembered {
-    fn takes(&self, part: &windlass_core::message::Part) -> bool {
-        self.wire.takes(part)
+    fn takes(&self, dialect: &Dialect, part: &windlass_core::message::Part) -> bool {
+        self.wire.takes(dialect, part)
     }
 
     fn facts(&self) -> &WireFacts {

@@ -22,7 +22,7 @@ pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, ids: &OwnIds, messag
         }
         Message::User { content, .. } | Message::TaskDelegation { content } => {
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
-            user_content(out, &content::user_content(content), mark);
+            user_content(out, dialect, &content::user_content(content), mark);
         }
         Message::Assistant(reply) => assistant(out, dialect, ids, reply, mark),
         Message::Tool(result) => {
@@ -151,7 +151,7 @@ fn call(out: &mut Vec<u8>, id: &str, call: &ToolCall, extra: Option<&RawValue>) 
     out.push(b'}');
 }
 
-fn user_content(out: &mut Vec<u8>, content: &Content, mark: &[u8]) {
+fn user_content(out: &mut Vec<u8>, dialect: &Dialect, content: &Content, mark: &[u8]) {
     let parts = match content {
         Content::Text(words) => return text(out, words, mark),
         Content::Parts(parts) => parts,
@@ -164,7 +164,7 @@ fn user_content(out: &mut Vec<u8>, content: &Content, mark: &[u8]) {
         if at > 0 {
             out.push(b',');
         }
-        user_part(out, part);
+        user_part(out, dialect, part);
     }
     // The mark stands in the last part.
     out.pop();
@@ -172,7 +172,7 @@ fn user_content(out: &mut Vec<u8>, content: &Content, mark: &[u8]) {
     out.extend_from_slice(b"}]");
 }
 
-fn user_part(out: &mut Vec<u8>, part: &Part) {
+fn user_part(out: &mut Vec<u8>, dialect: &Dialect, part: &Part) {
     let text = |out: &mut Vec<u8>, text: &str| {
         out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
         json_string(out, text);
@@ -192,13 +192,13 @@ fn user_part(out: &mut Vec<u8>, part: &Part) {
             json_string(out, sound(media).unwrap_or_default());
             out.extend_from_slice(b"}}");
         }
-        Part::File(Media { source: MediaSource::ProviderFile(id), .. }) => {
+        Part::File(Media { source: MediaSource::ProviderFile(id), .. }) if !dialect.quirks.no_files => {
             out.extend_from_slice(b"{\"type\":\"file\",\"file\":{\"file_id\":");
             json_string(out, id);
             out.extend_from_slice(b"}}");
         }
         Part::File(Media { media_type, name, source: MediaSource::Base64(data) })
-            if !is_heard_or_seen(media_type) =>
+            if !dialect.quirks.no_files && !is_heard_or_seen(media_type) =>
         {
             out.extend_from_slice(b"{\"type\":\"file\",\"file\":{\"filename\":");
             json_string(out, name.as_deref().unwrap_or("file"));
@@ -212,15 +212,16 @@ fn user_part(out: &mut Vec<u8>, part: &Part) {
 }
 
 /// Whether a person's message may hold the part.
-pub(in crate::wires::openai_chat) fn takes(part: &Part) -> bool {
+pub(in crate::wires::openai_chat) fn takes(dialect: &Dialect, part: &Part) -> bool {
+    let files = !dialect.quirks.no_files;
     match part {
         Part::Text { .. } | Part::Stored(_) => true,
         Part::Image(media) => matches!(media.source, MediaSource::Base64(_) | MediaSource::Url(_)),
         Part::File(media) => match media.source {
             MediaSource::Base64(_) => {
-                sound(media).is_some() || !is_heard_or_seen(&media.media_type)
+                sound(media).is_some() || (files && !is_heard_or_seen(&media.media_type))
             }
-            MediaSource::ProviderFile(_) => true,
+            MediaSource::ProviderFile(_) => files,
             MediaSource::Url(_) | MediaSource::Stored(_) => false,
         },
     }
