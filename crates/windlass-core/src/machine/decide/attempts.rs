@@ -1,7 +1,5 @@
 //! Attempts: the decisions after a model call of any purpose has ended.
 
-use std::sync::Arc;
-
 use crate::machine::decision::{Decided, Decision};
 use crate::protocol::fact::Adjusted;
 use crate::protocol::fact::refused::{RefusedSetting, RefusedTool};
@@ -111,6 +109,14 @@ impl Decision {
         self.record(TurnFailed { retry_at, ..TurnFailed::last(model_call, failure.clone()) });
     }
 
+    /// A call has failed, and the same turn is asked again at once, with these changes.
+    fn ask_again(&mut self, model_call: &ModelCall, failure: &ModelFailure, adjusted: Adjusted) -> bool {
+        self.record_retried(model_call, failure);
+        self.record(adjusted);
+        self.begin(TurnStarted { attempt: 1, ..model_call.again() });
+        true
+    }
+
     /// A provider refuses a request because of one tool, which its words name (E58): the run goes on without it. A tool that the
     /// request cannot do without stays: the one that it demands, and the one that ends the run.
     fn one_tool_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
@@ -123,53 +129,35 @@ impl Decision {
         }
         let (tool, model) = (name.clone(), self.state.model_name(model_call.model()));
         let refused = RefusedTool { tool, model, message: failure.message.clone() };
-        self.record_retried(model_call, failure);
-        self.record(Adjusted { refused: Some(refused), ..Adjusted::default() });
-        self.begin(TurnStarted { attempt: 1, ..model_call.again() });
-        true
+        self.ask_again(model_call, failure, Adjusted { refused: Some(refused), ..Adjusted::default() })
     }
 
     /// A provider refuses a setting, which its words name: the run goes on without it, and says so. Each setting goes once.
     fn setting_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         let Some(setting) = failure.setting() else { return false };
-        let model = self.state.model_name(model_call.model());
-        let mut models = (**self.state.setup.models()).clone();
-        let mut changed = false;
-        for choice in models.iter_mut().filter(|choice| choice.name == model) {
-            changed |= choice.unset(setting);
-        }
-        if !changed {
+        let Some(adjusted) = self.adjusted(model_call.model(), |choice| choice.unset(setting)) else {
             return false;
-        }
+        };
+        let model = self.state.model_name(model_call.model());
         let refused = RefusedSetting { setting: setting.clone(), model, message: failure.message.clone() };
-        self.record_retried(model_call, failure);
-        self.record(Adjusted {
-            models: Some(Arc::new(models)),
-            refused_setting: Some(Box::new(refused)),
-            ..Adjusted::default()
-        });
-        self.begin(TurnStarted { attempt: 1, ..model_call.again() });
-        true
+        let adjusted = Adjusted { refused_setting: Some(Box::new(refused)), ..adjusted };
+        self.ask_again(model_call, failure, adjusted)
     }
 
     /// A model or server that holds no reply to the output's schema: from here on it is asked for the output in another way, and the
     /// same turn is asked again. It happens once a model.
     fn output_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         let Some(by) = self.state.output_after(model_call, failure) else { return false };
-        self.record_retried(model_call, failure);
-        self.learn(model_call.model(), |model| model.output = Some(by));
-        self.begin(TurnStarted { attempt: 1, ..model_call.again() });
-        true
+        let adjusted = self.adjusted(model_call.model(), |model| model.output.replace(by) != Some(by));
+        adjusted.is_some_and(|adjusted| self.ask_again(model_call, failure, adjusted))
     }
 
     /// A model or server that takes no tools, or no schemas: from here on calls go to it in another form, and the same turn is asked
     /// again. It happens twice a model at most, because each form is left once.
     fn tools_refused(&mut self, model_call: &ModelCall, failure: &ModelFailure) -> bool {
         let Some(wire) = self.state.wire_after(model_call, failure) else { return false };
-        self.record_retried(model_call, failure);
-        self.learn(model_call.model(), |model| model.wire = Some(wire));
-        self.begin(TurnStarted { attempt: 1, ..model_call.again() });
-        true
+        let adjusted = self.adjusted(model_call.model(), |model| model.wire.replace(wire) != Some(wire));
+        adjusted.is_some_and(|adjusted| self.ask_again(model_call, failure, adjusted))
     }
 
     /// Delay before a retry with the same model; `None`: the failure is final.

@@ -62,12 +62,19 @@ impl Decision {
             && text.is_some_and(|text| !crate::codec::phases::unfenced(text).starts_with('{'))
     }
 
-    /// From here on the model is asked so, wherever the run names it.
-    pub(crate) fn learn(&mut self, model: u32, change: impl Fn(&mut ModelChoice)) {
+    /// The run's models with every choice of this one changed; `None`: `change` has changed none.
+    pub(crate) fn adjusted(
+        &self,
+        model: u32,
+        mut change: impl FnMut(&mut ModelChoice) -> bool,
+    ) -> Option<Adjusted> {
         let mut models = (**self.state.setup.models()).clone();
-        let Some(name) = models.get(model as usize).map(|model| model.name.clone()) else { return };
-        models.iter_mut().filter(|model| model.name == name).for_each(change);
-        self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });
+        let name = models.get(model as usize)?.name.clone();
+        let mut changed = false;
+        for choice in models.iter_mut().filter(|choice| choice.name == name) {
+            changed |= change(choice);
+        }
+        changed.then(|| Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() })
     }
 }
 

@@ -71,8 +71,11 @@ impl Decision {
         let (stop, calls) = (completed.stop, completed.calls.len());
         let usage = completed.usage;
         self.record(completed);
-        if ignores {
-            self.learn(model_call.model(), |model| model.wire = Some(Wire::Fenced));
+        if ignores
+            && let Some(adjusted) = self
+                .adjusted(model_call.model(), |model| model.wire.replace(Wire::Fenced) != Some(Wire::Fenced))
+        {
+            self.record(adjusted);
         }
         self.measure(model_call.sent(), &usage);
         if self.state.stopping() {
