@@ -10,8 +10,7 @@ use windlass_core::{Message, ToolSpec};
 use windlass_models::wires::{Quirks, WIRES, Wire};
 use windlass_models::{HttpModel, HttpModelConfig, Model as _, ModelRequest};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/models.md");
-const HEAD: &str = "| hosted tool |";
+use crate::page;
 
 fn model(wire: &'static dyn Wire, quirks: Quirks) -> HttpModel {
     let config = HttpModelConfig::new(wire, "x", "http://127.0.0.1:9");
@@ -57,12 +56,7 @@ fn wires() -> Vec<(&'static str, &'static dyn Wire, Quirks)> {
 }
 
 fn table() -> String {
-    let mut table = HEAD.to_owned();
-    for (name, ..) in wires() {
-        write!(table, " {name} |").expect("a text");
-    }
-    table.push_str("\n|---|");
-    table.push_str(&"---|".repeat(wires().len()));
+    let mut table = page::head("hosted tool", wires().iter().map(|(name, ..)| *name));
     let offers = |tool: &HostedTool| {
         WIRES.iter().any(|wire| wire.facts().hosted.iter().any(|form| form.tool == *tool))
     };
@@ -85,18 +79,7 @@ fn table() -> String {
 
 #[test]
 fn the_table_of_hosted_tools_is_what_requests_say() {
-    let (page, table) = (std::fs::read_to_string(PAGE).expect("the page"), table());
-    let start = page.find(HEAD).expect("the table");
-    let end = start + page[start..].find("\n\n").expect("its end");
-    if std::env::var_os("WINDLASS_UPDATE").is_some() {
-        let page = format!("{}{table}{}", &page[..start], &page[end..]);
-        return std::fs::write(PAGE, page).expect("the page");
-    }
-    assert_eq!(
-        &page[start..end],
-        table,
-        "docs/models.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-models the_table_of_hosted"
-    );
+    page::has(&table(), "the_table_of_hosted");
 }
 
 #[test]

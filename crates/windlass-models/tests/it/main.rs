@@ -20,6 +20,7 @@ mod instructed;
 mod odd;
 mod ollama;
 mod outputs;
+mod page;
 mod peer;
 mod pieces;
 mod probing;

@@ -12,8 +12,8 @@ use windlass_core::{Message, ToolSpec};
 use windlass_models::wires::{Dialect, Quirks, WIRES, Wire};
 use windlass_models::{HttpModel, HttpModelConfig, Model as _, ModelRequest};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/models.md");
-const HEAD: &str = "| setting |";
+use crate::page;
+
 /// In settings: the schema of the output.
 const OUTPUT: &str = "output";
 
@@ -128,13 +128,8 @@ fn cell(wire: &'static dyn Wire, settings: &Value) -> String {
 }
 
 fn table() -> String {
-    let mut table = HEAD.to_owned();
     let wires: Vec<_> = WIRES.iter().filter(|wire| wire.facts().name != "gemini_vertex").collect();
-    for wire in &wires {
-        write!(table, " {} |", wire.facts().name).expect("a text");
-    }
-    table.push_str("\n|---|");
-    table.push_str(&"---|".repeat(wires.len()));
+    let mut table = page::head("setting", wires.iter().map(|wire| wire.facts().name));
     let options = ModelOption::ALL.iter().map(|known| {
         let (key, value) = option(*known);
         (key, json!({ "options": key.rsplit('.').fold(value, |value, key| json!({ key: value })) }))
@@ -154,16 +149,5 @@ fn table() -> String {
 
 #[test]
 fn the_table_of_settings_and_wires_is_what_requests_say() {
-    let (page, table) = (std::fs::read_to_string(PAGE).expect("the page"), table());
-    let start = page.find(HEAD).expect("the table");
-    let end = start + page[start..].find("\n\n").expect("its end");
-    if std::env::var_os("WINDLASS_UPDATE").is_some() {
-        let page = format!("{}{table}{}", &page[..start], &page[end..]);
-        return std::fs::write(PAGE, page).expect("the page");
-    }
-    assert_eq!(
-        &page[start..end],
-        table,
-        "docs/models.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-models the_table_of_settings"
-    );
+    page::has(&table(), "the_table_of_settings");
 }
