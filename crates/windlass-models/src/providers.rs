@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use url::Url;
 use windlass_core::model::Prices;
 use windlass_core::policy::Wire as CallWire;
 use windlass_core::text::{covers, nearest};
@@ -213,10 +214,7 @@ impl Provider {
     /// Whether one of its models holds an answer to a schema in requests that offer tools, as far as anybody says so: at its own address,
     /// because other servers stand in for it under its name.
     pub fn holds_output(&self, model: &str, host: &str) -> bool {
-        let own = |base: &str| {
-            let address = base.split_once("://").map_or(base, |(_, rest)| rest);
-            address.split(['/', ':']).next() == Some(host)
-        };
+        let own = |base: &str| Url::parse(base).is_ok_and(|url| url.host_str() == Some(host));
         let bases = self.base_url.iter().chain(self.base_urls.values());
         let mut entries = self.models.iter().filter(|entry| covers(&entry.model, model));
         entries.find_map(|entry| entry.native_output) == Some(true)
